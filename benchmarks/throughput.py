@@ -5,6 +5,8 @@
     python benchmarks/throughput.py --long     8,192 tokens, causal, 12 heads: 1.5 × its time, 1.3 × its memory
     python benchmarks/throughput.py --memory   memory over a corpus and ones of 4 and 16 times its size, and of inputs
                                                of 2,048 to 32,768 tokens (one causal layer; --lengths for others)
+    python benchmarks/throughput.py --gpu      bf16 on a GPU, causal, 32 heads of 128: budget 1.15 × at 2,048 tokens and
+                                               1.5 × at 32,768 (not one of "all")
 
 The plain pass is the model with its fused attention (``sdpa``), on the same batches. Weights are random: time
 does not depend on them. Times are medians of repeats that alternate, after one of each to warm up; memory is the
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -42,15 +45,15 @@ def bert() -> PreTrainedModel:
     return BertModel(BertConfig(attn_implementation="sdpa")).eval()
 
 
-def causal(layers: int, length: int) -> PreTrainedModel:
-    """Layers of BERT-base's size, 12 heads of 64, rotary positions."""
+def causal(layers: int, length: int, heads: int = 12, size: int = 768) -> PreTrainedModel:
+    """Layers with rotary positions; by default of BERT-base's size, 12 heads of 64."""
     config = LlamaConfig(
         vocab_size=8192,
-        hidden_size=768,
-        intermediate_size=2048,
+        hidden_size=size,
+        intermediate_size=size * 8 // 3,
         num_hidden_layers=layers,
-        num_attention_heads=12,
-        num_key_value_heads=12,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
         max_position_embeddings=length,
         attn_implementation="sdpa",
     )
@@ -121,6 +124,30 @@ def long(repeats: int, names: list[str] | None) -> None:
     print(
         f"the same, peak memory: plain {own:.0f} MB, measured {both:.0f} MB, {both / own:.3f} × (budget 1.3)"
     )
+
+
+def gpu(repeats: int, names: list[str] | None) -> None:
+    if not torch.cuda.is_available():
+        raise SystemExit("--gpu: torch finds no GPU")
+    print(torch.cuda.get_device_name())
+
+    def waited(run: Callable[[], object]) -> None:
+        run()
+        torch.cuda.synchronize()
+
+    for length, budget in ((2048, 1.15), (32768, 1.5)):
+        model = Causal(
+            causal(3, length, heads=32, size=4096).bfloat16().cuda(), name="causal, random weights"
+        )
+        batch = inputs(1, length)
+        task = Task(model, choose(names))
+        one, measured = alternating(
+            repeats, partial(waited, partial(plain, model, batch)), partial(waited, partial(task.run, batch))
+        )
+        print(
+            f"{length:,} tokens, bf16, causal, 3 × 32 heads: plain {one * 1e3:.1f} ms, "
+            f"measured {measured * 1e3:.1f} ms, {measured / one:.3f} × (budget {budget}), {route(task.routes, '')}"
+        )
 
 
 def memory(names: list[str] | None, count: int, lengths: list[int]) -> None:
@@ -207,7 +234,7 @@ def peak() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name in ("short", "long", "memory"):
+    for name in ("short", "long", "memory", "gpu"):
         parser.add_argument(f"--{name}", action="store_true")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--measures", help="names, parted by commas; default: all")
@@ -223,7 +250,7 @@ def main() -> None:
     if options.apart:
         alone(options.apart, names)
         return
-    every = not (options.short or options.long or options.memory)
+    every = not (options.short or options.long or options.memory or options.gpu)
     print(
         f"torch {torch.__version__}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
     )
@@ -231,6 +258,8 @@ def main() -> None:
         short(options.repeats or 15, names)
     if options.long or every:
         long(options.repeats or 3, names)
+    if options.gpu:
+        gpu(options.repeats or 15, names)
     if options.memory or every:
         memory(names, options.inputs, [int(each) for each in options.lengths.split(",")])
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.attention.fused import fused
 from headscope.attention.record import AttentionRecord
 from headscope.attention.rows import RowStatistics, Wanted, row_statistics
 from headscope.errors import RefusedError
@@ -119,9 +120,12 @@ class Rows:
             return
         expect_square(record, len(self._tokens), self._width, self._found)
         record = record if self._change is None else self._change(record)
-        self._routes["blocks of rows"] += 1
         alone = self._change is None and record.given is None and record.route == "interface"
-        statistics = row_statistics(record, self._columns, replace(self._wanted, output=alone))
+        wanted = replace(self._wanted, output=alone)
+        statistics = fused(record, self._columns, wanted)
+        self._routes["blocks of rows" if statistics is None else "a fused kernel"] += 1
+        if statistics is None:
+            statistics = row_statistics(record, self._columns, wanted)
         record.output = statistics.output
         kind = self._kind(record)
         self._found[record.layer] = (self._sum(statistics, kind), self._chance(record, kind), kind.divisors)

@@ -123,7 +123,10 @@ def objective_of(counts: Mapping[str, int]) -> str | None:
 
 
 def route(counts: Mapping[str, int], prefix: str = _ROUTE) -> str:
-    """How attention calls were reduced, of counts of sums: ``blocks of rows``, ``whole maps (…)``, ``mixed (…)``."""
+    """How attention calls were reduced, of counts of sums.
+
+    ``blocks of rows``, ``a fused kernel``, ``whole maps (…)`` or ``mixed (…)``.
+    """
     calls = Counter({name.removeprefix(prefix): n for name, n in counts.items() if name.startswith(prefix)})
     if len(calls) == 1:
         return next(iter(calls))
