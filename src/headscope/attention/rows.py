@@ -2,8 +2,8 @@
 
 A few rows of a few heads at a time are scored, put through softmax and reduced; no map is ever whole, so
 memory is linear in length. What the values give is a part of it (`Wanted.output`), so that the model need not attend
-again. With m the row's largest score, entropy = ln Σⱼ exp(sⱼ − m) + Σⱼ pⱼ (m − sⱼ): two
-terms that are never negative, so nothing cancels.
+again. With m a row's largest score, entropy = m − ln p(m) − Σⱼ pⱼ sⱼ. What these lose where they cancel is about what
+the scores have lost to rounding, 1e-7 of the largest; taking m off every score first would be one more pass.
 """
 
 from __future__ import annotations
@@ -270,16 +270,15 @@ def _rows(
         entropy = -torch.xlogy(weights, weights).sum(-1) if exact else None
     else:
         scores = _scores(record, parts, part, hidden)
-        top = scores.amax(-1, keepdim=True)
-        scores -= top
+        top = scores.amax(-1)
         weights = scores.softmax(-1)
         largest = weights.amax(-1)
-        beyond = -largest.log()  # of the row's log-sum-exp over its largest score
-        entropy = beyond - scores.mul_(weights).sum(-1) if exact else None
+        lse = top - largest.log()
+        entropy = (lse - scores.mul_(weights).sum(-1)).clamp_min(0.0) if exact else None
         if record.sinks is not None or record.bias is not None or hidden.blind:
             sinks = None if record.sinks is None else record.sinks.reshape(-1, record.groups, 1)[part.heads]
             shift = None if parts.shift is None else parts.shift[..., part.rows]
-            share = share_of_keys(top[..., 0] + beyond, shift, sinks)
+            share = share_of_keys(lse, shift, sinks)
     output = None
     if values is None:
         mass = columns[part.items, :, width] @ weights.flatten(1, 3).mT  # far quicker than weights @ columns
