@@ -39,11 +39,10 @@ unit: .venv/tools
 slow: .venv/tools
 	$(BIN)/python -m pytest -m "slow and not browser" --ignore tests/browser -n auto
 
-browser: .venv/tools
+browser: .venv/npm
 	CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && CHROMIUM="$$CHROMIUM" $(BIN)/python -m pytest tests/browser -n auto --dist loadfile
 
-frontend: .venv/tools
-	$(BIN)/python tools/npm.py ci --no-audit --no-fund --loglevel=error
+frontend: .venv/npm
 	$(BIN)/python tools/npm.py run check
 	$(BIN)/python tools/npm.py test
 
@@ -75,4 +74,8 @@ clean:
 
 .venv/tools: .venv/lm
 	$(PIP) -c constraints.txt --group test --group docs
+	touch $@
+
+.venv/npm: .venv/tools frontend/package-lock.json
+	$(BIN)/python tools/npm.py ci --no-audit --no-fund --loglevel=error
 	touch $@
