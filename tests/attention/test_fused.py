@@ -153,7 +153,7 @@ def test_a_kernel_that_is_wrong_is_not_used(broken: str, monkeypatch: pytest.Mon
 
 @pytest.mark.usefixtures("here")
 def test_a_model_is_measured_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two inputs of different lengths, so that one is padded: the figures of blocks, and the model's own output."""
+    """Two inputs of different lengths, so that one is padded; the second layer sees what the kernel gave in the first."""
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=64,

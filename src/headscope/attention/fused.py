@@ -22,7 +22,7 @@ from headscope.errors import HeadscopeWarning
 
 HALF = torch.float16, torch.bfloat16
 WIDEST = 256
-"""Dimensions of a head, at most: more do not fit into a GPU's shared memory."""
+"""Dimensions of a head, at most; kernels for wider ones were not compiled."""
 
 _ROWS = 64
 _CHECKED = 1e-2
@@ -64,16 +64,10 @@ def kernel_statistics(record: AttentionRecord, columns: Tensor, wanted: Wanted) 
     attends = wanted.output and record.v is not None and record.v.shape[1] == record.k.shape[1]
     values = record.v if attends and record.v is not None else record.k
     shape = (batch, heads, queries)
-
-    def room(*shape: int) -> Tensor:
-        return columns.new_empty(shape)
-
-    lse, largest, entropy = room(*shape), room(*shape), room(*shape)
-    mass = room(*shape, classes)
-    offsets = room(len(wanted.offsets), *shape)
-    output = (
-        torch.empty(*shape, values.shape[-1], dtype=values.dtype, device=values.device) if attends else mass
-    )
+    lse, largest, entropy = columns.new_empty(3, *shape)
+    mass = columns.new_empty(*shape, classes)
+    offsets = columns.new_empty(len(wanted.offsets), *shape)
+    output = values.new_empty(*shape, values.shape[-1]) if attends else mass
     places = _places(wanted.offsets, columns.device)
     bias, mask = (
         (columns.new_zeros(()) if each is None else four(each, keys)).expand(batch, heads, queries, keys)

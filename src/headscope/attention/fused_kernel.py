@@ -12,19 +12,13 @@ import triton.language as tl
 @triton.jit
 def _changed(
     scores,
-    item,
-    head,
     row,
     key,
     there,
     bias,
-    bias_item,
-    bias_head,
     bias_row,
     bias_key,
     mask,
-    mask_item,
-    mask_head,
     mask_row,
     mask_key,
     hides,
@@ -36,18 +30,17 @@ def _changed(
 ):
     """Scores of any places after bias, softcap and mask; `HIDDEN` where a key is not seen or not `there`."""
     if BIAS:
-        at = bias + item * bias_item + head * bias_head + row * bias_row + key * bias_key
-        scores += tl.maximum(tl.load(at, mask=there, other=0.0).to(tl.float32), HIDDEN)
+        added = tl.load(bias + row * bias_row + key * bias_key, mask=there, other=0.0)
+        scores += tl.maximum(added.to(tl.float32), HIDDEN)
     if SOFTCAP:
         scores = softcap * (2.0 / (1.0 + tl.exp(-2.0 * scores / softcap)) - 1.0)  # tanh
-    if MASK == 1:
-        at = mask + item * mask_item + head * mask_head + row * mask_row + key * mask_key
-        there = there & (tl.load(at, mask=there, other=0) != 0)
-    if MASK == 2:
-        at = mask + item * mask_item + head * mask_head + row * mask_row + key * mask_key
-        added = tl.load(at, mask=there, other=0.0).to(tl.float32)
-        there = there & (added > hides)
-        scores += tl.where(there, added, 0.0)
+    if MASK:
+        added = tl.load(mask + row * mask_row + key * mask_key, mask=there, other=0).to(tl.float32)
+        if MASK == 1:
+            there = there & (added != 0.0)
+        else:
+            there = there & (added > hides)
+            scores += tl.where(there, added, 0.0)
     return tl.where(there, scores, HIDDEN)
 
 
@@ -132,6 +125,8 @@ def rows_kernel(
     )
     k += item * k_item + head // groups * k_head
     v += item * v_item + head // groups * v_head
+    bias += item * bias_item + head * bias_head
+    mask += item * mask_item + head * mask_head
     columns += item * keys * classes
 
     m = tl.full([ROWS], HIDDEN, tl.float32)
@@ -155,19 +150,13 @@ def rows_kernel(
         scores = tl.dot(asked, given, input_precision="ieee") * scaling
         scores = _changed(
             scores,
-            item,
-            head,
             row[:, None].to(tl.int64),
             key[None, :],
             there,
             bias,
-            bias_item,
-            bias_head,
             bias_row,
             bias_key,
             mask,
-            mask_item,
-            mask_head,
             mask_row,
             mask_key,
             hides,
@@ -233,19 +222,13 @@ def rows_kernel(
         scores = tl.sum(asked.to(tl.float32) * given.to(tl.float32), 1) * scaling
         scores = _changed(
             scores,
-            item,
-            head,
             row.to(tl.int64),
             key,
             there,
             bias,
-            bias_item,
-            bias_head,
             bias_row,
             bias_key,
             mask,
-            mask_item,
-            mask_head,
             mask_row,
             mask_key,
             hides,
