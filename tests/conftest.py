@@ -16,7 +16,8 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 import hypothesis
 import pytest
-from presence import needs
+
+from tests.helpers.presence import needs
 
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
@@ -83,7 +84,7 @@ def build_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Calla
 @pytest.fixture(scope="session")
 def model_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small models in folders that have the names of large ones."""
-    from workspace import write_models
+    from tests.helpers.workspace import write_models
 
     folder = tmp_path_factory.mktemp("models")
     write_models(folder)
@@ -93,10 +94,9 @@ def model_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def workspace(demo, model_folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with the files and models that the documentation names; models are loaded once."""
-    from workspace import write_corpora
-
     import headscope as hs
     from headscope.attention import load
+    from tests.helpers.workspace import write_corpora
 
     write_corpora(tmp_path)
     for folder in model_folders.iterdir():

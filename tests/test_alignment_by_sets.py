@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from alignment_by_sets import Alignment, aer, aligned
+
+from tests.helpers.alignment_by_sets import Alignment, aer, aligned
 
 SURE = {(0, 0), (1, 2), (2, 1)}
 POSSIBLE = {(3, 3), (3, 4), (0, 0)}

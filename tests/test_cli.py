@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import xarray as xr
-from small_models import save_bert
-from small_tokenizers import listed
 
 from headscope import cli
 from headscope.console.options import LoadOptions
+from tests.helpers.small_models import save_bert
+from tests.helpers.small_tokenizers import listed
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:

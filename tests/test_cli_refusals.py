@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import torch
 import xarray as xr
-from small_models import save_gpt2
 
 import headscope
 from headscope import cli
 from headscope.errors import RunError
 from headscope.views.view import View
+from tests.helpers.small_models import save_gpt2
 
 CONFIGS: dict[str, Any] = {  # what stands in config.json instead
     "no-heads": {"n_head": 0},

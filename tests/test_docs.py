@@ -20,12 +20,12 @@ from typing import Any
 import click
 import pytest
 import typer
-from docs_blocks import Block, blocks, missing, same
 
 import headscope as hs
 from headscope import cli
 from headscope.cli.app import app
 from headscope.errors import HeadscopeWarning
+from tests.helpers.docs_blocks import Block, blocks, missing, same
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_public_api import FUNCTIONS, PUBLIC
 
 import headscope
+from tests.test_public_api import FUNCTIONS, PUBLIC
 
 ROOT = Path(headscope.__file__).parent
 ELSEWHERE = {f"{PUBLIC[name].__module__}.{PUBLIC[name].__qualname__}" for name in FUNCTIONS}

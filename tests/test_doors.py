@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
-from test_public_api import PUBLIC
 from torch import nn
 
 import headscope as hs
@@ -17,6 +16,7 @@ from headscope.corpora import Corpus, Example
 from headscope.doors import Count, Expected, Seed, expect, hints_of, validated
 from headscope.errors import InputError
 from headscope.models import Model
+from tests.test_public_api import PUBLIC
 
 FUNCTIONS = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value)}
 

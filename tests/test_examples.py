@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 import transformers
-from presence import needs
+
+from tests.helpers.presence import needs
 
 nbformat = pytest.importorskip("nbformat")
 

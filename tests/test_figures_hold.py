@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pytest
 import torch
 import transformers
-from small_models import SMALL, sharpen
-from small_tokenizers import byte_level, demo
 from torch import nn
 
 import headscope as hs
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models import Model
+from tests.helpers.small_models import SMALL, sharpen
+from tests.helpers.small_tokenizers import byte_level, demo
 
 Floats = npt.NDArray[np.float64]
 TEXTS = [

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from small_tokenizers import Reader, demo
 
 from headscope import corpora
 from headscope.corpora import Corpus
 from headscope.errors import CorpusError, InputError
+from tests.helpers.small_tokenizers import Reader, demo
 
 FOLDER = Path(__file__).parent / "invalid"
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from planted_induction import WORDS, circuit
 
 import headscope as hs
 from headscope.analyses.roles.copying import copying
 from headscope.analyses.roles.statistics import NONE, every, named
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.models import Model
+from tests.helpers.planted_induction import WORDS, circuit
 
 TO = 3
 """The token after which a name is moved."""

@@ -13,9 +13,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-import workspace
-from small_models import save_gpt2, sharpen
-from small_tokenizers import roberta
 
 import headscope as hs
 from headscope import bertviz
@@ -29,6 +26,9 @@ from headscope.errors import (
     RunError,
     ShapeError,
 )
+from tests.helpers import workspace
+from tests.helpers.small_models import save_gpt2, sharpen
+from tests.helpers.small_tokenizers import roberta
 
 NAN, HUGE, TEXT = float("nan"), 10**30, "The cat sat."
 

@@ -55,11 +55,10 @@ def families_in(page: Path) -> list[str]:
 
 
 def main() -> None:
-    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "attention")]
-    from examine import examine
-    from families import CAPTURED, REFUSED, build
-
+    sys.path.insert(0, str(ROOT))
     import headscope as hs
+    from tests.helpers.examine import examine
+    from tests.helpers.families import CAPTURED, REFUSED, build
 
     lines = [HEAD.format(captured=len(CAPTURED))]
     for family in CAPTURED:

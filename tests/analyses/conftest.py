@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import linguistics_sample as sample
 import pytest
 
 import headscope as hs
 from headscope.models import Model
+from tests.helpers import linguistics_sample as sample
 
 
 @pytest.fixture(scope="session")

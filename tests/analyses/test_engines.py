@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from compared_models import examples, lines, perturbed
-from links_sample import scopes, sentences, trees
-from run_sample import as_a_worker
-from small_models import small_roberta
 
 import headscope as hs
 from headscope import corpora
 from headscope.models import Model
+from tests.helpers.compared_models import examples, lines, perturbed
+from tests.helpers.links_sample import scopes, sentences, trees
+from tests.helpers.run_sample import as_a_worker
+from tests.helpers.small_models import small_roberta
 
 pytestmark = pytest.mark.slow
 

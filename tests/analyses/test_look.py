@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_vision import planted_vit
-from small_models import whisper_parts
 
 import headscope as hs
 from headscope.analyses import look as looking
@@ -16,6 +14,8 @@ from headscope.corpora import Example
 from headscope.models import Model
 from headscope.senses import Sound
 from headscope.views.seeing import Blocks
+from tests.helpers.planted_vision import planted_vit
+from tests.helpers.small_models import whisper_parts
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import report_sample
 import xarray as xr
 
 import headscope as hs
@@ -19,6 +18,7 @@ from headscope.analyses.compare_training.run import Training
 from headscope.analyses.result import Result, returns_result
 from headscope.errors import InputError
 from headscope.models import Model
+from tests.helpers import report_sample
 
 pytestmark = pytest.mark.slow
 

@@ -21,12 +21,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_models import SMALL, sharpen, small
 from torch import Tensor, nn
 
 import headscope as hs
 from headscope.attention.recording import recording
 from headscope.models import Model
+from tests.helpers.small_models import SMALL, sharpen, small
 
 IDS = torch.tensor([[5, 9, 2, 7, 11, 3]])
 OTHER = torch.tensor([[8, 4, 30, 6]])

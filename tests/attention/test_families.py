@@ -6,11 +6,11 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from examine import examine
-from families import CAPTURED, FAMILIES, REFUSED, Family, build, each
 
 import headscope as hs
 from headscope.errors import RefusedError
+from tests.helpers.examine import examine
+from tests.helpers.families import CAPTURED, FAMILIES, REFUSED, Family, build, each
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN_KERNELS_DIFFER = {"Falcon ALiBi"}

@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 import torch
-from attention_calls import BLOCKS_ONLY, CASES, EVERYTHING, additive, classes, compare, expected, make, whole
-from attention_calls import lower as causal
 from transformers import LlamaConfig, LlamaModel
 
 from headscope.attention import fused
@@ -27,6 +25,18 @@ from headscope.measures.choose import choose
 from headscope.models import Model
 from headscope.stream.task import Task, route
 from headscope.tokens import Tokens
+from tests.helpers.attention_calls import (
+    BLOCKS_ONLY,
+    CASES,
+    EVERYTHING,
+    additive,
+    classes,
+    compare,
+    expected,
+    make,
+    whole,
+)
+from tests.helpers.attention_calls import lower as causal
 
 if sys.platform == "linux" and os.environ.get("CI"):
     import triton  # pyright: ignore[reportMissingImports]  # noqa: F401

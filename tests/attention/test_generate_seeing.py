@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
-from small_models import llava_parts, whisper_parts
 
 import headscope as hs
 from headscope.attention.one import prepare
 from headscope.errors import InputError
 from headscope.models import Model
+from tests.helpers.small_models import llava_parts, whisper_parts
 
 RATE = 16_000
 NOISE = np.random.default_rng(0).normal(0, 0.1, RATE).astype(np.float32), RATE

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from vision_models import MORE, READS, TEN, beside, captured, llava_next, made, swin, vision
 
 import headscope as hs
 from headscope.attention import one
@@ -21,6 +20,7 @@ from headscope.attention.windows import placed
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.maps import DUST
 from headscope.models import Model
+from tests.helpers.vision_models import MORE, READS, TEN, beside, captured, llava_next, made, swin, vision
 
 pytest.importorskip("PIL.Image")
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import CAPTURED, DECODERS, Family, build, each, family
 from safetensors.numpy import load_file, save_file
 from torch import Tensor
 
@@ -24,6 +23,7 @@ from headscope.maps import AttentionMaps
 from headscope.models import Model
 from headscope.views.inputs import Input
 from headscope.views.selection import Selection
+from tests.helpers.families import CAPTURED, DECODERS, Family, build, each, family
 
 WINDOWS = ["Mistral", "Gemma 2", "Gemma 3", "Gemma 3n", "gpt-oss", "GPT-Neo", "Llama 4", "ModernBERT"]
 """Families whose layers look back over a window or a chunk, of 4 to 6 tokens."""

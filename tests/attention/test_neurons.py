@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from families import CAPTURED, Family, build, family
 from scipy.special import softmax
 
 from headscope.attention.neurons import capture_with_neurons, neurons, norms
@@ -11,6 +10,7 @@ from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.models.model import Model
 from headscope.neurons import Neurons
+from tests.helpers.families import CAPTURED, Family, build, family
 
 pytestmark = pytest.mark.slow
 

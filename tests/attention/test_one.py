@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from families import build, family
-from small_tokenizers import listed
 
 import headscope as hs
 from headscope.attention.edit import replace
@@ -18,6 +16,8 @@ from headscope.attention.recording import recording
 from headscope.errors import HeadscopeWarning, InputError, RefusedError, UnknownError
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_payload
+from tests.helpers.families import build, family
+from tests.helpers.small_tokenizers import listed
 
 SMALL: dict[str, Any] = {
     "vocab_size": 60,

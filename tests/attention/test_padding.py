@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import CAPTURED, Family, build, each, family
-from small_tokenizers import demo
 from torch import nn
 
 import headscope as hs
@@ -17,6 +15,8 @@ from headscope.attention.check import PADDING
 from headscope.attention.load import PADDED
 from headscope.errors import InputError
 from headscope.models import Model
+from tests.helpers.families import CAPTURED, Family, build, each, family
+from tests.helpers.small_tokenizers import demo
 
 MOVED = {"ConvBERT", "Funnel", "Funnel factorized"}
 """Families that padding moves: a convolution over tokens, and tokens that are pooled with their neighbours."""

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_models import llava_parts, sharpen
 
 import headscope as hs
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.models import Model
 from headscope.pictures import picture_of
+from tests.helpers.small_models import llava_parts, sharpen
 
 PIL = pytest.importorskip("PIL.Image")
 

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 import torch
-from attention_calls import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from headscope.attention.recording import recording
+from headscope.attention.rows import Wanted, row_statistics
+from headscope.measures.choose import choose
+from headscope.models import Model
+from headscope.stream.rows import Rows
+from tests.helpers.attention_calls import (
     BLOCKS_ONLY,
     CASES,
     EVERYTHING,
@@ -20,15 +29,6 @@ from attention_calls import (
     padded,
     whole,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from torch import Tensor
-
-from headscope.attention.recording import recording
-from headscope.attention.rows import Wanted, row_statistics
-from headscope.measures.choose import choose
-from headscope.models import Model
-from headscope.stream.rows import Rows
 
 
 @pytest.mark.slow

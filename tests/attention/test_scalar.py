@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from families import build, family
 from torch.nn import functional
 
 from headscope.attention.one import prepare
 from headscope.attention.scalar import natural
 from headscope.models.model import Model
+from tests.helpers.families import build, family
 
 
 def number(model: Model, inputs: dict, axes: dict | None = None) -> tuple[float, str]:

@@ -10,12 +10,12 @@ import pytest
 import torch
 import transformers
 from scipy.io import wavfile
-from small_models import whisper_parts
 
 import headscope as hs
 from headscope.attention.one import prepare, record
 from headscope.errors import InputError
 from headscope.models import Model
+from tests.helpers.small_models import whisper_parts
 
 RATE = 16_000
 

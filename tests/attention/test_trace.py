@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 import torch
-from families import (
+from torch import Tensor, nn
+
+from headscope.attention.interface import supports
+from headscope.attention.record import AttentionRecord
+from headscope.attention.refuse import chunked
+from headscope.attention.trace import traced
+from headscope.errors import RefusedError
+from tests.helpers.families import (
     CAPTURED,
     FAMILIES,
     OFF_INTERFACE,
@@ -19,13 +26,6 @@ from families import (
     reference,
     run,
 )
-from torch import Tensor, nn
-
-from headscope.attention.interface import supports
-from headscope.attention.record import AttentionRecord
-from headscope.attention.refuse import chunked
-from headscope.attention.trace import traced
-from headscope.errors import RefusedError
 
 pytestmark = pytest.mark.slow
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from families import build, family
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from small_models import sharpen
-from small_tokenizers import byte_level
 
 import headscope as hs
 from headscope.attention.edit import edit
 from headscope.errors import InputError
 from headscope.models import Model
+from tests.helpers.families import build, family
+from tests.helpers.small_models import sharpen
+from tests.helpers.small_tokenizers import byte_level
 
 FAMILIES = ("BERT", "Llama", "gpt-oss", "BLOOM", "DeBERTa", "ESM", "XLNet")
 LAYER, HEAD = 0, 1

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from small_tokenizers import byte_level
 
 from headscope.bertviz import neuron_view, transformers_neuron_view
 from headscope.bertviz.neuron_view import show
@@ -13,6 +12,7 @@ from headscope.demo import demo_folder
 from headscope.errors import InputError
 from headscope.views import page as pages
 from headscope.views.view import View
+from tests.helpers.small_tokenizers import byte_level
 
 
 @pytest.fixture(autouse=True)

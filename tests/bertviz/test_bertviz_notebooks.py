@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_models import save_gpt2
-from small_tokenizers import demo
 
 import headscope
 from headscope.bertviz import given_back
 from headscope.bertviz.attention_views import head_view
 from headscope.demo import demo_folder
 from headscope.errors import InputError
+from tests.helpers.small_models import save_gpt2
+from tests.helpers.small_tokenizers import demo
 
 PAIR = [
     "from bertviz import model_view\nfrom transformers import BertTokenizer, BertModel, utils",

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_controls import ALL
 
 import headscope as hs
 from headscope.analyses.typed import Typed
 from headscope.models import Model
 from headscope.stream.provenance import COMMAND
+from tests.helpers.page_controls import ALL
 
 playwright = pytest.importorskip("playwright.sync_api")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_controls import ALL
-from report_whole import whole_report
-from view_sample import neurons, some
 
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers.page_controls import ALL
+from tests.helpers.report_whole import whole_report
+from tests.helpers.view_sample import neurons, some
 
 pytestmark = pytest.mark.browser
 

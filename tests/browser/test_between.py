@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from page_controls import ALL
-from view_sample import neurons, some, tokens
 
 from headscope.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers.page_controls import ALL
+from tests.helpers.view_sample import neurons, some, tokens
 
 pytestmark = pytest.mark.browser
 

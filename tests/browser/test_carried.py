@@ -14,14 +14,14 @@ import pytest
 import torch
 import transformers
 from numpy.testing import assert_allclose
-from small_models import sharpen
-from small_tokenizers import byte_level, roberta
-from small_tokenizers import demo as wordpiece
 
 import headscope as hs
 from headscope.live.carried import carried_page, carry
 from headscope.live.session import Live
 from headscope.models import Model
+from tests.helpers.small_models import sharpen
+from tests.helpers.small_tokenizers import byte_level, roberta
+from tests.helpers.small_tokenizers import demo as wordpiece
 
 AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seen_sample import HIGH, WIDE, picture, random_maps, staged
 
 import headscope as hs
 from headscope.maps import AttentionMaps
 from headscope.views import seeing
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers.seen_sample import HIGH, WIDE, picture, random_maps, staged
 
 PIL = pytest.importorskip("PIL.Image")
 

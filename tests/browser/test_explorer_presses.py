@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import view_sample
 
 from headscope.maps import AttentionMaps
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers import view_sample
 
 pytestmark = pytest.mark.browser
 

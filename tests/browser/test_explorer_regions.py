@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seen_sample import picture
 
 import headscope as hs
+from tests.helpers.seen_sample import picture
 
 pytest.importorskip("PIL.Image")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heard_sample import SECONDS, WORDS, alike, cross, middle
 
 import headscope as hs
 from headscope.attention.parts import Parts
+from tests.helpers.heard_sample import SECONDS, WORDS, alike, cross, middle
 
 pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.browser

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talk_sample import COLUMNS, HIGH, PIECES, ROWS, WIDE, WORDS, axis, planted
 
 import headscope as hs
+from tests.helpers.talk_sample import COLUMNS, HIGH, PIECES, ROWS, WIDE, WORDS, axis, planted
 
 pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.browser

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from view_sample import neurons, some, tokens
 
 from headscope.link import Link, Span
 from headscope.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
 from headscope.views.gold import of_parts
+from tests.helpers.view_sample import neurons, some, tokens
 
 pytestmark = pytest.mark.browser
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_controls import ALL
+
+from tests.helpers.page_controls import ALL
 
 pytest.importorskip("marimo")
 pytest.importorskip("anywidget")

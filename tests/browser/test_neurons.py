@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import view_sample
-from families import build, family
 
 from headscope.attention.load import load
 from headscope.live.view import view
 from headscope.models.model import Model
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers import view_sample
+from tests.helpers.families import build, family
 
 pytestmark = pytest.mark.browser
 

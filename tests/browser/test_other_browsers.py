@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import other_browsers
 import pytest
-import view_sample
 
 import headscope as hs
 from headscope.maps import AttentionMaps
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers import other_browsers, view_sample
 
 pytestmark = [
     pytest.mark.browser,

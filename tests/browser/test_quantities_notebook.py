@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from page_controls import ALL
 
 from headscope.maps import AttentionMaps
 from headscope.neurons import Neurons
@@ -20,6 +19,7 @@ from headscope.views.explorer import Input
 from headscope.views.page import bundle_file, script_json
 from headscope.views.view import Computed, View
 from headscope.views.widget import quantity
+from tests.helpers.page_controls import ALL
 
 pytestmark = pytest.mark.browser
 

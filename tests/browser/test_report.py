@@ -9,10 +9,10 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
-from report_sample import NASTY, dataset, example, maps, report_page
 
 from headscope.maps import wrap
 from headscope.views.explorer import Input
+from tests.helpers.report_sample import NASTY, dataset, example, maps, report_page
 
 pytestmark = pytest.mark.browser
 

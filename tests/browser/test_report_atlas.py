@@ -7,11 +7,12 @@ import io
 from pathlib import Path
 from typing import Any
 
-import atlas_sample
 import numpy as np
 import pytest
-from report_sample import dataset
-from report_whole import HEADS
+
+from tests.helpers import atlas_sample
+from tests.helpers.report_sample import dataset
+from tests.helpers.report_whole import HEADS
 
 pytestmark = pytest.mark.browser
 

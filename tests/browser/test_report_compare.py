@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_tokenizers import roberta
-from unfold import unfolded
 
 import headscope as hs
 from headscope.analyses.typed import Typed
 from headscope.models import Model
+from tests.helpers.small_tokenizers import roberta
+from tests.helpers.unfold import unfolded
 
 pytestmark = pytest.mark.browser
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import linguistics_sample as sample
 import pandas as pd
 import pytest
-from report_sample import dataset, example
-from unfold import unfolded
 
 import headscope as hs
 from headscope.analyses.coref.statistics import table
 from headscope.models import Model
 from headscope.reports.page import report_page
 from headscope.views.blobs import Blobs
+from tests.helpers import linguistics_sample as sample
+from tests.helpers.report_sample import dataset, example
+from tests.helpers.unfold import unfolded
 
 pytestmark = pytest.mark.browser
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pypdf
 import pytest
-from report_sample import dataset, example, report_page
-from report_whole import whole_report
 
 from headscope.views.pdf import print_page
+from tests.helpers.report_sample import dataset, example, report_page
+from tests.helpers.report_whole import whole_report
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from perceived_reports import of_pictures, of_sounds
+
+from tests.helpers.perceived_reports import of_pictures, of_sounds
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 pytest.importorskip("PIL.Image")

@@ -6,12 +6,12 @@ import json
 import re
 from typing import Any
 
-import linguistics_sample as sample
 import pytest
-from small_models import small_bert, small_roberta
 
 import headscope as hs
 from headscope.models import Model
+from tests.helpers import linguistics_sample as sample
+from tests.helpers.small_models import small_bert, small_roberta
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

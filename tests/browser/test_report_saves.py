@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from report_whole import whole_report
+
+from tests.helpers.report_whole import whole_report
 
 pytestmark = pytest.mark.browser
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_whole import HEADS, ROLES, whole_report
 
 from headscope.analyses.roles.statistics import COLUMNS
 from headscope.heads import Head
+from tests.helpers.report_whole import HEADS, ROLES, whole_report
 
 pytestmark = pytest.mark.browser
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
-from small_tokenizers import Reader, demo
 
 from headscope import corpora
 from headscope.errors import CorpusError, InputError
+from tests.helpers.small_tokenizers import Reader, demo
 
 ROWS: list[dict[str, Any]] = [
     {"text": f"Row {number} of a table.", "page": f"p{number // 3}", "other": b"x", "label": number % 2}

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_tokenizers import Reader, demo
 
 from headscope import corpora
 from headscope.corpora import Corpus
 from headscope.corpora import files as text_files
 from headscope.errors import CorpusError, HeadscopeWarning
+from tests.helpers.small_tokenizers import Reader, demo
 
 LONG = "word " * 30
 GOOD_TREE = "1\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_\n"

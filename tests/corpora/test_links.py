@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_tokenizers import Reader, demo
 
 from headscope import corpora
 from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.link import Link, Span, located
+from tests.helpers.small_tokenizers import Reader, demo
 
 TEXT = "x = 1; print(x)"
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_tokenizers import Reader, byte_level, demo, roberta, slow, stories, unigram
 
 from headscope import corpora
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
+from tests.helpers.small_tokenizers import Reader, byte_level, demo, roberta, slow, stories, unigram
 
 WORDS = ["the", "cat", "voussoirs", "didn't", "“Lily”", "日本語", "😀", "a-b", ",", ".", "unbelievable"]
 LINES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_tokenizers import Reader, demo, stories
 
 from headscope import corpora
 from headscope.corpora import Corpus, Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from tests.helpers.small_tokenizers import Reader, demo, stories
 
 
 def write(path: Path, content: str) -> Path:

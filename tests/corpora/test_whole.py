@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from small_tokenizers import Reader, demo
 
 from headscope import corpora
 from headscope.corpora.whole import readable, split
+from tests.helpers.small_tokenizers import Reader, demo
 
 LONG = "The cat " * 40 + "slept."
 PARAGRAPH = f"A cat sat on the mat. {LONG} Mr. Smith saw it from his old house! “It slept,” he said."

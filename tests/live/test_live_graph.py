@@ -12,9 +12,6 @@ import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from small_models import sharpen, translator
-from small_tokenizers import byte_level
-from small_tokenizers import demo as wordpiece
 
 import headscope as hs
 from headscope import cli
@@ -24,6 +21,9 @@ from headscope.live.carried import Runner, carry, rounded_rows
 from headscope.live.graph import graphs, refusal
 from headscope.models import Model
 from headscope.views.blobs import Blobs, decode
+from tests.helpers.small_models import sharpen, translator
+from tests.helpers.small_tokenizers import byte_level
+from tests.helpers.small_tokenizers import demo as wordpiece
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,6 @@ import pytest
 import torch
 import transformers
 from numpy.testing import assert_allclose
-from small_models import sharpen, translator
-from small_tokenizers import byte_level, roberta
 
 import headscope as hs
 from headscope.attention.objective import objective
@@ -20,6 +18,8 @@ from headscope.live.session import Live
 from headscope.maps import AttentionMaps
 from headscope.models import Model
 from headscope.models.untrained import reinitialise
+from tests.helpers.small_models import sharpen, translator
+from tests.helpers.small_tokenizers import byte_level, roberta
 
 TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
 

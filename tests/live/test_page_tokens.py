@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import small_tokenizers
 
 from headscope import corpora
 from headscope.live.carried import tokenizer_info
@@ -19,6 +18,7 @@ from headscope.models.encode import encode
 from headscope.views.blobs import Blobs, decode
 from headscope.views.inputs import piece_labels
 from headscope.words import group
+from tests.helpers import small_tokenizers
 
 FRONTEND = Path(__file__).resolve().parents[2] / "frontend"
 HARD = [

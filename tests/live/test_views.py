@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from families import build, family
 
 from headscope import corpora
 from headscope.analyses.links import run
@@ -23,6 +22,7 @@ from headscope.models.model import Model
 from headscope.views.gold import of_parts, verdict
 from headscope.views.inputs import Input
 from headscope.views.selection import Selection
+from tests.helpers.families import build, family
 
 pytestmark = pytest.mark.slow
 

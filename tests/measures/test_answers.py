@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_models import llava_parts
 
 import headscope as hs
 from headscope.corpora import Corpus, Example
@@ -16,6 +15,7 @@ from headscope.measures.answers import ANSWERS
 from headscope.measures.dataset import description, names
 from headscope.measures.single import surface
 from headscope.models import Model
+from tests.helpers.small_models import llava_parts
 
 ROWS = [
     [10, 0, 0, 0, 0, 0, 0],

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_tokenizers import byte_level, stories, unigram
 
 import headscope as hs
 from headscope.measures.choose import GROUPS, choose
@@ -22,6 +21,7 @@ from headscope.measures.single import surface
 from headscope.measures.sums import _counted
 from headscope.models.encode import encode
 from headscope.tokens import Tokens, is_space
+from tests.helpers.small_tokenizers import byte_level, stories, unigram
 
 
 def planted(pieces: Sequence[str], weights: dict[tuple[int, int], float], **more: Any) -> hs.AttentionMaps:

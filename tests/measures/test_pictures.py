@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_models import seeing
 
 import headscope as hs
 from headscope.attention.one import prepare
@@ -20,6 +19,7 @@ from headscope.measures.dataset import description, names
 from headscope.measures.measure import pair_measure
 from headscope.measures.pictures import PICTURES
 from headscope.measures.single import surface
+from tests.helpers.small_models import seeing
 
 
 def picture(width: int, height: int) -> hs.Picture:

@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_models import whisper_parts
 
 import headscope as hs
 from headscope.attention.one import prepare
@@ -17,6 +16,7 @@ from headscope.errors import InputError
 from headscope.measures.dataset import names
 from headscope.measures.single import surface
 from headscope.measures.sounds import SOUNDS
+from tests.helpers.small_models import whisper_parts
 
 
 def maps(rows: Any, axis: hs.Tokens, **more: Any) -> hs.AttentionMaps:

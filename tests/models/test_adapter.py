@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from presence import needs
-from small_models import sharpen
-from small_tokenizers import byte_level
 
 import headscope as hs
 from headscope import cli, corpora
 from headscope.engines import Processes
 from headscope.errors import InputError, ModelError
 from headscope.stream.identity import weights
+from tests.helpers.presence import needs
+from tests.helpers.small_models import sharpen
+from tests.helpers.small_tokenizers import byte_level
 
 TEXT = "She opened the door; nobody was there."
 LINES = [TEXT, "The cat did not sit on the mat.", "They walked to the old bridge."]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.io import wavfile
-from small_models import save_whisper, whisper_parts
 
 import headscope as hs
 from headscope.audio import heard
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.audio import spoken
+from tests.helpers.small_models import save_whisper, whisper_parts
 
 TONE = 0.5 * np.sin(np.arange(8000) * 2 * np.pi * 200 / 16000)
 

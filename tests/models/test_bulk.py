@@ -10,13 +10,13 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_tokenizers import Reader, byte_level, demo, listed, roberta, slow, unigram
 
 import headscope as hs
 from headscope.corpora import Corpus, Example
 from headscope.models.bulk import bulk
 from headscope.models.encode import encode, split
 from headscope.tokens import FIELDS, Tokens
+from tests.helpers.small_tokenizers import Reader, byte_level, demo, listed, roberta, slow, unigram
 
 KINDS: dict[str, Any] = {
     "demo": demo,

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_tokenizers import byte_level, slow, stories
 
 from headscope.errors import InputError
 from headscope.models.encode import chat
 from headscope.tokens import Tokens
+from tests.helpers.small_tokenizers import byte_level, slow, stories
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"

@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from presence import needs
-from small_models import save_llama
-from small_tokenizers import byte_level
 
 import headscope as hs
 from headscope import contribution, corpora
@@ -21,6 +18,9 @@ from headscope.errors import InputError, ModelError
 from headscope.models import Model, untrained
 from headscope.stream import batches, passes
 from headscope.stream.identity import weights
+from tests.helpers.presence import needs
+from tests.helpers.small_models import save_llama
+from tests.helpers.small_tokenizers import byte_level
 
 TEXT = "The cat sat on the mat."
 LINES = corpora.texts([TEXT, "She opened the door; nobody was there.", "It was late."])

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_tokenizers import byte_level, demo, listed, roberta, slow, stories, unigram
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, tokenization_utils_base
 from transformers.convert_slow_tokenizer import bytes_to_unicode
@@ -24,6 +23,7 @@ from headscope.demo import demo_folder
 from headscope.errors import InputError
 from headscope.models.encode import collate, count, encode, encode_all, from_pieces, from_words, split
 from headscope.tokens import Tokens, is_space
+from tests.helpers.small_tokenizers import byte_level, demo, listed, roberta, slow, stories, unigram
 
 HARD = "a\x00b </script> 👩‍🚀 שלום עולם 日本語 “quoted” " + "x" * 60 + " İ ﬁ"
 

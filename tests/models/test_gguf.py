@@ -13,13 +13,13 @@ import pytest
 import torch
 import transformers
 from numpy.testing import assert_allclose
-from presence import needs
 
 import headscope as hs
 from headscope import demo as packages
 from headscope.errors import HeadscopeWarning, InputError, ModelError
 from headscope.models import gguf
 from headscope.models import load as find
+from tests.helpers.presence import needs
 
 WORDS = [
     "<|endoftext|>",

@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from presence import needs
-from small_models import save_llama
-from small_tokenizers import byte_level
 
 import headscope as hs
 from headscope import contribution, corpora
@@ -19,6 +16,9 @@ from headscope.errors import InputError, ModelError, RefusedError
 from headscope.models import Model
 from headscope.models.weights import held
 from headscope.stream.identity import weights
+from tests.helpers.presence import needs
+from tests.helpers.small_models import save_llama
+from tests.helpers.small_tokenizers import byte_level
 
 TEXT = "The cat sat on the mat."
 LINES = corpora.texts([TEXT, "She opened the door; nobody was there."])

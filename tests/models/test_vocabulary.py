@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 import transformers
-from small_models import SMALL, small
-from small_tokenizers import demo, listed
 
 import headscope as hs
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models.vocabulary import Vocabulary
+from tests.helpers.small_models import SMALL, small
+from tests.helpers.small_tokenizers import demo, listed
 
 FITTING = {
     "BERT": (30522, 30522),

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from report_sample import NASTY, dataset, example, maps, report_payload
 
 from headscope.errors import InputError
 from headscope.heads import Head
@@ -23,6 +22,7 @@ from headscope.views.page import script_json
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Beside, Section
 from headscope.views.sentences import percent
+from tests.helpers.report_sample import NASTY, dataset, example, maps, report_payload
 
 
 def section(payload: Any, kind: str) -> Any:

@@ -12,9 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from perceived_reports import of_pictures, of_sounds, speech, vision
-from planted_vision import planted_vit
-from small_models import llava_parts, save_whisper
 
 import headscope as hs
 from headscope.analyses.cards import section as cards
@@ -22,6 +19,9 @@ from headscope.cli import main
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.views.blobs import decode
+from tests.helpers.perceived_reports import of_pictures, of_sounds, speech, vision
+from tests.helpers.planted_vision import planted_vit
+from tests.helpers.small_models import llava_parts, save_whisper
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("PIL.Image")

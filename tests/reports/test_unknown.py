@@ -8,11 +8,11 @@ import warnings
 from typing import Any
 
 import pytest
-from small_models import small_bert
-from small_tokenizers import listed
 
 import headscope as hs
 from headscope.errors import HeadscopeWarning, UnknownError
+from tests.helpers.small_models import small_bert
+from tests.helpers.small_tokenizers import listed
 
 
 def sections(page: str) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from small_models import small
 from torch import nn
 
 import headscope as hs
@@ -31,6 +30,7 @@ from headscope.stream.batches import cut
 from headscope.stream.provenance import COMMAND
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
+from tests.helpers.small_models import small
 
 REFERENCE = {
     "self": "current",

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import Family, build, family
 from numpy.typing import NDArray
 
 import headscope as hs
@@ -25,6 +24,7 @@ from headscope.measures.single import surface
 from headscope.models import Model
 from headscope.stream.rows import Rows
 from headscope.tokens import Tokens
+from tests.helpers.families import Family, build, family
 
 WINDOWED = [
     "Mistral",

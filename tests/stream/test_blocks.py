@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_sample import same, stopped
-from small_models import small_bert
-from small_tokenizers import demo
 
 import headscope as hs
 from headscope import corpora
@@ -21,6 +18,9 @@ from headscope.corpora import Corpus
 from headscope.errors import CorpusError, HeadscopeWarning, InputError, UnknownError
 from headscope.models import Model
 from headscope.stream.task import Task
+from tests.helpers.run_sample import same, stopped
+from tests.helpers.small_models import small_bert
+from tests.helpers.small_tokenizers import demo
 
 SIZE, BYTES = 2, 160
 """Inputs of a window, and bytes of a file that count as one: a block of files has about 320."""

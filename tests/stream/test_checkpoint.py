@@ -20,7 +20,6 @@ import pytest
 import xarray as xr
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from toy_blocks import IDENTITY, Corpus, Numbers, folder
 
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.stream.checkpoint import Folder
@@ -28,6 +27,7 @@ from headscope.stream.outcome import Given, Outcome, Shard
 from headscope.stream.parts import merge_parts, write_part
 from headscope.stream.reduce import Reduced, alone, reduce
 from headscope.stream.safefile import BrokenFileError, FormatError, decode, encode, write
+from tests.helpers.toy_blocks import IDENTITY, Corpus, Numbers, folder
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -189,7 +189,7 @@ def test_an_error_in_one_block_keeps_those_before(tmp_path: Path) -> None:
 
 
 def worker(place: Path, *more: str) -> subprocess.Popen[str]:
-    command = [sys.executable, str(HERE / "toy_blocks.py"), str(place), *more]
+    command = [sys.executable, str(HERE / "helpers" / "toy_blocks.py"), str(place), *more]
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent / "src")}
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from run_sample import WANTED, LoadsOnce, as_a_worker, bert, corpus, even, first, same, slow
 
 import headscope as hs
 from headscope.analyses.measure.run import measure
@@ -25,6 +24,7 @@ from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.measures.measure import Measure
 from headscope.models import Model
 from headscope.stream.engines import dask as engine
+from tests.helpers.run_sample import WANTED, LoadsOnce, as_a_worker, bert, corpus, even, first, same, slow
 
 distributed: Any = pytest.importorskip("distributed")
 
@@ -179,7 +179,7 @@ def test_a_worker_killed_when_its_result_is_to_be_fetched(
 SCRIPT = """
 import sys, headscope.stream.batches
 sys.path[:0] = {path!r}
-from run_sample import bert, corpus, slow, WANTED
+from tests.helpers.run_sample import bert, corpus, slow, WANTED
 from headscope.analyses.measure.run import measure
 from headscope.engines import Dask
 from headscope.stream.checkpoint import Folder

@@ -20,7 +20,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from run_sample import (
+
+import headscope as hs
+from headscope.analyses.distance import run as distances
+from headscope.analyses.measure.run import measure, merge
+from headscope.engines import Here, Processes
+from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
+from headscope.models import Model
+from headscope.stream.engines import engine_of, processes
+from headscope.stream.engines.carried import answer, answered, save
+from headscope.stream.engines.processes import parse
+from tests.helpers.run_sample import (
     WANTED,
     Fails,
     LoadsOnce,
@@ -32,16 +42,6 @@ from run_sample import (
     same,
     slow,
 )
-
-import headscope as hs
-from headscope.analyses.distance import run as distances
-from headscope.analyses.measure.run import measure, merge
-from headscope.engines import Here, Processes
-from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
-from headscope.models import Model
-from headscope.stream.engines import engine_of, processes
-from headscope.stream.engines.carried import answer, answered, save
-from headscope.stream.engines.processes import parse
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
 
@@ -345,7 +345,7 @@ SCRIPT = """
 import signal, sys, headscope.stream.batches
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where this was started in the background
 sys.path[:0] = {path!r}
-from run_sample import bert, corpus, slow, WANTED
+from tests.helpers.run_sample import bert, corpus, slow, WANTED
 from headscope.analyses.measure.run import measure
 from headscope.engines import Processes
 from headscope.stream.checkpoint import Folder

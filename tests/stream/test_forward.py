@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from families import build, family
 from torch import Tensor
 
 from headscope.attention.record import AttentionRecord
 from headscope.stream.forward import Passes
+from tests.helpers.families import build, family
 
 
 def seen(passes: Passes, ids: Tensor) -> tuple[list[tuple[int, Tensor]], bool]:

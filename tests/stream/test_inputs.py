@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_models import small_bert
-from small_tokenizers import byte_level, demo, listed, roberta, unigram
 
 import headscope as hs
 from headscope.analyses.measure.run import estimate
@@ -21,6 +19,8 @@ from headscope.models import Model
 from headscope.models.pieces import unknown_ids
 from headscope.stream import inputs as watched
 from headscope.stream.inputs import Inputs
+from tests.helpers.small_models import small_bert
+from tests.helpers.small_tokenizers import byte_level, demo, listed, roberta, unigram
 
 ATOMS = tuple("CNO")
 

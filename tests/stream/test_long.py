@@ -17,10 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import run_sample
 import torch
 import xarray as xr
-from run_sample import WANTED, Fails, bert, same, stopped
 from torch import nn
 
 import headscope as hs
@@ -34,6 +32,8 @@ from headscope.measures.measure import pair_measure
 from headscope.models import Model
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
+from tests.helpers import run_sample
+from tests.helpers.run_sample import WANTED, Fails, bert, same, stopped
 
 corpus = functools.partial(run_sample.corpus, each=2)
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import build, family
 from torch import Tensor
 
 import headscope as hs
@@ -23,6 +22,7 @@ from headscope.models import Model
 from headscope.stream import passes
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
+from tests.helpers.families import build, family
 
 NAMES = ["previous", "current", "first", "to_sep", "largest"]
 

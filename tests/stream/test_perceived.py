@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_models import llava_parts, sharpen, whisper_parts
-from vision_models import vision
 
 import headscope as hs
 from headscope.attention.one import prepare, record
@@ -20,6 +18,8 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.maps import AttentionMaps
 from headscope.models import Model
+from tests.helpers.small_models import llava_parts, sharpen, whisper_parts
+from tests.helpers.vision_models import vision
 
 RATE = 16_000
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}

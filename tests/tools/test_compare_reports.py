@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import report_sample
 from compare_reports import main
 
 from headscope.reports.page import report_page
+from tests.helpers import report_sample
 
 
 def write(path: Path, **changes: Any) -> str:

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from view_sample import some
 
 from headscope.maps import AttentionMaps
 from headscope.measures.single import surface
 from headscope.tokens import Tokens
 from headscope.views.columns import PER_INPUT, from_input
 from headscope.views.inputs import Included
+from tests.helpers.view_sample import some
 
 
 def windowed() -> AttentionMaps:

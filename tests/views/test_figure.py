@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from view_sample import PIECES, neurons, some, tokens
 
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, wrap
@@ -19,6 +18,7 @@ from headscope.views.figure_grid import Grid, pooled
 from headscope.views.figure_head import EACH, MOST, HeadLines, kept
 from headscope.views.palette import DARK, LIGHT, diverging, palette, ramp, sequential
 from headscope.views.selection import Selection, texts
+from tests.helpers.view_sample import PIECES, neurons, some, tokens
 
 pytestmark = pytest.mark.slow
 

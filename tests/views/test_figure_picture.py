@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seen_sample import HIGH, WIDE, picture, random_maps, staged
 
 import headscope as hs
 from headscope.maps import AttentionMaps
@@ -22,6 +21,7 @@ from headscope.views.figure_picture import HeadPicture, SeenHeads, asked, looks,
 from headscope.views.figure_veils import DARK, UNSEEN, Raster, covered, enlarged, sized
 from headscope.views.palette import LIGHT
 from headscope.views.selection import Selection
+from tests.helpers.seen_sample import HIGH, WIDE, picture, random_maps, staged
 
 HEAD = {"scale": "head", "layer": 1, "heads": [1], "picture": "image"}
 MANY = {**HEAD, "heads": [0, 1]}

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heard_sample import SECONDS, WORDS, alike, cross, middle
 
 import headscope as hs
 from headscope.views import figure as figures
@@ -18,6 +17,7 @@ from headscope.views.explorer import Input
 from headscope.views.figure_sound import HeadSound, peaks, shown_span, sounds, ticks
 from headscope.views.palette import DARK, LIGHT
 from headscope.views.selection import Selection
+from tests.helpers.heard_sample import SECONDS, WORDS, alike, cross, middle
 
 HEAD = {"scale": "head", "layer": 0, "heads": [0], "picture": "image"}
 

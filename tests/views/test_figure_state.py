@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from view_sample import PIECES, neurons, some, tokens
 
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, wrap
@@ -23,6 +22,7 @@ from headscope.views.palette import LIGHT, diverging
 from headscope.views.selection import Selection
 from headscope.views.state import DEFAULTS, STATE
 from headscope.views.view import View
+from tests.helpers.view_sample import PIECES, neurons, some, tokens
 
 pytestmark = pytest.mark.slow
 

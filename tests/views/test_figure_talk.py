@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from talk_sample import WORDS, axis, planted
 
 import headscope as hs
 from headscope.maps import AttentionMaps
@@ -18,6 +17,7 @@ from headscope.views.figure_picture import HeadPicture, looks
 from headscope.views.figure_talk import TextPicture, talks
 from headscope.views.palette import LIGHT
 from headscope.views.selection import Selection
+from tests.helpers.talk_sample import WORDS, axis, planted
 
 HEAD = {"scale": "head", "layer": 0, "heads": [0], "picture": "image", "unit": "words"}
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from talk_sample import PIECES, WORDS, axis, planted
 
 import headscope as hs
 from headscope.errors import InputError
@@ -15,6 +14,7 @@ from headscope.maps import AttentionMaps
 from headscope.views import explorer, fold
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.selection import Selection
+from tests.helpers.talk_sample import PIECES, WORDS, axis, planted
 
 TWO = axis(2)
 PATCHES = 6

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from view_sample import neurons, some
 
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.grid import Grid
@@ -21,6 +20,7 @@ from headscope.views.figure import figure
 from headscope.views.gold import Gold, of_parts, placed, verdict
 from headscope.views.inputs import Input
 from headscope.views.selection import Selection
+from tests.helpers.view_sample import neurons, some
 
 # [CLS] it ##s cat [SEP] <b>& שלום [SEP]: words "its", "cat"; of B "<b>&", "שלום".
 SELF = {"self": some()}

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seen_sample import picture, random_maps, staged
 
 import headscope as hs
 from headscope.errors import HeadscopeWarning, InputError
@@ -19,6 +18,7 @@ from headscope.views.inputs import Included, Input
 from headscope.views.seeing import Blocks, blocked, blocks, coarse, looks, of_blocks, together
 from headscope.views.selection import Selection
 from headscope.views.view import View
+from tests.helpers.seen_sample import picture, random_maps, staged
 
 
 def included(maps: AttentionMaps, **kept: Any) -> Included:

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from view_sample import some
 
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, wrap
 from headscope.views.explorer import Input
 from headscope.views.selection import Selection, within
+from tests.helpers.view_sample import some
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "zoom.json").read_text())
 

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from planted_alignment import recordings
-from small_models import whisper_parts
 
 import headscope as hs
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.sounding import HEIGHT, spectrogram, stretches
+from tests.helpers.planted_alignment import recordings
+from tests.helpers.small_models import whisper_parts
 
 RATE = 8000
 SAID = [("so", 0.0, 0.3), ("it", 0.4, 0.6)]

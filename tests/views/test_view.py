@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from view_sample import neurons, some
 
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps
@@ -18,6 +17,7 @@ from headscope.views.explorer import Input
 from headscope.views.figure import picture
 from headscope.views.view import WIDGET, Computed, View, framed, page_of
 from headscope.views.widget import exact, quantity
+from tests.helpers.view_sample import neurons, some
 
 pytestmark = pytest.mark.slow
 

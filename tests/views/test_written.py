@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_models import save_gpt2
-from small_tokenizers import Reader, byte_level, demo, roberta, stories, unigram
 
 import headscope as hs
 from headscope.attention.generate import written_texts
@@ -20,6 +18,8 @@ from headscope.views.figure import picture
 from headscope.views.inputs import Input, in_words, runs
 from headscope.views.page import plain_text
 from headscope.words import words
+from tests.helpers.small_models import save_gpt2
+from tests.helpers.small_tokenizers import Reader, byte_level, demo, roberta, stories, unigram
 
 SENTENCE = 'You\'re late, ☃ Café "Date."'
 KINDS = {"wordpiece": demo, "bytes": byte_level, "roberta": roberta, "unigram": unigram}

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from planted_alignment import PLANTED, RATE, planting, recordings
 from scipy.io import wavfile
-from small_models import save_whisper, whisper_parts
 
 import headscope as hs
 from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.models.audio import spoken
+from tests.helpers.planted_alignment import PLANTED, RATE, planting, recordings
+from tests.helpers.small_models import save_whisper, whisper_parts
 
 WORDS = ["The", "cat", "sat", "on", "the", "mat."]
 NOISE = np.random.default_rng(0).normal(0, 0.1, 24_000).astype(np.float32)

@@ -16,7 +16,7 @@ TOGETHER = ("align", "speech.wav", "--text", "so it was", "-m", "whisper-tiny")
 @pytest.fixture
 def folder(workspace: Path) -> Path:
     """The current folder, with a model of its own."""
-    from small_models import save_whisper
+    from tests.helpers.small_models import save_whisper
 
     (workspace / "own").mkdir()
     save_whisper(workspace / "own")

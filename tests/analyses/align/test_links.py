@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_alignment import PLANTED, planting, recordings
-from small_models import whisper_parts
 
 import headscope as hs
 from headscope.models import Model
+from tests.helpers.planted_alignment import PLANTED, planting, recordings
+from tests.helpers.small_models import whisper_parts
 
 
 @pytest.fixture(scope="module")

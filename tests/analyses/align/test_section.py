@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from planted_alignment import PLANTED, planting, recordings
-from small_models import whisper_parts
 
 import headscope as hs
 from headscope.analyses.align.section import Align, section
@@ -14,6 +12,8 @@ from headscope.analyses.study import Study
 from headscope.corpora import Corpus, Example
 from headscope.models import Model
 from headscope.views.blobs import Blobs
+from tests.helpers.planted_alignment import PLANTED, planting, recordings
+from tests.helpers.small_models import whisper_parts
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_models import llava_parts, seeing
 from torch import nn
 
 import headscope as hs
@@ -22,6 +21,7 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description, read
 from headscope.models import Model
+from tests.helpers.small_models import llava_parts, seeing
 
 SIDE = 64
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_vision import planted_vit
 
 import headscope as hs
 from headscope.analyses.artefacts.run import artefacts, marked
@@ -14,6 +13,7 @@ from headscope.analyses.artefacts.section import Artefacts
 from headscope.analyses.artefacts.statistics import to_artefacts
 from headscope.models import Model
 from headscope.views.blobs import Blobs
+from tests.helpers.planted_vision import planted_vit
 
 PLANTED = [20, 47, 130]
 

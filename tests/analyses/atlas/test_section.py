@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from atlas_sample import atlas, with_neurons
-from report_whole import HEADS, ROLES, distances
 
 import headscope as hs
 from headscope.analyses.atlas.plane import planes
@@ -15,6 +13,8 @@ from headscope.analyses.atlas.section import Atlas, section
 from headscope.analyses.distance import arrangement
 from headscope.analyses.study import Study
 from headscope.views.blobs import Blobs, decode
+from tests.helpers.atlas_sample import atlas, with_neurons
+from tests.helpers.report_whole import HEADS, ROLES, distances
 
 
 def read(made: Atlas) -> tuple[Any, dict[str, Any]]:

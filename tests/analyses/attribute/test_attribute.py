@@ -12,8 +12,6 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from families import Family, build, family
-from small_models import save_gpt2, small, translator
 from torch import Tensor, nn
 
 import headscope as hs
@@ -22,6 +20,8 @@ from headscope.cli import main
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.models import Model
+from tests.helpers.families import Family, build, family
+from tests.helpers.small_models import save_gpt2, small, translator
 
 NAMES = ("GPT-2", "Llama", "Gemma 2", "Qwen3", "OPT", "GPT-NeoX", "Mistral", "gpt-oss")
 IDS = np.array([5, 17, 17, 40, 3, 88, 60, 5, 9, 100])

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_models import sharpen
 
 import headscope as hs
 from headscope.analyses.cards.run import Scored, choose_examples
 from headscope.heads import Head
 from headscope.models import Model
+from tests.helpers.small_models import sharpen
 
 HEADS = [Head(0, head) for head in range(4)]
 

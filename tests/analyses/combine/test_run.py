@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_models import sharpen, small_bert
-from small_tokenizers import listed, roberta
 from transformers import BartConfig, BartModel, GPT2Config, GPT2Model
 
 import headscope as hs
@@ -22,6 +20,8 @@ from headscope.analyses.combine.statistics import ALL
 from headscope.attention.record import AttentionRecord
 from headscope.models import Model
 from headscope.tokens import BoolArray
+from tests.helpers.small_models import sharpen, small_bert
+from tests.helpers.small_tokenizers import listed, roberta
 
 ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 LENGTHS = range(24, 48)

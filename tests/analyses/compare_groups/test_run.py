@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compared_models import drawn, examples, pairs, perturbed
 
 import headscope as hs
 from headscope.analyses.compare_groups.values import values
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError, RunError
 from headscope.models import Model
+from tests.helpers.compared_models import drawn, examples, pairs, perturbed
 
 
 @pytest.mark.slow

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import transformers
-from compared_models import drawn, lines, perturbed
-from small_models import small_roberta
 
 import headscope as hs
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError
 from headscope.models import Model
+from tests.helpers.compared_models import drawn, lines, perturbed
+from tests.helpers.small_models import small_roberta
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_models import small_roberta
 
 import headscope as hs
 from headscope.analyses.compare_models.examples import nearest, other
@@ -20,6 +19,7 @@ from headscope.analyses.typed import Typed
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blobs import decode
+from tests.helpers.small_models import small_roberta
 
 TEXTS = [
     f"{who} {what}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from compared_models import lines
 
 import headscope as hs
 from headscope.errors import InputError
 from headscope.models import Model
+from tests.helpers.compared_models import lines
 
 
 @pytest.mark.slow

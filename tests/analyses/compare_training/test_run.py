@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compared_models import drawn, lines, perturbed
-from small_models import small_roberta
 from torch import nn
 
 import headscope as hs
@@ -16,6 +14,8 @@ from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.models import Model
 from headscope.models.revision import name_and_revision
+from tests.helpers.compared_models import drawn, lines, perturbed
+from tests.helpers.small_models import small_roberta
 
 
 @pytest.mark.slow

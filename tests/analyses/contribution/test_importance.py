@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import build, family
 from torch import Tensor, nn
 
 import headscope as hs
@@ -22,6 +21,7 @@ from headscope.errors import InputError, RunError
 from headscope.measures.dataset import table
 from headscope.models import Model
 from headscope.tokens import Tokens
+from tests.helpers.families import build, family
 
 
 def inputs(*lengths: int) -> list[Tokens]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import linguistics_sample as sample
 import numpy as np
 import xarray as xr
 
@@ -14,6 +13,7 @@ from headscope.analyses.coref.statistics import dataset as coref_dataset
 from headscope.analyses.links.sums import LinkSums
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
+from tests.helpers import linguistics_sample as sample
 
 
 def test_coreference_has_rules_best_heads_and_only_types_that_there_are() -> None:

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from run_sample import stopped
-from small_models import small
 
 import headscope as hs
 from headscope.analyses.distance import run as running
@@ -25,6 +23,8 @@ from headscope.models import Model
 from headscope.stream.batches import cut
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
+from tests.helpers.run_sample import stopped
+from tests.helpers.small_models import small
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from alignment_by_sets import Alignment, aligned
-from links_by_loops import averages, figures, one, spread, words
-from small_models import sharpen, small_bert, translator
-from small_tokenizers import byte_level, roberta
 
 import headscope as hs
 from headscope import corpora
@@ -21,6 +17,10 @@ from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.link import Link, Span
 from headscope.models import Model
+from tests.helpers.alignment_by_sets import Alignment, aligned
+from tests.helpers.links_by_loops import averages, figures, one, spread, words
+from tests.helpers.small_models import sharpen, small_bert, translator
+from tests.helpers.small_tokenizers import byte_level, roberta
 
 TEXTS = [
     "The old stone bridge at Harrow was repaired because it was unsafe.",

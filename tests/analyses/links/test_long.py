@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import xarray as xr
-from links_sample import scopes, sentences, trees
 
 import headscope as hs
 from headscope import corpora
 from headscope.errors import InputError
 from headscope.stream import batches, blocks
+from tests.helpers.links_sample import scopes, sentences, trees
 
 Run = tuple[Callable[..., Any], Callable[[Path], corpora.Corpus], dict[str, Any]]
 RUNS: dict[str, Run] = {

@@ -11,10 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from links_by_loops import averages, figures
-from planted_regions import PLANTED, SIDE, corpus_of, planted, squares
-from small_models import llava_parts, seeing
-from vision_models import READS, vision
 
 import headscope as hs
 from headscope.attention.one import decoder_tokens, prepare
@@ -23,6 +19,10 @@ from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.link import Link, Named, Span, located
 from headscope.models import Model
 from headscope.region import Region
+from tests.helpers.links_by_loops import averages, figures
+from tests.helpers.planted_regions import PLANTED, SIDE, corpus_of, planted, squares
+from tests.helpers.small_models import llava_parts, seeing
+from tests.helpers.vision_models import READS, vision
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import linguistics_sample as sample
 import numpy as np
 import pytest
 import xarray as xr
-from small_models import translator
 
 import headscope as hs
 from headscope.analyses.links.examples import _sentence, _shown, section
@@ -25,6 +23,8 @@ from headscope.link import Link, Span
 from headscope.models import Model
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
+from tests.helpers import linguistics_sample as sample
+from tests.helpers.small_models import translator
 
 WAYS = [Way(name, name, "any") for name in ("row", "column")]
 

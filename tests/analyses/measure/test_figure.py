@@ -11,11 +11,11 @@ import xarray as xr
 from matplotlib import figure as pictures
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.text import Text
-from report_sample import dataset
 
 import headscope as hs
 from headscope.analyses.measure.figure import figure
 from headscope.errors import InputError
+from tests.helpers.report_sample import dataset
 
 pytestmark = pytest.mark.slow
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import linguistics_sample as sample
-
 from headscope.analyses.measure.section import every_head
+from tests.helpers import linguistics_sample as sample
 
 
 def test_the_list_of_every_head_says_nothing() -> None:

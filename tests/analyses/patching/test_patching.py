@@ -14,10 +14,6 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from families import Family, build, family
-from planted_induction import WORDS, circuit
-from small_models import small, translator
-from small_tokenizers import listed
 from torch import Tensor, nn
 
 import headscope as hs
@@ -28,6 +24,10 @@ from headscope.corpora.files import packaged
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.models import Model
+from tests.helpers.families import Family, build, family
+from tests.helpers.planted_induction import WORDS, circuit
+from tests.helpers.small_models import small, translator
+from tests.helpers.small_tokenizers import listed
 
 PROJECTIONS = {
     "GPT-2": "transformer.h.{}.attn.c_proj",

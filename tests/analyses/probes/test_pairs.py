@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from planted_probes import HEADS, PLANTED, planted_data, random_trees
 
 from headscope.analyses.probes.data import Data, batches
 from headscope.analyses.probes.fit import evaluate, fit
 from headscope.analyses.probes.modules import SPECIAL, AttentionProbe, Batch, DistanceProbe, PairProbe
+from tests.helpers.planted_probes import HEADS, PLANTED, planted_data, random_trees
 
 SIZE = 3
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import linguistics_sample as sample
 import numpy as np
 import pytest
 import xarray as xr
@@ -19,6 +18,7 @@ from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blobs import Blobs
+from tests.helpers import linguistics_sample as sample
 
 
 def test_probes_stand_beside_what_is_printed() -> None:

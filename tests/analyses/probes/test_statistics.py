@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_probes import random_trees
 
 from headscope.analyses.probes.fit import Fitted
 from headscope.analyses.probes.statistics import (
@@ -23,6 +22,7 @@ from headscope.analyses.probes.statistics import (
     table,
 )
 from headscope.analyses.probes.trees import Trees, depths, distances
+from tests.helpers.planted_probes import random_trees
 
 
 def trees(*sentences: tuple[list[int], str]) -> Trees:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from planted_probes import random_heads
 
 from headscope.analyses.probes.modules import Batch, TreeDepth, TreeDistance, tree_distances
 from headscope.analyses.probes.trees import ancestors, depths, distances
+from tests.helpers.planted_probes import random_heads
 
 
 def forest(sizes: list[int], seed: int = 0) -> tuple[list[np.ndarray], Batch]:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_probes import random_heads, random_trees
 
 from headscope import corpora
 from headscope.analyses.probes.trees import Trees, behaviours, depths, distances
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError
+from tests.helpers.planted_probes import random_heads, random_trees
 
 
 def sentence(words: str, heads: list[int], relations: str) -> Example:

@@ -11,9 +11,6 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from planted_induction import WORDS, circuit
-from planted_needles import HAY, reader
-from small_models import small
 
 import headscope as hs
 from headscope import cli
@@ -22,6 +19,9 @@ from headscope.attention.outputs import Outputs
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.models import Model
+from tests.helpers.planted_induction import WORDS, circuit
+from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.small_models import small
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"needles": 12, "lengths": (48, 60), "k": 1}

@@ -7,9 +7,6 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
-from planted_induction import circuit
-from planted_needles import HAY, reader
-from small_models import small
 
 import headscope as hs
 from headscope.analyses.retrieval.section import section
@@ -20,6 +17,9 @@ from headscope.analyses.typed import Typed
 from headscope.models import Model
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
+from tests.helpers.planted_induction import circuit
+from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.small_models import small
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 import transformers
 from numpy.testing import assert_allclose
-from planted_induction import circuit
 
 import headscope as hs
 from headscope.analyses.roles.copying import copying
 from headscope.analyses.roles.statistics import every, named
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.attention.residual import effects
+from tests.helpers.planted_induction import circuit
 
 
 def small() -> hs.Model:

@@ -10,7 +10,6 @@ import pytest
 import torch
 import xarray as xr
 from numpy.testing import assert_allclose
-from small_models import sharpen
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import headscope as hs
@@ -22,6 +21,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
 from headscope.models import Model
 from headscope.tokens import Tokens
+from tests.helpers.small_models import sharpen
 
 
 @pytest.fixture(scope="module")

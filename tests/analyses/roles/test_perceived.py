@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_vision import planted_vit
-from small_models import whisper_parts
 
 import headscope as hs
 from headscope.errors import FewError
+from tests.helpers.planted_vision import planted_vit
+from tests.helpers.small_models import whisper_parts
 
 LOOKS = [["around", "row", "column", "near"], ["far", "cls", "bright", "even"]]
 ROLES = {

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from planted_induction import circuit
 
 import headscope as hs
 from headscope.analyses.roles.copying import copying
@@ -17,6 +16,7 @@ from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.stream.rare import with_rarest
+from tests.helpers.planted_induction import circuit
 
 pytestmark = pytest.mark.slow
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import small_models
 import torch
 import transformers
 from numpy.testing import assert_allclose
-from planted_induction import PLACES, WIDTH, WORDS, circuit
 
 import headscope as hs
 from headscope.analyses.roles import suppression as rooms
@@ -17,6 +15,8 @@ from headscope.analyses.roles.suppression import suppression
 from headscope.attention.residual import unembedding
 from headscope.corpora import Example
 from headscope.models import Model
+from tests.helpers import small_models
+from tests.helpers.planted_induction import PLACES, WIDTH, WORDS, circuit
 
 NEXT = 7
 """The planted model predicts the token of so many ids on."""

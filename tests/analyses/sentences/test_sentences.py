@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from planted_induction import WORDS
-from planted_needles import HAY, reader
 from scipy import stats
-from small_models import small
 
 import headscope as hs
 from headscope import cli
@@ -22,6 +19,9 @@ from headscope.analyses.sentences.split import split
 from headscope.attention.record import AttentionRecord
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
+from tests.helpers.planted_induction import WORDS
+from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.small_models import small
 
 SENTENCES = [f"{' '.join(HAY.split()[place % 9 :][:3])} ." for place in range(14)]
 TEXT = " ".join(SENTENCES)

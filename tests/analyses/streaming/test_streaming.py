@@ -12,9 +12,6 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from planted_induction import WORDS, circuit
-from planted_needles import HAY, reader
-from small_models import small
 
 import headscope as hs
 from headscope import cli
@@ -22,6 +19,9 @@ from headscope.analyses.retrieval import needles
 from headscope.analyses.streaming import statistics
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
+from tests.helpers.planted_induction import WORDS, circuit
+from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.small_models import small
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"recent": 20, "needles": 12, "lengths": (60,), "exact": "all", "whole": 0.25}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import linguistics_sample as sample
 import numpy as np
 import pytest
 
@@ -17,6 +16,7 @@ from headscope.corpora import Example
 from headscope.errors import CorpusError
 from headscope.models import Model
 from headscope.tokens import Tokens
+from tests.helpers import linguistics_sample as sample
 
 pytestmark = pytest.mark.slow
 

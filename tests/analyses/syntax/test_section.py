@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import linguistics_sample as sample
 import numpy as np
 import pytest
 import xarray as xr
@@ -16,6 +15,7 @@ from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
 from headscope.views.sentences import percent
+from tests.helpers import linguistics_sample as sample
 
 
 def syntax_found(least: int = 10) -> xr.Dataset:

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from planted_induction import circuit
-from planted_needles import HAY, reader
-from small_models import small
 
 import headscope as hs
 from headscope.analyses.retrieval.section import section as retrieval
@@ -19,6 +16,9 @@ from headscope.analyses.writes import statistics
 from headscope.analyses.writes.section import section
 from headscope.models import Model
 from headscope.views.blobs import Blobs
+from tests.helpers.planted_induction import circuit
+from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.small_models import small
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 

@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from families import Family, build, family
-from small_models import save_gpt2, small, translator
 
 import headscope as hs
 from headscope.analyses.writes import statistics
 from headscope.cli import main
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
+from tests.helpers.families import Family, build, family
+from tests.helpers.small_models import save_gpt2, small, translator
 
 NAMES = ("GPT-2", "Llama", "Gemma 2", "Qwen3", "OPT", "GPT-NeoX", "Mistral", "gpt-oss")
 

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from planted_vision import planted_vit
-from small_models import whisper_parts
 
 import headscope as hs
 from headscope.analyses.typed import Typed
 from headscope.corpora import Corpus
+from tests.helpers.planted_vision import planted_vit
+from tests.helpers.small_models import whisper_parts
 
 LOOKS = [["around", "row", "column", "near"], ["far", "cls", "bright", "even"]]
 """Where the heads of the model of pictures look."""

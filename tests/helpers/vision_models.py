@@ -10,12 +10,12 @@ from unittest.mock import patch
 
 import torch
 import transformers as hub
-from small_models import llava_parts, sharpen
-from small_tokenizers import byte_level
 
 import headscope as hs
 from headscope.attention.parts import Parts
 from headscope.models import Model
+from tests.helpers.small_models import llava_parts, sharpen
+from tests.helpers.small_tokenizers import byte_level
 
 Made = tuple[Any, Any]
 """A module and its processor."""

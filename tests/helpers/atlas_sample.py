@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import report_sample
-from report_whole import HEADS, ROLES, card, distances
 
 from headscope.analyses.atlas.plane import planes
 from headscope.analyses.atlas.section import Atlas
@@ -13,6 +11,8 @@ from headscope.maps import wrap
 from headscope.neurons import Neurons
 from headscope.views.blobs import Blobs
 from headscope.views.inputs import Input
+from tests.helpers import report_sample
+from tests.helpers.report_whole import HEADS, ROLES, card, distances
 
 LAYERS, HEADS_A_LAYER, DIM = 3, 4, 6
 

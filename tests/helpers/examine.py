@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
-from families import Family, build, logits, real, reference, run
 from torch import Tensor, nn
 
 from headscope.attention.parts import group
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording, route
+from tests.helpers.families import Family, build, logits, real, reference, run
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from report_sample import dataset, example, report_page
 
 from headscope.analyses.cards.section import Card, Cards, Shown
 from headscope.analyses.distance.section import Clusters
@@ -16,6 +15,7 @@ from headscope.analyses.roles.section import Roles
 from headscope.analyses.roles.statistics import COLUMNS
 from headscope.heads import Head
 from headscope.reports.sections import Failed
+from tests.helpers.report_sample import dataset, example, report_page
 
 HEADS = [Head(layer, head) for layer in range(3) for head in range(4)]
 ROLES = {Head(1, 2): "previous token", Head(0, 1): "separators"}

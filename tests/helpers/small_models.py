@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 import transformers
-from small_tokenizers import byte_level, roberta, whisper
 
 import headscope as hs
 from headscope.models import Model
+from tests.helpers.small_tokenizers import byte_level, roberta, whisper
 
 SMALL: dict[str, Any] = {
     "vocab_size": 60,

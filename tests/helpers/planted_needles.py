@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planted_induction import WORDS
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
+
+from tests.helpers.planted_induction import WORDS
 
 HAY = "a cat sat and the dog ran over hills by night to find its home"
 
