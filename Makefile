@@ -8,7 +8,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-UNIT := -m "not browser and not slow" --ignore tests/browser
+unexport PYTHONDONTWRITEBYTECODE # compiled modules are kept: most of a test's command is their import
 
 .PHONY: report report-lm check test lint types unit slow frontend browser docs dist bench clean
 
@@ -19,36 +19,19 @@ report-lm: .venv/lm
 	HF_HUB_OFFLINE=1 $(BIN)/headscope report -m demo-lm -o report-lm.html
 
 check: .venv/tools
-	@$(MAKE) --no-print-directory -j3 lint types unit
+	@$(BIN)/python tools/run_tests.py lint types unit
 
-test: .venv/tools
-	@$(MAKE) --no-print-directory -j4 lint types unit frontend
-	@$(MAKE) --no-print-directory slow browser
+test: .venv/npm
+	@CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && export CHROMIUM && $(BIN)/python tools/run_tests.py
 
-lint: .venv/tools
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/python tools/protocol.py --check
-
-types: .venv/tools
-	$(BIN)/pyright --pythonpath $(BIN)/python
-
-unit: .venv/tools
-	$(BIN)/python -m pytest $(UNIT) -n auto --dist loadfile
-
-slow: .venv/tools
-	$(BIN)/python -m pytest -m "slow and not browser" --ignore tests/browser -n auto
-
-browser: .venv/npm
-	CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && CHROMIUM="$$CHROMIUM" $(BIN)/python -m pytest tests/browser -n auto --dist loadfile
+lint types unit slow docs: .venv/tools
+	@$(BIN)/python tools/run_tests.py $@
 
 frontend: .venv/npm
-	$(BIN)/python tools/npm.py run check
-	$(BIN)/python tools/npm.py test
+	@$(BIN)/python tools/run_tests.py $@
 
-docs: .venv/tools
-	$(BIN)/python tools/measures_table.py --check
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+browser: .venv/npm
+	@CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && export CHROMIUM && $(BIN)/python tools/run_tests.py $@
 
 dist: .venv/tools
 	$(BIN)/python tools/release.py
