@@ -2,6 +2,7 @@
 # make report-lm   the same of a language model, SmolLM2-135M-Instruct, which it installs (100 MB)
 # make check    lint, types, unit tests: the quick part
 # make test     everything: lint, types, unit, model, browser and front-end tests, the documentation
+# make deep     what takes minutes and proves what cheaper tests of `make test` rest on
 # make docs     the site of the documentation, into site/
 # make dist     sdist and wheel, into dist/, checked and tried in an empty environment
 
@@ -10,7 +11,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE # compiled modules are kept: most of a test's command is their import
 
-.PHONY: report report-lm check test lint types unit slow frontend browser docs dist bench clean
+.PHONY: report report-lm check test lint types unit slow frontend browser deep docs dist bench clean
 
 report: .venv/installed
 	HF_HUB_OFFLINE=1 $(BIN)/headscope report -o report.html
@@ -30,7 +31,7 @@ lint types unit slow docs: .venv/tools
 frontend: .venv/npm
 	@$(BIN)/python tools/run_tests.py $@
 
-browser: .venv/npm
+browser deep: .venv/npm
 	@CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && export CHROMIUM && $(BIN)/python tools/run_tests.py $@
 
 dist: .venv/tools

@@ -1,7 +1,8 @@
 """Run all tests, or the parts that are named, each to its end, and say how it ended.
 
-    python tools/run_tests.py                    every part
+    python tools/run_tests.py                    every part but `deep`
     python tools/run_tests.py lint types unit    these
+    python tools/run_tests.py --busy 4           beside four processes that do nothing but compute
 
 What needs no model (lint, types, front end, documentation) runs beside the rest. What each part printed lies in
 build/tests/PART.log, the time of every test in build/tests/PART.xml. A test that is skipped for want of something that
@@ -10,6 +11,7 @@ build/tests/PART.log, the time of every test in build/tests/PART.xml. A test tha
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -50,9 +52,10 @@ PARTS: dict[str, list[list[str]]] = {
         [PYTHON, "tools/measures_table.py", "--check"],
         [str(BIN / "mkdocs"), "build", "--quiet", "--strict"],
     ],
-    "unit": [[*PYTEST, "-m", "not browser and not slow", "--ignore", "tests/browser"]],
-    "slow": [[*PYTEST, "-m", "slow and not browser", "--ignore", "tests/browser"]],
-    "browser": [[*PYTEST, "tests/browser"]],
+    "unit": [[*PYTEST, "-m", "not slow and not deep", "--ignore", "tests/browser"]],
+    "slow": [[*PYTEST, "-m", "slow and not deep", "--ignore", "tests/browser"]],
+    "browser": [[*PYTEST, "-m", "not deep", "tests/browser"]],
+    "deep": [[*PYTEST, "-m", "deep", "tests"]],
 }
 BESIDE = ("lint", "types", "frontend", "docs")
 """The parts that run one after the other while the others do."""
@@ -131,18 +134,29 @@ def count(part: Part, report: Path) -> None:
     part.failed = failed or part.failed
 
 
-def main(names: list[str]) -> int:
-    unknown = [name for name in names if name not in PARTS]
-    if unknown:
-        print(f"{unknown[0]} is no part: one of {', '.join(PARTS)}", file=sys.stderr)
-        return 2
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument(
+        "--busy", type=int, default=0, metavar="N", help="processes that compute beside the tests"
+    )
+    options = parser.parse_args()
+    if unknown := [name for name in options.parts if name not in PARTS]:
+        parser.error(f"{unknown[0]} is no part: one of {', '.join(PARTS)}")
+    chosen = options.parts or [name for name in PARTS if name != "deep"]
     OUT.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
-    chosen = names or list(PARTS)
-    with ThreadPoolExecutor(2) as lanes:
-        beside = lanes.submit(lambda: [run(name) for name in chosen if name in BESIDE])
-        models = lanes.submit(lambda: [run(name) for name in chosen if name not in BESIDE])
-        parts = [*beside.result(), *models.result()]
+    busy = [subprocess.Popen([PYTHON, "-c", "while True: pass"]) for _ in range(options.busy)]
+    try:
+        with ThreadPoolExecutor(2) as lanes:
+            beside = lanes.submit(lambda: [run(name) for name in chosen if name in BESIDE])
+            models = lanes.submit(lambda: [run(name) for name in chosen if name not in BESIDE])
+            parts = [*beside.result(), *models.result()]
+    finally:
+        for process in busy:
+            process.kill()
     print(f"\n{'part':10} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}")
     for part in parts:
         print(
@@ -161,4 +175,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
