@@ -3,6 +3,7 @@
 # make check    lint, types, unit tests: the quick part
 # make test     everything: lint, types, unit, model, browser and front-end tests, the documentation
 # make deep     what takes minutes and proves what cheaper tests of `make test` rest on
+# make test-portable   the numeric tests on nine processors, as environment variables make them of this one
 # make docs     the site of the documentation, into site/
 # make dist     sdist and wheel, into dist/, checked and tried in an empty environment
 
@@ -11,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE # compiled modules are kept: most of a test's command is their import
 
-.PHONY: report report-lm check test lint types unit slow frontend browser deep docs dist bench clean
+.PHONY: report report-lm check test lint types unit slow frontend browser deep docs dist bench clean test-portable
 
 report: .venv/installed
 	HF_HUB_OFFLINE=1 $(BIN)/headscope report -o report.html
@@ -36,6 +37,9 @@ browser deep: .venv/npm
 
 dist: .venv/tools
 	$(BIN)/python tools/release.py
+
+test-portable: .venv/tools
+	$(BIN)/python tools/portable.py
 
 bench: .venv/tools
 	$(BIN)/python benchmarks/throughput.py
