@@ -7,7 +7,8 @@
     python tools/mutate.py table caught.json [LATER.json]                  the share caught, by room
 
 `probe` and `run` change the tree they stand in: work in a clone with an environment of its own. A place is caught
-when one of the tests that pass it fails; those that ran fastest are tried first.
+when one of the tests that pass it fails; those that ran fastest are tried first. A run that was ended goes on where
+`caught.json` ends.
 """
 
 from __future__ import annotations
@@ -172,8 +173,8 @@ def naming(place: Place) -> list[str]:
     ]
 
 
-def tests_of(hits: Path) -> dict[int, list[str]]:
-    """For each place the tests that pass it, those first that ran fastest."""
+def tests_of(hits: Path) -> dict[int, list[tuple[float, str]]]:
+    """For each place the tests that pass it with the seconds that each ran, the fastest first."""
     seconds = {
         f"{case.get('classname')}::{case.get('name')}": float(case.get("time", 0))
         for report in hits.glob("*.xml")
@@ -190,11 +191,11 @@ def tests_of(hits: Path) -> dict[int, list[str]]:
         file, _, name = test.partition("::")
         return seconds.get(f"{file.removesuffix('.py').replace('/', '.')}::{name}", 1.0)
 
-    return {place: sorted(tests, key=lambda test: (cost(test), test)) for place, tests in found.items()}
+    return {place: sorted((cost(test), test) for test in tests) for place, tests in found.items()}
 
 
 def fails(tests: list[str], timeout: float) -> str | None:
-    """What catches the fault: the first test that fails, or the time-out."""
+    """What catches the fault: the first test that fails, or that they do not end."""
     if not tests:
         return None
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *tests]
@@ -205,7 +206,7 @@ def fails(tests: list[str], timeout: float) -> str | None:
             capture_output=True,
             text=True,
             timeout=timeout,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
         )
     except subprocess.TimeoutExpired:
         return "time-out"
@@ -220,20 +221,22 @@ def run(options: argparse.Namespace) -> None:
     tests = tests_of(options.hits)
     part, parts = (int(number) for number in options.part.split("/"))
     before = json.loads(options.after.read_text(encoding="utf-8")) if options.after else []
-    results: list[Place] = []
+    results: list[Place] = json.loads(options.output.read_text("utf-8")) if options.output.exists() else []
+    done = {one["number"] for one in results}
     for number, place in enumerate(places):
-        if number % parts != part - 1:
+        if number % parts != part - 1 or number in done:
             continue
         begun = time.monotonic()
-        chosen = tests.get(number) or naming(place)
-        earlier = [
-            one["by"].split(" ")[1]
-            for one in before
-            if one["number"] == number and str(one["by"]).startswith("FAILED")
-        ]
-        chosen = [test for test in earlier if test in chosen] + [
-            test for test in chosen if test not in earlier
-        ]
+        chosen = tests.get(number) or [(1.0, file) for file in naming(place)]
+        caught = [one["by"] or "" for one in before if one["number"] == number]
+        earlier = [by.split(" ")[1] for by in caught if by.startswith("FAILED")]
+        chosen.sort(key=lambda pair: pair[1] not in earlier)
+        tried, seconds = [], 0.0
+        for cost, test in chosen:
+            if tried and seconds + cost > options.seconds:
+                break
+            seconds += cost
+            tried.append(test)
         original = (ROOT / place["file"]).read_text(encoding="utf-8")
         replaced(place, place["to"])
         try:
@@ -245,13 +248,10 @@ def run(options: argparse.Namespace) -> None:
                     by = "build"
                 elif npm("test").returncode:
                     by = "vitest"
-            for first in range(0, len(chosen), 150):
-                by = by or fails(chosen[first : first + 150], options.timeout)
-                if by or first + 150 >= options.most:
-                    break
+            by = by or fails(tried, 120 + 10 * seconds)
         finally:
             (ROOT / place["file"]).write_text(original, encoding="utf-8")
-        results.append({**place, "number": number, "tests": len(chosen), "by": by})
+        results.append({**place, "number": number, "tests": len(tried), "of": len(chosen), "by": by})
         took = time.monotonic() - begun
         print(
             f"{number:3} {place['file']}:{place['line']} {len(chosen)} tests, {took:.0f} s: {by}", flush=True
@@ -275,7 +275,9 @@ def table(options: argparse.Namespace) -> None:
     for place in runs[-1]:
         if not place["by"]:
             change = f"{place['from']!r} -> {place['to']!r}"
-            print(f"survives: {place['file']}:{place['line']} {change} ({place['tests']} tests)")
+            print(
+                f"survives: {place['file']}:{place['line']} {change} ({place['tests']} of {place['of']} tests)"
+            )
 
 
 def main() -> None:
@@ -299,8 +301,9 @@ def main() -> None:
     running.add_argument(
         "--after", type=Path, help="earlier results: what caught a place then is tried first"
     )
-    running.add_argument("--timeout", type=float, default=300)
-    running.add_argument("--most", type=int, default=600, help="tests tried for a place")
+    running.add_argument(
+        "--seconds", type=float, default=60, help="of tests tried for a place, by what they took"
+    )
     running.set_defaults(do=run)
     showing = commands.add_parser("table")
     showing.add_argument("results", type=Path, nargs="+")
