@@ -245,6 +245,17 @@ def test_documents_that_are_alike_have_no_error() -> None:
     np.testing.assert_allclose(gather(same).error(), 0.0, atol=1e-8)
 
 
+@pytest.mark.parametrize(("spread", "known"), [(1e-2, True), (1e-3, True), (1e-5, False), (1e-6, False)])
+def test_skewness_is_told_where_third_powers_are(spread: float, known: bool) -> None:
+    """It is a difference of sums of third powers, which keep 16 digits: of residuals of 1e-5 hardly one is left."""
+    s = 0.3 * (1 + spread * np.array([0, 0, 1, 1, 5, 0]))
+    zero, one = np.zeros((2, 2)), np.ones(2)
+    found = gather([(document, np.full((2, 2, 3), each), zero, one) for document, each in enumerate(s)])
+    shape = float(skewness(s, np.ones(6)))
+    assert shape > 0.5
+    np.testing.assert_allclose(found.skewness(), shape if known else 0.0, atol=100 * 2**-52 / spread**3)
+
+
 def test_inputs_without_rows_count_for_nothing() -> None:
     """A document in which no row counts changes neither the figure nor the number of documents."""
     some = draw_inputs(1, 4)

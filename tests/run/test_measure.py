@@ -110,7 +110,7 @@ def lower(_: int, count: int) -> np.ndarray:
     return np.tril(np.ones((count, count)))
 
 
-def same(found: xr.Dataset, truth: xr.Dataset, atol: float = 1e-5) -> None:
+def same(found: xr.Dataset, truth: xr.Dataset, atol: float) -> None:
     assert names(found) == names(truth)
     for name in found.data_vars:
         near = 100 * atol if str(name).endswith("_skewness") else atol  # of third powers
@@ -129,7 +129,9 @@ def test_the_preset_gives_the_published_figures(demo: Model, shared: Path) -> No
     assert len({len(example.tokens or ()) for example in corpus}) > 1
     found = measure(demo, corpus, preset="clark2019", batch_size=8)
     for theirs, ours in REFERENCE.items():
-        np.testing.assert_allclose(found[ours], reference[theirs], rtol=1e-5, err_msg=theirs)
+        # A weight near 1 has float32's unit, 1.2e-7, and so has an entropy near 0, however small that is.
+        near = 2**-23 if theirs.startswith("entropies") else 0
+        np.testing.assert_allclose(found[ours], reference[theirs], rtol=1e-5, atol=near, err_msg=theirs)
     np.testing.assert_allclose(found["entropy_chance"], reference["uniform_attn_entropy"], rtol=1e-12)
     assert found["entropy"].attrs["by"] == "segment"
     assert (found["entropy_n"] == 30).all()
@@ -178,6 +180,8 @@ def test_figures_are_those_of_whole_maps(kind: str) -> None:
     """Fused, padded and batched, with grouped queries, windows, sinks, biases, traced: as from maps one by one."""
     more, sight = FAMILIES[kind]
     model = small(kind, **more)
+    if kind != "gpt_oss":  # its experts have no float64
+        model.module.double()  # large random weights make float32's unit larger with each layer
     corpus = examples(inputs(25, 5, 11, 8, 1, 9, 11), [0, 0, 1, 1, 2, 3, 3])
     wanted = [
         "previous",
@@ -195,7 +199,8 @@ def test_figures_are_those_of_whole_maps(kind: str) -> None:
         wanted += ["next", "entropy_first", "sep_sep"]
     truth = from_maps(model, corpus, wanted, sight)
     for batch_size in (1, 4):  # alone there is no padding and no mask
-        same(measure(model, corpus, measures=wanted, batch_size=batch_size), truth)
+        found = measure(model, corpus, measures=wanted, batch_size=batch_size)
+        same(found, truth, 1e-5 if kind == "gpt_oss" else 1e-7)  # some take softmax and rotations in float32
 
 
 def test_a_corpus_of_one_input_is_that_input(demo: Model) -> None:

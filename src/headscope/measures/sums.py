@@ -34,6 +34,11 @@ APART = 32
 APART_BYTES = 1 << 26
 
 
+ALIKE = 1e-8
+"""Of ΣS²: documents whose residuals have smaller squares have no skewness. Their third powers, below 1e-12 of ΣS³, are
+differences of sums that float64 holds to 1e-16 each."""
+
+
 class Open(NamedTuple):
     """A document that may go on in another part of the corpus.
 
@@ -336,13 +341,14 @@ class Sums(Ratios):
         return _means(s, chance, n) if self.by == "document" else arrays
 
     def skewness(self) -> Floats:
-        """Skewness of the figures, as `headscope.measures.jackknife.skewness` has it, like `s`."""
+        """Skewness of the figures, as `headscope.measures.jackknife.skewness` has it, like `s`; 0 where documents are
+        `ALIKE`."""
         total = self.closed()
         with np.errstate(invalid="ignore", divide="ignore"):
             value = total.s / total.n
             squares = total.ss - 2 * value * total.sn + value**2 * total.nn
             cubes = total.sss - 3 * value * total.ssn + 3 * value**2 * total.snn - value**3 * total.nnn
-            flat = squares <= jackknife.ROUNDING * total.ss
+            flat = squares <= ALIKE * total.ss
             return np.where(flat, 0.0, np.clip(cubes / np.maximum(squares, 0.0) ** 1.5, -1.0, 1.0))
 
     def by_chance(self) -> Floats:
