@@ -238,9 +238,7 @@ def test_batches_and_padding_do_not_matter(demo: Model, by: Any) -> None:
     corpus = hs.corpora.builtin(pack=48)
     wanted = ["previous", "sep", "punctuation", "entropy", "largest"]
     first = measure(demo, corpus, measures=wanted, by=by, batch_size=1)
-    other = measure(demo, corpus, measures=wanted, by=by, batch_size=7)
-    for name in first.data_vars:
-        np.testing.assert_allclose(first[name], other[name], atol=1e-5, rtol=0)
+    same(measure(demo, corpus, measures=wanted, by=by, batch_size=7), first, 1e-5)
 
 
 @pytest.mark.slow

@@ -194,7 +194,8 @@ def test_spans_of_distances(
     for number, engine in ((1, pair), (2, None), (3, pair)):
         run(shard=f"{number}/3", part=tmp_path / f"{number}.nc", engine=engine)
     same(distances.merge([tmp_path / f"{number}.nc" for number in (3, 1, 2)]), plain)
-    np.testing.assert_allclose(plain["distance"], whole["distance"], rtol=1e-9, atol=1e-12)
+    # Other blocks make other batches, which round otherwise: float32 has a unit of 1.2e-7.
+    np.testing.assert_allclose(plain["distance"], whole["distance"], rtol=1e-6)
 
 
 @pytest.mark.slow
