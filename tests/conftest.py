@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-# Threads of torch in each process of pytest-xdist: more of them than cores wait for each other.
-if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // workers)))
+# One thread of torch a process, however many cores there are: the models are small, and threads beside other work wait.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 if not Path("/dev/nvidia0").exists():
     os.environ["TRITON_INTERPRET"] = "1"  # kernels run as plain Python; Triton asks when it is imported
 os.environ["HF_HUB_OFFLINE"] = "1"
