@@ -203,7 +203,7 @@ export class Answers {
   private payload(ran: readonly Ran[]): ExplorerPayload {
     const maps = ran.map(({ tokens, pass }) => this.maps(tokens, pass));
     const inputs = ran.map((one, place): InputInfo => {
-      const [a, b] = [0, 1].map((side) => one.tokens.texts.filter((_, at) => one.tokens.sequences[at] === side).join("").trim());
+      const [a, b] = [0, 1].map((side) => one.tokens.texts.filter((_, at) => one.tokens.sequences[at] === side && !one.tokens.special[at]).join("").trim());
       const text = [a, b].filter(Boolean).join(" ");
       return { label: one.label, parts: [this.part(one, maps[place]!, maps.length === 2 ? maps[1 - place]! : null)], text: [{ text, changed: false }] };
     });
@@ -271,7 +271,7 @@ export class Answers {
     const pieces: string[] = [];
     tokens.words.forEach((word, place) => {
       texts[word] = (texts[word] ?? "") + tokens.texts[place]!;
-      pieces[word] = (pieces[word] ?? "") + tokens.pieces[place]!.replace(/^##|^[▁Ġ]+/, "");
+      pieces[word] = (pieces[word] ?? "") + tokens.pieces[place]!.replace(/^(?:##|[▁Ġ]+)(?=.)/, "");
     });
     return {
       pieces: [...tokens.pieces],
