@@ -360,11 +360,18 @@ def test_a_head_of_a_language_model_brings_the_capital_from_its_country(smollm: 
         (29, 0, "Ġis"),
     ]
     np.testing.assert_allclose(rows["contribution"], [2.824, 1.819, -1.606], atol=2e-3)
+    with hs.ablate(smollm, "L23H4"):
+        left = hs.attribute(smollm, "The capital of France is", token=" Paris")["logit"].item()
+    assert parts[0] - left == pytest.approx(4.06, abs=0.01)
+
+
+@pytest.mark.deep
+def test_without_that_head_every_capital_is_less_likely(smollm: Any) -> None:
+    """The figures of docs/importance.md."""
     lost: list[float] = []
     for country, capital in CAPITALS.items():
         text = f"The capital of {country} is"
         whole = hs.attribute(smollm, text, token=capital)["logit"].item()
         with hs.ablate(smollm, "L23H4"):
             lost.append(whole - hs.attribute(smollm, text, token=capital)["logit"].item())
-    assert lost[0] == pytest.approx(4.06, abs=0.01)
     assert (min(lost), max(lost)) == (pytest.approx(2.55, abs=0.01), pytest.approx(4.60, abs=0.01))

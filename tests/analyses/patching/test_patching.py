@@ -519,6 +519,19 @@ def test_the_command_says_what_is_wrong(
 
 
 @pytest.mark.slow
+def test_the_head_of_a_language_model_that_says_who_is_given_something(smollm: Any) -> None:
+    some = [json.loads(line.text) for line in packaged(DEMO) if line.text][::4]
+    found = hs.patching(smollm, some, exact=1, edges=1)
+    assert (float(found["clean"]), float(found["solved"])) == (pytest.approx(4.2, abs=1), 1)
+    rows = found.table()
+    first, direct = rows[rows["to"] == ""].iloc[0], rows[rows["to"] == "logits"].iloc[0]
+    assert (first["layer"], first["head"]) == (direct["layer"], direct["head"]) == (23, 3)
+    assert first["effect"] == pytest.approx(0.48, abs=0.1)
+    assert first["q"] < 0.05
+    assert direct["effect"] > first["effect"]
+
+
+@pytest.mark.deep
 def test_heads_of_a_language_model_that_tell_who_is_given_something(smollm: Any) -> None:
     """The figures of docs/importance.md."""
     found = hs.patching(smollm, exact=6, edges=6)

@@ -244,6 +244,18 @@ def test_the_command(
 
 
 @pytest.mark.slow
+def test_the_retrieval_heads_of_a_language_model_in_short_texts(smollm: Any) -> None:
+    found = hs.retrieval(smollm, needles=8, lengths=(64,), k=3, draws=1)
+    assert (int(found["produced"]), description(found)["answers"]) == (64, 64)
+    first = found.table().head(3)
+    assert {*zip(first["layer"], first["head"], strict=True)} == {(18, 6), (17, 4), (18, 7)}
+    np.testing.assert_allclose(first["score"], [1, 0.70, 0.56], atol=0.04)
+    assert (first["q"] < 0.001).all()
+    assert {*found["top"].values.tolist()} == {"L18H6", "L17H4", "L18H7"}
+    assert found["accuracy"].values.tolist() == [1, 0.25, 1]
+
+
+@pytest.mark.deep
 def test_the_retrieval_heads_of_a_language_model(smollm: Any) -> None:
     """The figures of docs/importance.md."""
     found = hs.retrieval(smollm, needles=24, lengths=(256,))

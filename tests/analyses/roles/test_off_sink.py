@@ -10,17 +10,19 @@ import pytest
 import torch
 import xarray as xr
 from numpy.testing import assert_allclose
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 import headscope as hs
 from headscope.analyses.roles import copying, run, suppression, synthetic
 from headscope.analyses.roles.off_sink import look_off, measured_off, off_sink
 from headscope.analyses.roles.offsets import look
-from headscope.analyses.roles.statistics import NONE, every, named, roles_of
+from headscope.analyses.roles.statistics import NONE, every, named, roles_of, sinks
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
 from headscope.models import Model
 from headscope.tokens import Tokens
+from tests.helpers.planted_induction import WORDS, circuit
+from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.small_models import sharpen
 
 
@@ -149,7 +151,72 @@ def test_without_a_sink_nothing_is_said_of_it() -> None:
     assert set(tests["role"]) == {"previous token", "sink"}
 
 
+def documents(many: int, words: int | None = None) -> hs.Corpus:
+    """The first words of the first documents of the built-in corpus, a text each."""
+    read: dict[object, list[str]] = {}
+    for example in hs.corpora.builtin(pack=None):
+        read.setdefault(example.document, []).extend((example.text or "").split())
+    return hs.corpora.texts([" ".join(text[:words]) for text in [*read.values()][:many]])
+
+
+def parked() -> Model:
+    """GPT-2 of one layer whose first head gives most to the first token and the rest to the previous one."""
+    places, width = 160, 320
+    config = GPT2Config(
+        vocab_size=WORDS, n_positions=places, n_embd=width, n_layer=1, n_head=2, n_inner=1, bos_token_id=0
+    )
+    module = GPT2LMHeadModel(config)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+        module.transformer.wpe.weight[:, :places] = torch.eye(places)
+        module.transformer.wte.weight[:, places : places + WORDS] = torch.eye(WORDS)
+        module.transformer.h[0].ln_1.weight.fill_(1.0)
+        attention, each = module.transformer.h[0].attn, torch.arange(places - 1)
+        attention.c_attn.weight[each[1:] + 1, each[1:]] = (
+            1.0  # what a query asks for: the place before its own
+        )
+        attention.c_attn.weight[each[1:], width + each[1:]] = 0.5
+        attention.c_attn.bias[places - 1] = 1.0  # and the first place, for which all ask
+        attention.c_attn.weight[0, width + places - 1] = 8.0
+        attention.c_attn.weight[:, 2 * width :] = torch.eye(width)
+        attention.c_proj.weight += torch.eye(width)
+        module.transformer.ln_f.weight.fill_(1.0)
+    return hs.load((module, reader()))
+
+
+def test_a_head_that_parks_on_the_first_token_is_named_by_what_it_does_off_it() -> None:
+    draw, words = np.random.default_rng(0), HAY.split()[:12]
+    found = hs.roles(parked(), hs.corpora.texts([" ".join(draw.choice(words, 140)) for _ in range(8)]))
+    held = {str(head): names for head, names in roles_of(found).items()}
+    assert held == {"L0H0": ["sink", "previous token, off the sink"]}
+    assert found.attrs["meta"]["sinks"] == {"all": 0.5, "by_layer": [0.5]}
+    scores = found.set_index("role")["score"]
+    assert 0.5 < scores["sink"] < 0.95 < scores["previous token, off the sink"]
+
+
+def test_the_circuit_is_named_from_texts_repeats_and_needles() -> None:
+    text = " ".join(HAY.split()[:12] * 4)
+    found = hs.roles(hs.load((circuit().module, reader())), hs.corpora.texts([text] * 8))
+    held = {str(head): names for head, names in roles_of(found).items()}
+    assert held == {"L0H0": ["previous token"], "L1H0": ["induction", "retrieval"]}
+
+
 @pytest.mark.slow
+def test_half_of_the_heads_of_a_language_model_have_a_sink(smollm: Model) -> None:
+    texts = hs.corpora.builtin(pack=140)
+    found = hs.measure(smollm, texts, measures=["sink", "previous"], limit=3)
+    assert float(found["previous"].sel(layer=16, head=0)) > 0.9
+    assert float(found["sink"].sel(layer=18, head=6)) > 0.3
+    print(
+        float(found["previous"].sel(layer=16, head=0)),
+        float(found["sink"].sel(layer=18, head=6)),
+        sinks(found).attrs["all"],
+    )
+    assert 0.4 < sinks(found).attrs["all"] < 0.6
+
+
+@pytest.mark.deep
 def test_heads_of_a_language_model(smollm: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """On fewer and shorter inputs than by default: six documents, repeats of 12 to 24 tokens, six needles."""
     monkeypatch.setattr(run, "SEQUENCES", 40)

@@ -135,7 +135,7 @@ def test_needles_stand_outside_the_window(planted: Model) -> None:
 
 @pytest.mark.slow
 def test_a_head_of_an_untrained_model_loses_nothing() -> None:
-    for seed in range(20):
+    for seed in range(10):
         found = hs.streaming(grouped(seed), TEXT, **{**OPTIONS, "exact": 4}, seed=seed)
         assert not (found["q"] <= 0.05).any()
 
@@ -213,6 +213,16 @@ def test_the_command(
 
 
 @pytest.mark.slow
+def test_a_head_of_a_language_model_that_needs_the_whole_text(smollm: Any) -> None:
+    found = hs.streaming(smollm, needles=2, recent=24, lengths=(72,), exact=1, whole=0.2, draws=1)
+    first = found.table().iloc[0]
+    assert (first["layer"], first["key_head"], first["heads"]) == (18, 2, "H6–H8")
+    assert first["loss"] > 0.1
+    assert {"L18K2", "L20K2", "L17K1"} <= {*found["top"].values.tolist()}
+    assert found["accuracy"].values.tolist() == [1, 0, 1, 0]
+
+
+@pytest.mark.deep
 def test_the_heads_of_a_language_model_that_need_the_whole_text(smollm: Any) -> None:
     """What docs/importance.md says, of fewer needles."""
     found = hs.streaming(smollm, needles=8, exact=1, whole=0.2, draws=1)
