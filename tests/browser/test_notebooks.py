@@ -7,12 +7,14 @@ import json
 import re
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.helpers.patience import PATIENCE, eventually
 
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("anywidget")
@@ -22,97 +24,82 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 CELLS = (
     "import headscope as hs\n"
     "import numpy as np\n"
+    "import torch\n"
+    "from headscope.attention.objective import objective\n"
+    "model = hs.load()\n"
     "weights = np.random.default_rng(0).dirichlet(np.full(6, 0.3), (2, 3, 6))\n"
     "maps = hs.wrap(weights, ['[CLS]', 'the', 'cat', 'sat', '.', '[SEP]'])",
-    "hs.model_view(maps)",
-    "view = hs.head_view(maps, layer=1, heads=[2])\nview",
-    "hs.neuron_view(None, 'The cat sat.')",
-    "hs.view(maps, against=maps)",
-)
-VIEWS = 4
-
-
-STEPS = (
-    CELLS[0],
     "view = hs.model_view(maps)\nview",
     "print(view.state)",
     "view.state = {**view.state, 'layer': 0, 'heads': [0, 1]}",
-)
-ASKS = (
-    "import headscope as hs\n"
-    "view = hs.view(None, 'The cat sat on the mat.', layer=3, heads=[4], quantities=())\nview",
-    "import torch\n"
-    "slopes = hs.gradients(hs.load(), 'The cat sat on the mat.', lambda out: 0.5 * out[0].mean(1).square().sum())\n"
-    "print([float(view.matrix(3, 4)[2, 3]), float(slopes['self'][3][4, 2, 3]), list(view.inputs[0].matrices)])",
-)
-EXPLORES = (
-    "import headscope as hs\n"
-    "model = hs.load()\n"
+    "hs.head_view(maps, layer=1, heads=[2])",
+    "hs.neuron_view(None, 'The cat sat.')",
+    "hs.view(maps, against=maps)",
+    "asked = hs.view(model, 'The cat sat on the mat.', layer=3, heads=[4], quantities=())\nasked",
+    "slopes = hs.gradients(model, 'The cat sat on the mat.', lambda out: 0.5 * out[0].mean(1).square().sum())\n"
+    "print([float(asked.matrix(3, 4)[2, 3]), float(slopes['self'][3][4, 2, 3]), list(asked.inputs[0].matrices)])",
     "found = hs.explore(model, 'The cat sat.', pair='It slept.', layer=5, heads=[11])\nfound",
-    "from headscope.attention.objective import objective\n"
-    "import torch\n"
     "number = objective(model, 'cosine').prepare([model.encode(found.asked['input']['text'], 'It slept.')])\n"
-    "with torch.no_grad(), hs.edit(model, *found.changes):\n"
+    "with torch.no_grad(), hs.edit(model, *(found.changes or ['L0H0 temperature 1'])):\n"
     "    after = float(number.run()[0])\n"
     "print([found.asked['input'], found.changes, found.state['layer'], after])",
 )
+LEADS, SAID, SET, ASKED, FIGURES, EXPLORED, AFTER = 1, 2, 3, 7, 8, 9, 10
+"""Places of cells."""
+VIEWS = 6
+"""So many cells show a view; the last is one that a text can be typed in."""
+
+
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 
 
 @dataclass
 class Server:
-    """A running JupyterLab or Notebook 7, the folder that it shows, and the address of a notebook in it."""
+    """A running JupyterLab or Notebook 7, the folder that it shows, the address of a notebook in it, and a kernel."""
 
     url: str
     folder: Path
     place: str
+    kernel: str
 
-    def write(self, cells: Sequence[str]) -> tuple[Path, str]:
-        """A new notebook of these cells: its file and its address."""
+    def write(self, book: Any) -> tuple[Path, str]:
+        """A new notebook: its file and its address."""
         path = self.folder / f"views{time.monotonic_ns()}.ipynb"
-        made = [nbformat.v4.new_code_cell(cell) for cell in cells]
-        nbformat.write(nbformat.v4.new_notebook(cells=made, metadata=KERNEL), path)
+        nbformat.write(book, path)
         return path, f"{self.url}/{self.place.format(path.stem)}/{path.name}"
 
-    def end_kernels(self) -> None:
-        """Shut every kernel down."""
-        for session in json.load(urllib.request.urlopen(f"{self.url}/api/sessions")):
-            ask = urllib.request.Request(f"{self.url}/api/sessions/{session['id']}", method="DELETE")
-            urllib.request.urlopen(ask).close()
+    def attach(self, path: Path) -> None:
+        """Give a notebook the kernel that runs: loading torch takes a kernel longer than all that is tested."""
+        post(f"{self.url}/api/sessions", path=path.name, name="", type="notebook", kernel={"id": self.kernel})
+
+
+def post(url: str, **content: Any) -> Any:
+    ask = urllib.request.Request(url, json.dumps(content).encode(), {"Content-Type": "application/json"})
+    return json.load(urllib.request.urlopen(ask))
 
 
 @pytest.fixture(scope="module")
-def server(serve: Callable[..., str], tmp_path_factory: Any) -> Server:
-    """One server for both: Notebook 7's has JupyterLab under ``/lab``."""
+def notebook7(serve: Callable[..., str], tmp_path_factory: Any) -> Server:
     pytest.importorskip("notebook")
     pytest.importorskip("jupyterlab")
     folder = tmp_path_factory.mktemp("jupyter")
     options = ["--no-browser", "--allow-root", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
-    options += ["--ServerApp.disable_check_xsrf=True"]
+    options += ["--ServerApp.disable_check_xsrf=True", "--KernelManager.shutdown_wait_time=0.1"]
     env = {"JUPYTER_CONFIG_DIR": str(folder / ".config"), "JUPYTER_DATA_DIR": str(folder / ".data")}
-    return Server(serve(folder, "notebook", *options, **env), folder, "notebooks")
+    url = serve(folder, "notebook", *options, **env)
+    return Server(url, folder, "notebooks", post(f"{url}/api/kernels", name="python3")["id"])
 
 
-@pytest.fixture
-def lab(server: Server) -> Server:
-    return replace(server, place="lab/workspaces/{}/tree")
-
-
-@pytest.fixture
-def notebook7(server: Server) -> Server:
-    return server
-
-
-@pytest.fixture(params=["lab", "notebook7"])
-def jupyter(request: pytest.FixtureRequest) -> Iterator[Server]:
-    server = request.getfixturevalue(request.param)
-    yield server
-    server.end_kernels()
+@pytest.fixture(scope="module")
+def lab(notebook7: Server) -> Server:
+    """Notebook 7's server has JupyterLab under ``/lab``."""
+    return replace(notebook7, place="lab/workspaces/{}/tree")
 
 
 @pytest.fixture
 def tab(chromium: Any) -> Iterator[Any]:
     context = chromium.new_context(viewport={"width": 1400, "height": 5000})
+    context.set_default_timeout(1000 * PATIENCE)
     yield context.new_page()
     context.close()
 
@@ -130,27 +117,20 @@ def complaints(tab: Any) -> list[str]:
     return found
 
 
-def choose_kernel(tab: Any) -> None:
-    """Take the notebook's own kernel where JupyterLab asks for one: a cell was run before the kernel was known."""
-    asked = tab.locator("dialog.jp-Dialog")
-    if asked.count():
-        assert "Select Kernel" in asked.inner_text(), asked.inner_text()
-        asked.locator(".jp-mod-accept").click()
-
-
 def run_all(tab: Any) -> None:
-    """Run every cell; the menu does nothing before the notebook is ready, so it is asked until it does."""
-    tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-    for _ in range(20):
-        tab.wait_for_timeout(1500)
-        choose_kernel(tab)
-        tab.locator(".jp-Cell .cm-content").first.click()
-        tab.get_by_role("menuitem", name="Run", exact=True).click()
-        tab.locator(".lm-Menu-item", has_text="Run All Cells").first.click()
-        tab.wait_for_timeout(1000)
-        if any(text.strip() != "[ ]:" for text in tab.locator(".jp-InputPrompt").all_inner_texts()):
-            return
-    raise AssertionError("the notebook does not run")
+    """Run every cell, and wait until the last has run."""
+    idle(tab)
+    tab.locator(".jp-Cell .cm-content").first.click()
+    tab.get_by_role("menuitem", name="Run", exact=True).click()
+    tab.locator(".lm-Menu-item:not(.lm-mod-disabled)", has_text="Run All Cells").first.click()
+    tab.locator(".jp-InputPrompt").last.filter(has_text=re.compile(r"\[\d+\]:")).wait_for()
+    assert tab.locator(".jp-OutputArea-output[data-mime-type*=error]").all_inner_texts() == []
+
+
+def idle(tab: Any) -> None:
+    """Until the kernel is there and does nothing: keys and menus run no cell before."""
+    tab.wait_for_selector(".jp-Notebook .jp-Cell")
+    tab.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]")
 
 
 def drawn(tab: Any) -> None:
@@ -166,152 +146,138 @@ def drawn(tab: Any) -> None:
             return views.length === count && views.every(view => [...view.querySelectorAll('canvas')].some(inked));
         }""",
         arg=VIEWS,
-        timeout=120_000,
     )
+
+
+def cell_of(tab: Any, place: int) -> Any:
+    return tab.locator(".jp-Notebook .jp-Cell").nth(place)
 
 
 def run_cell(tab: Any, place: int) -> str:
-    """Run one cell and return what it printed; the keys do nothing before the kernel is there."""
-    cell = tab.locator(".jp-Notebook .jp-Cell").nth(place)
-    prompt = cell.locator(".jp-InputPrompt")
-    before = prompt.inner_text()
-    end = time.monotonic() + 120
-    while (now := prompt.inner_text()) == before or not re.fullmatch(r"\[\d+\]:", now.strip()):
-        assert time.monotonic() < end, f"cell {place} does not run"
-        if "*" not in now:
-            choose_kernel(tab)
-            cell.locator(".cm-content").click()
-            tab.keyboard.press("Control+Enter")
-        tab.wait_for_timeout(500)
+    """Run one cell again and return what it printed."""
+    idle(tab)
+    cell = cell_of(tab, place)
+    before = cell.locator(".jp-InputPrompt").inner_text().strip()
+    cell.locator(".cm-content").click()
+    tab.keyboard.press("Control+Enter")
+    ran = re.compile(rf"^\s*(?!{re.escape(before)})\[\d+\]:\s*$")
+    cell.locator(".jp-InputPrompt").filter(has_text=ran).wait_for()
     return "".join(cell.locator(".jp-OutputArea-output[data-mime-type*=stdout]").all_inner_texts())
 
 
-def test_python_follows_the_widget_and_leads_it(jupyter: Server, tab: Any) -> None:
+@pytest.mark.parametrize("server", ["lab", "notebook7"])
+def test_a_notebook_runs_is_reloaded_and_read_without_its_kernel(
+    server: str, request: pytest.FixtureRequest, tab: Any
+) -> None:
+    """One notebook, run once: each part asks another of its cells."""
+    jupyter: Server = request.getfixturevalue(server)
     errors = complaints(tab)
-    tab.goto(jupyter.write(STEPS)[1])
-    tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-    run_cell(tab, 0)
-    run_cell(tab, 1)
-    tab.wait_for_selector(".inbook .gridbox canvas", timeout=60_000)
-    tab.wait_for_selector(".inbook[data-busy]", state="detached")
-    across = tab.locator(".inbook .collabels span").nth(2).bounding_box()
-    down = tab.locator(".inbook .rowlabels span").nth(1).bounding_box()
-    tab.mouse.click(across["x"] + across["width"] / 2, down["y"] + down["height"] / 2)
-    said = ast.literal_eval(run_cell(tab, 2))
-    assert (said["layer"], said["heads"]) == (1, [2])
-    run_cell(tab, 3)
-    tab.locator(".inbook h2", has_text="Layer 0, 2 heads").wait_for(timeout=60_000)
-    said = ast.literal_eval(run_cell(tab, 2))
-    assert (said["layer"], said["heads"]) == (0, [0, 1])
-    assert errors == []
-
-
-def test_python_gives_what_is_asked_for(jupyter: Server, tab: Any) -> None:
-    errors = complaints(tab)
-    path, url = jupyter.write(ASKS)
-    tab.goto(url)
-    tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-    run_cell(tab, 0)
-    tab.wait_for_selector(".inbook .gridbox canvas", timeout=60_000)
-    tab.wait_for_selector(".inbook[data-busy]", state="detached")
-    tab.locator(".inbook .hv .toks.l .tok .t").nth(2).click()
-    pair = tab.locator(".inbook .hv .toks.r .tok .t").nth(3)
-    pair.hover()
-    exact, slope, rough = ast.literal_eval(run_cell(tab, 1))
-    assert f"{exact:.3g}" != f"{exact:.6g}", "a byte could not say this"
-    pair.hover()
-    tab.locator(".inbook .tip.on td.n", has_text=shown_as(exact)).wait_for(timeout=30_000)
-    assert rough == []
-    tab.locator(".inbook").get_by_role("button", name="More").click()
-    tab.locator(".inbook [aria-label=Draw] button[data-v=gradient]").click()
-    tab.locator(".inbook .status", has_text="gradient of half the squared norm of the mean").wait_for(
-        timeout=60_000
-    )
-    told = tab.locator(".inbook .tip.on td.n", has_text=shown_as(slope))
-    for _ in range(10):
-        tab.mouse.move(0, 0)  # so that the pointer comes anew, after the redrawing
-        pair.hover()
-        tab.wait_for_timeout(3_000)
-        if told.is_visible():
-            break
-    assert told.is_visible()
-    assert ast.literal_eval(run_cell(tab, 1))[2] == ["gradient"]
-    tab.keyboard.press("Control+s")
-    for _ in range(60):
-        if "['gradient']" in str(nbformat.read(path, as_version=4)):
-            break
-        time.sleep(0.5)
-    tab.reload()  # the kernel still runs: what was added is there
-    tab.wait_for_selector(".inbook .gridbox canvas", timeout=60_000)
-    tab.locator(".inbook .status", has_text="gradient of half the squared norm of the mean").wait_for(
-        timeout=60_000
-    )
-    assert errors == []
-
-
-def test_one_types_and_looks(jupyter: Server, tab: Any) -> None:
-    errors = complaints(tab)
-    tab.goto(jupyter.write(EXPLORES)[1])
-    tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-    run_cell(tab, 0)
-    box = tab.locator(".inbook.live").get_by_label("Text", exact=True)
-    box.wait_for(timeout=60_000)
-    assert box.input_value() == "The cat sat."
-    box.click()
-    box.press("End")
-    box.press_sequentially(" Then it ate", delay=20)  # keys that the notebook would take for commands
-    tab.locator(".inbook .hv .toks.r .tok", has_text="ate").wait_for(timeout=60_000)
-    tab.locator(".inbook .offers").get_by_role("button", name="off", exact=True).click()
-    tab.locator(".inbook .which .whose", has_text="changed").wait_for(timeout=60_000)
-    said = [float(text) for text in tab.locator(".inbook .says td.number").all_text_contents()]
-    tab.keyboard.press("Control+s")
-    asked, changes, layer, after = ast.literal_eval(run_cell(tab, 1))
-    assert asked == {"text": "The cat sat. Then it ate", "pair": "It slept."}
-    assert (changes, layer) == (["L5H11 off"], 5)
-    assert said[1] == pytest.approx(after, abs=0.0006)
-    assert said[0] != said[1]
-    assert errors == []
-
-
-def shown_as(number: float) -> str:
-    """Six digits, as the tip writes them."""
-    return f"{number:.6g}".replace("-", "−")
-
-
-def test_every_view_renders(jupyter: Server, tab: Any) -> None:
-    errors = complaints(tab)
-    path, url = jupyter.write(CELLS)
+    book = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, CELLS)), metadata=KERNEL)
+    path, url = jupyter.write(book)
+    jupyter.attach(path)
     tab.goto(url)
     run_all(tab)
     drawn(tab)
     assert not any(each.is_visible() for each in tab.locator(".headscope-reopened").all())
-    tab.locator(".inbook canvas[tabindex='0']").first.focus()
+    python_follows_the_widget_and_leads_it(tab)
+    if server == "lab":
+        python_gives_what_is_asked_for(tab)
+    one_types_and_looks(tab)
+    cell_of(tab, LEADS).locator(".inbook canvas[tabindex='0']").first.focus()
     tab.keyboard.press("Control+s")  # the view has the focus, and the notebook is saved
-    for _ in range(60):
-        saved = nbformat.read(path, as_version=4)
-        if sum("image/png" in str(cell.outputs) for cell in saved.cells) == VIEWS:
-            break
-        time.sleep(0.5)
-    else:
-        raise AssertionError("Ctrl+S does not save")
-    tab.reload()  # the kernel still runs
-    tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+    eventually(lambda: is_saved(path, "'L5H11 off'"), "Ctrl+S does not save what the last cell said")
+    saved = nbformat.read(path, as_version=4)
+    assert sum("image/png" in str(cell.outputs) for cell in saved.cells) == VIEWS
+    tab.reload()  # the kernel still runs: what was added is there
+    tab.wait_for_selector(".jp-Notebook .jp-Cell")
     drawn(tab)
-    jupyter.end_kernels()
+    if server == "lab":
+        gradients_are_drawn(tab)
     tab.goto("about:blank")
-    tab.goto(url)
+    tab.goto(jupyter.write(saved)[1])  # the same in another file has a kernel that knows nothing of its views
     tab.wait_for_function(
         """count => {
             const frames = [...document.querySelectorAll('.headscope-reopened iframe')];
             return frames.length === count && frames.every(frame => frame.getBoundingClientRect().width > 300);
         }""",
         arg=VIEWS,
-        timeout=60_000,
     )
     for frame in tab.locator(".headscope-reopened iframe").all():
         frame.scroll_into_view_if_needed()
-        frame.content_frame.locator("#headscope[data-ready]").wait_for(timeout=30_000)
+        frame.content_frame.locator("#headscope[data-ready]").wait_for()
     assert errors == []
+
+
+def is_saved(path: Path, wanted: str) -> bool:
+    """Whether a file holds this, and is written to its end."""
+    text = path.read_text(encoding="utf-8")
+    return wanted in text and text.rstrip().endswith("}")
+
+
+def python_follows_the_widget_and_leads_it(tab: Any) -> None:
+    view = cell_of(tab, LEADS).locator(".inbook")
+    across = view.locator(".collabels span").nth(2).bounding_box()
+    down = view.locator(".rowlabels span").nth(1).bounding_box()
+    tab.mouse.click(across["x"] + across["width"] / 2, down["y"] + down["height"] / 2)
+    said = ast.literal_eval(run_cell(tab, SAID))
+    assert (said["layer"], said["heads"]) == (1, [2])
+    run_cell(tab, SET)
+    view.locator("h2", has_text="Layer 0, 2 heads").wait_for()
+    said = ast.literal_eval(run_cell(tab, SAID))
+    assert (said["layer"], said["heads"]) == (0, [0, 1])
+
+
+def python_gives_what_is_asked_for(tab: Any) -> None:
+    view = cell_of(tab, ASKED).locator(".inbook")
+    view.locator(".hv .toks.l .tok .t").nth(2).click()
+    pair = view.locator(".hv .toks.r .tok .t").nth(3)
+    pair.hover()
+    exact, slope, rough = ast.literal_eval(run_cell(tab, FIGURES))
+    assert f"{exact:.3g}" != f"{exact:.6g}", "a byte could not say this"
+    pair.hover()
+    told = tab.locator(".inbook .tip.on td.n")
+    told.filter(has_text=shown_as(exact)).wait_for()
+    assert rough == []
+    view.get_by_role("button", name="More").click()
+    view.locator("[aria-label=Draw] button[data-v=gradient]").click()
+    gradients_are_drawn(tab)
+
+    def pointed() -> bool:
+        tab.mouse.move(0, 0)  # so that the pointer comes anew, after the redrawing
+        pair.hover()
+        return told.filter(has_text=shown_as(slope)).is_visible()
+
+    eventually(pointed, "the gradient of a pair", pause=0.2)
+    assert ast.literal_eval(run_cell(tab, FIGURES))[2] == ["gradient"]
+
+
+def gradients_are_drawn(tab: Any) -> None:
+    told = cell_of(tab, ASKED).locator(".inbook .status")
+    told.filter(has_text="gradient of half the squared norm of the mean").wait_for()
+
+
+def one_types_and_looks(tab: Any) -> None:
+    view = cell_of(tab, EXPLORED).locator(".inbook.live")
+    box = view.get_by_label("Text", exact=True)
+    box.wait_for()
+    assert box.input_value() == "The cat sat."
+    box.click()
+    box.press("End")
+    box.press_sequentially(" Then it ate")  # keys that the notebook would take for commands
+    view.locator(".hv .toks.r .tok", has_text="ate").wait_for()
+    view.locator(".offers").get_by_role("button", name="off", exact=True).click()
+    view.locator(".which .whose", has_text="changed").wait_for()
+    said = [float(text) for text in view.locator(".says td.number").all_text_contents()]
+    asked, changes, layer, after = ast.literal_eval(run_cell(tab, AFTER))
+    assert asked == {"text": "The cat sat. Then it ate", "pair": "It slept."}
+    assert (changes, layer) == (["L5H11 off"], 5)
+    assert said[1] == pytest.approx(after, abs=0.0006)
+    assert said[0] != said[1]
+
+
+def shown_as(number: float) -> str:
+    """Six digits, as the tip writes them."""
+    return f"{number:.6g}".replace("-", "−")
 
 
 def test_a_notebook_without_widgets_has_its_picture(tmp_path: Path) -> None:
@@ -360,25 +326,22 @@ def test_nbconverts_classic_template_shows_the_view(
     path = tmp_path / "classic.html"
     path.write_text(page, encoding="utf-8")
     context = chromium.new_context(offline=True)
+    context.set_default_timeout(1000 * PATIENCE)
     tab = context.new_page()
     tab.goto(path.as_uri(), wait_until="domcontentloaded")
     frames = [each for each in tab.locator(".output iframe").all() if each.is_visible()]
     pictures = [each for each in tab.locator(".output img").all() if each.is_visible()]
     assert (len(frames), len(pictures)) == ((1, 0) if kept else (0, 1))
     if kept:
-        frames[0].content_frame.locator("#headscope[data-ready]").wait_for(timeout=30_000)
+        frames[0].content_frame.locator("#headscope[data-ready]").wait_for()
     context.close()
 
 
 def test_an_untrusted_notebook_shows_a_picture(
-    jupyter: Server, tab: Any, monkeypatch: pytest.MonkeyPatch
+    lab: Server, tab: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book, _ = shown(monkeypatch)
-    path = jupyter.folder / f"untrusted{time.monotonic_ns()}.ipynb"
-    nbformat.write(book, path)
-    tab.goto(f"{jupyter.url}/{jupyter.place.format(path.stem)}/{path.name}")
-    tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+    tab.goto(lab.write(shown(monkeypatch)[0])[1])
     picture = tab.locator(".jp-OutputArea img:visible")
-    picture.wait_for(timeout=30_000)
+    picture.wait_for()
     assert picture.evaluate("(image) => image.naturalWidth") > 300
     assert tab.locator(".jp-OutputArea-output", has_text="Error").count() == 0
