@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
@@ -21,6 +20,7 @@ from headscope.analyses.typed import Typed
 from headscope.models import Model
 from headscope.stream.provenance import COMMAND
 from tests.helpers.page_controls import ALL
+from tests.helpers.patience import PATIENCE, eventually
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -55,14 +55,17 @@ def serve() -> Iterator[Callable[..., str]]:
         )
         running.append(process)
         url = f"http://127.0.0.1:{port}"
-        end = time.monotonic() + 120
-        while time.monotonic() < end and process.poll() is None:
+
+        def answers() -> bool:
+            assert process.poll() is None, f"{module} ended with status {process.returncode}"
             try:
-                urllib.request.urlopen(url, timeout=5).close()
-                return url
+                urllib.request.urlopen(url, timeout=PATIENCE).close()
             except OSError:
-                time.sleep(0.5)
-        raise AssertionError(f"{module} does not answer at {url} (exit status {process.poll()})")
+                return False
+            return True
+
+        eventually(answers, f"{module} answers at {url}")
+        return url
 
     yield start
     for process in running:
