@@ -26,6 +26,7 @@ from tests.helpers.attention_calls import (
     expected,
     lower,
     make,
+    near,
     padded,
     whole,
 )
@@ -38,7 +39,7 @@ def test_blocks_equal_whole_maps(case: str, elements: int | None) -> None:
     record = {**CASES, **BLOCKS_ONLY}[case]()
     columns = classes(record)
     found = row_statistics(record, columns, EVERYTHING, elements)
-    compare(found, expected(record, columns))
+    compare(found, expected(record, columns), near(record))
 
 
 @pytest.mark.parametrize("elements", [None, 97], ids=lambda count: f"blocks of {count}")
@@ -48,7 +49,7 @@ def test_blocks_attend_in_place_of_the_model(case: str, elements: int | None) ->
     found = row_statistics(record, classes(record), Wanted(entropy=True, output=True), elements)
     assert found.output is not None
     torch.testing.assert_close(
-        found.output.double(), whole(record) @ record.values.double(), atol=2e-5, rtol=0
+        found.output.double(), whole(record) @ record.values.double(), atol=2 * near(record), rtol=0
     )
 
 
@@ -73,7 +74,7 @@ def test_large_scores_keep_their_digits(shared: float) -> None:
             torch.randn(64, generator=torch.Generator().manual_seed(3)), dim=0
         )
         record.q, record.k = record.q + 40 * direction, record.k + 40 * direction
-        tolerance = 1e-5
+        tolerance = 5e-5  # what keys do not share makes scores of some 25
     else:
         record.q, tolerance = 60 * record.q, 2e-4  # float32 itself knows scores this large to 1e-5
     scores = record.q.double() @ record.k.double().mT * record.scaling

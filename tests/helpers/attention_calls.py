@@ -102,6 +102,13 @@ def expected(record: AttentionRecord, columns: Tensor) -> RowStatistics:
     )
 
 
+def near(record: AttentionRecord) -> float:
+    """How close float32 comes to `expected`: 1e-5, or of scores s above 10 some units of s, 1.2e-7 s, which softmax makes
+    shares of each weight."""
+    scores = record.q.double() @ record.keys.double().mT * record.scaling
+    return max(1e-5, 8 * 2.0**-23 * float(scores.abs().max()))
+
+
 def compare(found: RowStatistics, truth: RowStatistics, atol: float = 1e-5) -> None:
     def close(name: str, got: Tensor | None, right: Tensor | None) -> None:
         assert got is not None
