@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.page_controls import ALL
+from tests.helpers.patience import PATIENCE
 
 pytest.importorskip("marimo")
 pytest.importorskip("anywidget")
@@ -52,18 +53,19 @@ def test_marimo_shows_the_view(chromium: Any, serve: Callable[..., str], tmp_pat
     (tmp_path / "app.py").write_text(APP, encoding="utf-8")
     url = serve(tmp_path, "marimo", "run", "--headless", "--no-token", "app.py")
     context = chromium.new_context(viewport={"width": 1400, "height": 1600})
+    context.set_default_timeout(1000 * PATIENCE)
     context.add_init_script(ALL)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(url, wait_until="domcontentloaded")
-    page.locator(".inbook h2", has_text="Layer 1, head 0").wait_for(timeout=120_000)
+    page.locator(".inbook h2", has_text="Layer 1, head 0").wait_for()
     page.locator(".inbook[data-busy]").wait_for(state="detached")
     inked = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(byte => byte !== 0)"
     assert page.locator(".inbook .gridbox canvas").evaluate(inked)
     page.locator(".inbook .chips button").nth(2).click()
     page.locator(".inbook h2", has_text="Layer 1, 2 heads").wait_for()
     page.get_by_role("button", name="what is shown").click()
-    page.get_by_text("heads [0, 2] at 1").wait_for(timeout=60_000)
+    page.get_by_text("heads [0, 2] at 1").wait_for()
     context.close()
     assert errors == []

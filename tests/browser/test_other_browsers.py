@@ -14,6 +14,7 @@ from headscope.maps import AttentionMaps
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers import other_browsers, view_sample
+from tests.helpers.patience import PATIENCE
 
 pytestmark = [
     pytest.mark.browser,
@@ -21,9 +22,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:setting remote_server_addr:DeprecationWarning"),  # selenium's own
 ]
 
-UNTIL = """async (holds, ...given) => {
+UNTIL = """async (holds, patience, ...given) => {
   const found = async () => (await document.fonts.ready, !document.querySelector('.hx:is([data-busy], [data-drawing])')) && holds(...given);
-  const end = Date.now() + 30000;
+  const end = Date.now() + patience;
   while (!(await found()) && Date.now() < end) await new Promise(requestAnimationFrame);
   return found();
 }"""
@@ -49,7 +50,7 @@ class Page:
 
     def until(self, holds: str, *given: Any) -> None:
         """Wait until nothing is being drawn and a function of the page holds."""
-        function = f"(...given) => ({UNTIL})({holds}, ...given)"
+        function = f"(...given) => ({UNTIL})({holds}, {500 * PATIENCE}, ...given)"  # the browser waits longer
         assert self.run(function, *given), (holds, given, self.run("() => location.hash"))
 
     def point(self, selector: str, which: int = 0) -> None:
@@ -117,9 +118,13 @@ def page(open_in: Callable[..., Page], explorer: str) -> Page:
 
 
 @pytest.fixture(scope="module")
-def report(demo: Model) -> str:
-    texts = ["The cat sat on the mat, and it purred.", "A dog barked at the moon [all night]."]
-    return hs.report(demo, hs.corpora.texts(texts * 4), sections=["figures", "roles", "cards"], examples=2)
+def report(browser: Any, demo: Model, build_once: Any) -> str:
+    """Written once a browser is there."""
+    texts = hs.corpora.texts(
+        ["The cat sat on the mat, and it purred.", "A dog barked at the moon [all night]."] * 4
+    )
+    sections = ["figures", "roles", "cards"]
+    return build_once("other browsers", lambda: hs.report(demo, texts, sections=sections, examples=2))
 
 
 TITLE = "(title) => document.querySelector('.rightpane h2').innerText === title"

@@ -20,6 +20,7 @@ from headscope.views.page import bundle_file, script_json
 from headscope.views.view import Computed, View
 from headscope.views.widget import quantity
 from tests.helpers.page_controls import ALL
+from tests.helpers.patience import PATIENCE, eventually
 
 pytestmark = pytest.mark.browser
 
@@ -73,6 +74,7 @@ def shown(fails: str | None = None, **options: Any) -> View:
 def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
     """A page that plays the notebook, with the view's own answers."""
     context = chromium.new_context(viewport={"width": 1200, "height": 1000}, offline=True)
+    context.set_default_timeout(1000 * PATIENCE)
     context.add_init_script(ALL)
     errors: list[str] = []
 
@@ -200,13 +202,15 @@ def test_a_click_on_a_line_gives_all_numbers_of_its_pair(open_page: Callable[...
     row = page.locator(".hv .toks.l .tok").first.bounding_box()
     middle = (left["x"] + left["width"] + right["x"]) / 2
     tip = ""
-    for _ in range(400):  # other matrices are decoded while nothing else is to be done
-        # The line from row 2 to row 0 is half way between the two at the middle: on row 1.
+
+    def told() -> bool:
+        """The line from row 2 to row 0 is half way between the two at the middle: on row 1."""
+        nonlocal tip
         page.mouse.click(middle, row["y"] + 1.5 * row["height"])
         tip = page.locator(".tip.on").inner_text()
-        if "gradient" in tip and "αv" in tip:
-            break
-        page.wait_for_timeout(25)
+        return "gradient" in tip and "αv" in tip
+
+    eventually(told, "other matrices are decoded while nothing else is to be done")
     assert tip.startswith("b → [CLS]")
     numbers = dict(re.findall(r"(L0H0|gradient|‖αvWₒ‖)\s+([\d.]+)", tip))
     assert float(numbers["L0H0"]) == 1.0

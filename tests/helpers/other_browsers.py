@@ -9,8 +9,7 @@ import json
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
@@ -18,8 +17,9 @@ from typing import Any, Protocol
 
 import pytest
 
+from tests.helpers.patience import PATIENCE, eventually
+
 WIDTH, HEIGHT = 1400, 900
-WAIT = 60  # seconds
 CALL = "async (given) => JSON.stringify((await (%s)(...JSON.parse(given))) ?? null)"
 
 
@@ -53,9 +53,10 @@ class Firefox:
         self.socket: Any = None
         try:
             told = profile / "WebDriverBiDiServer.json"
-            port = wait_for(lambda: self.port(told))
+            eventually(lambda: self.port(told) is not None, f"{path} starts")
+            port = self.port(told)
             self.socket = websocket.create_connection(
-                f"ws://127.0.0.1:{port}/session", timeout=WAIT, suppress_origin=True
+                f"ws://127.0.0.1:{port}/session", timeout=PATIENCE, suppress_origin=True
             )
             self.sent = 0
             self.version = self.send("session.new", capabilities={})["capabilities"]["browserVersion"]
@@ -110,7 +111,7 @@ class Firefox:
         if self.socket is not None:
             self.socket.close()
         self.process.terminate()
-        self.process.wait(WAIT)
+        self.process.wait(PATIENCE)
 
 
 class WebKit:
@@ -128,7 +129,7 @@ class WebKit:
             options=options, service=Service(driver, env={**os.environ, "DISPLAY": display})
         )
         self.version = self.driver.capabilities["browserVersion"]
-        self.driver.set_script_timeout(WAIT)
+        self.driver.set_script_timeout(PATIENCE)
         self.driver.set_window_size(WIDTH, HEIGHT)
 
     def goto(self, url: str) -> None:
@@ -154,15 +155,6 @@ class WebKit:
         self.driver.quit()
 
 
-def wait_for(value: Callable[[], Any]) -> Any:
-    end = time.monotonic() + WAIT
-    while time.monotonic() < end:
-        if found := value():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"nothing came in {WAIT} s")
-
-
 @contextmanager
 def display() -> Iterator[str]:
     """The name of a display: the user's, else that of an Xvfb."""
@@ -182,7 +174,7 @@ def display() -> Iterator[str]:
         yield f":{server.stdout.readline().strip()}"
     finally:
         server.terminate()
-        server.wait(WAIT)
+        server.wait(PATIENCE)
 
 
 @contextmanager
