@@ -11,7 +11,6 @@ import pytest
 
 import headscope as hs
 from headscope.maps import AttentionMaps
-from headscope.models import Model
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers import other_browsers, view_sample
 from tests.helpers.patience import PATIENCE
@@ -118,8 +117,9 @@ def page(open_in: Callable[..., Page], explorer: str) -> Page:
 
 
 @pytest.fixture(scope="module")
-def report(browser: Any, demo: Model, build_once: Any) -> str:
-    """Written once a browser is there."""
+def report(browser: Any, request: pytest.FixtureRequest, build_once: Any) -> str:
+    """No model is loaded before a browser is there."""
+    demo = request.getfixturevalue("demo")
     texts = hs.corpora.texts(
         ["The cat sat on the mat, and it purred.", "A dog barked at the moon [all night]."] * 4
     )
