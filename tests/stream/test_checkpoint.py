@@ -206,7 +206,7 @@ def last_line(process: subprocess.Popen[str]) -> str:
 @pytest.mark.skipif(os.name == "nt", reason="kill -9")
 @pytest.mark.parametrize(
     ("shard", "wanted"),
-    [((), 16), (("2/2",), 8), (("", "7"), 8), (("2/2", "7"), 8)],
+    [((), 8), (("2/2",), 4), (("", "7"), 4), (("2/2", "7"), 4)],
     ids=["run", "shard", "spans", "shard of spans"],
 )
 def test_killed_at_random_moments(tmp_path: Path, shard: tuple[str, ...], wanted: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -139,18 +138,25 @@ def test_what_is_no_cluster() -> None:
 # --- whoever comes and goes
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("at", [-1, 0, 7, 14], ids=["as it loads", "first", "in the midst", "last"])
 @pytest.mark.filterwarnings("ignore:worker tcp:headscope.errors.HeadscopeWarning")
-def test_a_worker_killed_at_a_random_moment(model: Model, client: Any, seed: int) -> None:
-    """Between the loading of the model and the last block."""
-    draw = random.Random(seed)
-    plain = measure(model, corpus(90), measures=["previous", "entropy", slow(0.0)])
+def test_a_worker_killed_at_a_block(
+    model: Model, client: Any, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = measure(model, corpus(90), measures=["previous", "entropy"])
     client.wait_for_workers(2)
-    pids = list(client.run(os.getpid).values())
-    timer = threading.Timer(draw.uniform(0.0, 1.0), os.kill, (draw.choice(pids), signal.SIGKILL))
-    timer.start()
-    same(measure(model, corpus(90), measures=["previous", "entropy", slow(0.01)], engine=client), plain)
-    timer.join()
+    pids, killed = client.run(os.getpid), list[str]()
+    submit = engine._Cluster._submit
+
+    def given(self: Any, address: str, unit: int, *work: Any) -> None:
+        submit(self, address, unit, *work)
+        if unit == at and not killed:
+            killed.append(address)
+            os.kill(pids[address], signal.SIGKILL)
+
+    monkeypatch.setattr(engine._Cluster, "_submit", given)
+    same(measure(model, corpus(90), measures=["previous", "entropy"], engine=client), plain)
+    assert killed
 
 
 @pytest.mark.filterwarnings("ignore:worker tcp:headscope.errors.HeadscopeWarning")
@@ -185,26 +191,27 @@ from headscope.engines import Dask
 from headscope.stream.checkpoint import Folder
 headscope.stream.batches.BLOCK = 4
 Folder.__init__.__kwdefaults__["every"] = 0.0
-measure(bert(), corpus(200), measures=[*WANTED, slow(0.02)], resume={place!r}, engine=Dask({address!r}))
+measure(bert(), corpus(120), measures=[*WANTED, slow(0.0, {place!r})], resume={place!r}, engine=Dask({address!r}))
 """
 
 
 def test_a_client_that_is_killed_and_one_process_that_goes_on(
     model: Model, cluster: Any, tmp_path: Path
 ) -> None:
-    """The cluster is there for the next."""
-    more = {"place": str(tmp_path), "address": cluster.scheduler_address}
-    script = SCRIPT.format(path=[str(Path(__file__).parents[1])], **more)
+    """It is ended in the midst of a block, once two checkpoints are kept, and the cluster is there for the next."""
+    place = tmp_path / "run"
+    script = SCRIPT.format(path=sys.path, place=str(place), address=cluster.scheduler_address)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([sys.executable, "-c", script], env=environment)
-    until(lambda: len(list(tmp_path.glob("total-*"))) == 2)
+    until(lambda: len(list(place.glob("total-*"))) == 2)
     process.kill()
     process.wait()
-    done = max(int(file.stem[-8:]) for file in tmp_path.glob("total-*"))
-    assert 0 < done < 50
+    (tmp_path / "go").touch()
+    done = max(int(file.stem[-8:]) for file in place.glob("total-*"))
+    assert 1 < done < 20
     measures = [*WANTED, slow(0.0)]
-    plain = measure(model, corpus(200), measures=measures)
-    same(measure(model, corpus(200), measures=measures, resume=tmp_path), plain)
+    plain = measure(model, corpus(120), measures=measures)
+    same(measure(model, corpus(120), measures=measures, resume=place), plain)
     with distributed.Client(cluster) as client:
         same(
             measure(model, corpus(), measures=WANTED, engine=client),
@@ -215,7 +222,7 @@ def test_a_client_that_is_killed_and_one_process_that_goes_on(
 @pytest.mark.filterwarnings("ignore:worker tcp:headscope.errors.HeadscopeWarning")
 def test_a_cluster_that_grows_and_shrinks(model: Model, tmp_path: Path) -> None:
     """From nobody to three by itself, and down again when the work is done."""
-    count = 200
+    count = 120
     plain = measure(model, corpus(count), measures=["entropy", who(tmp_path, 0.0)])
     for file in tmp_path.iterdir():
         file.unlink()

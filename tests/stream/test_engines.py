@@ -254,6 +254,41 @@ def test_failures_are_left_out_and_said(model: Model, pair: Processes) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("unit", [None, 0, 7, 14], ids=["as it loads", "first", "in the midst", "last"])
+@pytest.mark.filterwarnings("ignore:process:headscope.errors.HeadscopeWarning")
+def test_a_worker_killed_at_a_block(
+    model: Model, pair: Processes, unit: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measures = ["previous", "entropy"]
+    plain = measure(model, corpus(90), measures=measures)
+    measure(model, corpus(4), measures=measures, engine=pair)  # somebody is ready
+    killed: list[int] = []
+    children = processes._Children
+    begin, give = children.begin, children.give
+
+    def kill(child: processes._Child) -> None:
+        assert child.process is not None
+        killed.append(child.process.pid)
+        os.kill(killed[0], signal.SIGKILL)
+
+    def begun(self: Any, setup: Any) -> None:
+        begin(self, setup)
+        kill(self._children[0])
+
+    def given(self: Any, worker: str, number: int, data: bytes) -> None:
+        give(self, worker, number, data)
+        if number == unit and not killed:
+            kill(next(child for child in self._children if child.name == worker))
+
+    if unit is None:
+        monkeypatch.setattr(children, "begin", begun)
+    else:
+        monkeypatch.setattr(children, "give", given)
+    same(measure(model, corpus(90), measures=measures, engine=pair), plain)
+    assert len(killed) == 1
+
+
+@pytest.mark.deep
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.filterwarnings("ignore:process:headscope.errors.HeadscopeWarning")
 def test_a_worker_killed_at_a_random_moment(model: Model, pair: Processes, seed: int) -> None:
@@ -317,14 +352,14 @@ def test_a_block_at_which_workers_end_ends_the_run(model: Model, pair: Processes
 
 
 @pytest.mark.slow
-def test_a_model_that_only_some_can_load(tmp_path: Path) -> None:
+def test_a_model_that_only_some_can_load(pair: Processes, tmp_path: Path) -> None:
     """Is said by name, and the others go on."""
     model = Model(LoadsOnce(bert().module, tmp_path / "first"), name="heavy")
     plain = measure(model, corpus(), measures=WANTED)
     with pytest.warns(
         HeadscopeWarning, match=r"^process \d \(cpu\) takes no part: OSError: no room for the weights$"
     ):
-        same(measure(model, corpus(), measures=WANTED, engine="cpu:2"), plain)
+        same(measure(model, corpus(), measures=WANTED, engine=pair), plain)
 
 
 @pytest.mark.slow
@@ -352,20 +387,23 @@ from headscope.engines import Processes
 from headscope.stream.checkpoint import Folder
 headscope.stream.batches.BLOCK = 4
 Folder.__init__.__kwdefaults__["every"] = 0.0
-with Processes("cpu:2") as engine:  # no guard: a script as anybody writes it
+with Processes("cpu:{workers}") as engine:  # no guard: a script as anybody writes it
     measure(bert(), corpus(4), measures=["entropy"], engine=engine)
     print(*[child.process.pid for child in engine._hands._children], flush=True)
-    measure(bert(), corpus(300), measures=[*WANTED, slow(0.03)], resume={place!r}, engine=engine)
+    measure(bert(), corpus(120), measures=[*WANTED, slow(0.0, {place!r})], resume={place!r}, engine=engine)
 print("done", flush=True)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "Ctrl-C"])
+@pytest.mark.parametrize(
+    ("how", "workers"), [(signal.SIGKILL, 2), (signal.SIGINT, 1)], ids=["killed", "Ctrl-C"]
+)
 def test_a_client_that_ends_leaves_nobody_and_one_process_goes_on(
-    tmp_path: Path, how: signal.Signals, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, how: signal.Signals, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = SCRIPT.format(path=[str(Path(__file__).parents[1])], place=str(tmp_path / "run"))
+    """It is ended in the midst of a block, once two checkpoints are kept."""
+    script = SCRIPT.format(path=sys.path, place=str(tmp_path / "run"), workers=workers)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         [sys.executable, "-c", script],
@@ -377,7 +415,7 @@ def test_a_client_that_ends_leaves_nobody_and_one_process_goes_on(
     )
     assert process.stdout is not None
     children = [int(word) for word in process.stdout.readline().split()]
-    assert len(children) == 2
+    assert len(children) == workers
     while len(list((tmp_path / "run").glob("total-*.safetensors"))) < 2:
         time.sleep(0.02)
     os.killpg(process.pid, how) if how == signal.SIGINT else process.send_signal(how)
@@ -388,21 +426,21 @@ def test_a_client_that_ends_leaves_nobody_and_one_process_goes_on(
     while any(map(alive, children)):
         time.sleep(0.05)
     done = max(int(file.stem[-8:]) for file in (tmp_path / "run").glob("total-*.safetensors"))
-    assert 0 < done < 50
+    assert 1 < done < 20
     measures = [*WANTED, slow(0.0)]
     worked: list[int] = []
     monkeypatch.setattr(
         "headscope.stream.task.Task.block",
         lambda *args, own=hs.stream.task.Task.block: worked.append(1) or own(*args),
     )
-    found = measure(bert(), corpus(300), measures=measures, resume=tmp_path / "run")
-    assert len(worked) == 50 - done
-    same(found, measure(bert(), corpus(300), measures=measures))
+    found = measure(bert(), corpus(120), measures=measures, resume=tmp_path / "run")
+    assert len(worked) == 20 - done
+    same(found, measure(bert(), corpus(120), measures=measures))
 
 
 @pytest.mark.slow
 def test_processes_end_with_the_run(model: Model) -> None:
-    engine = Processes("cpu:2")
+    engine = Processes("cpu:1")
     with engine:
         measure(model, corpus(), measures=WANTED, engine=engine)
         own = pids(engine)
