@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from functools import cache
@@ -22,6 +23,19 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+
+
+gc.disable()  # while tests are collected: what is imported then stays
+
+
+def pytest_collection_finish() -> None:
+    """From here on the garbage collector looks through what tests make, and not through torch each time."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
