@@ -17,7 +17,6 @@ import headscope as hs
 from headscope.analyses.roles.statistics import ROLES
 from headscope.measures.choose import GROUPS
 from headscope.measures.measure import Measure
-from headscope.measures.patterns import SINK_TOKENS
 from headscope.measures.single import row_statistic, surface
 from headscope.measures.sources import BIBTEX
 from headscope.models.perceive import WHAT
@@ -25,6 +24,8 @@ from headscope.tokens import Tokens
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "measures.md"
+MOST_TERMS = 9
+"""Longer sums are cut short."""
 
 PIECES = ["[CLS]", "walk", "walk", "##er", ",", "[SEP]", "Walk", "walk", "[SEP]"]
 TENTHS = """
@@ -292,19 +293,14 @@ def worked(measure: Measure, maps: hs.AttentionMaps) -> str | None:
     value = surface(maps, [measure])[measure.name].item()
     assert np.isclose(value, rows.mean())
     names = ", ".join(f"`{tokens.pieces[place]}`" for place in chosen)
-    total = " + ".join(number(row) for row in rows)
+    terms = [number(row) for row in rows]
+    if len(rows) > MOST_TERMS:
+        names, terms = f"{len(rows)} of {len(tokens)} tokens", [*terms[:2], "…", terms[-1]]
+    total = " + ".join(terms)
     if len(rows) == 1:
         return f"{names}: {total}"
     exact = np.isclose(value, round(value, 3), rtol=0, atol=1e-9)
     return f"{names}: ({total}) / {len(rows)} {'=' if exact else '≈'} {number(value)}"
-
-
-def sink_example(measure: Measure) -> str:
-    count = SINK_TOKENS
-    sight = np.tril(np.ones((count, count)))
-    maps = hs.wrap((sight / sight.sum(1, keepdims=True))[None, None], Tokens.of(["x"] * count), causal=True)
-    value = surface(maps, [measure])["sink"].item()
-    return f"uniform causal attention in {count} tokens: (1/2 + 1/3 + … + 1/{count}) / {count - 1} ≈ {number(value)}"
 
 
 def rows_that_count(measure: Measure) -> str:
@@ -329,43 +325,66 @@ def definition(measure: Measure) -> str:
     )
 
 
-_OWN = {"pictures": on_grid, "sounds": on_frames, "answers": of_answer}
-"""Groups with an example of their own."""
+def repeated() -> hs.AttentionMaps:
+    """The map of repeated tokens."""
+    return example(COPIES, COPIES_TENTHS, True)
 
 
-def section(measure: Measure, pair: hs.AttentionMaps, copies: hs.AttentionMaps, group: str) -> str:
+EXAMPLES = (
+    lambda: example(PIECES, TENTHS, False),
+    repeated,
+    on_grid,
+    on_frames,
+    of_answer,
+    lambda: answered(repeated()),
+)
+"""The maps of the page: a measure without an `example` is worked out on the first that has a row for it."""
+_FIRST = {
+    "synthetic": repeated,
+    "conversation": EXAMPLES[-1],
+    "pictures": on_grid,
+    "sounds": on_frames,
+    "answers": of_answer,
+}
+"""Groups that begin with another."""
+
+
+def worked_out(measure: Measure, group: str) -> str:
+    """The example of a measure. Raises `ValueError` where no map has a row for it."""
+    if measure.example is not None:
+        maps = measure.example()
+        if found := worked(measure, maps):
+            how = "causal" if maps.causal else "seen both ways"
+            shown = len(maps.query) <= MOST_TERMS
+            return f"{found} (in a map of its own, {how})" + (f"\n\n{drawn(maps)}" if shown else "")
+        raise ValueError(f"measure {measure.name}: its example has no row for it")
+    for make in (_FIRST.get(group, EXAMPLES[0]), *EXAMPLES):
+        if found := worked(measure, make()):
+            return found
+    raise ValueError(f"measure {measure.name}: no map of the page has a row for it: give it one, example=")
+
+
+def section(measure: Measure, group: str) -> str:
     lines = [f"### `{measure.name}`", "", measure.description]
     if text := definition(measure):
         lines += ["", text]
-    order = (copies, pair) if group == "synthetic" else (pair, copies)
-    if group in _OWN:
-        order = (_OWN[group](),)
-    elif group == "conversation":
-        order = (answered(copies),)
-    found = (
-        sink_example(measure)
-        if measure.name == "sink"
-        else next(filter(None, (worked(measure, m) for m in order)), None)
-    )
     keys = ", ".join(f"`{key}`" for key in measure.keys)
-    source = f"{measure.source} ({keys})" if measure.source else "none"
+    source = "headscope’s own" if measure.source is None else f"{measure.source} ({keys})"
     lines += [
         "",
         f"- units: {measure.units or 'the function’s own'}; averaged over: tokens",
         f"- rows that count: {rows_that_count(measure)}",
         f"- source: {source}",
+        f"- example: {worked_out(measure, group)}",
     ]
-    if found:
-        lines.append(f"- example: {found}")
     return "\n".join(lines) + "\n"
 
 
 def generate() -> str:
-    pair, copies = example(PIECES, TENTHS, False), example(COPIES, COPIES_TENTHS, True)
     parts = [
         HEAD.format(
-            pair=drawn(pair),
-            copies=drawn(copies),
+            pair=drawn(EXAMPLES[0]()),
+            copies=drawn(repeated()),
             grid=drawn(on_grid()),
             frames=drawn(on_frames()),
             answer=drawn(of_answer()),
@@ -375,7 +394,7 @@ def generate() -> str:
     for group, measures in GROUPS.items():
         parts.append(f"## Group `{group}`\n\n{INTRODUCTIONS.get(group, '')}".rstrip() + "\n")
         for measure in measures.values():
-            parts.append(section(measure, pair, copies, group))
+            parts.append(section(measure, group))
             used |= dict.fromkeys(measure.keys)
     parts.append(FAMILIES)
     table = ROLES_HEAD

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import headscope as hs
 from headscope.errors import InputError
-from headscope.measures.choose import choose
+from headscope.measures.choose import GROUPS, choose
 from headscope.measures.dataset import names
 from headscope.measures.measure import selection, without
 from headscope.measures.single import surface
@@ -133,7 +133,7 @@ def test_named_offsets_are_offsets() -> None:
     [
         (
             ["previous", "attention"],
-            "expected surface, patterns, confidence, synthetic, conversation, gradients, pictures, sounds, answers, previous, .*, same_word, .*file.py:name, found 'attention'",
+            f"expected {', '.join(GROUPS)}, previous, .*, same_word, .*file.py:name, found 'attention'",
         ),
         (["previos"], "found 'previos'; did you mean 'previous'\\?"),
         (["offset2"], "found 'offset2'"),
@@ -183,7 +183,8 @@ def test_every_measure_says_what_it_is() -> None:
         assert measure.title
         assert measure.description.endswith(".")
         assert measure.units in ("share", "nats")
-        assert measure.source.startswith("Clark et al. 2019, §3.") or measure.name == "largest"
+        of_clark = (measure.source or "").startswith("Clark et al. 2019, §3.")
+        assert of_clark == ("clark2019" in measure.keys)
 
 
 @pytest.mark.parametrize("how", ["cross", "partial"])

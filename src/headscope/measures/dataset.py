@@ -83,7 +83,7 @@ def dataset(
             "units": measure.units,
             "by": by,
             "over": over,
-            "source": measure.source,
+            "source": measure.source or "",
             "cites": " ".join(
                 measure.keys
             ),  # not "keys": xarray would take a variable that has them for a mapping

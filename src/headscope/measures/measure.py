@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from headscope.doors import validated
 from headscope.errors import InputError
+from headscope.maps import AttentionMaps
 from headscope.measures.sources import bibtex
 from headscope.tokens import BoolArray, IntArray, Tokens
 
@@ -55,7 +56,7 @@ class Measure:
         title: for figures.
         description: one sentence that says what is averaged.
         units: ``share`` (of a row's attention, 0 to 1), ``nats``, ``tokens``, ….
-        source: where it comes from: a paper and its section.
+        source: where it comes from: a paper and its section; None: it is headscope's, or your, own.
         statistic: of a row: the weight at an `offset`, the mass on a class, entropy, the largest weight, the sum
             of weights by what `pairs` are worth, or what a function makes of whole `rows`.
         offset: o of ``offset``, the weight that row i gives to key i + o.
@@ -74,13 +75,14 @@ class Measure:
             ``‖α f(x)‖`` of what each key contributes, as shares of their row.
         keys: names of its sources in `headscope.measures.sources`.
         requires: classes of tokens without which the measure says nothing, beside those that it names.
+        example: makes maps of one head on which ``docs/measures.md`` works it out; None: one of that page's does.
     """
 
     name: str
     title: str
     description: str
     units: str
-    source: str
+    source: str | None
     statistic: Statistic
     offset: int = 0
     of: str = ""
@@ -93,6 +95,7 @@ class Measure:
     keys: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     among: Pairs | None = None
+    example: Callable[[], AttentionMaps] | None = None
 
     def cite(self) -> str:
         """BibTeX of the works that the measure comes from; empty for one that comes from none."""
@@ -198,8 +201,9 @@ def pair_measure(
     rows: Rows = "pairs",
     among: Pairs | None = None,
     needs: tuple[str, ...] = (),
-    source: str = "",
+    source: str | None = None,
     keys: tuple[str, ...] = (),
+    example: Callable[[], AttentionMaps] | None = None,
 ) -> Callable[[Pairs], Measure]:
     """Make a measure of a function that says what each pair of tokens is worth.
 
@@ -215,8 +219,9 @@ def pair_measure(
         among: says of pairs which weights of a row are put to sum to 1, so that its figure is a mean over these; a row
             that gives them nothing has 0. By default all weights count as they are.
         needs: classes of tokens without which it says nothing, such as ``patch`` (tokens with an area of a picture).
-        source: the paper and its section, if any.
+        source: the paper and its section; None: no paper's.
         keys: names of its sources in `headscope.measures.sources`, for `Measure.cite`.
+        example: makes maps of one head on which its figure can be worked out on paper.
 
     >>> @hs.pair_measure("same_piece", "Mass on earlier copies of the same piece.")
     ... def same_piece(tokens, queries):
@@ -227,7 +232,9 @@ def pair_measure(
     """
 
     fixed = (_name(name), title or name, description, units, source, "pairs")
-    return lambda pairs: Measure(*fixed, rows=rows, pairs=pairs, keys=keys, requires=needs, among=among)
+    return lambda pairs: Measure(
+        *fixed, rows=rows, pairs=pairs, keys=keys, requires=needs, among=among, example=example
+    )
 
 
 @validated
@@ -240,8 +247,9 @@ def row_measure(
     rows: Rows = "all",
     pairs: Pairs | None = None,
     needs: tuple[str, ...] = (),
-    source: str = "",
+    source: str | None = None,
     keys: tuple[str, ...] = (),
+    example: Callable[[], AttentionMaps] | None = None,
 ) -> Callable[[RowFunction], Measure]:
     """Make a measure of a function of whole rows: ``(weights [head query key], tokens, queries) -> [head query]``.
 
@@ -263,7 +271,7 @@ def row_measure(
 
     fixed = (_name(name), title or name, description, units, source, "rows")
     return lambda function: Measure(
-        *fixed, rows=rows, pairs=pairs, function=function, keys=keys, requires=needs
+        *fixed, rows=rows, pairs=pairs, function=function, keys=keys, requires=needs, example=example
     )
 
 

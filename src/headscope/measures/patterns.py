@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.maps import AttentionMaps, wrap
 from headscope.measures.lexicon import lexicon
 from headscope.measures.measure import Measure, by_name, pair_measure, row_measure
 from headscope.tokens import BoolArray, IntArray, Tokens
@@ -262,6 +263,12 @@ def distance(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return np.abs(queries[:, None] - np.arange(len(tokens)))
 
 
+def _long() -> AttentionMaps:
+    """Uniform causal attention, in an input that is just long enough."""
+    seen = np.tril(np.ones((1, 1, SINK_TOKENS, SINK_TOKENS)))
+    return wrap(seen / seen.sum(-1, keepdims=True), ["x"] * SINK_TOKENS, causal=True)
+
+
 @pair_measure(
     "sink",
     f"Mean share of a token's attention that goes to the first token, in inputs of at least {SINK_TOKENS} tokens; the "
@@ -269,6 +276,7 @@ def distance(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     title="attention sink",
     source="Gu et al. 2024; Xiao et al. 2023",
     keys=("gu2024", "xiao2023"),
+    example=_long,
 )
 def sink(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """The first token, in long inputs. Gu et al. call a head's first token a sink where it gets more than 0.3; they

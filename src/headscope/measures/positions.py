@@ -38,7 +38,7 @@ def between(low: int, high: int) -> Measure:
         f"Mean share of a token's attention that goes to tokens {near} to {far} places {where} it, the first of the "
         "input left out, over the tokens that see such a one.",
         "share",
-        "",
+        None,
         "pairs",
         rows="pairs",
         pairs=partial(_between, low=low, high=high),
@@ -58,7 +58,7 @@ def among(first: int, last: int | None) -> Measure:
         f"Mean share of a token's attention that goes to the tokens of its input from number {which}, over the tokens "
         "that see such a one.",
         "share",
-        "",
+        None,
         "pairs",
         rows="pairs",
         pairs=partial(_among, first=first, last=last),

@@ -110,7 +110,7 @@ MEASURES: Mapping[str, Measure] = by_name(
         "entropy_first", "entropy of the first token", "the first token's attention ([CLS] in BERT)", "first"
     ),
     Measure(
-        "largest", "largest weight", "Mean of the largest weight in a token's row.", "share", "", "largest"
+        "largest", "largest weight", "Mean of the largest weight in a token's row.", "share", None, "largest"
     ),
 )
 """The measures that have a name of their own, in the order in which they are printed."""

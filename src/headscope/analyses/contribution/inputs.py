@@ -87,6 +87,6 @@ def over_inputs(
     return dataset(total, definitions, by="segment", causal=model.causal, meta=record)
 
 
-def figure(name: str, title: str, description: str, units: str, source: str) -> Measure:
+def figure(name: str, title: str, description: str, units: str, source: str | None) -> Measure:
     """What a figure of each input is called; it is not computed from rows."""
     return Measure(name, title, description, units, source, "rows")

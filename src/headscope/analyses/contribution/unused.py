@@ -104,7 +104,7 @@ def unused_token(
     about = (
         f"Mean share of the attention of the other tokens that goes to {piece}, over those that can see it."
     )
-    definitions = [figure(MASS, f"to {piece}", about, "share", "")]
+    definitions = [figure(MASS, f"to {piece}", about, "share", None)]
     for measure in wanted:
         for part, what in (("change", "Change by"), ("with", "With"), ("without", "Without")):
             text = f"{what} {piece}, of: {measure.description}"
