@@ -21,6 +21,10 @@ from tests.helpers.presence import needs
 from tests.helpers.small_models import sharpen
 from tests.helpers.small_tokenizers import byte_level
 
+pytestmark = pytest.mark.filterwarnings(  # peft asks transformers for it by its old name
+    "ignore:`is_gradient_checkpointing` is deprecated:FutureWarning:transformers"
+)
+
 TEXT = "She opened the door; nobody was there."
 LINES = [TEXT, "The cat did not sit on the mat.", "They walked to the old bridge."]
 

@@ -122,7 +122,7 @@ def inputs(model: Perceiver, batch: Sequence[Tokens]) -> dict[str, Tensor]:
                 for row, tokens in enumerate(
                     batch if "PaliGemma" not in type(model.processor).__name__ else ()
                 ):
-                    ready[name][row, : len(tokens)] = torch.as_tensor(tokens.mask("image"), dtype=torch.long)
+                    ready[name][row, : len(tokens)] = torch.tensor(tokens.mask("image"), dtype=torch.long)
     return {
         name: value.to(model.device, model.dtype if value.is_floating_point() else value.dtype)
         for name, value in ready.items()
