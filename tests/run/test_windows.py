@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ PIECES = [
 REPEAT = 6  # inputs of 144 tokens: far longer than every window, and long enough for sinks
 
 Weights = NDArray[np.float64]
-Row = Callable[[int, Weights, list[int]], float | None]
+Row = Callable[[int, list[float], list[int]], float | None]
 """What a measure is of one row: (place, its weights, the keys that it sees) -> its figure; None: it does not count."""
 
 
@@ -142,6 +143,7 @@ def definitions(tokens: Tokens) -> dict[str, Row]:
     ]
     names = [called[i] if real[i] and not marks["punctuation"][i] else None for i in range(count)]
 
+    @cache
     def related(a: str, b: str) -> bool:
         common = 0
         while common < min(len(a), len(b)) and a[common] == b[common]:
@@ -149,7 +151,9 @@ def definitions(tokens: Tokens) -> dict[str, Row]:
         return a == b or (common >= 4 and max(len(a), len(b)) - common <= 3)
 
     def pairs(worth: Callable[[int, int], bool]) -> Row:
-        def of_row(i: int, weights: Weights, seen: list[int]) -> float | None:
+        worth = cache(worth)
+
+        def of_row(i: int, weights: list[float], seen: list[int]) -> float | None:
             targets = [j for j in seen if worth(i, j)]
             return sum(weights[j] for j in targets) if targets else None
 
@@ -164,11 +168,12 @@ def definitions(tokens: Tokens) -> dict[str, Row]:
         return lambda i, weights, seen: weights[i + offset] if i + offset in seen else None
 
     def largest_on(targets: Callable[[int], Sequence[int]]) -> Row:
-        def of_row(i: int, weights: Weights, seen: list[int]) -> float | None:
+        def of_row(i: int, weights: list[float], seen: list[int]) -> float | None:
             wanted = [j for j in targets(i) if j in seen]
             if not wanted or not real[i]:
                 return None
-            best = [j for j in seen if weights[j] == max(weights[k] for k in seen)]
+            most = max(weights[j] for j in seen)
+            best = [j for j in seen if weights[j] == most]
             return sum(j in wanted for j in best) / len(best)
 
         return of_row
@@ -176,7 +181,7 @@ def definitions(tokens: Tokens) -> dict[str, Row]:
     def entropy(weights: Sequence[float]) -> float:
         return -sum(w * math.log(w) for w in weights if w > 0)
 
-    def bag(i: int, weights: Weights, seen: list[int]) -> float | None:
+    def bag(i: int, weights: list[float], seen: list[int]) -> float | None:
         own = [j for j in seen if real[i] and sentence[j] == sentence[i]]
         if not own:
             return None
@@ -184,13 +189,13 @@ def definitions(tokens: Tokens) -> dict[str, Row]:
         total = sum(part)
         return total * math.exp(entropy([w / total for w in part])) / len(own) if total > 0 else 0.0
 
-    def first(i: int, weights: Weights, seen: list[int]) -> float | None:
+    def first(i: int, weights: list[float], seen: list[int]) -> float | None:
         return weights[0] if len(seen) > 1 else None
 
-    def distance(i: int, weights: Weights, seen: list[int]) -> float:
+    def distance(i: int, weights: list[float], seen: list[int]) -> float:
         return sum(weights[j] * abs(i - j) for j in range(count))
 
-    def confidence(i: int, weights: Weights, seen: list[int]) -> float | None:
+    def confidence(i: int, weights: list[float], seen: list[int]) -> float | None:
         others = [weights[j] for j in seen if real[i] and real[j]]
         return max(others) if others else None
 
@@ -210,9 +215,9 @@ def definitions(tokens: Tokens) -> dict[str, Row]:
         "rest_sep": mass(sep, lambda i: not sep[i]),
         "cls": mass(marks["cls"]),
         "punctuation": mass(marks["punctuation"]),
-        "entropy": lambda i, weights, seen: entropy(weights.tolist()),
-        "entropy_first": lambda i, weights, seen: entropy(weights.tolist()) if i == 0 else None,
-        "largest": lambda i, weights, seen: float(weights.max()),
+        "entropy": lambda i, weights, seen: entropy(weights),
+        "entropy_first": lambda i, weights, seen: entropy(weights) if i == 0 else None,
+        "largest": lambda i, weights, seen: max(weights),
         "same_word": pairs(lambda i, j: same(i, j) and near(i, j) and units[i] != units[j]),
         "same_word_other": pairs(lambda i, j: same(i, j) and far(i, j)),
         "related_word": pairs(lambda i, j: kin(i, j) and near(i, j) and units[i] != units[j]),
@@ -237,26 +242,33 @@ def definitions(tokens: Tokens) -> dict[str, Row]:
     }
 
 
-def by_hand(
-    inputs: Sequence[Tokens], layers_of: Sequence[Sequence[tuple[NDArray[np.bool_], Weights]]]
+def sums_by_hand(
+    tokens: Tokens, layers: Sequence[tuple[NDArray[np.bool_], Weights]]
 ) -> Mapping[str, NDArray[np.float64]]:
-    """Of each measure ``[figure, n, chance][layer head]``, a row at a time."""
+    """Of each measure the sums of one input, ``[figure, n, chance][layer head]``, a row at a time."""
+    rows: list[tuple[int, int, int, list[float], list[int], list[float]]] = []
+    for layer, (sight, weights) in enumerate(layers):
+        for head, map_ in enumerate(weights.tolist()):
+            for i, row in enumerate(map_):
+                seen = np.flatnonzero(sight[head, i]).tolist()
+                rows.append((layer, head, i, row, seen, (sight[head, i] / len(seen)).tolist()))
     found: dict[str, NDArray[np.float64]] = {}
-    for tokens, layers in zip(inputs, layers_of, strict=True):
-        for name, of_row in definitions(tokens).items():
-            total = found.setdefault(name, np.zeros((3, len(layers), len(layers[0][1]))))
-            for layer, (sight, weights) in enumerate(layers):
-                for head, map_ in enumerate(weights):
-                    for i, row in enumerate(map_):
-                        seen = np.flatnonzero(sight[head, i]).tolist()
-                        value = of_row(i, row, seen)
-                        if value is None:
-                            continue
-                        even = of_row(i, sight[head, i] / len(seen), seen)
-                        assert even is not None
-                        total[:, layer, head] += (value, 1.0, even)
+    for name, of_row in definitions(tokens).items():
+        total = found[name] = np.zeros((3, len(layers), len(layers[0][1])))
+        for layer, head, i, row, seen, flat in rows:
+            value = of_row(i, row, seen)
+            if value is not None:
+                even = of_row(i, flat, seen)
+                assert even is not None
+                total[:, layer, head] += (value, 1.0, even)
+    return found
+
+
+def by_hand(inputs: Sequence[Mapping[str, NDArray[np.float64]]]) -> Mapping[str, NDArray[np.float64]]:
+    """Of each measure ``[figure, n, chance][layer head]`` over inputs."""
+    totals = {name: np.sum([each[name] for each in inputs], 0) for name in inputs[0]}
     with np.errstate(invalid="ignore"):
-        return {name: np.stack([t[0] / t[1], t[1], t[2] / t[1]]) for name, t in found.items()}
+        return {name: np.stack([t[0] / t[1], t[1], t[2] / t[1]]) for name, t in totals.items()}
 
 
 def compare(found: Any, truth: Mapping[str, NDArray[np.float64]], atol: float) -> list[str]:
@@ -294,18 +306,15 @@ def test_every_measure_equals_a_loop_over_rows(name: str) -> None:
         1 if name == "Doge" else 2
     )  # of equal keys, such as those of copies, Doge keeps others beside padding
     found = hs.measure(model, corpus, measures=GROUPS, batch_size=batch_size)
-    compared = compare(
-        found, by_hand(inputs, layers_of), atol=1e-5
-    )  # softmax is float32 in most eager functions
+    sums = [*map(sums_by_hand, inputs, layers_of)]
+    compared = compare(found, by_hand(sums), atol=1e-5)  # softmax is float32 in most eager functions
     assert len(compared) >= (30 if name == "ModernBERT" else 24)
     ids = torch.tensor(np.array(inputs[0].ids))[None]
     maps = hs.capture(model, inputs={"input_ids": ids})
     assert isinstance(maps, hs.AttentionMaps)
     own = hs.wrap(list(maps.layers), inputs[0], causal=maps.causal, visible=maps.visible, partial=True)
     alone = surface(_whole(own, maps), GROUPS)
-    compare(
-        alone, by_hand(inputs[:1], layers_of[:1]), atol=1e-5
-    )  # softmax is float32 in most eager functions
+    compare(alone, by_hand(sums[:1]), atol=1e-5)  # softmax is float32 in most eager functions
 
 
 def _whole(own: hs.AttentionMaps, maps: hs.AttentionMaps) -> hs.AttentionMaps:
