@@ -5,11 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -366,39 +364,48 @@ def test_shards_and_merge_on_the_command_line(
     )
 
 
+ENDS = """
+import os, signal
+import headscope.stream.batches, headscope.stream.blocks
+from headscope.measures import files
+from headscope.stream.checkpoint import Folder
+headscope.stream.batches.BLOCK, headscope.stream.blocks.BYTES = 4, 160
+Folder.__init__.__kwdefaults__["every"] = 0.0  # a checkpoint after every block
+left, synced = int(os.environ["AT"]), files._synced
+def end(path):  # each checkpoint is synced when it is written, and its folder when it has its name
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    synced(path)
+files._synced = end
+from headscope.cli import main
+main()
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="kill -9")
-def test_the_command_line_killed_and_started_again(tmp_path: Path, shared: Path) -> None:
-    lines = "\n\n".join(
-        f"Line {number} says that the cat number {number * 7} sat on the mat." for number in range(2560)
-    )
-    text = tmp_path / "text.txt"
-    text.write_text(lines, encoding="utf-8")
-    start = (  # as headscope does, with a checkpoint after every block
-        "from headscope.stream.checkpoint import Folder; Folder.__init__.__kwdefaults__['every'] = 0.0; "
-        "from headscope.cli import main; main()"
-    )
-    command = [sys.executable, "-c", start, "measure", str(text), "--pack", "0", "--batch-size", "16"]
-    command += ["-m", str(shared / "models" / "stories260K")]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-
-    def begin(*more: str) -> subprocess.Popen[bytes]:
-        own = [*command, "--measures", "previous,entropy", *more]
-        return subprocess.Popen(own, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-    assert begin("-o", str(tmp_path / "plain.nc")).wait() == 0
-    draw, place, kills = random.Random(1), tmp_path / "run", 0
-    for wanted in (1, 2, 4):
-        process = begin("-o", str(tmp_path / "resumed.nc"), "--resume", str(place))
-        while process.poll() is None and not any(
-            int(file.stem[-8:]) >= wanted for file in place.glob("total-*.safetensors")
-        ):
-            time.sleep(0.01)
-        time.sleep(draw.uniform(0, 0.1))
-        process.kill()
-        assert process.wait() in (0, -signal.SIGKILL)
-        kills += process.returncode == -signal.SIGKILL
-    assert kills >= 2
-    assert begin("-o", str(tmp_path / "resumed.nc"), "--resume", str(place)).wait() == 0
+def test_the_command_line_killed_and_started_again(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the midst of writing its second checkpoint, and right after the next one that it wrote."""
+    lines = [f"Line {number} says that the cat number {number * 7} sat on the mat." for number in range(64)]
+    text, place = tmp_path / "text.txt", tmp_path / "run"
+    text.write_text("\n\n".join(map("\n".join, zip(lines[::2], lines[1::2], strict=True))), encoding="utf-8")
+    command = ["measure", str(text), "--pack", "0", "-m", str(shared / "models" / "stories260K")]
+    command += ["--measures", "previous,entropy"]
+    resumed = ["-o", str(tmp_path / "resumed.nc"), "--resume", str(place)]
+    monkeypatch.setattr("headscope.stream.blocks.BYTES", 160)
+    assert run(monkeypatch, *command, "-o", tmp_path / "plain.nc") == 0
+    for at, kept in ((3, [1]), (2, [1, 2])):
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "AT": str(at)}
+        process = subprocess.run(
+            [sys.executable, "-c", ENDS, *command, *resumed], env=environment, capture_output=True, text=True
+        )
+        assert process.returncode == -signal.SIGKILL, process.stderr
+        assert sorted(int(file.stem[-8:]) for file in place.glob("total-*.safetensors")) == kept
+        assert not (tmp_path / "resumed.nc").exists()
+    assert run(monkeypatch, *command, *resumed) == 0
     same(read(tmp_path / "resumed.nc"), read(tmp_path / "plain.nc"))
     assert hs.table(read(tmp_path / "plain.nc")).shape[0] == 80
