@@ -9,7 +9,6 @@ import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from headscope.models import Model
 from headscope.stream.provenance import COMMAND
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE, eventually
+from tests.helpers.tabs import Tab, Tabs
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -101,23 +101,18 @@ def built_in(demo: Model, build_once: Any) -> str:
     return build_once("built-in", lambda: copy_context().run(typed))
 
 
-@dataclass
-class Opened:
-    """A page, what it complained of, and what it asked for."""
-
-    page: Any
-    errors: list[str] = field(default_factory=list[str])
-    requests: list[str] = field(default_factory=list[str])
+@pytest.fixture(scope="session")
+def tabs(chromium: Any) -> Tabs:
+    return Tabs(chromium)
 
 
 @pytest.fixture
-def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def open_page(tabs: Tabs, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Open HTML from a file, offline. At the end nothing may have been complained of or asked for.
 
     It begins with all controls; `quiet`: with those of a first look, as in a browser that remembers nothing.
     """
-    contexts: list[Any] = []
-    opened: list[Opened] = []
+    opened: list[Tab] = []
 
     def open_html(
         html: str,
@@ -130,28 +125,12 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     ) -> Any:
         path = tmp_path / f"page{len(opened)}.html"
         path.write_text(html, encoding="utf-8")
-        context = chromium.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme=scheme,
-            offline=True,
-            accept_downloads=True,
-        )
-        if not quiet:
-            context.add_init_script(ALL)
-        contexts.append(context)
-        one = Opened(context.new_page())
-        opened.append(one)
-        one.page.on("console", lambda message: one.errors.append(f"{message.type}: {message.text}"))
-        one.page.on("pageerror", lambda error: one.errors.append(str(error)))
-        one.page.on("request", lambda request: one.requests.append(request.url))
-        one.page.goto(f"{path.as_uri()}{fragment}")
-        one.page.wait_for_selector("#headscope[data-ready]")
-        return one.page
+        opened.append(tabs.take(*([] if quiet else [ALL]), width=width, height=height, scheme=scheme))
+        return opened[-1].ready(f"{path.as_uri()}{fragment}")
 
     yield open_html
-    for one in opened:
-        assert one.errors == []
-        outside = [url for url in one.requests if not url.startswith(("file:", "data:", "blob:"))]
+    for tab in opened:
+        assert tab.errors == []
+        outside = [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))]
         assert outside == []
-    for context in contexts:
-        context.close()
+        tabs.give(tab)
