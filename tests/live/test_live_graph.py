@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ import headscope as hs
 from headscope import cli
 from headscope.attention.one import prepare
 from headscope.errors import InputError, RefusedError
+from headscope.live import carried
 from headscope.live.carried import Runner, carry, rounded_rows
-from headscope.live.graph import graphs, refusal
+from headscope.live.graph import Graphs, graphs, refusal
 from headscope.models import Model
 from headscope.views.blobs import Blobs, decode
 from tests.helpers.small_models import sharpen, translator
@@ -43,9 +46,15 @@ def encoder(**more: Any) -> Model:
     return made(config)
 
 
-def test_segments_give_the_weights_of_the_model_at_any_length() -> None:
+@cache
+def exported() -> tuple[Model, Graphs]:
+    """A model and its graph, made once."""
     model = encoder()
-    whole = graphs(model, prepare(model, TEXT)[1])
+    return model, graphs(model, prepare(model, TEXT)[1])
+
+
+def test_segments_give_the_weights_of_the_model_at_any_length() -> None:
+    model, whole = exported()
     assert [each.layer for each in whole.layers] == [0, 1]
     assert len(whole.segments) == 3
     runner = Runner(whole, whole.weights)
@@ -96,17 +105,11 @@ def test_a_large_model_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_graph_that_is_not_the_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headscope.live import carried
+    model, whole = exported()
 
-    model = encoder()
-
-    def off(*given: Any) -> Any:
-        whole = graphs(*given)
-        name = max(whole.weights, key=lambda name: whole.weights[name].size)
-        whole.weights[name] = whole.weights[name] * 1.1
-        return whole
-
-    monkeypatch.setattr(carried, "graphs", off)
+    name = max(whole.weights, key=lambda name: whole.weights[name].size)
+    off = whole.weights | {name: whole.weights[name] * 1.1}
+    monkeypatch.setattr(carried, "graphs", lambda *_: replace(whole, weights=off))
     with pytest.raises(RefusedError, match="its exported graph is off by"):
         carry(model, {"text": TEXT})
 
@@ -124,8 +127,9 @@ def test_rounded_rows_are_off_by_half_a_step_at_most(matrix: Any, axis: int) -> 
 
 
 @pytest.mark.parametrize("kind", ["int8", "float16", "float32"])
-def test_the_page_says_what_its_weights_do(kind: Any) -> None:
-    model = encoder()
+def test_the_page_says_what_its_weights_do(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, whole = exported()
+    monkeypatch.setattr(carried, "graphs", lambda *_: whole)
     blobs = Blobs()
     found = carry(model, {"text": TEXT}, weights=kind)(blobs)["model"]
     rounded = found["rounded"]

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -19,8 +18,10 @@ from typing import Any
 
 import pytest
 
+from headscope import cli
 from headscope.errors import InputError
 from headscope.live.frames import pack, unpack
+from tests.helpers.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -34,33 +35,36 @@ CALL = "import sys; sys.argv[0] = 'headscope'; from headscope.cli import main; m
 ENV = {**os.environ, "PYTHONPATH": str(SRC), "HF_HUB_OFFLINE": "1", "HEADSCOPE_TOKEN": TOKEN}
 
 
-def start(*options: str, **env: str) -> tuple[subprocess.Popen[str], str]:
-    """The command, and the first line that it prints."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", CALL, "serve", "--no-browser", *options],
-        env={**ENV, **env},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    return process, process.stdout.readline().strip()
+TEXTS = "One text.\n\nText A.\tText B.\n"
 
 
 @pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    process, address = start()
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """That of a server which ends when it is interrupted, though a page is open."""
+    texts = tmp_path_factory.mktemp("texts") / "texts.txt"
+    texts.write_text(TEXTS, encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-c", CALL, "serve", "--no-browser", "--read-only-text", str(texts)],
+        env=ENV,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    address = process.stdout.readline().strip()
     match = re.fullmatch(rf"http://127\.0\.0\.1:(\d+)/\?token={TOKEN}", address)
     assert match, address
     yield int(match[1])
-    process.send_signal(signal.SIGINT)
-    assert process.wait(15) == 0
+    with ExitStack() as stack, suppress(closing.ConnectionClosed):
+        Client(int(match[1]), stack)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+    assert texts.read_text(encoding="utf-8") == TEXTS
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, str, Any]:
     asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     try:
-        with urllib.request.urlopen(asked, timeout=10) as answer:
+        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
             return answer.status, answer.read().decode(), answer.headers
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode(), error.headers
@@ -76,7 +80,7 @@ class Client:
         self.info = self.read()[0]["info"]
 
     def read(self) -> tuple[dict[str, Any], list[bytes]]:
-        frame = self.socket.recv(timeout=60)
+        frame = self.socket.recv(timeout=PATIENCE)
         assert isinstance(frame, bytes)
         size = int.from_bytes(frame[:4], "little")
         content = json.loads(frame[4 : 4 + size])
@@ -98,7 +102,7 @@ class Client:
         """The code with which the server closes the socket."""
         try:
             for _ in range(2000):
-                self.socket.recv(timeout=20)
+                self.socket.recv(timeout=PATIENCE)
         except closing.ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else 1006
         raise AssertionError("the socket is still open")
@@ -155,7 +159,7 @@ def test_the_page_wants_the_token(port: int) -> None:
     ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/static/../x", "//etc/passwd", "/live", "/docs"],
 )
 def test_there_is_no_other_file(port: int, path: str) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as raw:
         raw.sendall(
             f"GET {path}?token={TOKEN} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode()
         )
@@ -257,17 +261,27 @@ def test_odd_questions_are_answered(port: int, connect: Callable[[int], Client])
         assert isinstance(answer["id"], int)
 
 
-def test_texts_are_offered(tmp_path: Path, connect: Callable[[int], Client]) -> None:
-    plain, lines = tmp_path / "texts.txt", tmp_path / "texts.jsonl"
-    plain.write_text("One text.\n\nText A.\tText B.\n", encoding="utf-8")
-    process, address = start("--read-only-text", str(plain))
-    client = connect(int(re.search(r":(\d+)/", address)[1]))  # type: ignore[index]
-    assert client.info["examples"] == [{"text": "One text."}, {"text": "Text A.", "pair": "Text B."}]
-    before = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    assert process.wait(15) == 0
-    assert time.monotonic() - before < 10
-    assert plain.read_text(encoding="utf-8") == "One text.\n\nText A.\tText B.\n"
+def test_texts_are_offered(port: int, connect: Callable[[int], Client]) -> None:
+    assert connect(port).info["examples"] == [{"text": "One text."}, {"text": "Text A.", "pair": "Text B."}]
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What the command says as it refuses: one line."""
+
+    def call(*options: str) -> str:
+        monkeypatch.setattr("sys.argv", ["headscope", "serve", "--no-browser", *options])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 2
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        return line
+
+    return call
+
+
+def test_texts_that_are_none_are_refused(tmp_path: Path, said: Callable[..., str]) -> None:
+    lines = tmp_path / "texts.jsonl"
     lines.write_text('{"text": "a", "pair": "b"}\n{"text": 3}\n', encoding="utf-8")
     assert (
         said("--read-only-text", str(lines))
@@ -280,20 +294,15 @@ def test_texts_are_offered(tmp_path: Path, connect: Callable[[int], Client]) -> 
     assert "No such file" in said("--read-only-text", str(tmp_path / "none.txt"))
 
 
-def said(*options: str, **env: str) -> str:
-    """What the command says as it refuses: one line."""
-    process, _ = start(*options, **env)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == 2, told
-    lines = told.strip().splitlines()
-    assert len(lines) == 1, told
-    return lines[0]
+def test_a_port_in_use_is_said(said: Callable[..., str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        assert f"cannot listen on {number}" in said("--port", str(number))
 
 
-def test_a_port_in_use_is_said(port: int) -> None:
-    assert f"cannot listen on {port}" in said("--port", str(port))
-
-
-def test_a_token_that_is_too_short_is_refused() -> None:
+def test_a_token_that_is_too_short_is_refused(
+    said: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "at least 8 letters" in said("--token", "short")
-    assert "at least 8 letters" in said(HEADSCOPE_TOKEN="with spaces in it")
+    monkeypatch.setenv("HEADSCOPE_TOKEN", "with spaces in it")
+    assert "at least 8 letters" in said()

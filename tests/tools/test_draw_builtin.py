@@ -15,19 +15,11 @@ from drawing.canvas import Canvas, both, noise, without
 from PIL import Image
 
 
-@pytest.fixture(scope="module")
-def drawn() -> dict[str, bytes]:
-    return files()
-
-
 @pytest.mark.slow
-def test_what_ships_is_what_is_drawn(drawn: dict[str, bytes]) -> None:
+def test_what_ships_is_what_is_drawn_and_a_change_is_noticed(tmp_path: Path) -> None:
+    drawn = files()
     assert outdated(drawn) == []
     assert files() == drawn  # byte by byte, when it is run again
-
-
-@pytest.mark.slow
-def test_a_change_is_noticed(drawn: dict[str, bytes], tmp_path: Path) -> None:
     for name, content in drawn.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)

@@ -2,17 +2,13 @@ from __future__ import annotations
 
 import base64
 import gzip
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
+import protocol
 import pytest
 
 from headscope.errors import ShapeError
 from headscope.views.blobs import Blobs, decode
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_weights_travel_as_a_byte_of_the_root():
@@ -89,8 +85,5 @@ def test_a_row_that_rounds_above_one_is_taken():
 
 
 @pytest.mark.slow
-def test_the_front_end_knows_this_wire():
-    done = subprocess.run(
-        [sys.executable, "tools/protocol.py", "--check"], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+def test_the_front_end_knows_this_wire(capsys: pytest.CaptureFixture[str]):
+    assert protocol.main(["--check"]) == 0, capsys.readouterr().err
