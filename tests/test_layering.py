@@ -23,7 +23,7 @@ def test_nothing_imports_upward_or_in_a_circle() -> None:
 
 def test_the_picture_is_drawn_from_the_code() -> None:
     page = rooms.PAGE.read_text(encoding="utf-8")
-    assert rooms.picture() in page
+    assert rooms.picture() in page, "run python tools/rooms.py"
     assert rooms.drawn(page) == page, "run python tools/rooms.py"
 
 
