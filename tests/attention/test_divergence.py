@@ -43,7 +43,8 @@ def test_is_the_formula(seed: int, heads: int, rows: int, keys: int) -> None:
     truth = by_formula(weights)
     np.testing.assert_allclose(jensen_shannon(torch.tensor(weights)), truth, atol=1e-12)
     fast = jensen_shannon(torch.tensor(weights, dtype=torch.float32))
-    np.testing.assert_allclose(fast / rows, truth / rows, atol=1e-6)
+    # Three entropies of up to ln 40 = 3.7, each of products and a sum that are right to some 4 units of 6e-8.
+    np.testing.assert_allclose(fast / rows, truth / rows, atol=3e-6)
 
 
 def test_many_chunks_and_partners() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -380,10 +381,12 @@ def _axis(maps: Any) -> Any:
 
 
 class TestGenerate:
-    def test_stitched_steps_equal_one_pass(self, stories: Model) -> None:
+    def test_stitched_steps_equal_one_pass(self, shared: Path) -> None:
+        """In float64, as steps multiply other shapes than one pass does; norms compute in float32 even so."""
+        stories = hs.load(shared / "models" / "stories260K", dtype="float64")
         found = hs.generate(stories, "Once upon a time", max_new_tokens=30)
         whole = hs.capture(stories, inputs={"input_ids": np.array(found.query.ids)[None]})
-        np.testing.assert_allclose(found.weights, whole.weights, atol=1e-5)
+        np.testing.assert_allclose(found.weights, whole.weights, atol=3e-6)
         assert found.query.mask("generated").sum() == 29
         assert found.meta["written"] == found.text
         assert found.text.startswith(", there was a little girl")

@@ -41,8 +41,9 @@ def photo(*white: int, seed: int = 0) -> np.ndarray:
 
 
 def planted() -> Model:
-    """A model whose white patches get a large norm, and whose head L1H2 looks at these alone."""
+    """A model whose white patches get a large norm, and whose head L1H2 looks at these alone; in float64."""
     model = seeing()
+    model.module.double()
     parts = dict(model.module.named_modules())
     with torch.no_grad():
         project: Any = parts["embeddings.patch_embeddings.projection"]
@@ -110,8 +111,8 @@ def test_the_head_that_looks_at_artefacts_is_first_and_its_figures_are_those_of_
             mass = maps[..., [1 + place for place in places]].sum(-1)  # [layer head query]
             whole.append(mass)
             cls.append(mass[..., 0])
-    np.testing.assert_allclose(found["attention"], np.concatenate(whole, -1).mean(-1), rtol=1e-4)
-    np.testing.assert_allclose(found["from_cls"], np.mean(cls, 0), rtol=1e-4)
+    np.testing.assert_allclose(found["attention"], np.concatenate(whole, -1).mean(-1), rtol=1e-6)
+    np.testing.assert_allclose(found["from_cls"], np.mean(cls, 0), rtol=1e-6)
     np.testing.assert_allclose(found["attention_chance"], np.mean([1, 2, 1, 1]) / 17)
     assert (found["attention_n"] == 4 * 17).all()
     assert (found["from_cls_n"] == 4).all()
@@ -121,7 +122,7 @@ def test_the_head_that_looks_at_artefacts_is_first_and_its_figures_are_those_of_
     means = [np.mean(maps, -1) for maps in whole]  # each picture has as many rows
     without = [np.mean([*means[:place], *means[place + 1 :]], 0) for place in range(4)]
     spread = np.sqrt(3 / 4 * ((without - np.mean(without, 0)) ** 2).sum(0))
-    np.testing.assert_allclose(found["attention_se"], spread, rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(found["attention_se"], spread, rtol=1e-6, atol=1e-12)
 
 
 def test_a_cutoff_of_ones_own_and_no_artefact_at_all() -> None:

@@ -99,17 +99,17 @@ def segments(demo: Model, shared: Path) -> list[Example]:
 
 
 @pytest.mark.slow
-# The model runs in float32: its weights differ in their last bits from one processor to the next.
-@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-6), ("float64", 1e-7)])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_the_preset_gives_the_published_figures(
-    demo: Model, shared: Path, segments: list[Example], precision: Any, tolerance: float
+    demo: Model, shared: Path, segments: list[Example], precision: Any
 ) -> None:
+    """The model runs in float32: a score near 10 is known to 1e-6, so are shares of a weight, and of a distance."""
     with np.load(shared / "reference" / "head_distances.npz") as reference:
         truth, tokens = reference["js"], int(reference["n_tokens"])
     found = distance(demo, segments, preset="clark2019", precision=precision)
     assert found.attrs["n"] == tokens
     assert heads(found)[13] == (1, 1)
-    np.testing.assert_allclose(found["distance"] / tokens, truth / tokens, atol=tolerance, rtol=0)
+    np.testing.assert_allclose(found["distance"] / tokens, truth / tokens, atol=2e-6, rtol=0)
 
 
 @pytest.mark.slow

@@ -189,7 +189,7 @@ def test_an_estimate_is_the_slope_of_the_patch(models: dict[str, Model], name: s
     base, source = ("clean", "corrupted") if noising else ("corrupted", "clean")
     plain = Plain(model.module, name, row)
     (start, own), (end, other) = plain.outputs(base), plain.outputs(source)
-    step = 1e-3
+    step = 0.02
     for layer in range(LAYERS):
         for head in range(HEADS):
             some = slice(head * SIZE, (head + 1) * SIZE)

@@ -34,12 +34,13 @@ def planted() -> Model:
 
 
 def noisy(seed: int) -> Model:
+    """In float64, so that what is largest is so in every way to compute it."""
     module: Any = circuit().module
     torch.manual_seed(seed)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter += 0.02 * torch.randn_like(parameter)
-    return hs.load((module, reader()))
+    return hs.load((module.double(), reader()))
 
 
 def test_the_planted_head_is_found_and_needed(planted: Model) -> None:
