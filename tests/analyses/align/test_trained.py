@@ -18,7 +18,7 @@ BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "words_in_time.py"
 @pytest.mark.slow
 def test_heads_of_a_trained_model_align() -> None:
     tones = runpy.run_path(str(BENCHMARK))
-    model = tones["trained"](600)
+    model = tones["trained"](400, heard=600)
     rng = np.random.default_rng(1)
     chosen_on, scored_on = ([tones["say"](rng, number) for number in range(20)] for _ in range(2))
     ranked = hs.alignment_heads(model, chosen_on)
