@@ -84,7 +84,7 @@ def test_large_scores_keep_their_digits(shared: float) -> None:
 
 def test_a_sink_with_scores_that_all_keys_share() -> None:
     """Taking the mean key off must not change what the sink gets."""
-    record = make(sinks=torch.tensor([3.0, 10.0, 20.0, 40.0]))
+    record = make(heads=4, sinks=torch.tensor([3.0, 10.0, 20.0, 40.0]))
     record.k = record.k + 3.0
     truth = expected(record, classes(record))
     assert truth.largest is not None
