@@ -105,15 +105,11 @@ def model_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def workspace(demo, model_folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the files and models that the documentation names; models are loaded once."""
+def demo_at_hand(demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo model where it is asked for, loaded once a run; another model is loaded once a test."""
     import headscope as hs
     from headscope.attention import load
-    from tests.helpers.workspace import write_corpora
 
-    write_corpora(tmp_path)
-    for folder in model_folders.iterdir():
-        (tmp_path / folder.name).symlink_to(folder.resolve())
     original = load.load
 
     @cache
@@ -123,6 +119,18 @@ def workspace(demo, model_folders: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(load, "load", load_once)
     monkeypatch.setattr(hs, "load", load_once)
+
+
+@pytest.fixture
+def workspace(
+    demo_at_hand: None, model_folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The current folder, with the files and models that the documentation names; models are loaded once."""
+    from tests.helpers.workspace import write_corpora
+
+    write_corpora(tmp_path)
+    for folder in model_folders.iterdir():
+        (tmp_path / folder.name).symlink_to(folder.resolve())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
     return tmp_path

@@ -17,7 +17,7 @@ from headscope.analyses.coref import statistics as coref
 from headscope.analyses.negation import statistics as negation
 from headscope.analyses.syntax import statistics as syntax
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
 
 TREES = """# sent_id = a-1
 1	The	the	DET	DT	_	2	det	_	_
@@ -77,7 +77,6 @@ def rows_of(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.slow
 def test_syntax_of_the_built_in_trees(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -385,7 +384,6 @@ def test_many_broken_sentences_are_counted_not_listed(
     assert len(json.loads(Path("m.json").read_text())["broken"]) == 30
 
 
-@pytest.mark.slow
 def test_coref_of_the_built_in_corpus(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -422,7 +420,6 @@ def test_coref_of_conll_2012(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     ]
 
 
-@pytest.mark.slow
 def test_negation_prints_and_writes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -451,7 +448,6 @@ def test_negation_prints_and_writes(
         assert found["f1"].dims == ("layer", "head")
 
 
-@pytest.mark.slow
 def test_negation_before_and_after(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -530,7 +526,6 @@ def test_probe_prints_says_and_writes(
     assert list(pd.read_csv("probes.csv")["probe"]) == list(rows)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

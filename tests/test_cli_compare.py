@@ -15,7 +15,7 @@ from headscope.analyses.compare_roles import statistics as two_roles
 from headscope.analyses.compare_training import run as compare_training
 from headscope.cli import main
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
 
 LINES = [
     "The cat sat on the mat.",
@@ -42,10 +42,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ]
     Path("pairs.tsv").write_text("Quality\t#1 String\t#2 String\n" + "\n".join(rows), encoding="utf-8")
     Path("a.txt").write_text("\n\n".join(LINES[:3]), encoding="utf-8")
+    Path("b.txt").write_text("\n\n".join(LINES * 2), encoding="utf-8")  # documents enough for roles
     return tmp_path
 
 
-@pytest.mark.slow
 def test_groups(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     more = [
         "--measures",
@@ -83,17 +83,16 @@ def test_groups(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert run(monkeypatch, "groups", "pairs.tsv", "--figure", "g.html") == 2
 
 
-@pytest.mark.slow
 def test_models(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     more = ["--untrained", "0", "--measures", "previous", "--figure", "m.svg"]
-    assert run(monkeypatch, "models", "demo", "-o", "m.csv", "--roles", "r.csv", *more) == 0
+    assert run(monkeypatch, "models", "demo", "b.txt", "-o", "m.csv", "--roles", "r.csv", *more) == 0
     rows = pd.read_csv("m.csv")
     assert tuple(rows.columns) == two_models.COLUMNS
     assert len(rows) == 72
     assert tuple(pd.read_csv("r.csv").columns) == two_roles.COLUMNS
     drawn = Path("m.svg").read_text(encoding="utf-8")
     assert "untrained, seed 0" in drawn
-    assert run(monkeypatch, "models", "demo", "demo", "--measures", "previous") == 0
+    assert run(monkeypatch, "models", "demo", "demo", "b.txt", "--measures", "previous") == 0
     said = capsys.readouterr().out
     assert "the heads that moved most" in said
     assert "means of layers" in said
@@ -104,14 +103,11 @@ def test_models(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert "models: expected two (or --adapter or --untrained SEED), found one" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_models_of_other_shapes(
     place: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stories = str(shared / "models" / "stories260K")
-    assert (
-        run(monkeypatch, "models", "demo", stories, "--json") == 0
-    )  # the built-in corpus: three lines prove no role
+    assert run(monkeypatch, "models", "demo", stories, "b.txt", "--json") == 0
     said = capsys.readouterr()
     assert "heads have no counterparts: compared by role" in said.err
     assert tuple(json.loads(said.out)[0]) == two_roles.BY_ROLE
@@ -119,7 +115,6 @@ def test_models_of_other_shapes(
     assert "roles: expected at least 5 effective documents, found 2" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_inputs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     texts = ["inputs", "The cat sat.", "The dog sat."]
     assert run(monkeypatch, *texts, "-o", "i.html") == 0

@@ -15,6 +15,8 @@ import pytest
 from headscope.cli import main
 from headscope.views.blobs import decode
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
+
 LIMIT = 4
 WRITES = ("-o", "--map", "--roles", "--figure")
 
@@ -39,9 +41,8 @@ def read(page: Path) -> tuple[Any, dict[str, str]]:
     return json.loads(found[1]), dict(blobs)
 
 
-@pytest.mark.slow
 def test_every_printed_command_runs_and_gives_the_same_figures(
-    demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run(["headscope", "report", "--limit", str(LIMIT), "-o", "report.html"], monkeypatch)
@@ -89,9 +90,8 @@ def test_every_printed_command_runs_and_gives_the_same_figures(
 TREE = "1\tCats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
 
 
-@pytest.mark.slow
 def test_a_section_that_fails_on_a_file_of_ones_own(
-    demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The page is written, the last line says what it lacks, and the code is 1; on the built-in sentences it is 0."""
     monkeypatch.chdir(tmp_path)
@@ -109,9 +109,8 @@ def test_a_section_that_fails_on_a_file_of_ones_own(
     assert any(one["kind"] == "failed" for one in read(tmp_path / "builtin.html")[0]["sections"])
 
 
-@pytest.mark.slow
 def test_the_limit_of_the_text_does_not_cut_a_treebank(
-    demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("trees.conllu").write_text(TREE * 30, encoding="utf-8")

@@ -267,7 +267,8 @@ def test_texts_are_offered(port: int, connect: Callable[[int], Client]) -> None:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """What the command says as it refuses: one line."""
+    """What the command says as it refuses: one line, before it would listen."""
+    monkeypatch.setattr("headscope.live.server.serve", None)
 
     def call(*options: str) -> str:
         monkeypatch.setattr("sys.argv", ["headscope", "serve", "--no-browser", *options])
