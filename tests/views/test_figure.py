@@ -14,7 +14,7 @@ from headscope.tokens import Tokens
 from headscope.views.canvas import Canvas, label, readable, share
 from headscope.views.explorer import Input
 from headscope.views.figure import caption, figure, picture
-from headscope.views.figure_grid import Grid, pooled
+from headscope.views.figure_grid import Grid, _strongest, pooled
 from headscope.views.figure_head import EACH, MOST, HeadLines, kept
 from headscope.views.palette import DARK, LIGHT, diverging, palette, ramp, sequential
 from headscope.views.selection import Selection, texts
@@ -26,6 +26,15 @@ pytestmark = pytest.mark.slow
 def svg_texts(one: Input | list[Input], **state: Any) -> list[str]:
     svg = picture("svg", [one] if isinstance(one, Input) else one, state).decode()
     return [html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
+
+
+def test_lines_of_equal_weights_are_those_of_the_first_keys() -> None:
+    """How a processor sorts says nothing of ties; the strongest is drawn last, over the others."""
+    even, peak = np.full((1, 90), 1 / 90), np.full((1, 90), 0.005)
+    peak[0, 70] = 0.555
+    for row, expected in ((even, [0, 1, 2]), (peak, [70])):
+        ends, _ = _strongest(row, 0.0, 0.0, 90 / 0.88)
+        np.testing.assert_allclose(ends[:, 3] - 0.06 * 90 / 0.88 - 0.5, expected, atol=1e-9)
 
 
 class TestColours:

@@ -231,9 +231,9 @@ def _strongest(matrix: Matrix, x: float, y: float, cell: float) -> tuple[Matrix,
     matrix = np.clip(matrix, 0.0, 1.0)
     kept = min(3, columns)
     row: npt.NDArray[Any] = np.repeat(np.arange(rows), kept)
-    column = np.argpartition(matrix, columns - kept, 1)[:, columns - kept :].ravel()
+    column = np.argsort(-matrix, axis=1, kind="stable")[:, :kept].ravel()
     weight = matrix[row, column]
-    order = np.argsort(weight)
+    order = np.argsort(weight, kind="stable")
     least = np.repeat(matrix.mean(1), kept) * (1 - 1e-6)
     order = order[(weight > 0)[order] & (weight >= least)[order]]
     pad = cell * 0.06

@@ -226,7 +226,7 @@ class HeadNeurons:
 
     def _links(self, canvas: Canvas, left: float, right: float, top: float) -> None:
         places = np.flatnonzero(self.seen & (self.weight > (0.0 if len(self.seen) <= 64 else THIN)))
-        places = places[np.argsort(self.weight[places])]
+        places = places[np.argsort(self.weight[places], kind="stable")]
         if not len(places):
             return
         weight = np.clip(self.weight[places], 0.0, 1.0)

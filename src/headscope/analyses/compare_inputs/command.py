@@ -58,7 +58,8 @@ def inputs(
         console.write_meta(table.meta, json.loads(result.figures.attrs["meta"]))
         return
     rows: Any = result.table
-    rows = rows.drop_duplicates(["layer", "head"]).sort_values("js", ascending=False, ignore_index=True)
+    rows = rows.drop_duplicates(["layer", "head"])
+    rows = rows.sort_values("js", ascending=False, kind="stable", ignore_index=True)
     shown = [
         "the heads that differ most (Jensen–Shannon, nats a row; the weight that changed most, A − B)",
         console.on_screen(rows.head(console.SHOWN), dropped=("measure", "a", "b", "difference")),

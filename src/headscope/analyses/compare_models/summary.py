@@ -113,7 +113,7 @@ def _layers(rows: Any) -> str:
         if len(part):
             each = ", ".join(
                 f"{row.layer} ({with_error(row.js, row.js_se)} nats)"
-                for row in part.sort_values("excess", key=abs, ascending=False).itertuples()
+                for row in part.sort_values("excess", key=abs, ascending=False, kind="stable").itertuples()
             )
             sides.append(f"{word} than heads do on average: layer{'' if len(part) == 1 else 's'} {each}")
     return f"Moved {'; '.join(sides)} (q ≤ {LEVEL:g})."

@@ -77,7 +77,8 @@ class Clusters(Section):
         layers = arrangement.by_layer(found)
         units = str(found["distance"].attrs["units"])
         stress = float(places.attrs["stress"])
-        order = np.argsort(distances + np.diag(np.full(len(names), np.inf)), axis=1)[:, :_NEAR]
+        others = distances + np.diag(np.full(len(names), np.inf))
+        order = np.argsort(others, axis=1, kind="stable")[:, :_NEAR]
         note = (
             f"Distances are Jensen–Shannon divergences in {units}, from {int(found.attrs['n']):,} tokens, laid out by "
             f"metric multidimensional scaling (stress {stress:.2f}; 0 would be a perfect map; Clark et al. 2019, §6, "
