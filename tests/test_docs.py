@@ -24,6 +24,8 @@ from offline_site import faults
 import headscope as hs
 from headscope import cli
 from headscope.cli.app import app
+from headscope.corpora import readers
+from headscope.corpora.files import Line
 from headscope.errors import HeadscopeWarning
 from tests.helpers.docs_blocks import Block, blocks, missing, same
 
@@ -36,7 +38,7 @@ RUN = sorted(
     if any(each.kind in ("python", "console") and not each.reason for each in found)
 )
 
-LESS = {"report": ["--limit", "4"]}  # a page of few inputs; tests/run/test_report.py makes whole ones
+LESS = {"report": ["--limit", "4", "--sections", "figures"]}  # test_cli_report makes a whole one
 
 MEASURES = "docs/measures.md"  # is written by a tool and speaks of any model and corpus
 
@@ -127,6 +129,10 @@ def check_call(call: ast.Call, where: str) -> None:
 @pytest.mark.parametrize("page", RUN)
 def test_a_page_runs(page: str, workspace: Path, demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     space: dict[str, Any] = {"__name__": "__main__"}
+    if not any(shows_figures(block) for block in BLOCKS[page] if not block.reason):
+        few = (workspace / "wiki.txt").read_text(encoding="utf-8").split("\n")
+        lines = [Line("builtin.txt", number, line) for number, line in enumerate(few, 1)]
+        monkeypatch.setattr(readers, "packaged", lambda _: lines)  # the built-in corpus, cut
     if page == MEASURES:
         space |= {"model": demo, "corpus": hs.corpora.texts(["The cat sat. It slept.", "We like the cats."])}
     for block in BLOCKS[page]:
@@ -137,6 +143,12 @@ def test_a_page_runs(page: str, workspace: Path, demo: Any, monkeypatch: pytest.
         elif block.kind == "console":
             for command, shown in block.commands():
                 run_command(command, shown, block.name, workspace, monkeypatch)
+
+
+def shows_figures(block: Block) -> bool:
+    """Whether the page shows a figure that comes out of it: a number with decimals."""
+    shown = block.shown if block.kind == "python" else block.lines
+    return any(re.search(r"\d\.\d", line) for line in shown if not line.startswith("$"))
 
 
 def run_python(block: Block, space: dict[str, Any]) -> None:

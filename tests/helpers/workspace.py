@@ -39,13 +39,18 @@ tale 0 2 . . *)) - - - - * -
 """
 
 
+def few(text: str) -> str:
+    """The first two sentences of every document."""
+    return "\n\n".join("\n".join(document.split("\n")[:2]) for document in text.strip().split("\n\n"))
+
+
 def write_corpora(folder: Path) -> None:
     """Write a corpus of every format."""
     data = resources.files("headscope.corpora") / "data"
     text, trees = ((data / f"builtin.{end}").read_text("utf-8") for end in ("txt", "conllu"))
     (folder / "docs").mkdir()
     files = {
-        **dict.fromkeys(("wiki.txt", "a.txt", "b.txt"), text),
+        **dict.fromkeys(("wiki.txt", "a.txt", "b.txt"), few(text)),
         **dict.fromkeys(("train.conllu", "dev.conllu", "docs/a.conllu"), trees),
         "pairs.tsv": PAIRS,
         "chats.jsonl": CHATS,

@@ -71,7 +71,7 @@ def roles(
         corpus: of at least five documents; each model reads it with its own tokenizer.
         level, batch_size, limit, seed, engine, progress: as in `headscope.roles`.
 
-    >>> hs.compare.roles(model, model, hs.corpora.builtin(), limit=20).changes["change"].unique().tolist()
+    >>> hs.compare.roles(model, model, hs.corpora.builtin(), limit=12).changes["change"].unique().tolist()
     ['kept']
     """
     options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "engine": engine}

@@ -88,7 +88,7 @@ def roles(
         ``sinks`` the share of heads, of all and by layer, whose first token is a sink), ``attrs["roles"]`` where
         thresholds come from, and ``attrs["untested"]`` which roles were not tested, and why.
 
-    >>> table = hs.roles(model, hs.corpora.builtin(), limit=20)
+    >>> table = hs.roles(model, hs.corpora.builtin(), limit=12)
     >>> table[(table["layer"] == 0) & (table["head"] == 2)]["role"].tolist()
     ['previous token']
     """
