@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-import transformers
 from numpy.testing import assert_allclose
 
 import headscope as hs
@@ -21,14 +19,11 @@ from headscope.live.carried import carried_page, carry
 from headscope.live.session import Live
 from headscope.models import Model
 from headscope.reports.run import LIVE_TEXT
+from tests.helpers.carried_models import FAMILIES, MARKUP, PAIR, READ_FIRST, TEXT, model_of
 from tests.helpers.dice import dice
 from tests.helpers.patience import PATIENCE
-from tests.helpers.small_models import sharpen
-from tests.helpers.small_tokenizers import byte_level, roberta
-from tests.helpers.small_tokenizers import demo as wordpiece
 
 AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
-TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
 CHANGES = [
     "L1H2 off",
     "L0 mean",
@@ -40,6 +35,8 @@ CHANGES = [
     "L1H1 temperature 0.5",
     "all temperature 2.0",
 ]
+EACH_CHANGE = ("BERT", "GPT-2", "Gemma 3")
+"""Families whose pages make every change alone: one that sees all, one that sees what was, one that sees a window."""
 KEPT = """(() => {
   const Own = window.Worker;
   window.Worker = class extends Own { constructor(...given) { super(...given); window.kept = this; } };
@@ -167,86 +164,6 @@ def written(model: Model, text: str, weights: Any = "float32", **given: Any) -> 
     """The page of a model."""
     shown = hs.view(model, text, pair=given.get("pair"))
     return carried_page(shown, carry(model, {"text": text, **given}, weights=weights))
-
-
-def bert(kind: Any = transformers.BertModel, **more: Any) -> Model:
-    torch.manual_seed(0)
-    tokenizer = wordpiece()
-    config = transformers.BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        **more,
-    )
-    return hs.load((sharpen(kind(config).eval()), tokenizer))
-
-
-def decoder(kind: str) -> Model:
-    torch.manual_seed(0)
-    tokenizer = byte_level()
-    size = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-    if kind == "gpt2":
-        config: Any = transformers.GPT2Config(
-            vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=64
-        )
-    elif kind == "llama":
-        config = transformers.LlamaConfig(
-            **size, num_key_value_heads=2, intermediate_size=64, max_position_embeddings=64
-        )
-    else:
-        config = transformers.Gemma3TextConfig(
-            **size,
-            num_key_value_heads=2,
-            head_dim=8,
-            intermediate_size=64,
-            max_position_embeddings=64,
-            sliding_window=4,
-            layer_types=["sliding_attention", "full_attention"],
-        )
-    return hs.load((sharpen(transformers.AutoModelForCausalLM.from_config(config).eval()), tokenizer))
-
-
-def roberta_model() -> Model:
-    torch.manual_seed(0)
-    tokenizer = roberta()
-    config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        pad_token_id=tokenizer.pad_token_id,
-        type_vocab_size=1,
-    )
-    return hs.load((sharpen(transformers.RobertaForMaskedLM(config).eval()), tokenizer))
-
-
-FAMILIES: dict[str, Callable[[], Model]] = {
-    "BERT": bert,
-    "BERT that classifies": lambda: bert(transformers.BertForSequenceClassification, num_labels=3),
-    "BERT that tags": lambda: bert(transformers.BertForTokenClassification, num_labels=3),
-    "RoBERTa that fills masks": roberta_model,
-    "GPT-2": lambda: decoder("gpt2"),
-    "Llama": lambda: decoder("llama"),
-    "Gemma 3": lambda: decoder("gemma3"),
-}
-MARKUP = "</script><img src=x onerror=alert(1)> <!-- [SEP]"
-READ_FIRST = {
-    "BERT that classifies": {"text": TEXT, "pair": PAIR},
-    "BERT that tags": {"text": MARKUP},
-}
-"""What a page was written with, where it is not `TEXT`."""
-EACH_CHANGE = ("BERT", "GPT-2", "Gemma 3")
-"""Families whose pages make every change alone: one that sees all, one that sees what was, one that sees a window."""
-
-
-@cache
-def model_of(family: str) -> Model:
-    return FAMILIES[family]()
 
 
 def same(inside: Inside, live: Live, text: str, *changes: str, **more: Any) -> None:

@@ -11,28 +11,23 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from queue import Queue
-from threading import Thread
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 import transformers
-import uvicorn
 
 import headscope as hs
-from headscope.live.server import free_socket, serve
 from headscope.models import Model
 from tests.helpers.dice import dice
 from tests.helpers.patience import PATIENCE
+from tests.helpers.served import TOKEN, Server
 from tests.helpers.small_models import sharpen
 from tests.helpers.small_tokenizers import byte_level
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 AXE = SRC.parent / "frontend/node_modules/axe-core/axe.min.js"
-TOKEN = "a-token-for-tests"
 TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
 SETTLED = (
     "() => { const live = document.querySelector('.live'), hx = document.querySelector('.hx');"
@@ -41,58 +36,12 @@ SETTLED = (
 )
 
 
-class Server:
-    """What `headscope serve` runs, in a thread of this process: loading torch once more takes longer than a test."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def start(self, port: int | None = None) -> str:
-        """Start it, and return its address."""
-        listening = free_socket(port)
-        told: Queue[str] = Queue()
-        made: list[uvicorn.Server] = []
-
-        class Kept(uvicorn.Server):
-            def __init__(self, config: uvicorn.Config) -> None:
-                super().__init__(config)
-                made.append(self)
-
-        def run() -> None:
-            serve([self.model], listening, token=TOKEN, opened=told.put, loaded="hs.load()")
-
-        with patch.object(uvicorn, "Server", Kept):
-            self.thread = Thread(target=run, daemon=True)
-            self.thread.start()
-            address = told.get(timeout=PATIENCE)
-        self.server = made[0]
-        return address
-
-    def stop(self) -> None:
-        self.server.should_exit = True
-        self.thread.join(PATIENCE)
-        assert not self.thread.is_alive()
-
-
 @pytest.fixture(scope="module")
 def served(demo: Model) -> Iterator[str]:
     """The demo model's page."""
     server = Server(demo)
     yield server.start()
     server.stop()
-
-
-def small_lm() -> Model:
-    """A language model that takes conversations."""
-    torch.manual_seed(0)
-    tokenizer = copy.deepcopy(byte_level())
-    tokenizer.chat_template = (
-        "{% for each in messages %}{{ each.role }}: {{ each.content }}\n{% endfor %}assistant:"
-    )
-    size = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64, "max_position_embeddings": 64}
-    heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
-    config = transformers.LlamaConfig(vocab_size=len(tokenizer), **size, **heads)
-    return hs.load((sharpen(transformers.LlamaForCausalLM(config)), tokenizer))
 
 
 @pytest.fixture
@@ -465,6 +414,19 @@ def test_axe_finds_nothing(served: str, tab: Callable[..., Any], dark: bool, wid
     assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found] == []
 
 
+def small_lm() -> Model:
+    """A language model that takes conversations."""
+    torch.manual_seed(0)
+    tokenizer = copy.deepcopy(byte_level())
+    tokenizer.chat_template = (
+        "{% for each in messages %}{{ each.role }}: {{ each.content }}\n{% endfor %}assistant:"
+    )
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64, "max_position_embeddings": 64}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
+    config = transformers.LlamaConfig(vocab_size=len(tokenizer), **size, **heads)
+    return hs.load((sharpen(transformers.LlamaForCausalLM(config)), tokenizer))
+
+
 @pytest.mark.parametrize("kind", ["small", pytest.param("smollm", marks=pytest.mark.deep)])
 def test_a_language_model_writes(kind: str, tab: Callable[..., Any], request: pytest.FixtureRequest) -> None:
     model = small_lm() if kind == "small" else request.getfixturevalue(kind)
@@ -496,13 +458,12 @@ def test_a_language_model_writes(kind: str, tab: Callable[..., Any], request: py
     settle(page)
     said = page.locator(".written .word").all_text_contents()
     assert len(said) == 2
+    assert said[:1] == likeliest
     assert pieces(page)[-2:] == said
     # The same maps as of those ids in Python.
-    asked = json.loads(
-        page.evaluate(
-            "() => JSON.stringify(new URLSearchParams(location.hash.slice(1)).get('written').split(',').map(Number))"
-        )
-    )
+    held = "(new URLSearchParams(location.hash.slice(1)).get('written') ?? '').split(',').map(Number)"
+    page.wait_for_function(f"() => {held}.length === 2")  # the address follows a little later
+    asked = page.evaluate(f"() => {held}")
     layer = model.config.num_hidden_layers - 1
     found = exact(page, {"input": {"text": prompt, "written": asked}, "changes": [], "heads": [[layer, 2]]})
     tokens = model.encode(prompt).ids
