@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,20 +58,32 @@ def imports(path: Path, known: Mapping[str, Path]) -> tuple[set[str], set[str]]:
     """The modules of headscope that a file imports, at once or later, and the other packages."""
     own: set[str] = set()
     others: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names: list[str] = []
+    for name in _imported(path):
+        package, _, rest = name.partition(".")
+        if package != "headscope":
+            others.add(package)
+            continue
+        own.add(rest if rest in known else rest.rpartition(".")[0] or "__init__")
+    return own, others
+
+
+@cache
+def _imported(path: Path) -> list[str]:
+    names: list[str] = []
+    for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            package, _, rest = name.partition(".")
-            if package != "headscope":
-                others.add(package)
-                continue
-            own.add(rest if rest in known else rest.rpartition(".")[0] or "__init__")
-    return own, others
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child
+            yield from _statements(child)
 
 
 def room(module: str) -> str:

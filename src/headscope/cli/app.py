@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -83,6 +84,12 @@ def _add(parent: typer.Typer, name: str, function: Callable[..., None], *, hidde
 _collect()
 
 
+@cache
+def commands() -> Any:
+    """All commands, as they read their words: built once a process."""
+    return typer.main.get_command(app)
+
+
 def run() -> int:
     """Run the command line, and return its exit code."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -114,7 +121,7 @@ def run() -> int:
 
 def _call() -> None:
     try:
-        app()
+        commands()()
     except ModuleNotFoundError as error:
         raise missing(error) from None
 
