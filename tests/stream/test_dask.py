@@ -145,14 +145,15 @@ def test_a_worker_killed_at_a_block(
 ) -> None:
     plain = measure(model, corpus(90), measures=["previous", "entropy"])
     client.wait_for_workers(2)
-    pids, killed = client.run(os.getpid), list[str]()
+    killed: list[str] = []
     submit = engine._Cluster._submit
 
     def given(self: Any, address: str, unit: int, *work: Any) -> None:
+        pid = client.run(os.getpid, workers=[address])[address] if unit == at and not killed else None
         submit(self, address, unit, *work)
-        if unit == at and not killed:
+        if pid is not None:
             killed.append(address)
-            os.kill(pids[address], signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
 
     monkeypatch.setattr(engine._Cluster, "_submit", given)
     same(measure(model, corpus(90), measures=["previous", "entropy"], engine=client), plain)
