@@ -108,4 +108,6 @@ def test_the_previous_token_passes_for_no_lexical_head(demo: Any) -> None:
     score = float(hs.measure(demo, corpus, measures=["word_pieces"])["word_pieces"].sel(layer=0, head=2))
     own = offset_scores(demo, corpus, ["word_pieces", "same_word"])
     assert score > 0.55
-    assert abs(own["word_pieces"][0, 2] - score) < 0.03  # `test_the_demo_models_known_heads` says what it is named
+    assert (
+        abs(own["word_pieces"][0, 2] - score) < 0.03
+    )  # `test_the_demo_models_known_heads` says what it is named
