@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hatch_build import find_node
 from headscope import corpora
 from headscope.live.carried import tokenizer_info
 from headscope.models.encode import encode
@@ -41,12 +41,11 @@ process.stdout.write(JSON.stringify({ why: reader.check(), read: texts.map(([tex
 @pytest.fixture(scope="session")
 def script(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Node, with what reads texts as the page does."""
-    node = shutil.which("node")
-    built = FRONTEND / "node_modules" / "esbuild"
-    if node is None or not built.is_dir():
+    if not (FRONTEND / "node_modules" / "esbuild").is_dir():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(
-            "no Node.js, or frontend/node_modules is not there"
+            "needs frontend/node_modules: `make .venv/npm`"
         )
+    node = str(find_node()[0])
     folder = tmp_path_factory.mktemp("reader")
     source = folder / "read.mjs"
     source.write_text(READ % (FRONTEND / "src/live/carried/tokens.ts"), encoding="utf-8")
