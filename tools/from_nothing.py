@@ -42,7 +42,8 @@ mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && mount -t tmpfs tm
 root=$1; user=$2; shift 2
 while [ "$1" != -- ]; do mkdir -p "$root$1" && mount --bind -o ro "$1" "$root$1" || exit; shift; done
 shift
-exec chroot --userspec="$user:$user" "$root" env -i "$@"
+chroot --userspec="$user:$user" "$root" env -i "$@"
+exit $?
 """
 """Runs in name spaces of its own, for mounts and processes: what it mounts and starts goes when it ends."""
 
