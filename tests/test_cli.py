@@ -16,6 +16,8 @@ from headscope.console.options import LoadOptions
 from tests.helpers.small_models import save_bert
 from tests.helpers.small_tokenizers import listed
 
+pytestmark = pytest.mark.usefixtures("demo_at_hand")
+
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])

@@ -152,9 +152,11 @@ def test_a_corpus_read_bare_is_the_corpus(kind: str, documents: list[list[str]],
 
 
 @pytest.mark.parametrize("run", [hs.measure, hs.distance], ids=["measure", "distance"])
-def test_figures_of_a_corpus_read_bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
+def test_figures_of_a_corpus_read_bare(
+    demo: hs.models.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any
+) -> None:
     """Runs read without the texts of tokens, and say what they say with them."""
-    model, path = hs.load(), tmp_path / "text.txt"
+    path = tmp_path / "text.txt"
     path.write_text(
         "\n".join(example.text or "" for example in hs.corpora.builtin(pack=None)), encoding="utf-8"
     )
@@ -166,15 +168,15 @@ def test_figures_of_a_corpus_read_bare(tmp_path: Path, monkeypatch: pytest.Monke
         read.append(bare)
         return encoded(self, *args, **more)
 
-    found = run(model, corpus, limit=40)
+    found = run(demo, corpus, limit=12)
     monkeypatch.setattr(Corpus, "encoded", noted)  # with their texts, whatever is asked for
-    expected = run(model, corpus, limit=40)
+    expected = run(demo, corpus, limit=12)
     assert read
     assert all(read)
     xr.testing.assert_identical(found.drop_attrs(), expected.drop_attrs())
 
 
-def test_measures_of_ones_own_are_given_the_texts(tmp_path: Path) -> None:
+def test_measures_of_ones_own_are_given_the_texts(demo: hs.models.Model, tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("The cat sat.\nIt was tired.\n", encoding="utf-8")
     given: list[Any] = []
@@ -185,7 +187,7 @@ def test_measures_of_ones_own_are_given_the_texts(tmp_path: Path) -> None:
         return np.ones((len(queries), len(tokens)), bool)
 
     corpus = hs.corpora.text(path, pack=64, documents="line")
-    hs.measure(hs.load(), corpus, measures=["previous", told])
+    hs.measure(demo, corpus, measures=["previous", told])
     assert given
     assert all(texts is not None for texts in given)
 
