@@ -84,6 +84,5 @@ def test_a_row_that_rounds_above_one_is_taken():
     assert decode(blobs.weights([1 + 1e-6]), blobs.texts)[0] == 1
 
 
-@pytest.mark.slow
 def test_the_front_end_knows_this_wire(capsys: pytest.CaptureFixture[str]):
     assert protocol.main(["--check"]) == 0, capsys.readouterr().err
