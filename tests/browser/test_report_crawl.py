@@ -13,9 +13,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 EXTERNAL: set[str] = set()
 """Addresses outside that a report links to: none."""
 
-EACH = 3
-"""How many of each kind of thing are tried in each section."""
-
 OPENERS = {
     "summary": {"headlink"},
     "measures": {"grid", "entry"},
@@ -49,14 +46,69 @@ KINDS = {
 
 FAR = "L5H0"
 PRESSED = ".page button, .page summary, .topbar button"
-NAMES = f"""[...document.querySelectorAll({PRESSED!r})].map(one => one.closest(".saves") || !one.checkVisibility() ? "" :
-    `${{one.closest("section")?.dataset.section}} ${{one.closest("thead") ? "sort" : one.className}}`)"""
 SETTLED = "() => !document.querySelector('.hx[data-busy]')"
 
 
-def some(count: int) -> list[int]:
-    """The first, a middle one, the last."""
-    return sorted({0, count // 2, count - 1})[:EACH] if count else []
+TOOLS = """
+  const frame = () => new Promise(requestAnimationFrame);
+  const settled = async () => { do await frame(); while (document.querySelector('.hx[data-busy]')); };
+  const seen = (one) => one.checkVisibility({ visibilityProperty: true }) && one.getBoundingClientRect().height > 0;
+  const some = (all) => [...new Set([all[0], all[all.length >> 1], all.at(-1)])].filter((one) => one !== undefined);
+  const open = () => document.querySelector('.openhead h2').textContent;
+  const shown = () => String(document.querySelector('select.example').selectedIndex);
+  // What a mouse does at the middle of a mark, and says what lies over the mark where it cannot.
+  const press = (mark) => {
+    mark.scrollIntoView({ block: 'nearest', behavior: 'instant' });
+    const at = () => {
+      const box = mark.getBoundingClientRect();
+      const [clientX, clientY] = [box.x + box.width / 2, box.y + box.height / 2];
+      return [{ clientX, clientY, bubbles: true, cancelable: true, detail: 1 }, document.elementFromPoint(clientX, clientY)];
+    };
+    if (!mark.contains(at()[1])) mark.scrollIntoView({ block: 'center', behavior: 'instant' });
+    const [where, hit] = at();
+    const over = hit && (mark.contains(hit) || hit.contains(mark) || mark.ownerSVGElement?.contains(hit)) ? null : hit?.outerHTML.slice(0, 100) ?? 'nothing';
+    const pointer = { ...where, isPrimary: true, pointerType: 'mouse' };
+    for (const name of ['pointerover', 'pointermove', 'pointerdown', 'pointerup']) hit?.dispatchEvent(new PointerEvent(name, pointer));
+    hit?.dispatchEvent(new MouseEvent('click', where));
+    return over;
+  };
+"""
+
+FOLLOWED = f"""async ([kinds, far]) => {{
+  {TOOLS}
+  const leave = async () => {{
+    while (open() !== far) {{
+      location.hash = `#head=${{far}}&example=0`;
+      for (let frames = 0; frames < 10 && open() !== far; frames++) await frame();
+    }}
+    await settled();
+  }};
+  for (const note of document.querySelectorAll('.page details > summary')) note.click();
+  const found = [];
+  for (const section of document.querySelectorAll('section[data-section]')) {{
+    await leave(); // a card stands for the open head
+    for (const [opener, selector] of Object.entries(kinds)) {{
+      const marks = () => [...section.querySelectorAll(selector)].filter(seen);
+      for (const place of some([...marks().keys()])) {{
+        const told = () => {{
+          const mark = marks()[place] ?? marks().at(-1);
+          const row = opener === 'headname' && section.dataset.section === 'syntax' && mark.closest('tr');
+          const text = row ? row.querySelector('td b').innerText : `${{mark.ariaLabel ?? ''}} ${{mark.innerText ?? ''}}`;
+          return [mark, /\\bL\\d+H\\d+\\b/.exec(text)?.[0] ?? null, mark.dataset.example ?? null];
+        }};
+        let [mark, head, example] = told();
+        if (!head || head === open() || example === shown()) await leave();
+        [mark, head, example] = told();
+        const over = press(mark);
+        await settled();
+        const rows = [...document.querySelectorAll('tr[aria-selected=true]')].filter((row) => row.innerText.includes(open()));
+        found.push({{ section: section.dataset.section, opener, head, example, over, open: open(), shown: shown(), rows: rows.length }});
+      }}
+    }}
+  }}
+  return found;
+}}"""
+"""Press some of each kind of thing that opens a head, in each section, and say what each opened."""
 
 
 def opened(page: Any) -> tuple[str, str]:
@@ -68,29 +120,10 @@ def opened(page: Any) -> tuple[str, str]:
     )
 
 
-def far(page: Any) -> None:
-    """Open a head that no role has, on the first example, once the address says what is open."""
-    page.wait_for_function(
-        "() => !location.hash || location.hash.startsWith(`#head=${document.querySelector('.openhead h2').textContent}&`)"
-    )
-    page.evaluate("name => { location.hash = `#head=${name}&example=0&at=${performance.now()}` }", FAR)
-    page.wait_for_function(
-        "name => location.hash.startsWith(`#head=${name}&`) && !location.hash.includes('&at=')", arg=FAR
-    )
-    page.wait_for_function(SETTLED)
-
-
 def press(page: Any, mark: Any) -> None:
     mark.scroll_into_view_if_needed()
     box = mark.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-
-
-def named(mark: Any) -> str | None:
-    """The head that something says it opens."""
-    text = f"{mark.get_attribute('aria-label') or ''} {mark.inner_text() if mark.evaluate('one => one instanceof HTMLElement') else ''}"
-    found = re.search(r"\bL\d+H\d+\b", text)
-    return found[0] if found else None
 
 
 def test_every_section_is_there_and_the_page_is_small(open_page: Any, built_in: str) -> None:
@@ -142,67 +175,100 @@ def test_an_address_of_a_section_opens_there(open_page: Any, built_in: str) -> N
 
 
 def test_everything_that_stands_for_a_head_opens_it(open_page: Any, built_in: str) -> None:
+    """The first, a middle and the last of each kind in each section, pressed by a script where a mouse would."""
     page = open_page(built_in)
-    for note in page.locator(".page details > summary").all():
-        note.click()
-    for section in page.locator("section[data-section]").all():
-        kind = section.get_attribute("data-section")
-        for opener, selector in KINDS.items():
-            far(page)
-            marks = section.locator(f"{selector}:visible")
-            places = some(marks.count())
-            assert places or opener not in OPENERS[kind], (kind, opener)
-            for place in places:
-                far(page)
-                mark = marks.nth(place)
-                example = mark.get_attribute("data-example")
-                head = named(mark)
-                if kind == "syntax" and opener == "headname":  # there the button is the relation
-                    head = mark.locator("xpath=ancestor::tr").locator("td b").first.inner_text()
-                press(page, mark)
-                where = (kind, opener, head)
-                now = opened(page)
-                assert now[0] == head if head else re.fullmatch(r"L\d+H\d+", now[0]), where
-                assert now[1] == (example or now[1]), where
-                assert page.locator(f"tr[aria-selected=true]:has-text('{now[0]}')").count(), where
+    found = page.evaluate(FOLLOWED, [KINDS, FAR])
+    for section, openers in OPENERS.items():
+        assert openers <= {one["opener"] for one in found if one["section"] == section}, section
+    unnamed: dict[tuple[str, str], set[str]] = {}
+    for one in found:
+        assert not one["over"], one
+        if one["head"]:
+            assert one["open"] == one["head"], one
+        else:
+            unnamed.setdefault((one["section"], one["opener"]), set()).add(one["open"])
+        assert one["shown"] == (one["example"] or one["shown"]), one
+        assert one["rows"], one
+    assert unnamed
+    for where, heads in unnamed.items():
+        assert heads - {FAR}, where
+
+
+@pytest.mark.parametrize("opener", list(KINDS))
+def test_a_mouse_opens_a_head(opener: str, open_page: Any, built_in: str) -> None:
+    page = open_page(built_in, fragment=f"#head={FAR}&example=0")
+    assert opened(page) == (FAR, "0")
+    press(page, page.locator(f"section[data-section] {KINDS[opener]}:visible").first)
+    page.wait_for_function(  # a card's lines open its head on other examples
+        "far => document.querySelector('.openhead h2').textContent !== far || document.querySelector('select.example').selectedIndex > 0",
+        arg=FAR,
+    )
+
+
+PRESSES = f"""async (pressed) => {{
+  {TOOLS}
+  const groups = new Map();
+  for (const one of document.querySelectorAll(pressed)) {{
+    if (one.closest('.saves') || !one.checkVisibility()) continue;
+    const name = `${{one.closest('section')?.dataset.section}} ${{one.closest('thead') ? 'sort' : one.className}}`;
+    groups.set(name, [...(groups.get(name) ?? []), one]);
+  }}
+  const over = [];
+  let count = 0;
+  for (const [name, marks] of groups)
+    for (const mark of some(marks)) {{
+      count++;
+      const found = seen(mark) && press(mark);
+      if (found) over.push([name, mark.outerHTML.slice(0, 100), found]);
+      await settled();
+    }}
+  return [count, over];
+}}"""
 
 
 def test_everything_that_can_be_pressed_can_be(open_page: Any, built_in: str) -> None:
     """Measures, switches, sorting, folded notes and the explorer's own row: none of them complains."""
     page = open_page(built_in)
-    pressed = 0
-    groups: dict[str, list[Any]] = {}
-    names = page.evaluate(NAMES)
-    for mark, name in zip(page.query_selector_all(PRESSED), names, strict=True):
-        if name:
-            groups.setdefault(name, []).append(mark)
-    for marks in groups.values():
-        for place in some(len(marks)):
-            if marks[place].is_visible():
-                marks[place].click()
-            page.wait_for_function(SETTLED)
-            pressed += 1
-    assert pressed > 30
+    count, over = page.evaluate(PRESSES, PRESSED)
+    assert count > 30
+    assert over == []
     strips = page.locator(".strips canvas")
-    for place in some(strips.count()):
-        press(page, strips.nth(place))
-        page.wait_for_function(SETTLED)
+    press(page, strips.nth(strips.count() // 2))
+    page.wait_for_function(SETTLED)
     page.get_by_role("button", name="Enlarge").click()
     page.get_by_role("button", name="Back to the report").click()
     page.get_by_role("button", name="Row in the table").click()
     assert page.evaluate("document.activeElement.className") == "headname"
 
 
+SAVED = f"""async () => {{
+  {TOOLS}
+  const files = [];
+  const [address, click] = [URL.createObjectURL, HTMLAnchorElement.prototype.click];
+  let made = null;
+  URL.createObjectURL = (blob) => address.call(URL, (made = blob));
+  HTMLAnchorElement.prototype.click = function () {{ this.download ? files.push([this.download, made]) : click.call(this); }};
+  for (const button of document.querySelectorAll('.saves button')) {{
+    const before = files.length;
+    button.click();
+    while (files.length === before) await frame();
+  }}
+  [URL.createObjectURL, HTMLAnchorElement.prototype.click] = [address, click];
+  return Promise.all(files.map(async ([name, blob]) => [name, blob.size, (await blob.slice(0, 5).text())]));
+}}"""
+"""Press every button that saves, and say what a browser was handed: names, sizes, first letters."""
+
+
 def test_every_download_gives_a_file(open_page: Any, built_in: str) -> None:
     page = open_page(built_in)
-    names: list[str] = []
-    for button in page.locator(".saves button").all():
-        page.wait_for_timeout(100)  # Chromium lets a page save ten files a second
+    begins = {"csv": "", "parquet": "PAR1", "svg": "<svg "}
+    saved = page.evaluate(SAVED)
+    for name, size, first in saved:
+        assert first.startswith(begins[name.rpartition(".")[2]]), name
+        assert size > 20, name
+    assert len(saved) == len({name for name, *_ in saved}) > 30
+    for kind, begin in begins.items():
         with page.expect_download() as download:
-            button.click()
-        names.append(download.value.suggested_filename)
-        data = Path(download.value.path()).read_bytes()
-        kind = names[-1].rpartition(".")[2]
-        assert data.startswith({"csv": b"", "parquet": b"PAR1", "svg": b"<svg "}[kind])
-        assert len(data) > 20
-    assert len(names) == len(set(names)) > 30
+            page.locator(".saves button", has_text=re.compile(f"^{kind}$", re.I)).last.click()
+        assert download.value.suggested_filename in {name for name, *_ in saved}
+        assert Path(download.value.path()).read_bytes().startswith(begin.encode())
