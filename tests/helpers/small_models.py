@@ -99,7 +99,7 @@ def save_gpt2(folder: Any, **config: Any) -> None:
     tokenizer = byte_level()
     torch.manual_seed(0)
     size = {"vocab_size": len(tokenizer), "n_embd": 32, "n_layer": 2, "n_head": 4}
-    transformers.GPT2LMHeadModel(transformers.GPT2Config(**size, **config)).save_pretrained(folder)
+    transformers.GPT2LMHeadModel(transformers.GPT2Config(**{**size, **config})).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
