@@ -218,7 +218,7 @@ def _load(probe: nn.Module, optimiser: torch.optim.Optimizer, arrays: Mapping[st
 def trained(
     make: Callable[[], P],
     data: Data,
-    path: Path,
+    path: Path | None,
     identity: Mapping[str, Any],
     *,
     rate: float,
@@ -232,7 +232,7 @@ def trained(
     Args:
         make: makes the probe; its first weights are drawn from `seed`.
         data: what it is trained on.
-        path: the file.
+        path: the file; None: nothing is kept.
         identity: what the probe is of, as JSON.
         rate, seed, epochs: see `fit`.
         title, progress: of what is shown on stderr: epochs, and the loss on what it is trained on and on what is held
@@ -246,12 +246,13 @@ def trained(
     about = {**identity, "seed": seed, "rate": rate, "treebank": data.trees.fingerprint(), "vectors": None}
     if data.vectors is not None:
         about["vectors"] = hashlib.sha256(data.vectors.cpu().numpy().data).hexdigest()[:16]
-    begin = _begun(path, about)
+    begin = None if path is None else _begun(path, about)
     with tqdm(total=epochs, desc=title, unit=" epochs", disable=not progress, leave=False) as bar:
         bar.update(len(begin.losses) if begin else 0)
 
         def each(state: Fitted) -> None:
-            write(path, state.arrays, {"identity": about, **state.described()})
+            if path is not None:
+                write(path, state.arrays, {"identity": about, **state.described()})
             bar.set_postfix_str("loss {:.4f}, held out {:.4f}".format(*state.losses[-1]), refresh=False)
             bar.update()
 

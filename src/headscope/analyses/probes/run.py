@@ -133,7 +133,7 @@ def probe(
         )
         workers = stack.enter_context(engine_of(engine))
         options = (vectors, seed, epochs, precision, batch_size, workers, progress)
-        run = _Run(model, sides, vocabulary, *options, folder, stack)
+        run = _Run(model, sides, vocabulary, *options, folder, resume is not None, stack)
         if vectors is not None:
             run.expect_vectors()
         rows = [row for kind in kinds for row in run.rows(kind)]
@@ -189,6 +189,7 @@ class _Run:
     """One run: probes are made kind by kind, what several of them read once.
 
     Attributes:
+        kept: whether the folder outlives the run, so that training can go on from it.
         about: what the description of the run says of it.
         losses: of each probe, epoch by epoch.
     """
@@ -204,6 +205,7 @@ class _Run:
     engine: Engine
     progress: bool
     folder: Path
+    kept: bool
     stack: ExitStack
     about: dict[str, Any] = field(default_factory=dict[str, Any])
     losses: dict[str, list[list[float]]] = field(default_factory=dict[str, list[list[float]]])
@@ -380,10 +382,11 @@ class _Run:
     def _fit(self, name: str, task: str, make: Callable[[], P], data: Data, shape: str) -> tuple[P, Fitted]:
         """A trained probe."""
         title = name if task == "gold" else f"{name}, {task}"
+        file = f"{name.replace(', ', '-').replace(' ', '-')}-{task}-{self.seed}.safetensors"
         probe, fitted = trained(
             make,
             data,
-            self.folder / f"{name.replace(', ', '-').replace(' ', '-')}-{task}-{self.seed}.safetensors",
+            self.folder / file if self.kept else None,
             self._identity | {"precision": self.precision, "probe": name, "task": task},
             rate=RATES[shape],
             seed=self.seed,
