@@ -16,8 +16,6 @@ from tests.helpers.presence import needs
 from tests.helpers.small_models import save_bert, save_gpt2
 from tests.helpers.small_tokenizers import demo
 
-nbformat = pytest.importorskip("nbformat")
-
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PICTURES = {  # how many views and figures each shows
@@ -53,8 +51,13 @@ TOLD = {  # what a notebook says on stderr
 }
 
 
+def nbformat() -> Any:
+    """Imported by who needs it: it takes a second."""
+    return pytest.importorskip("nbformat")
+
+
 def read(name: str) -> Any:
-    return nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
+    return nbformat().read(EXAMPLES / f"{name}.ipynb", as_version=4)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +88,7 @@ os.environ.update({models!r})
 def executed(name: str, folder: Path, kernel: Any, **models: str) -> Any:
     """The notebook with its outputs; fails where a cell does, and where one prints a warning."""
     nbclient = pytest.importorskip("nbclient")
-    anew = nbformat.v4.new_code_cell(ANEW.format(folder=str(folder), models=models))
+    anew = nbformat().v4.new_code_cell(ANEW.format(folder=str(folder), models=models))
     notebook = read(name)
     notebook.cells.insert(0, anew)
     nbclient.NotebookClient(notebook, km=kernel, timeout=300).execute()
@@ -128,7 +131,7 @@ def test_all_notebooks_are_here() -> None:
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_notebook_is_kept_without_outputs_and_its_links_lead_somewhere(name: str) -> None:
     notebook = read(name)
-    nbformat.validate(notebook)
+    nbformat().validate(notebook)
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells)
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     for link in re.findall(r"\]\(([^)#]+)", text):
