@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import headscope as hs
+from hatch_build import find_node
 from headscope.analyses.typed import Typed
 from headscope.models import Model
 from headscope.stream.provenance import COMMAND
@@ -23,6 +24,8 @@ from tests.helpers.patience import PATIENCE, eventually
 from tests.helpers.tabs import Tab, Tabs
 
 playwright = pytest.importorskip("playwright.sync_api")
+# Playwright's own Node.js needs a library, libatomic, that a bare system lacks.
+os.environ.setdefault("PLAYWRIGHT_NODEJS_PATH", str(find_node()[0]))
 
 FLAGS = [
     "--no-sandbox",

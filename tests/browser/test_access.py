@@ -12,6 +12,7 @@ import pytest
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.page_controls import ALL
 from tests.helpers.report_whole import whole_report
+from tests.helpers.tabs import Tab, Tabs
 from tests.helpers.view_sample import neurons, some
 
 pytestmark = pytest.mark.browser
@@ -42,24 +43,18 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def visit(chromium: Any, pages: dict[str, Path]) -> Iterator[Callable[..., Any]]:
-    contexts: list[Any] = []
+def visit(tabs: Tabs, pages: dict[str, Path]) -> Iterator[Callable[..., Any]]:
+    taken: list[Tab] = []
 
-    def go(name: str, width: int = 1400, fragment: str = "", **options: Any) -> Any:
-        context = chromium.new_context(
-            viewport={"width": width, "height": 900}, bypass_csp=True, offline=True, **options
+    def go(name: str, width: int = 1400, fragment: str = "", scheme: str = "light", **options: Any) -> Any:
+        taken.append(
+            tabs.take(ALL, SHIFTS, width=width, height=900, scheme=scheme, bypass_csp=True, **options)
         )
-        contexts.append(context)
-        context.add_init_script(ALL)
-        context.add_init_script(SHIFTS)
-        page = context.new_page()
-        page.goto(f"{pages[name].as_uri()}{fragment}")
-        page.wait_for_selector("#headscope[data-ready]")
-        return page
+        return taken[-1].ready(f"{pages[name].as_uri()}{fragment}")
 
     yield go
-    for context in contexts:
-        context.close()
+    for tab in taken:
+        tabs.give(tab)
 
 
 def rest(page: Any) -> None:
@@ -77,7 +72,7 @@ def violations(page: Any) -> list[str]:
 def test_axe_finds_nothing(name: str, visit: Callable[..., Any]) -> None:
     if not AXE.is_file():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {AXE}: run npm ci in frontend/")
-    page = visit(name, color_scheme="light")
+    page = visit(name)
     page.evaluate(AXE.read_text(encoding="utf-8"))
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
@@ -204,7 +199,7 @@ def test_back_leads_to_the_head_of_a_report_before(visit: Callable[..., Any]) ->
 
 @pytest.mark.parametrize("name", ["explorer", "report"])
 def test_a_link_is_copied(name: str, visit: Callable[..., Any]) -> None:
-    page = visit(name, permissions=["clipboard-read", "clipboard-write"])
+    page = visit(name, permissions=("clipboard-read", "clipboard-write"))
     page.keyboard.press("ArrowDown")
     page.get_by_role("button", name="Link", exact=True).click()
     page.get_by_role("button", name="Copied").wait_for()

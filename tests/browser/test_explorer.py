@@ -15,6 +15,7 @@ from headscope.maps import AttentionMaps
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page
+from tests.helpers.patience import eventually
 
 pytestmark = pytest.mark.browser
 
@@ -104,25 +105,16 @@ def settled(page: Any) -> None:
     page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
 
 
-def eventually(page: Any, holds: Callable[[], bool]) -> None:
-    """Wait for what follows a while after a change: the fragment, what is done in idle time, a sentence read out."""
-    for _ in range(400):
-        if holds():
-            return
-        page.wait_for_timeout(25)
-    raise AssertionError("it never came to hold")
-
-
 def fragment(page: Any) -> str:
     return page.evaluate("decodeURIComponent(location.hash)")
 
 
 def fragment_has(page: Any, text: str) -> None:
-    eventually(page, lambda: text in fragment(page))
+    eventually(lambda: text in fragment(page))
 
 
 def fragment_lacks(page: Any, text: str) -> None:
-    eventually(page, lambda: text not in fragment(page))
+    eventually(lambda: text not in fragment(page))
 
 
 def title(page: Any) -> str:
@@ -211,7 +203,7 @@ def test_thumbnails_are_lines_or_heat_and_take_a_measure(page: Any):
     page.get_by_role("button", name="largest first").click()
     fragment_has(page, "sort=true&ascending=true")
     page.mouse.move(box["x"] + 8, box["y"] + 9)
-    eventually(page, lambda: page.locator(".tip.on b").inner_text() != "L3H2")
+    eventually(lambda: page.locator(".tip.on b").inner_text() != "L3H2")
     page.get_by_role("button", name="smallest first").click()
     fragment_lacks(page, "sort=true")
     slider = page.get_by_label("Dim heads below")
@@ -223,7 +215,7 @@ def test_hovering_a_token_leaves_only_its_lines(page: Any):
     left(page, 2).hover()
     assert page.locator(".hv .toks.l .tok.on").inner_text() == "cat"
     opacity = "e => Number(getComputedStyle(e).opacity)"
-    eventually(page, lambda: page.eval_on_selector(".hv .base", opacity) < 0.1)
+    eventually(lambda: page.eval_on_selector(".hv .base", opacity) < 0.1)
     assert page.locator(".hv .axis").inner_text().endswith("WEIGHT")
     right(page, 3).hover()
     assert page.locator(".hv .toks.r .tok.on").inner_text() == "##s"
@@ -243,7 +235,7 @@ def test_a_click_pins_a_token_and_a_pair_has_its_numbers(page: Any):
         tip = page.locator(".tip.on").inner_text()
         return "gradient" in tip
 
-    eventually(page, decoded)
+    eventually(decoded)
     assert "cat → the" in tip
     assert re.search(r"L3H2\s+1\.000", tip)
     assert re.search(r"gradient\s+0\.001", tip)
@@ -384,7 +376,7 @@ def test_matrix_zooms_and_moves(page: Any):
     page.keyboard.press("+")
     page.keyboard.press("+")
     fragment_has(page, "zoom=4,5,4,5")
-    eventually(page, lambda: page.locator(".mrows .mtok").count() == 5)
+    eventually(lambda: page.locator(".mrows .mtok").count() == 5)
     box = page.locator(".big .ov").bounding_box()
     page.mouse.move(box["x"] + 50, box["y"] + 50)
     assert "→" in page.locator(".tip.on").inner_text()
@@ -456,7 +448,7 @@ def test_tokens_of_the_neuron_view_are_reached_by_keyboard(open_page: Callable[.
     assert page.locator(f"#{at}").inner_text() == "cat"
     assert page.locator(".nv .sub").nth(1).inner_text().startswith("cat looks most at the (1.000)")
     live = page.locator(".rightpane [aria-live=polite]")
-    eventually(page, lambda: live.text_content().startswith("cat looks most at the 1.000"))
+    eventually(lambda: live.text_content().startswith("cat looks most at the 1.000"))
     page.keyboard.press("Enter")
     fragment_has(page, "pin=from,2")
     assert query.get_by_role("option", selected=True).inner_text() == "cat"
@@ -652,9 +644,9 @@ def test_the_fragment_brings_a_state_back(open_page: Callable[..., Any], html: s
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowDown")
     parts = sorted(wanted.removeprefix("#").split("&"))
-    eventually(page, lambda: sorted(fragment(page).removeprefix("#").split("&")) == parts)
+    eventually(lambda: sorted(fragment(page).removeprefix("#").split("&")) == parts)
     page.evaluate("location.hash = '#layer=2&heads=0'")
-    eventually(page, lambda: title(page) == "Layer 2, head 0")
+    eventually(lambda: title(page) == "Layer 2, head 0")
 
 
 def test_nonsense_in_the_fragment_is_left_out(open_page: Callable[..., Any], html: str):
@@ -705,7 +697,7 @@ def test_views_are_built_when_they_come_near(open_page: Callable[..., Any]):
     page.locator(".hx").nth(3).scroll_into_view_if_needed()
     page.locator(".hx").nth(3).locator(".chips").wait_for()
     page.locator(".hx").nth(3).locator(".chips button").nth(3).click()
-    eventually(page, lambda: fragment(page) == "#3.heads=0,3")
+    eventually(lambda: fragment(page) == "#3.heads=0,3")
 
 
 def test_a_page_of_thumbnails_has_the_grid(open_page: Callable[..., Any]):
@@ -726,10 +718,9 @@ STATES = [
 ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("state", STATES)
-def test_no_page_scrolls_sideways(open_page: Callable[..., Any], html: str, state: str, scheme: str):
-    page = open_page(html, fragment=f"#{state}", width=390, scheme=scheme)
+def test_no_page_scrolls_sideways(open_page: Callable[..., Any], html: str, state: str):
+    page = open_page(html, fragment=f"#{state}", width=390)
     for width in (390, 320, 600, 700, 900, 1400):
         page.set_viewport_size({"width": width, "height": 900})
         settled(page)
@@ -756,7 +747,7 @@ def test_a_hundred_tokens_scroll_and_keep_their_lines(open_page: Callable[..., A
     scroll = page.locator(".hv .scroll")
     assert scroll.evaluate("e => e.scrollHeight > e.clientHeight")
     scroll.evaluate("e => e.scrollTop = 600")
-    eventually(page, lambda: "rows 3" in page.locator(".hv .sub").inner_text())
+    eventually(lambda: "rows 3" in page.locator(".hv .sub").inner_text())
     assert "of 120" in page.locator(".hv .sub").inner_text()
     assert colours(page, ".hv .base:nth-child(2)") > 3
 
@@ -779,7 +770,7 @@ def test_a_screen_reader_gets_a_table_of_the_row(page: Any):
     page.locator(".rightpane thead", has_text="L3H13").wait_for(state="attached")
     assert table.locator("thead th").all_text_contents() == ["token", "L3H2", "L3H13"]
     page.keyboard.press("Escape")
-    eventually(page, table.is_hidden)
+    eventually(table.is_hidden)
     assert live.text_content() == ""
 
 
@@ -835,7 +826,7 @@ def test_pictures_have_roles_and_names(page: Any):
     page.keyboard.press("Enter")
     fragment_has(page, "pin=from,1")
     live = page.locator(".rightpane [aria-live=polite]")
-    eventually(page, lambda: live.text_content().startswith("the "))
+    eventually(lambda: live.text_content().startswith("the "))
 
 
 def test_rows_of_tokens_stay_under_a_filter(page: Any):

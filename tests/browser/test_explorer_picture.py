@@ -433,9 +433,14 @@ def test_a_notebook_widget_holds_it_too() -> None:
     assert again.state == view.state
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("kind", ["head", "several", "windows", "difference", "model"])
+@pytest.mark.parametrize(  # each kind in both widths and both schemes, which go together
+    ("kind", "width", "scheme"),
+    [
+        (kind, width, "dark" if (place + (width == 390)) % 2 else "light")
+        for place, kind in enumerate(["head", "several", "windows", "difference", "model"])
+        for width in (390, 1400)
+    ],
+)
 def test_the_picture_is_accessible(kind: str, width: int, scheme: str, open_page: Callable[..., Any]) -> None:
     state: dict[str, Any] = {"layer": 1, "heads": [0], "scale": "head", "pin": ("from", 2), "rollout": True}
     one = Input({"self": maps(3, 3)})

@@ -15,6 +15,7 @@ from headscope.tokens import Tokens
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import bundle_file, script_json
 from tests.helpers.page_controls import ALL
+from tests.helpers.patience import PATIENCE
 
 pytestmark = pytest.mark.browser
 
@@ -60,6 +61,7 @@ def page(chromium: Any, tmp_path: Path) -> Any:
         encoding="utf-8",
     )
     context = chromium.new_context(viewport={"width": 1100, "height": 900}, offline=True)
+    context.set_default_timeout(1000 * PATIENCE)
     context.add_init_script(ALL)
     page = context.new_page()
     errors: list[str] = []

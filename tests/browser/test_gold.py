@@ -79,8 +79,7 @@ def test_the_head_view_says_right_and_wrong(open_page: Callable[..., Any]):
     settled(page)
     assert not key.is_visible()
     assert count(page, ".hv .over", WRONG) == 0
-    page.wait_for_timeout(160)
-    assert "gold=false" in page.evaluate("location.hash")
+    page.wait_for_function("() => location.hash.includes('gold=false')")
     page.get_by_role("switch", name="Gold links").click()
     settled(page)
     assert count(page, ".hv .over", WRONG) > 100

@@ -16,6 +16,7 @@ import headscope as hs
 from headscope.maps import AttentionMaps
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers.patience import PATIENCE
 
 pytestmark = pytest.mark.browser
 
@@ -239,6 +240,7 @@ def test_a_frame_that_may_store_nothing_begins_quiet(chromium: Any, html: str, t
         encoding="utf-8",
     )
     context = chromium.new_context(viewport={"width": 1400, "height": 1000})
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -12,6 +12,7 @@ import pytest
 
 from headscope.maps import wrap
 from headscope.views.explorer import Input
+from tests.helpers.patience import PATIENCE
 from tests.helpers.report_sample import NASTY, dataset, example, maps, report_page
 
 pytestmark = pytest.mark.browser
@@ -25,7 +26,7 @@ def html() -> str:
 
 def address(page: Any, fragment: str) -> None:
     """Wait until the page's address ends in this fragment."""
-    page.wait_for_function("expected => location.hash === expected", arg=fragment, timeout=5000)
+    page.wait_for_function("expected => location.hash === expected", arg=fragment)
 
 
 def opened(page: Any, layer: int, head: int) -> None:
@@ -34,7 +35,6 @@ def opened(page: Any, layer: int, head: int) -> None:
         """([layer, head]) => document.querySelector(".explorer h2:not(.gridpane *)").textContent ===
             `Layer ${layer}, head ${head}` && !document.querySelector(".hx[data-busy]")""",
         arg=[layer, head],
-        timeout=5000,
     )
     name = f"L{layer}H{head}"
     assert page.locator(".openhead h2").inner_text() == name
@@ -466,6 +466,7 @@ def test_a_broken_page_says_what_is_wrong(open_page: Any, chromium: Any, tmp_pat
     path = tmp_path / "broken.html"
     path.write_text(html.replace('id="headscope-data-0">', 'id="headscope-data-0">AAAA'), encoding="utf-8")
     page = chromium.new_page()
+    page.set_default_timeout(1000 * PATIENCE)
     page.goto(path.as_uri())
     page.wait_for_selector("[role=alert]")
     assert page.locator("[role=alert]").inner_text().startswith("This report cannot be shown")

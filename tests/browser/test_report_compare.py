@@ -48,7 +48,6 @@ def wait_for_head(page: Any, name: str) -> None:
             document.querySelectorAll(".sides button").length === 4 &&
             !document.querySelector(".hx[data-busy]")""",
         arg=name,
-        timeout=5000,
     )
 
 
@@ -150,7 +149,7 @@ def test_a_b_and_their_difference(open_page: Any, html: str) -> None:
         choose(page, name)
         assert page.locator(".explorer .pane").count() == panes
         assert ("minus" in shown(page)) == (name == "A − B")
-        page.wait_for_timeout(150)
+        page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
         pictures[name] = page.locator(".explorer .pane").first.locator("canvas").evaluate_all(LARGEST)
     assert len({pictures[name] for name in ("A", "B", "A − B")}) == 3
     assert pictures["A beside B"] == pictures["A"]
@@ -208,7 +207,7 @@ def test_the_state_of_the_switch_is_in_the_address(open_page: Any, html: str) ->
     at(page, 0, 2).click()
     wait_for_head(page, "L0H2")
     choose(page, "B")
-    page.wait_for_timeout(400)
+    page.wait_for_function("() => location.hash.includes('view.side=')")
     fragment = page.evaluate("location.hash")
     again = open_page(html, fragment=fragment)
     assert again.locator(".openhead h2").inner_text() == "L0H2"
@@ -346,7 +345,7 @@ def test_other_tokenizers_are_subtracted_by_words(open_page: Any, demo: Model) -
     assert "the first input minus the second" in shown(page)
     assert page.locator(".explorer .gap:visible").count() == 0
     page.locator(".explorer").get_by_role("radio", name="Pieces").click()
-    page.wait_for_timeout(300)
+    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
     choose(page, "A")
 
 

@@ -38,7 +38,6 @@ def wait_for_head(page: Any, name: str, example: str) -> None:
             document.querySelector("select.example").selectedIndex === Number(example) &&
             !document.querySelector(".hx[data-busy]")""",
         arg=[name, example],
-        timeout=5000,
     )
 
 

@@ -28,7 +28,6 @@ def opened(page: Any, layer: int, head: int, fragment: str = "") -> None:
         """([layer, head, fragment]) => document.querySelector(".explorer h2:not(.gridpane *)").textContent ===
             `Layer ${layer}, head ${head}` && !document.querySelector(".hx[data-busy]") && location.hash.includes(fragment)""",
         arg=[layer, head, fragment],
-        timeout=5000,
     )
     assert page.locator(".openhead h2").inner_text() == f"L{layer}H{head}"
 
@@ -77,7 +76,7 @@ def test_a_point_of_each_map_opens_its_head(open_page: Any, html: str):
         found = []
         for place in places:  # either way round
             click_middle(page, dots.nth(order[place]))
-            page.wait_for_timeout(50)
+            page.wait_for_selector(".hx:not([data-busy])")
             found.append(page.locator(".openhead h2").inner_text())
         assert str(head) in found
         assert page.locator("[data-section=clusters] circle.ring").count() == 2
