@@ -11,6 +11,7 @@ import pytest
 from headscope.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.page_controls import ALL
+from tests.helpers.patience import PATIENCE
 from tests.helpers.view_sample import neurons, some, tokens
 
 pytestmark = pytest.mark.browser
@@ -37,9 +38,11 @@ def listed(page: Any, way: int) -> list[str]:
     return [row.get_attribute("data-head") for row in rows.all()]
 
 
-def fragment(page: Any) -> str:
-    page.wait_for_timeout(160)
-    return page.evaluate("decodeURIComponent(location.hash)")
+def fragment(page: Any, text: str, there: bool = True) -> None:
+    """Wait until the address has this, or has it no longer."""
+    page.wait_for_function(
+        "([text, there]) => decodeURIComponent(location.hash).includes(text) === there", arg=[text, there]
+    )
 
 
 def test_two_clicks_rank_all_heads_in_both_directions(open_page: Callable[..., Any]):
@@ -53,7 +56,7 @@ def test_two_clicks_rank_all_heads_in_both_directions(open_page: Callable[..., A
     best = MAPS.weights[:, :, 3, 1].max()
     assert float(first.locator(".val").inner_text()) == pytest.approx(best, abs=0.01)
     assert page.locator(".hv .tok.pin").all_inner_texts() == ["cat", "it"]
-    assert "between=3,1" in fragment(page)
+    fragment(page, "between=3,1")
 
     name = ranked(1, 3)[2]
     page.locator(".way").nth(1).locator(".standing").nth(2).click()
@@ -72,7 +75,7 @@ def test_two_clicks_rank_all_heads_in_both_directions(open_page: Callable[..., A
     assert listed(page, 0) == ranked(2, 1)
     page.keyboard.press("Escape")
     assert not page.locator(".between").is_visible()
-    assert "between" not in fragment(page)
+    fragment(page, "between", False)
     assert page.locator(".rightpane h2").first.is_visible()
 
 
@@ -82,13 +85,13 @@ def test_a_ranking_is_turned_round_and_the_address_says_so(open_page: Callable[.
     codes = np.round(np.sqrt(MAPS.weights[:, :, 3, 1]) * 255)
     smallest = [f"L{at // 4}H{at % 4}" for at in np.argsort(codes, axis=None, kind="stable")]
     assert listed(page, 0) == smallest
-    assert "ascending=true" in fragment(page)
+    fragment(page, "ascending=true")
     page.reload()
     page.wait_for_selector(".between:visible")
     assert listed(page, 0) == smallest
     page.get_by_role("button", name="smallest first").click()
     assert listed(page, 0) == ranked(3, 1)
-    assert "ascending" not in fragment(page)
+    fragment(page, "ascending", False)
 
 
 def test_keys_choose_and_open(open_page: Callable[..., Any]):
@@ -124,6 +127,7 @@ def test_a_finger_that_rests_is_shift(chromium: Any, tmp_path: Any):
     path = tmp_path / "page.html"
     path.write_text(page_of(MAPS), encoding="utf-8")
     context = chromium.new_context(viewport={"width": 800, "height": 900}, has_touch=True, is_mobile=True)
+    context.set_default_timeout(1000 * PATIENCE)
     context.add_init_script(ALL)
     page = context.new_page()
     page.goto(path.as_uri())
