@@ -13,6 +13,8 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; } >/dev/null 2>&1
     starts /usr/bin/chromium && { echo /usr/bin/chromium; exit 0; }
 fi
+PLAYWRIGHT_NODEJS_PATH=$("$bin/python" -c 'from hatch_build import find_node; print(find_node()[0])') # its own needs libatomic
+export PLAYWRIGHT_NODEJS_PATH
 if "$bin/python" -m playwright install chromium >/dev/null 2>&1; then
     own=$("$bin/python" -c 'from playwright.sync_api import sync_playwright as p
 with p() as play: print(play.chromium.executable_path)')
