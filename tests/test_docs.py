@@ -18,12 +18,11 @@ from typing import Any
 
 import click
 import pytest
-import typer
 from offline_site import faults
 
 import headscope as hs
 from headscope import cli
-from headscope.cli.app import app
+from headscope.cli.app import commands
 from headscope.corpora import readers
 from headscope.corpora.files import Line
 from headscope.errors import HeadscopeWarning
@@ -76,7 +75,7 @@ def test_python_that_is_not_run_calls_what_exists(page: str) -> None:
 def check_command(command: str, where: str) -> None:
     words = shlex.split(command, comments=True)
     if words[0] == "headscope":
-        parse(typer.main.get_command(app), words, where)
+        parse(commands(), words, where)
     elif words[0] == "make":
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         assert re.search(rf"^{re.escape(words[1])}:", makefile, re.MULTILINE), (
@@ -86,7 +85,7 @@ def check_command(command: str, where: str) -> None:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         extras = project["optional-dependencies"]
         what = next(word for word in words[2:] if not word.startswith("-"))
-        if named := re.fullmatch(r"headscope(?:\[([\w-]+(?:,[\w-]+)*)\])?", what):
+        if named := re.fullmatch(r"(?:headscope|\.)(?:\[([\w-]+(?:,[\w-]+)*)\])?", what):
             assert set((named[1] or "demo").split(",")) <= set(extras), f"{where}: {command}"
         else:
             needed = [*project["dependencies"], *extras["demo"]]

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import typer
 from mkdocs.structure.files import File
 
-from headscope.cli.app import app
+from headscope.cli.app import commands
 
 PAGE = "reference/cli.md"
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "examples"
@@ -28,7 +27,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     markdown = re.sub(r"\]\(\.\./((?:\.\./)*examples/[\w-]+\.ipynb)\)", r"](\1)", markdown)
     if page.file.src_uri != PAGE:
         return markdown
-    return "\n".join([markdown, *_helps(typer.main.get_command(app), "headscope", None)])
+    return "\n".join([markdown, *_helps(commands(), "headscope", None)])
 
 
 def _helps(command: click.Command, name: str, parent: click.Context | None) -> list[str]:

@@ -336,7 +336,7 @@ def test_what_is_left_out_is_said(demo: Any) -> None:
 
 def test_trees_and_coreference_are_links_as_well(demo: Any) -> None:
     trees = corpora.builtin_trees()
-    found, beside = hs.links(demo, trees, limit=40), hs.syntax(demo, trees, limit=40)
+    found, beside = hs.links(demo, trees, limit=24), hs.syntax(demo, trees, limit=24)
     for label in ("det", "nsubj", "case"):
         np.testing.assert_array_equal(
             found["accuracy"].sel(label=label).values, beside["accuracy"].sel(relation=label).values
