@@ -60,7 +60,12 @@ def visit(tabs: Tabs, pages: dict[str, Path]) -> Iterator[Callable[..., Any]]:
 def rest(page: Any) -> None:
     """Until all is drawn and the address written."""
     page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
-    page.wait_for_timeout(200)
+    later(page)
+
+
+def later(page: Any) -> None:
+    """Until the page has done what it puts off: its clock, not ours, which goes on where the page has to wait."""
+    page.evaluate("new Promise((done) => setTimeout(done, 250))")
 
 
 def violations(page: Any) -> list[str]:
@@ -81,7 +86,7 @@ def test_axe_finds_nothing(name: str, visit: Callable[..., Any]) -> None:
             for key in ("1", "2", "3") if name == "explorer" else ("",):
                 if key:
                     page.keyboard.press(key)
-                rest(page) if width > 390 or name == "explorer" else page.wait_for_timeout(300)
+                rest(page) if width > 390 or name == "explorer" else later(page)
                 assert violations(page) == [], (scheme, width, key)
 
 
@@ -89,7 +94,7 @@ def test_axe_finds_nothing(name: str, visit: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("name", ["explorer", "report"])
 def test_little_moves_while_a_page_loads(name: str, width: int, visit: Callable[..., Any]) -> None:
     page = visit(name, width)
-    page.wait_for_timeout(300)
+    later(page)
     assert page.evaluate("window.shift") < 0.1
 
 
@@ -228,7 +233,7 @@ FINGER = {"has_touch": True, "is_mobile": True}
 def test_fingers_have_targets_and_their_own_words(name: str, visit: Callable[..., Any]) -> None:
     kind, _, fragment = name.partition("#")
     page = visit(kind, 390, fragment and f"#{fragment}", **FINGER)
-    rest(page) if kind == "explorer" else page.wait_for_timeout(300)
+    rest(page) if kind == "explorer" else later(page)
     assert page.evaluate("() => matchMedia('(pointer: coarse)').matches")
     assert page.evaluate(TARGETS, 24) == []
     words = page.inner_text("body").lower()

@@ -466,20 +466,27 @@ def test_the_picture_is_accessible(kind: str, width: int, scheme: str, open_page
 
 
 @pytest.mark.slow
-def test_large_models_of_vision_are_drawn_and_answer(open_page: Callable[..., Any]) -> None:
-    """24 × 16 heads on 37 × 37 patches: the grid is there, and a head opens on the picture."""
+@pytest.mark.parametrize(
+    ("deep", "weights"), [(6, "180 million"), pytest.param(24, "721 million", marks=pytest.mark.deep)]
+)
+def test_large_models_of_vision_are_drawn_and_answer(
+    deep: int, weights: str, open_page: Callable[..., Any]
+) -> None:
+    """16 heads a layer on 37 × 37 patches: the grid is there, and a head opens on the picture."""
     axis = hs.Grid(37, 37, prefix=["[CLS]"], picture=hs.Picture(np.full((518, 518, 3), 120, np.uint8)))
     count = len(axis)
     dice = np.random.default_rng(0)
-    rows = dice.dirichlet(np.full(count, 0.3), size=(24, 16)).astype(np.float32)
+    rows = dice.dirichlet(np.full(count, 0.3), size=(deep, 16)).astype(np.float32)
     layers = [np.broadcast_to(heads[:, None], (16, count, count)) for heads in rows]
     whole = AttentionMaps(layers, axis, axis)
-    with pytest.warns(hs.errors.HeadscopeWarning, match="384 heads on 1,370 tokens are 721 million weights"):
+    with pytest.warns(
+        hs.errors.HeadscopeWarning, match=f"{16 * deep} heads on 1,370 tokens are {weights} weights"
+    ):
         html = hs.view(whole, scale="model").html()
     page = open_page(html)
     page.locator(".gridbox canvas").first.click(position={"x": 40, "y": 40})
     page.wait_for_selector(".hp canvas")
     rest(page)
-    assert page.locator(".hp .layers button").count() == 24
+    assert page.locator(".hp .layers button").count() == deep
     press(page, FROM, 60, 40)
     assert page.locator(f"{TO} .cap").inner_text().lower().startswith("where patches[")

@@ -117,7 +117,7 @@ def test_each_control_of_a_fresh_page_can_be_pressed(open_page: Callable[..., An
 @pytest.mark.parametrize(("seed", "kind"), list(enumerate(PAGES)))
 def test_controls_can_be_pressed_in_any_order(open_page: Callable[..., Any], seed: int, kind: str):
     page = open_page(page_of(kind))
-    assert page.evaluate(PRESS, [PRESSES, seed]) == []
+    assert page.evaluate(PRESS, [PRESSES, seed]) == [], f"seed {seed}"
 
 
 def test_an_input_without_tokens_says_so(open_page: Callable[..., Any]):

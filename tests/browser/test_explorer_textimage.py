@@ -235,17 +235,21 @@ def test_the_grid_shows_what_the_text_gives_to_the_picture(open_page: Callable[.
     assert cells[2] < 200
 
 
-@pytest.mark.parametrize(
-    "state",
+@pytest.mark.parametrize(  # each state in both widths and both schemes, which go together
+    ("state", "width", "scheme"),
     [
-        {"picture": "image"},
-        {"picture": "image", "heads": [0, 1]},
-        {"picture": "lines"},
-        {"picture": "matrix"},
+        (state, width, "dark" if (place + (width == 390)) % 2 else "light")
+        for place, state in enumerate(
+            [
+                {"picture": "image"},
+                {"picture": "image", "heads": [0, 1]},
+                {"picture": "lines"},
+                {"picture": "matrix"},
+            ]
+        )
+        for width in (390, 1400)
     ],
 )
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1400])
 def test_text_and_picture_are_accessible(
     state: dict[str, Any], scheme: str, width: int, open_page: Callable[..., Any]
 ) -> None:

@@ -28,8 +28,11 @@ SECTION = "[data-section=compare]"
 
 
 @pytest.fixture(scope="module")
-def html(demo: Model) -> str:
-    return hs.report(demo, hs.corpora.texts(TEXTS), sections=["compare"], examples=2, typed=Typed())
+def html(demo: Model, build_once: Any) -> str:
+    options: dict[str, Any] = {"sections": ["compare"], "examples": 2}
+    return build_once(
+        "compare-page", lambda: hs.report(demo, hs.corpora.texts(TEXTS), typed=Typed(), **options)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -21,9 +21,13 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def html(demo: Model) -> str:
+def html(demo: Model, build_once: Any) -> str:
     texts = hs.corpora.texts(["The cat sat on the mat.", "A dog barked at the moon."])
-    return hs.report(demo, texts, sections=["syntax", "coref", "links"], links=sample.pronouns(), examples=2)
+    sections = ["syntax", "coref", "links"]
+    return build_once(
+        "linguistics-page",
+        lambda: hs.report(demo, texts, sections=sections, links=sample.pronouns(), examples=2),
+    )
 
 
 def relation(page: Any, name: str) -> Any:
