@@ -66,7 +66,7 @@ TOOLS = """
     };
     if (!mark.contains(at()[1])) mark.scrollIntoView({ block: 'center', behavior: 'instant' });
     const [where, hit] = at();
-    const over = hit && (mark.contains(hit) || hit.contains(mark) || mark.ownerSVGElement?.contains(hit)) ? null : hit?.outerHTML.slice(0, 100) ?? 'nothing';
+    const over = hit && (mark.contains(hit) || mark.ownerSVGElement?.contains(hit)) ? null : hit?.outerHTML.slice(0, 100) ?? 'nothing';
     const pointer = { ...where, isPrimary: true, pointerType: 'mouse' };
     for (const name of ['pointerover', 'pointermove', 'pointerdown', 'pointerup']) hit?.dispatchEvent(new PointerEvent(name, pointer));
     hit?.dispatchEvent(new MouseEvent('click', where));
