@@ -300,14 +300,16 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
         if model.encoder_decoder:
             ready["decoder_input_ids"] = ready["input_ids"][:, :7]
         return ready
-    config: Any = model.config
-    wanted = getattr(model.module, "main_input_name", None)
+    config: Any = getattr(model.config, "encoder", model.config)  # that of a pair's encoder
+    wanted = model.reads if hasattr(model.module, "main_input_name") else None
     draw = torch.Generator().manual_seed(0)
     ready: dict[str, Tensor] = {}
     vision: Any = getattr(config, "vision_config", config)
     size: Any = getattr(vision, "image_size", None)
     if wanted == "input_ids":
-        vocabulary = getattr(model.text_config, "vocab_size", None) or 100
+        vocabulary = (
+            getattr(config, "vocab_size", None) or getattr(model.text_config, "vocab_size", None) or 100
+        )
         longest = min(12, model.max_length or 12)
         ready["input_ids"] = torch.randint(min(3, vocabulary - 1), vocabulary, (1, longest), generator=draw)
         ready["attention_mask"] = torch.ones_like(ready["input_ids"])
@@ -323,7 +325,7 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
             f"{model.name}: it is not known what this module takes; capture(model, inputs={{...}}) checks it"
         )
     if model.encoder_decoder:
-        vocabulary = getattr(model.text_config, "vocab_size", None) or 100
+        vocabulary = getattr(getattr(model.config, "decoder", model.text_config), "vocab_size", None) or 100
         ready["decoder_input_ids"] = torch.randint(min(3, vocabulary - 1), vocabulary, (1, 7), generator=draw)
     return {
         name: tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers import AttentionInterface, AttentionMaskInterface, PretrainedConfig, PreTrainedModel
 from transformers.integrations import sdpa_attention
 
 from headscope.attention.places import Places
@@ -217,9 +217,11 @@ def _own_eager(kind: type[nn.Module]) -> Callable[..., tuple[Tensor, Tensor]]:
 
 
 def _configs(model: nn.Module) -> list[Any]:
-    """Every configuration in a model."""
+    """Every configuration in a model: that of a pair's encoder is another object in its layers than in the pair."""
     configs: dict[int, Any] = {}
-    waiting = [part.config for part in model.modules() if isinstance(part, PreTrainedModel)]
+    waiting = [
+        part.config for part in model.modules() if isinstance(getattr(part, "config", None), PretrainedConfig)
+    ]
     while waiting:
         config = waiting.pop()
         if config is not None and id(config) not in configs:

@@ -43,8 +43,15 @@ def group(records: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]
         raise RefusedError("no attention was seen in the forward pass")
     names = _names({record.stack: record.kind for record in records})
     parts: dict[str, list[AttentionRecord]] = {}
+    held: dict[tuple[str, int, int], str] = {}
     for record in records:
-        parts.setdefault(record.area or names[record.stack], []).append(record)
+        part = record.area or names[record.stack]
+        if (other := held.setdefault((part, record.step, record.layer), record.stack)) != record.stack:
+            raise RefusedError(
+                f"layer {record.layer} of the part {part!r} is {other} and {record.stack}: two stacks of this model "
+                "cannot be told apart, so their maps would be taken for one's"
+            )
+        parts.setdefault(part, []).append(record)
     return {name: sorted(calls, key=lambda call: (call.step, call.layer)) for name, calls in parts.items()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from headscope.maps import Kind
 
 _CROSS = re.compile(r"cross|encoder_attn|enc_?dec|encoder_decoder_att", re.IGNORECASE)
+"""What an attention module of a layer is called that looks at another stack."""
 
 
 class Place(NamedTuple):
@@ -47,9 +49,7 @@ class Places:
         parts: Any = model
         named: list[tuple[str, nn.Module]] = list(parts.named_modules())
         self._names = {module: name for name, module in named}
-        self._encoder_decoder = bool(
-            getattr(getattr(model, "config", None), "is_encoder_decoder", False)
-        ) or ({"encoder", "decoder"} <= {name for name, _ in model.named_children()})
+        self._sides = _sides(model, self._names)
         self._counts = _Counts()
 
     def begin(self) -> None:
@@ -81,8 +81,27 @@ class Places:
         seen.add(layer)
         self._counts.last = module, address, start, layer
         kind: Kind = "self"
-        if _CROSS.search(name):
+        words = name.split(".")
+        if _CROSS.search(re.split(r"\.\d+\.", name)[-1]):
             kind = "cross"
-        elif self._encoder_decoder and re.search(r"(^|\.)encoder(\.|$)", name):
-            kind = "encoder"
+        else:
+            above = (".".join(words[:count]) for count in range(1, len(words) + 1))
+            kind = next((self._sides[each] for each in above if each in self._sides), "self")
         return Place(name, stack, layer, kind, max(self._counts.step, 0))
+
+
+def _sides(model: nn.Module, names: Mapping[nn.Module, str]) -> dict[str, Kind]:
+    """The kind of the layers below each module that is one of a pair of encoder and decoder, by its dotted name.
+
+    The outermost says it: the layers of a BERT are an ``encoder`` of their own, in the decoder of a pair as well.
+    """
+    sides: dict[str, Kind] = {}
+    for module, name in names.items():
+        children = dict(module.named_children())
+        if {"encoder", "decoder"} <= children.keys():
+            sides |= {f"{name}.encoder".lstrip("."): "encoder", f"{name}.decoder".lstrip("."): "self"}
+    if getattr(getattr(model, "config", None), "is_encoder_decoder", False) and hasattr(model, "get_encoder"):
+        encoder: Any = model.get_encoder  # pyright: ignore[reportAttributeAccessIssue]
+        if name := names.get(encoder()):
+            sides.setdefault(name, "encoder")
+    return sides

@@ -121,7 +121,10 @@ class Model:
     @property
     def reads(self) -> str:
         """What the module takes first: ``input_ids``, or ``pixel_values``, ``input_features`` and the like."""
-        return str(getattr(self.module, "main_input_name", "input_ids"))
+        name = str(getattr(self.module, "main_input_name", "input_ids"))
+        if name == "inputs":  # a pair whose encoder hears
+            return str(getattr(self.backbone, "main_input_name", name))
+        return name
 
     @property
     def embedding_rows(self) -> int | None:
