@@ -197,13 +197,13 @@ from headscope.attention import fused_kernel
 
 kernel = fused_kernel.rows_kernel
 fixed = dict(HIDDEN=-1e30, CAUSAL=True, BIAS=True, SOFTCAP=True, MASK=2, OUTPUT=True, OFFSETS=2, HALF=True, DIM=64,
-    VALUE_DIM=64, CLASSES=16, ROWS=64, KEYS=64)
+    VALUE_DIM=64, CLASSES=16, ROWS=128, KEYS=64)
 types = dict.fromkeys(("q", "k", "v", "bias", "mask", "output"), "*bf16")
 types |= dict.fromkeys(("columns", "lse", "largest", "entropy", "mass", "offsets"), "*fp32")
 types |= {"places": "*i32"} | dict.fromkeys(("scaling", "softcap", "hides"), "fp32")
 signature = {name: "constexpr" if name in fixed else types.get(name, "i32") for name in kernel.arg_names}
 for target, code in (GPUTarget("cuda", 80, 32), "cubin"), (GPUTarget("hip", "gfx942", 64), "hsaco"):
-    done = triton.compile(ASTSource(kernel, signature=signature, constexprs=fixed), target=target)
+    done = triton.compile(ASTSource(kernel, signature=signature, constexprs=fixed), target=target, options=dict(num_warps=8, num_stages=2))
     print(target.backend, len(done.asm[code]) > 0, done.metadata.shared <= 64 * 1024)
 """
 

@@ -24,7 +24,6 @@ HALF = torch.float16, torch.bfloat16
 WIDEST = 256
 """Dimensions of a head, at most; kernels for wider ones were not compiled."""
 
-_ROWS = 64
 _CHECKED = 1e-2
 """How far a kernel may be off the blocks of rows on its first call: several times what half precision rounds away."""
 
@@ -76,7 +75,9 @@ def kernel_statistics(record: AttentionRecord, columns: Tensor, wanted: Wanted) 
     if mask.dtype == torch.bool:
         mask = mask.view(torch.uint8)
     lowest = torch.finfo(mask.dtype).min / 4 if mask.is_floating_point() else 0.0
-    blocks = -(-queries // _ROWS)
+    dims = _power(dim)
+    rows, more = (128, {"KEYS": 64, "num_warps": 8, "num_stages": 2}) if dims <= 128 else (64, {"KEYS": 32})
+    blocks = -(-queries // rows)
     with torch.cuda.device_of(record.q):
         kernel[(blocks * batch * heads,)](
             *(record.q, record.k, values, columns, bias, mask, places),
@@ -96,11 +97,11 @@ def kernel_statistics(record: AttentionRecord, columns: Tensor, wanted: Wanted) 
             OUTPUT=attends,
             OFFSETS=len(wanted.offsets),
             HALF=half,
-            DIM=_power(dim),
+            DIM=dims,
             VALUE_DIM=_power(values.shape[-1]),
             CLASSES=_power(classes),
-            ROWS=_ROWS,
-            KEYS=64 if _power(dim) <= 128 else 32,
+            ROWS=rows,
+            **more,
         )
     statistics = RowStatistics(
         mass,

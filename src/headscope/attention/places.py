@@ -99,7 +99,8 @@ def _sides(model: nn.Module, names: Mapping[nn.Module, str]) -> dict[str, Kind]:
     for module, name in names.items():
         children = dict(module.named_children())
         if {"encoder", "decoder"} <= children.keys():
-            sides |= {f"{name}.encoder".lstrip("."): "encoder", f"{name}.decoder".lstrip("."): "self"}
+            sides[f"{name}.encoder".lstrip(".")] = "encoder"
+            sides[f"{name}.decoder".lstrip(".")] = "self"
     if getattr(getattr(model, "config", None), "is_encoder_decoder", False) and hasattr(model, "get_encoder"):
         encoder: Any = model.get_encoder  # pyright: ignore[reportAttributeAccessIssue]
         if name := names.get(encoder()):
