@@ -81,12 +81,12 @@ class Places:
         seen.add(layer)
         self._counts.last = module, address, start, layer
         kind: Kind = "self"
-        words = name.split(".")
         if _CROSS.search(re.split(r"\.\d+\.", name)[-1]):
             kind = "cross"
         else:
-            above = (".".join(words[:count]) for count in range(1, len(words) + 1))
-            kind = next((self._sides[each] for each in above if each in self._sides), "self")
+            words = name.split(".")
+            above = [".".join(words[:count]) for count in range(1, len(words) + 1)]
+            kind = next((self._sides[each] for each in above if each in self._sides), kind)
         return Place(name, stack, layer, kind, max(self._counts.step, 0))
 
 
