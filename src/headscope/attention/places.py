@@ -85,8 +85,8 @@ class Places:
             kind = "cross"
         else:
             words = name.split(".")
-            above = [".".join(words[:count]) for count in range(1, len(words) + 1)]
-            kind = next((self._sides[each] for each in above if each in self._sides), kind)
+            for count in range(len(words), 0, -1):  # the outermost last
+                kind = self._sides.get(".".join(words[:count]), kind)
         return Place(name, stack, layer, kind, max(self._counts.step, 0))
 
 
