@@ -117,7 +117,7 @@ def test_each_step_of_what_it_writes_is_the_models_own(encoder: str, decoder: st
     model = hs.load((module, tokenizer))
     parts: Any = hs.generate(model, "Two stacks of layers.", max_new_tokens=3)
     given = {**model.inputs([model.encode("Two stacks of layers.")])}
-    given["decoder_input_ids"] = torch.as_tensor(np.asarray(parts["decoder"].query.ids))[None]
+    given["decoder_input_ids"] = torch.tensor(np.array(parts["decoder"].query.ids))[None]
     assert given["decoder_input_ids"].shape == (1, 3)
     for name, layers in own(module, given).items():
         for found, expected in zip(parts[name].layers, layers, strict=True):

@@ -130,7 +130,11 @@ def run_all(tab: Any) -> None:
         return False
 
     eventually(begun, "the notebook runs", pause=2)
-    tab.locator(".jp-InputPrompt").last.filter(has_text=re.compile(r"\[\d+\]:")).wait_for()
+    prompts = tab.locator(".jp-Notebook .jp-CodeCell .jp-InputPrompt")
+    eventually(
+        lambda: all(re.fullmatch(r"\[\d+\]:", text.strip()) for text in prompts.all_text_contents()),
+        "every cell has run",
+    )
     assert tab.locator(".jp-OutputArea-output[data-mime-type*=error]").all_inner_texts() == []
 
 
