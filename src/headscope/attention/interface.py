@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface, PretrainedConfig, PreTrainedModel
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.configuration_utils import PreTrainedConfig
 from transformers.integrations import sdpa_attention
 
 from headscope.attention.places import Places
@@ -220,7 +221,7 @@ def _configs(model: nn.Module) -> list[Any]:
     """Every configuration in a model: that of a pair's encoder is another object in its layers than in the pair."""
     configs: dict[int, Any] = {}
     waiting = [
-        part.config for part in model.modules() if isinstance(getattr(part, "config", None), PretrainedConfig)
+        part.config for part in model.modules() if isinstance(getattr(part, "config", None), PreTrainedConfig)
     ]
     while waiting:
         config = waiting.pop()
