@@ -49,7 +49,7 @@ class Places:
         parts: Any = model
         named: list[tuple[str, nn.Module]] = list(parts.named_modules())
         self._names = {module: name for name, module in named}
-        self._sides = _sides(model, self._names)
+        self._sides = _sides(self._names)
         self._counts = _Counts()
 
     def begin(self) -> None:
@@ -90,7 +90,7 @@ class Places:
         return Place(name, stack, layer, kind, max(self._counts.step, 0))
 
 
-def _sides(model: nn.Module, names: Mapping[nn.Module, str]) -> dict[str, Kind]:
+def _sides(names: Mapping[nn.Module, str]) -> dict[str, Kind]:
     """The kind of the layers below each module that is one of a pair of encoder and decoder, by its dotted name.
 
     The outermost says it: the layers of a BERT are an ``encoder`` of their own, in the decoder of a pair as well.
@@ -101,8 +101,4 @@ def _sides(model: nn.Module, names: Mapping[nn.Module, str]) -> dict[str, Kind]:
         if {"encoder", "decoder"} <= children.keys():
             sides[f"{name}.encoder".lstrip(".")] = "encoder"
             sides[f"{name}.decoder".lstrip(".")] = "self"
-    if getattr(getattr(model, "config", None), "is_encoder_decoder", False) and hasattr(model, "get_encoder"):
-        encoder: Any = model.get_encoder  # pyright: ignore[reportAttributeAccessIssue]
-        if name := names.get(encoder()):
-            sides.setdefault(name, "encoder")
     return sides
