@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -351,8 +352,7 @@ def test_a_server_that_was_ended_and_started_again_is_found(tab: Callable[..., A
     assert pieces(page) == shown
     page.get_by_label("Text", exact=True).fill("Typed while nobody listens.")
     again = Server(demo)
-    port = re.search(r":(\d+)/", address).group(1)  # type: ignore[union-attr]
-    assert again.start(int(port)) == address
+    assert again.start(urlsplit(address).port) == address
     page.wait_for_function("() => document.querySelector('.lost').hidden")
     page.wait_for_function(
         "() => [...document.querySelectorAll('.hv .toks.r .tok')].some((each) => each.textContent === 'typed')"

@@ -16,41 +16,33 @@ from tests.helpers.small_tokenizers import byte_level, demo, roberta
 
 TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
 
+SIZE: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+LONG: dict[str, Any] = {"intermediate_size": 64, "max_position_embeddings": 64}
+
 
 def bert(kind: Any = transformers.BertModel, **more: Any) -> Model:
     torch.manual_seed(0)
     tokenizer = demo()
-    config = transformers.BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        **more,
-    )
+    config = transformers.BertConfig(vocab_size=len(tokenizer), **SIZE, **LONG, **more)
     return hs.load((sharpen(kind(config).eval()), tokenizer))
 
 
 def decoder(kind: str) -> Model:
     torch.manual_seed(0)
     tokenizer = byte_level()
-    size = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    size = {"vocab_size": len(tokenizer), **SIZE}
     if kind == "gpt2":
         config: Any = transformers.GPT2Config(
             vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=64
         )
     elif kind == "llama":
-        config = transformers.LlamaConfig(
-            **size, num_key_value_heads=2, intermediate_size=64, max_position_embeddings=64
-        )
+        config = transformers.LlamaConfig(**size, **LONG, num_key_value_heads=2)
     else:
         config = transformers.Gemma3TextConfig(
             **size,
+            **LONG,
             num_key_value_heads=2,
             head_dim=8,
-            intermediate_size=64,
-            max_position_embeddings=64,
             sliding_window=4,
             layer_types=["sliding_attention", "full_attention"],
         )
@@ -60,16 +52,8 @@ def decoder(kind: str) -> Model:
 def roberta_model() -> Model:
     torch.manual_seed(0)
     tokenizer = roberta()
-    config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        pad_token_id=tokenizer.pad_token_id,
-        type_vocab_size=1,
-    )
+    special = {"pad_token_id": tokenizer.pad_token_id, "type_vocab_size": 1}
+    config = transformers.RobertaConfig(vocab_size=len(tokenizer), **SIZE, **LONG, **special)
     return hs.load((sharpen(transformers.RobertaForMaskedLM(config).eval()), tokenizer))
 
 
