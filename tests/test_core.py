@@ -96,9 +96,16 @@ class TestTokens:
             "",
         ]
 
+    def test_strings_of_byte_level_vocabularies_are_read(self) -> None:
+        raw = ["Der", "ĠmÃ¼", "de", "Ċ", "âĢ", "ľ", "<s>"]
+        assert Tokens.of(raw).pieces == ("Der", "Ġmü", "de", "\n", "<0xE2><0x80>", "<0x9C>", "<s>")
+        assert Tokens.of(["a", "Ċ"]).pieces == ("a", "\n")
+        for same in (["Der", "Ġmü", "de"], ["▁mÃ¼"], ["m", "##ü"], ["Ġa", "č"]):
+            assert Tokens.of(same).pieces == tuple(same)
+
     def test_pieces_of_white_space(self) -> None:
-        assert all(map(is_space, ("▁", "▁▁", "Ġ", "ĠĠ", "Ċ", "<0x0A>", " ", "\u3000")))
-        assert not any(map(is_space, ("", "▁a", "Ġ.", "<0x2E>", "_", "##")))
+        assert all(map(is_space, ("▁", "▁▁", "Ġ", "ĠĠ", "\n", "<0x0A>", " ", "\u3000")))
+        assert not any(map(is_space, ("", "č", "▁a", "Ġ.", "<0x2E>", "_", "##")))
 
 
 class TestMaps:

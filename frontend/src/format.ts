@@ -72,21 +72,33 @@ export function parseCode(text: string): { layer: number; head: number } | null 
 
 const MARKS: readonly [string, string][] = [["##", "##"], ["Ġ", "␣"], ["▁", "␣"]];
 
+const JOINERS: Readonly<Record<string, string>> = { "\u200c": "ZWNJ", "\u200d": "ZWJ" };
+
+// Bytes of a character that other pieces have the rest of: in hexadecimal, tied to those pieces.
+function bytes(run: string): string {
+  const codes = Array.from(run.matchAll(/[0-9A-F]{2}/g), ([code]) => code);
+  const ascii = codes.map((code) => parseInt(code, 16)).filter((byte) => byte < 128);
+  if (ascii.length === codes.length) return String.fromCharCode(...ascii);
+  const first = parseInt(codes[0]!, 16);
+  return `${first >= 0x80 && first < 0xc0 ? "‿" : ""}${codes.join("")}${codes.some((code) => parseInt(code, 16) >= 0xc0) ? "‿" : ""}`;
+}
+
 /** A piece as it is shown: the tokenizer's mark, and the text with characters that do not print made visible. */
 export function piece(raw: string): { mark: string; text: string } {
   const [prefix, mark] = MARKS.find(([prefix]) => raw.startsWith(prefix) && raw.length > prefix.length) ?? ["", ""];
-  const text = raw.slice(prefix.length);
+  const text = raw.slice(prefix.length).replace(/<0x[0-9A-F]{2}>(?:<0x[0-9A-F]{2}>)*/g, bytes);
+  if (JOINERS[text]) return { mark, text: JOINERS[text] };
   const visible = Array.from(text, (character) => {
     const point = character.codePointAt(0) ?? 0;
-    if (character === "\n" || character === "Ċ") return "⏎";
+    if (character === "\n") return "⏎";
     if (character === "\t") return "⇥";
     if (character === "Ġ" || character === "▁" || character === " ") return "␣";
     if (point < 32) return String.fromCharCode(0x2400 + point);
     if (point === 127) return "␡";
-    if (/[\p{Cf}\p{Zl}\p{Zp}\p{Cc}\p{Cs}\p{Co}\p{Cn}]/u.test(character)) return point === 0x200d ? character : "�";
+    if (/[\p{Cf}\p{Zl}\p{Zp}\p{Cc}\p{Cs}\p{Co}\p{Cn}]/u.test(character)) return character in JOINERS ? character : "�";
     return character;
   }).join("");
-  return { mark, text: visible || "∅" };
+  return { mark, text: /^\p{M}/u.test(visible) ? `◌${visible}` : visible || "∅" };
 }
 
 /** A piece as one string; in tight places without the mark of a space. */

@@ -47,7 +47,18 @@ test("pieces keep their mark apart, and what does not print is shown", () => {
   expect(shown("\u202eevil")).toBe("�evil");
   expect(shown("\ud800")).toBe("�");
   expect(shown("👩‍👧")).toBe("👩‍👧");
+  expect(shown("क्‍ष")).toBe("क्‍ष");
+  expect(shown("\u200c")).toBe("ZWNJ");
+  expect(shown("\u0301")).toBe("◌\u0301");
+  expect(shown("č")).toBe("č");
   expect(shown("</script>")).toBe("</script>");
+});
+
+test("bytes of a character are tied to the pieces that have the rest", () => {
+  expect(shown("<0xE2><0x80>")).toBe("E280‿");
+  expect(shown("Ġ<0xD0>")).toBe("␣D0‿");
+  expect(shown("<0x9C>р<0xD0>")).toBe("‿9CрD0‿");
+  expect(shown("<0x0A>")).toBe("⏎");
 });
 
 test("an input is named by its first words", () => {

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.bytelevel import is_raw, readable
 from headscope.doors import expect, validated
 from headscope.errors import InputError, ShapeError
 from headscope.senses import Picture, Sound
@@ -34,7 +35,7 @@ PLACES: Mapping[str, int] = {"boxes": 4, "times": 2}
 """The arrays of `Tokens` that say where on a picture or in a sound a token stands, and how many numbers each has."""
 
 _UNKNOWN: Mapping[str, None] = dict.fromkeys([*FIELDS, *PLACES, "texts", "picture", "sound"])
-_SPACES = ("▁", "Ġ", "Ċ")
+_SPACES = ("▁", "Ġ")
 _SUFFIXES = ("</w>", "@@")
 _SPACE_BYTES = ("<0x09>", "<0x0A>", "<0x0D>", "<0x20>")
 
@@ -57,9 +58,9 @@ def strip_markers(piece: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def is_space(piece: str) -> bool:
-    """Whether a piece stands for white space alone: ``▁``, ``▁▁``, ``Ġ``, ``Ċ`` or ``<0x0A>``, which are no words."""
+    """Whether a piece stands for white space alone: ``▁``, ``▁▁``, ``Ġ``, a line's end or ``<0x0A>``: no words."""
     return piece in _SPACE_BYTES or (
-        bool(piece) and all(letter in "▁ĠĊĉč" or letter.isspace() for letter in piece)
+        bool(piece) and all(letter in "▁Ġ" or letter.isspace() for letter in piece)
     )
 
 
@@ -80,7 +81,8 @@ class Tokens:
     The names are those of ``tokenizers.Encoding``. All sequences have one entry a token.
 
     Attributes:
-        pieces: what the tokenizer prints for each token.
+        pieces: what the tokenizer prints for each token; of byte-level vocabularies the characters, ``Ġ`` for a space
+            and ``<0xE2>`` for a byte that is part of a character (`headscope.bytelevel`).
         ids: vocabulary ids.
         type_ids: token type ids (0 for A, 1 for B), where the model has them.
         offsets: (start, end) characters of each piece in the text of its sequence.
@@ -135,12 +137,19 @@ class Tokens:
 
     @classmethod
     def of(cls, tokens: Tokens | Sequence[str]) -> Tokens:
-        """`tokens` as it is, or plain strings, with the special pieces and the punctuation among them marked."""
+        """`tokens` as it is, or plain strings, with the special pieces and the punctuation among them marked.
+
+        Strings of a byte-level vocabulary (``mÃ¼de``) are read as the characters that they stand for.
+        """
         if isinstance(tokens, Tokens):
             return tokens
         if isinstance(tokens, str):
             raise InputError("tokens: expected a list of strings, one a token, found one string")
         pieces = list(tokens)
+        if all(isinstance(piece, str) for piece in pieces) and is_raw(  # pyright: ignore[reportUnnecessaryIsInstance]
+            [piece for piece in pieces if piece not in _SPECIAL]
+        ):
+            pieces = [piece if piece in _SPECIAL else readable(piece) for piece in pieces]
         named = {
             "sep": np.array([piece in _SEPARATORS for piece in pieces], bool),
             "cls": np.array([piece in ("[CLS]", "<cls>") for piece in pieces], bool),

@@ -6,11 +6,13 @@ mean; `rows="first"` does the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from headscope.bytelevel import merged
 from headscope.errors import InputError
 from headscope.tokens import BoolArray, IntArray, Tokens, is_space, strip_markers
 
@@ -82,10 +84,10 @@ def words(tokens: Tokens) -> Tokens:
     )
 
 
-def joined(pieces: list[str]) -> str:
-    """A word from its pieces: ``▁ D on`` is ``Don``, ``play ##ing`` is ``playing``."""
+def joined(pieces: Sequence[str]) -> str:
+    """A word from its pieces: ``▁ D on`` is ``Don``, ``play ##ing`` is ``playing``, ``<0xC3> <0xBC>`` is ``ü``."""
     spoken = [piece for piece in pieces if not is_space(piece)]
-    return "".join(map(strip_markers, spoken or pieces))
+    return merged("".join(map(strip_markers, spoken or pieces)))
 
 
 def silent(tokens: Tokens, word: IntArray) -> BoolArray:

@@ -32,6 +32,8 @@ export interface Item {
   readonly end: number;
   readonly mark: string;
   readonly text: string;
+  /** Of the vocabulary, where it is one piece that has one. */
+  readonly id: number | null;
   readonly special: boolean;
   readonly sequence: number;
   /** The model wrote it. */
@@ -116,12 +118,15 @@ function sideOf(axis: AxisInfo, choice: Choice, key: string): Side {
     const whole = axis.images?.[number];
     const image = whole ? { number, count: whole.end - whole.start, folded: folds.get(start) === number, first: start === whole.start, area: area(axis, start, end) } : null;
     const shown = image?.folded ? { mark: "", text: whole!.name } : group ? { mark: "", text: piece(axis.words?.texts[group[start]!] ?? "").text } : piece(pieces[start]!);
-    return { start, end, ...shown, special: special[start] ?? false, sequence: sequences?.[start] ?? -1, written: start >= (axis.written ?? pieces.length), changed: axis.changed?.some((place) => place >= start && place < end) ?? false, image };
+    return { start, end, ...shown, id: (end === start + 1 ? axis.ids?.[start] : null) ?? null, special: special[start] ?? false, sequence: sequences?.[start] ?? -1, written: start >= (axis.written ?? pieces.length), changed: axis.changed?.some((place) => place >= start && place < end) ?? false, image };
   });
   return { items, of, all: items.length === pieces.length, folded: items.some((item) => item.image?.folded), key };
 }
 
 export const name = (item: Item | undefined): string => (item ? item.mark + item.text : "");
+
+/** A token and its id, as one reads them on pointing at it. */
+export const withId = (item: Item): string => (item.id === null ? name(item) : `${name(item)} (id ${item.id})`);
 
 /** The place of the first shown token that the model wrote itself, after a prompt; -1 where there is none. */
 export const promptEnd = (items: readonly Item[]): number => items.findIndex((item, at) => at > 0 && item.written && !items[at - 1]!.written);

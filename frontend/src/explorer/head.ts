@@ -2,7 +2,7 @@
 
 import { h, touched } from "../dom";
 import { figure, plural } from "../format";
-import { hasPair, length, name } from "./axis";
+import { hasPair, type Item, length, name } from "./axis";
 import { type Pen, ratio, surface } from "./canvas";
 import { type Shown, value } from "./cut";
 import { painters } from "./export";
@@ -353,7 +353,8 @@ export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
     const map = scene.map(scene.state.layer, scene.head, quantity);
     if (map) rows.push(h("tr", {}, h("td", {}, nameOf(quantity)), h("td", {}), h("td.n", {}, quantity === "weights" ? figure(value(map, from * map.columns + to)) : significant(value(map, from * map.columns + to)))));
   }
-  const pair = h("div", {}, h("b", {}, h("bdi", {}, name(scene.rows.items[from]))), " → ", h("b", {}, h("bdi", {}, name(scene.columns.items[to]))), h("table", {}, ...rows));
+  const named = (item: Item | undefined): HTMLElement => h("b", {}, h("bdi", {}, name(item)), item?.id == null ? null : h("span.dim", {}, ` ${item.id}`));
+  const pair = h("div", {}, named(row), " → ", named(column), h("table", {}, ...rows));
   const links = linkRows(scene, { from, to });
   if (links.length > 0) pair.append(h("table", {}, ...links));
   if (scene.hides(from, to)) pair.append(h("div.dim", {}, "not seen: the mask hides it"));

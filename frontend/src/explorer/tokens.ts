@@ -2,7 +2,7 @@
 
 import { h } from "../dom";
 import type { PictureInfo } from "../protocol";
-import { type Item, name } from "./axis";
+import { type Item, name, withId } from "./axis";
 import { FONT } from "./canvas";
 import { thumbnail } from "./fold";
 
@@ -12,7 +12,7 @@ const THUMB = 16;
 /** A token's text; the direction is that of its own script. A picture within a text, and each patch of it, is seen. */
 export function tokenText(item: Item, picture?: PictureInfo): HTMLElement {
   const long = Array.from(name(item)).length > 18;
-  return h("span.t", { dir: "auto", title: long ? name(item) : null }, item.image && thumbnail(item.image, picture, THUMB), item.mark ? h("i", {}, item.mark) : null, item.text);
+  return h("span.t", { dir: "auto", title: item.id !== null || long ? withId(item) : null }, item.image && thumbnail(item.image, picture, THUMB), item.mark ? h("i", {}, item.mark) : null, item.text);
 }
 
 interface Row {
@@ -32,7 +32,7 @@ export function fill(element: HTMLElement, items: readonly Item[], picture?: Pic
     else row.remove();
   }
   const wanted = items.map((item, place) => {
-    const key = `${item.start} ${item.end} ${item.special} ${name(item)}`;
+    const key = `${item.start} ${item.end} ${item.special} ${withId(item)}`;
     const row = before.get(key) ?? h(`div.tok${item.special ? ".sp" : ""}${item.changed ? ".changed" : ""}`, { role }, tokenText(item, picture));
     before.delete(key);
     rows.set(row, { key, place });

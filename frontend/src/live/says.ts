@@ -14,7 +14,7 @@ export interface SaysOwner {
 const TITLES = { next: "next token", mask: "token here", class: "class", cosine: "cosine", none: "" } as const;
 
 /** A candidate as it is read: spaces that matter are marked. */
-export const readable = ({ text }: Candidate): string => (text.trim() === "" ? shown(text || "∅") : text.replace(/^ /, "␣"));
+export const readable = ({ text }: Candidate): string => shown(text);
 
 export class SaysBox {
   readonly root = h("section.says", { "aria-label": "What the model says" });

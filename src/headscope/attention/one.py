@@ -39,7 +39,7 @@ from headscope.models.audio import listened
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_ids, expect_model
 from headscope.models.pictures import OF_PICTURES, image_id, looked, rows_of
-from headscope.models.pieces import of_pieces
+from headscope.models.pieces import of_pieces, shown_pieces
 from headscope.tokens import Tokens
 
 ADVICE = "give text that it knows, or say --allow-unknown (allow_unknown=True of headscope.load)"
@@ -360,8 +360,7 @@ def decoder_tokens(model: Model, encoded: Tokens) -> Tokens:
     def shifted(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.concatenate([np.full_like(array[:1], first.get(name, 0)), array[:kept]])
 
-    piece = str(model.tokenizer.convert_ids_to_tokens(int(start)))
-    return encoded.changed([piece, *encoded.pieces[:kept]], shifted)
+    return encoded.changed([*shown_pieces(model.tokenizer, [int(start)]), *encoded.pieces[:kept]], shifted)
 
 
 def decoder_start(model: Model) -> int:

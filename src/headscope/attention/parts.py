@@ -14,7 +14,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits
 from headscope.errors import InputError, RefusedError
 from headscope.maps import DUST, AttentionMaps, FloatArray, Kind
-from headscope.models.encode import from_pieces
+from headscope.models.encode import of_ids
 from headscope.tokens import BoolArray, Tokens
 
 
@@ -176,7 +176,7 @@ def from_ids(ids: npt.NDArray[np.int64], tokenizer: Any) -> Tokens:
         raise InputError(
             f"inputs: id {ids[position]} at position {position} is not in the tokenizer's vocabulary"
         )
-    return from_pieces(tokenizer, pieces)
+    return of_ids(tokenizer, ids.tolist())
 
 
 def numpy_of(tensor: Tensor, *, double: bool = False) -> FloatArray:

@@ -23,6 +23,7 @@ from headscope.attention.recording import evaluating, recording
 from headscope.errors import InputError, RefusedError
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, uncached
+from headscope.models.pieces import id_of, shown_pieces
 from headscope.models.weights import held, packed
 
 CLOSE = 1e-4
@@ -246,10 +247,10 @@ def token_id(model: Model, token: str | int) -> int:
     ids: list[int] = model.tokenizer.encode(token, add_special_tokens=False)
     if len(ids) == 1:
         return ids[0]
-    known: dict[str, int] = model.tokenizer.get_vocab()
-    if token in known:
-        return known[token]
-    pieces = " ".join(model.tokenizer.convert_ids_to_tokens(ids)) or "none"
+    number = id_of(model.tokenizer, token)
+    if number is not None:
+        return number
+    pieces = " ".join(shown_pieces(model.tokenizer, ids)) or "none"
     raise InputError(f"token: expected a text of one token, found {token!r}, which is {len(ids)}: {pieces}")
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headscope.attention.scalar import natural_number
 from headscope.models import Model
+from headscope.models.pieces import shown_piece
 from headscope.tokens import Tokens
 from headscope.views.wire import Candidate, Prediction
 
@@ -108,10 +109,7 @@ class Says:
         if self.model.tokenizer is None:
             return str(number)
         text = str(self.model.tokenizer.decode([number], clean_up_tokenization_spaces=False))
-        return text if text.strip("\N{REPLACEMENT CHARACTER}") else self._piece(number)
-
-    def _piece(self, number: int) -> str:
-        return str(self.model.tokenizer.convert_ids_to_tokens(number) or number)
+        return text if text.strip("\N{REPLACEMENT CHARACTER}") else shown_piece(self.model.tokenizer, number)
 
     def _candidate(self, number: int, share: float) -> Candidate:
         return Candidate(id=number, text=self.named(number), p=share)

@@ -23,8 +23,18 @@ import numpy.typing as npt
 
 from headscope.errors import InputError
 from headscope.models.encode import encode
-from headscope.models.pieces import is_gap, mark, piece_punctuates, special_tokens, unknown_ids
-from headscope.tokens import BoolArray, IntArray, Tokens, is_space
+from headscope.models.pieces import (
+    byte_level,
+    clings,
+    is_gap,
+    is_han,
+    mark,
+    piece_punctuates,
+    shown_pieces,
+    special_tokens,
+    unknown_ids,
+)
+from headscope.tokens import BoolArray, IntArray, Tokens, is_space, strip_markers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -122,7 +132,8 @@ class Bulk:
         self._plain: dict[str, bool] = {}
         size = self._backend.get_vocab_size(with_added_tokens=True)
         self._vocabulary = [self._backend.id_to_token(number) or "" for number in range(size)]
-        self._pieces = np.array(self._vocabulary, object)
+        named = shown_pieces(tokenizer, range(size), self._vocabulary)
+        self._pieces = np.array(named, object)
         self._tables()
         self.join: Join | None = self._joined()
 
@@ -140,27 +151,27 @@ class Bulk:
         self._lengths = np.zeros(size, np.int64)
         self._gap, self.space, self._spaced = (np.zeros(size, np.bool_) for _ in range(3))
         unsure = {*unknown_ids(self._tokenizer), *self._control, *self._backend.get_added_tokens_decoder()}
-        byte_level = self._is_byte_level
-        for number, piece in enumerate(self._vocabulary):
+        for number, (raw, piece) in enumerate(zip(self._vocabulary, self._pieces, strict=True)):
             self._gap[number], self.space[number] = is_gap(piece), is_space(piece)
-            self._lengths[number] = len(_solid(piece, style))
+            self._lengths[number] = len(_solid(raw, style))
             self._spaced[number] = piece.startswith(("Ġ", "▁"))
             self._begins[number] = (
                 not piece.startswith("##") if style == "##" and self._marked else self._spaced[number]
             )
-            if (
-                not piece
-                or (byte_level and not _whole(piece))
-                or (piece[0] == "<" and piece.startswith("<0x"))
-            ):
+            if not piece or "<0x" in piece or self._text_alone_tells(piece, style):
                 unsure.add(number)
-            elif not self._gap[number] and piece_punctuates(self._tokenizer, piece):
+            elif piece_punctuates(piece):
                 self._punctuation[number] = _YES
         self._punctuation[[number for number in unsure if number < size]] = _UNSURE
 
-    @cached_property
-    def _is_byte_level(self) -> bool:
-        return "ByteLevel" in {kind for kind, _ in _stages(self._backend.pre_tokenizer)}
+    @staticmethod
+    def _text_alone_tells(piece: str, style: str | None) -> bool:
+        """Whether words at a piece's ends may not be those of the tokenizer (`headscope.models.pieces.divides`)."""
+        text = strip_markers(piece)
+        if style == "##":
+            return (clings(text[0]) and text == piece) or (len(piece) > 1 and any(map(is_han, text)))
+        ends = (text[0], text[-1])
+        return any(map(is_han, ends)) or any(map(clings, ends))
 
     def _joined(self) -> Join | None:
         """How lines are joined, tried on pairs of words of all kinds where the tokenizer's stages allow it."""
@@ -181,7 +192,7 @@ class Bulk:
         pairs = list(product(range(len(_PROBES)), repeat=2))
         if all(whole[place] == alone[a] + alone[b] for place, (a, b) in enumerate(pairs)):
             return "apart"
-        if self._is_byte_level and all(
+        if byte_level(self._tokenizer) and all(
             whole[place] == alone[a] + spaced[b] for place, (a, b) in enumerate(pairs)
         ):
             return "spaced"
@@ -253,7 +264,7 @@ class Bulk:
     def _starts(self, text: str, spaces: BoolArray, ids: IntArray) -> IntArray | None:
         """The character at which each piece of a line begins, `spaces` aside; None where that is not known."""
         solid = ~spaces
-        if self._is_byte_level and not text.isascii():
+        if byte_level(self._tokenizer) and not text.isascii():
             sizes = np.array([len(character.encode()) for character in text], np.int64)
             solid = np.repeat(solid, sizes)
             place_of = np.repeat(np.arange(len(text)), sizes)
@@ -460,22 +471,3 @@ def _solid(piece: str, style: str | None) -> str:
     if style == "##":
         return piece[2:] if piece.startswith("##") and len(piece) > 2 else piece
     return piece.replace("Ġ" if style == "Ġ" else "▁", "")
-
-
-def _whole(piece: str) -> bool:
-    """Whether a byte-level piece is made of whole characters."""
-    try:
-        bytes(_BYTES[letter] for letter in piece).decode()
-    except (KeyError, UnicodeDecodeError):
-        return False
-    return True
-
-
-def _byte_letters() -> dict[str, int]:
-    """The letters by which byte-level tokenizers write bytes (GPT-2's table)."""
-    own = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in own]
-    return {chr(byte): byte for byte in own} | {chr(256 + place): byte for place, byte in enumerate(others)}
-
-
-_BYTES = _byte_letters()

@@ -8,15 +8,18 @@ one, after white space, and on either side of a piece that is all punctuation; i
 pieces of one character, or after a piece that stands for spaces alone (``▁``), which is of the word that
 follows. So "don't stop," is ``don ' t stop ,`` for BERT and for SentencePiece tokenizers alike, although the
 latter know no words within a text (Llama) or leave the comma with its word (T5). The tokenizer still decides
-what is a piece: byte-level BPE may make ``'t`` one. Text without white space is one word between punctuation,
-unless the tokenizer says otherwise (BERT makes each Chinese character a word). Where offsets are not known
+what is a piece: byte-level BPE may make ``'t`` one. A combining mark or a joiner begins no word, nor does the
+letter after one, whatever the tokenizer says: नमस्ते and an accent of its own (NFD) are of one word. Of scripts
+without spaces, a word begins on either side of a Chinese character where a piece does, for all tokenizers as for
+BERT; kana, Thai, Lao, Khmer and Burmese are one word between white space, punctuation and Chinese characters, unless
+the tokenizer's own pre-tokenizer parts them. Where offsets are not known
 (pieces taken as they are, tokenizers without a fast version), the marks of the pieces (``##``, ``▁``, ``Ġ``,
 ``</w>``, ``@@``) and punctuation tell words.
 
 **Classes.** `sep`, `cls`, `bos`, `eos` hold the tokenizer's special tokens of these names, in this order: a
 token that has a name gets no second one (RoBERTa's ``</s>`` is `sep`, GPT-2's ``<|endoftext|>`` is `bos`). A
 class is there, if empty, whenever the tokenizer has its token. `punctuation` holds the pieces that stand for
-characters of Unicode category P only, so byte-level pieces such as ``âĢľ`` count; special tokens never do.
+characters of Unicode category P only, so byte-level pieces such as ``Ġ“`` count; special tokens never do.
 """
 
 from __future__ import annotations
@@ -32,16 +35,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from headscope.bytelevel import is_raw
 from headscope.errors import InputError
 from headscope.failures import reason
 from headscope.models.chat import render
 from headscope.models.pieces import (
+    added,
+    byte_level,
     classes,
+    id_of,
     is_gap,
     mark,
     marked_words,
     piece_punctuates,
     punctuates,
+    shown_pieces,
     special_tokens,
     word_ids,
 )
@@ -135,20 +143,29 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, inputs: Sequence[Sequence[Tex
 def from_pieces(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> Tokens:
     """Tokens taken as they are, special ones included; nothing is added.
 
-    For tokenizers that have a separator, what stands after the first one is text B (token type 1).
+    Pieces are written as `Tokens.pieces` has them, or as the vocabulary does (``Ã¼``, where all pieces together are a
+    text so). For tokenizers that have a separator, what stands after the first one is text B (token type 1).
     Raises `InputError` for no pieces and for a piece that the vocabulary does not have.
     """
     if isinstance(pieces, str) or not len(pieces):
         kind = "one string" if isinstance(pieces, str) else "an empty list"
         raise InputError(f"pieces: expected a list of strings, one a token, found {kind}")
+    literal = added(tokenizer)
+    strings = [piece for piece in pieces if isinstance(piece, str) and piece not in literal]  # pyright: ignore[reportUnnecessaryIsInstance]
+    raw = byte_level(tokenizer) and is_raw(strings)
     ids: list[int] = []
     for position, piece in enumerate(pieces):
-        number: Any = tokenizer.convert_tokens_to_ids(piece) if isinstance(piece, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
-        if number is None or (number == tokenizer.unk_token_id and piece != tokenizer.unk_token):
+        number = id_of(tokenizer, piece, raw=raw) if isinstance(piece, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        if number is None:
             raise InputError(
                 f"pieces[{position}]: expected a piece of the tokenizer's vocabulary, found {piece!r}"
             )
-        ids.append(int(number))
+        ids.append(number)
+    return of_ids(tokenizer, ids)
+
+
+def of_ids(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> Tokens:
+    """Tokens of ids that the vocabulary has, with the types of a pair where a separator stands among them."""
     sequence = np.zeros(len(ids), np.int64)
     if tokenizer.sep_token_id in ids:
         sequence[ids.index(int(tokenizer.sep_token_id)) + 1 :] = 1
@@ -313,9 +330,8 @@ def _tokens(
     """One input of those that a fast tokenizer has read; `lists` are the words that its texts were given as."""
     encoding = batch.encodings[row]
     ids: list[int] = encoding.ids
-    pieces: list[str] = encoding.tokens
-    if tokenizer.unk_token_id in ids:  # an Encoding may hold the text of an unknown piece
-        pieces = list(tokenizer.convert_ids_to_tokens(ids))
+    # An Encoding may hold the text of an unknown piece.
+    pieces = shown_pieces(tokenizer, ids, None if tokenizer.unk_token_id in ids else encoding.tokens)
     offsets: list[tuple[int, int]] = encoding.offsets
     sequence = [-1 if number is None else number for number in encoding.sequence_ids]
     control = special_tokens(tokenizer).ids
@@ -390,12 +406,11 @@ def _assemble(
     tokenizer: PreTrainedTokenizerBase, ids: list[int], sequence: IntArray, types: IntArray | None
 ) -> Tokens:
     """Tokens without offsets. `sequence` is -1 for tokens that are of no text."""
-    pieces: list[str] = list(tokenizer.convert_ids_to_tokens(ids))
+    pieces = shown_pieces(tokenizer, ids)
     control = special_tokens(tokenizer).ids
     hidden = [number in control or text < 0 for number, text in zip(ids, sequence.tolist(), strict=True)]
     punctuation = [
-        not hidden_ and piece_punctuates(tokenizer, piece)
-        for piece, hidden_ in zip(pieces, hidden, strict=True)
+        not hidden_ and piece_punctuates(piece) for piece, hidden_ in zip(pieces, hidden, strict=True)
     ]
     return Tokens(
         pieces=pieces,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from headscope.bytelevel import readable, vocabulary_piece
 from headscope.tokens import BoolArray, IntArray, strip_markers
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Special(NamedTuple):
 _special: WeakKeyDictionary[Any, tuple[object, Special]] = WeakKeyDictionary()
 _unknown: WeakKeyDictionary[Any, tuple[object, tuple[int, ...]]] = WeakKeyDictionary()
 _mark: WeakKeyDictionary[Any, Mark | None] = WeakKeyDictionary()
+_byte_level: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+_added: WeakKeyDictionary[Any, tuple[int, Mapping[str, int]]] = WeakKeyDictionary()
 
 
 def special_tokens(tokenizer: PreTrainedTokenizerBase) -> Special:
@@ -53,6 +56,61 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase) -> Special:
     special = Special(frozenset(ids), tuple((name, number) for number, name in named.items()))
     _special[tokenizer] = (state, special)
     return special
+
+
+def byte_level(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether the pieces of a vocabulary are written in the letters of bytes (`headscope.bytelevel`)."""
+    if tokenizer not in _byte_level:
+        backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+        stages = [
+            stage for stage in (backend and backend.pre_tokenizer, backend and backend.decoder) if stage
+        ]
+        _byte_level[tokenizer] = any(b"ByteLevel" in stage.__getstate__() for stage in stages) or (
+            backend is None and (hasattr(tokenizer, "byte_decoder") or mark(tokenizer) == "Ġ")
+        )
+    return _byte_level[tokenizer]
+
+
+def shown_pieces(
+    tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], pieces: Sequence[str] | None = None
+) -> list[str]:
+    """What the vocabulary calls each id, in characters; `pieces` are its own names where these are at hand."""
+    if pieces is None:
+        pieces = tokenizer.convert_ids_to_tokens(list(ids))
+    if not byte_level(tokenizer):
+        return list(pieces)
+    literal = added(tokenizer)
+    return [
+        piece if literal.get(piece) == number else readable(piece)
+        for number, piece in zip(ids, pieces, strict=True)
+    ]
+
+
+def added(tokenizer: PreTrainedTokenizerBase) -> Mapping[str, int]:
+    """The ids of the tokens that were added to a vocabulary, which are written as they are read."""
+    size, known = _added.get(tokenizer, (-1, dict[str, int]()))
+    if size != len(tokenizer):
+        known = {str(token): int(number) for number, token in tokenizer.added_tokens_decoder.items()}
+        _added[tokenizer] = len(tokenizer), known
+    return known
+
+
+def shown_piece(tokenizer: PreTrainedTokenizerBase | None, number: int) -> str:
+    """What the vocabulary calls an id, in characters; the number where no vocabulary has it."""
+    named: Any = None if tokenizer is None else tokenizer.convert_ids_to_tokens(number)
+    return (
+        str(number) if tokenizer is None or named is None else shown_pieces(tokenizer, [number], [named])[0]
+    )
+
+
+def id_of(tokenizer: PreTrainedTokenizerBase, piece: str, *, raw: bool = False) -> int | None:
+    """The id of a piece as `shown_pieces` names it, or (first where `raw`) as the vocabulary does; None for neither."""
+    names = [piece, vocabulary_piece(piece)] if byte_level(tokenizer) else [piece]
+    for name in names if raw or piece in added(tokenizer) else reversed(names):
+        number: Any = tokenizer.convert_tokens_to_ids(name)
+        if number is not None and (number != tokenizer.unk_token_id or name == tokenizer.unk_token):
+            return int(number)
+    return None
 
 
 def unknown_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
@@ -91,6 +149,41 @@ def classes(
     }
 
 
+def clings(character: str) -> bool:
+    """Whether a character is part of what stands before it: a combining mark or a joiner."""
+    return character in "\u200c\u200d" or unicodedata.category(character)[0] == "M"
+
+
+def is_han(character: str) -> bool:
+    """Whether a character is a Chinese one, each of which is a word where a piece begins or ends with it.
+
+    Source: Devlin et al. 2019, the released code (`_is_chinese_char`), with the blocks that Unicode has added since.
+    """
+    return any(first <= character <= last for first, last in _HAN)
+
+
+_HAN = (("\u4e00", "\u9fff"), ("\u3400", "\u4dbf"), ("\uf900", "\ufaff"), ("\U00020000", "\U0003ffff"))
+
+
+def divides(before: str, after: str, *, apart: bool, punctuation: bool) -> bool:
+    """Whether a word begins between two characters of two pieces that no white space parts.
+
+    Args:
+        before: the last character of the first piece.
+        after: the first character of the second.
+        apart: the tokenizer's own words part them.
+        punctuation: one of the pieces is all punctuation.
+    """
+    if clings(after):
+        return False
+    if punctuation or is_han(before) or is_han(after):
+        return True
+    bound = (
+        clings(before) and not "\ufe00" <= before <= "\ufe0f"
+    )  # a sign of an emoji's form joins no letters
+    return apart and not (bound and after.isalpha())
+
+
 @lru_cache(maxsize=1 << 16)
 def punctuates(text: str) -> bool:
     """Whether all characters of some running text, spaces around it aside, are of Unicode's category P."""
@@ -98,13 +191,9 @@ def punctuates(text: str) -> bool:
     return bool(text) and all(unicodedata.category(character)[0] == "P" for character in text)
 
 
-def piece_punctuates(tokenizer: PreTrainedTokenizerBase, piece: str) -> bool:
+def piece_punctuates(piece: str) -> bool:
     """Whether a piece whose text is not known is all punctuation, as far as the piece alone says."""
-    if is_gap(piece):
-        return False
-    if mark(tokenizer) == "Ġ":
-        return punctuates(tokenizer.convert_tokens_to_string([piece]))
-    return punctuates(strip_markers(piece))
+    return not is_gap(piece) and punctuates(strip_markers(piece))
 
 
 def word_ids(
@@ -136,7 +225,11 @@ def word_ids(
             return False
         if (start > last and _has_space(text[last:start])) or (start < end and text[start].isspace()):
             return True
-        return given[position] != given[position - 1] or punctuation[position] or punctuation[position - 1]
+        apart = given[position] != given[position - 1]
+        marks = punctuation[position] or punctuation[position - 1]
+        if not (last > 0 and start < end):
+            return apart or marks
+        return divides(text[last - 1], text[start], apart=apart, punctuation=marks)
 
     return _numbered(hidden, sequence, begins)
 
@@ -184,7 +277,9 @@ def marked_words(
             new = piece.startswith(style)
         else:
             new = before.endswith("</w>") if style == "</w>" else not before.endswith("@@")
-        return new or punctuation[position] or punctuation[position - 1]
+        marks = punctuation[position] or punctuation[position - 1]
+        ends = strip_markers(before)[-1:], strip_markers(piece)[:1]
+        return new or (divides(*ends, apart=False, punctuation=marks) if all(ends) else marks)
 
     return np.array(_numbered(hidden, sequence, begins), np.int64)
 

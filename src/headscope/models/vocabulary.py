@@ -8,6 +8,7 @@ from typing import Any
 
 from headscope.errors import RefusedError
 from headscope.models.model import Model
+from headscope.models.pieces import shown_piece
 
 SPARE, SPARE_SHARE = 255, 0.04
 """Rows of an embedding that a tokenizer may leave unused, at least, and as a share: rows fill up to a multiple of 256,
@@ -57,8 +58,9 @@ def vocabulary(model: Model) -> Vocabulary | None:
     beyond = sorted((number, piece) for piece, number in ids.items() if number >= rows)
     own = [(number, piece) for number, piece in beyond if number not in added]
     if own:
+        last, _ = own[-1]
         raise RefusedError(
             f"{model.name}: expected a tokenizer with ids below {rows:,}, the rows of the model's embedding, found "
-            f"{len(ids):,} pieces up to id {own[-1][0]:,} ({own[-1][1]!r}): its vocabulary is another's"
+            f"{len(ids):,} pieces up to id {last:,} ({shown_piece(model.tokenizer, last)!r}): it is another's"
         )
     return Vocabulary(len(ids), rows, [piece for _, piece in beyond])

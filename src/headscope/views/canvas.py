@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import unicodedata
 import warnings
 from collections.abc import Mapping
@@ -203,11 +204,27 @@ def rendered(figure: Any, kind: str, metadata: Mapping[str, str], dots: float) -
 def label(piece: str, longest: int = 24) -> str:
     """A piece as it is printed: without the marks of its tokenizer but for ``##``, and not endless."""
     text = piece if piece.startswith("##") else strip_markers(piece)
-    text = text.replace("\n", "⏎").replace("\t", "⇥") or "␣"
+    text = _BYTES.sub(_hexadecimal, text)
+    text = _JOINERS.get(text, text).translate(_WHITE) or "␣"
     text = "".join(_seen(character) for character in text)
     if not text.strip():
         text = "␣" * len(text)
+    if unicodedata.category(text[0])[0] == "M":
+        text = f"◌{text}"
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+_WHITE = str.maketrans("\n\tĠ▁", "⏎⇥␣␣")
+_JOINERS = {"\u200c": "ZWNJ", "\u200d": "ZWJ"}
+_BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
+
+
+def _hexadecimal(run: re.Match[str]) -> str:
+    """Bytes of a character that other pieces have the rest of: in hexadecimal, tied to those pieces."""
+    own = bytes.fromhex(re.sub("<0x|>", "", run[0]))
+    if own.isascii():
+        return own.decode()
+    return f"{'‿' * (0x80 <= own[0] < 0xC0)}{own.hex().upper()}{'‿' * any(byte >= 0xC0 for byte in own)}"
 
 
 def _seen(character: str) -> str:
@@ -216,7 +233,7 @@ def _seen(character: str) -> str:
     if point < 32 or point == 127:
         return chr(0x2400 + point) if point < 32 else "␡"
     hidden = unicodedata.category(character) in ("Cf", "Zl", "Zp", "Cc", "Cs", "Co", "Cn")
-    return "\ufffd" if hidden and character != "\u200d" else character
+    return "\ufffd" if hidden and character not in _JOINERS else character
 
 
 def readable(text: str) -> str:

@@ -318,6 +318,8 @@ def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
         sequences=None if sequences is None else [int(number) for number in sequences],
         words=grouped,
     )
+    if tokens.ids is not None:
+        axis["ids"] = tokens.ids.tolist()
     generated = tokens.classes.get("generated")
     if generated is not None and generated.any():
         axis["written"] = int(generated.argmax())

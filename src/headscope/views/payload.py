@@ -150,10 +150,11 @@ class AxisInfo(TypedDict):
     (`headscope.views.telling.sinks`), where there are such, `changed` those of pieces that the other of two inputs
     has not. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in its pixels
     (None: none). `counts` is how many tokens each stands for, where some are blocks of patches
-    (`headscope.views.seeing`). `images` are the pictures within a text.
+    (`headscope.views.seeing`). `images` are the pictures within a text. `ids` are those of the vocabulary.
     """
 
     pieces: list[str]
+    ids: NotRequired[list[int]]
     special: list[bool]
     sequences: list[int] | None
     words: WordsInfo | None

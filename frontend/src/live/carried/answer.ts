@@ -275,6 +275,7 @@ export class Answers {
     });
     return {
       pieces: [...tokens.pieces],
+      ids: [...tokens.ids],
       special: [...tokens.special],
       sequences: [...tokens.sequences],
       words: { group: [...tokens.words], texts: texts.map((text, word) => text.trim() || pieces[word]!) },

@@ -85,7 +85,7 @@ export class Reader {
   /** What a token reads. */
   named(id: number): string {
     const text = this.tokenizer.decode([id], { skip_special_tokens: false, clean_up_tokenization_spaces: false });
-    return /^\uFFFD+$/.test(text.trim()) ? this.piece(id) : text;
+    return /^\uFFFD+$/.test(text.trim()) ? this.label(id, "") : text;
   }
 
   piece(id: number): string {
@@ -93,7 +93,7 @@ export class Reader {
   }
 
   private label(id: number, text: string): string {
-    const piece = this.piece(id);
+    const piece = this.mark === "Ġ" && !this.info.special.includes(id) ? readable(this.piece(id)) : this.piece(id);
     return this.info.unknown.includes(id) && text.trim() ? `${piece}${text.trim()}` : piece;
   }
 
@@ -210,10 +210,10 @@ export class Reader {
     const before = this.piece(ids[place - 1]!);
     if (inner[place]?.inside) return false;
     if (gap(before)) return false;
-    if (/^\s/u.test(texts[place]!) || inner[place]?.begins) return true;
+    if (/^\s/u.test(texts[place]!)) return true;
     if (!inner[place] && /^[▁Ġ]/.test(piece)) return true;
-    const [mine, last] = [place, place - 1].map((at) => inner[at]?.covers ?? texts[at]!);
-    return punctuates(mine!) || punctuates(last!);
+    const [mine, last] = [place, place - 1].map((at) => inner[at]?.covers ?? texts[at]!) as [string, string];
+    return divides([...last].at(-1) ?? "", [...mine][0] ?? "", inner[place]?.begins ?? false, punctuates(mine) || punctuates(last));
   }
 }
 
@@ -226,6 +226,16 @@ interface Piece {
   readonly inside: boolean;
   /** The tokenizer's own words have a border before it. */
   readonly begins: boolean;
+}
+
+const clings = (letter: string): boolean => /^[\p{M}\u200c\u200d]/u.test(letter);
+const han = (letter: string): boolean => /^[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u{20000}-\u{3ffff}]/u.test(letter);
+
+// Whether a word begins between two letters of two pieces that no white space parts: `divides` of headscope.models.pieces.
+function divides(before: string, after: string, apart: boolean, punctuation: boolean): boolean {
+  if (clings(after)) return false;
+  if (punctuation || han(before) || han(after)) return true;
+  return apart && !(clings(before) && !/^[\ufe00-\ufe0f]/u.test(before) && /^\p{L}/u.test(after));
 }
 
 /** How most of a vocabulary marks the pieces of a word. */
@@ -255,3 +265,26 @@ const BYTES = ((): ReadonlyMap<string, number> => {
   }
   return found;
 })();
+
+const LETTER = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The characters of a byte-level piece, ``Ġ`` for a space, ``<0xE2>`` for a byte of a character: `headscope.bytelevel`. */
+function readable(piece: string): string {
+  const raw = Array.from(piece, (letter) => BYTES.get(letter));
+  if (raw.includes(undefined)) return piece;
+  const bytes = Uint8Array.from(raw as number[]);
+  let [text, at] = ["", 0];
+  while (at < bytes.length) {
+    const first = bytes[at]!;
+    const size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    try {
+      const letter = LETTER.decode(bytes.subarray(at, at + size));
+      text += letter === " " ? "Ġ" : letter === "Ġ" ? letter.normalize("NFD") : letter;
+      at += size;
+    } catch {
+      text += `<0x${first.toString(16).toUpperCase()}>`;
+      at++;
+    }
+  }
+  return text;
+}

@@ -12,6 +12,7 @@ from headscope.attention.residual import token_id, unembedding, written
 from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.models import Model
+from headscope.models.pieces import shown_piece
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
 
@@ -66,12 +67,9 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
     if not 0 <= place < len(tokens):
         raise InputError(f"position: expected a place in an input of {len(tokens)} tokens, found {position}")
     found = written(model, ready, place, None if token is None else token_id(model, token))
-    piece = (
-        str(found.token) if model.tokenizer is None else model.tokenizer.convert_ids_to_tokens(found.token)
-    )
     meta = {
         "model": described(model, ())["model"],
-        "token": piece,
+        "token": shown_piece(model.tokenizer, found.token),
         "id": found.token,
         "position": place,
         "after": tokens.pieces[place],

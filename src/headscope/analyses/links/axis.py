@@ -15,7 +15,8 @@ import numpy as np
 from headscope.errors import InputError
 from headscope.link import End, Named, Span, Unit, located
 from headscope.measures.measure import Floats
-from headscope.tokens import BoolArray, IntArray, Tokens, strip_markers
+from headscope.tokens import BoolArray, IntArray, Tokens
+from headscope.words import joined
 
 _NONE = -1
 
@@ -176,10 +177,7 @@ class Axis:
     @cached_property
     def strings(self) -> list[str]:
         """What each of the axis' units says, in lower case."""
-        return [
-            "".join(strip_markers(self.tokens.pieces[int(token)]) for token in group).lower()
-            for group in self.groups
-        ]
+        return [joined([self.tokens.pieces[int(token)] for token in group]).lower() for group in self.groups]
 
 
 def _starts(groups: Sequence[IntArray]) -> list[int]:

@@ -23,9 +23,10 @@ from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.link import Span, located
 from headscope.stream.batches import tokens_of
-from headscope.tokens import IntArray, strip_markers
+from headscope.tokens import IntArray
 from headscope.views.payload import Pin
 from headscope.views.section import Section
+from headscope.words import joined
 
 SIZE = 2, 32
 """The fewest and the most words or tokens of an input that is drawn."""
@@ -187,7 +188,7 @@ def _sentence(asked: Asked, example: int | None) -> LinkSentence:
         pieces, texts = axis.tokens.pieces, axis.tokens.texts or [""] * len(axis.tokens)
         words = [
             "".join(texts[int(token)] for token in group).strip()
-            or "".join(strip_markers(pieces[int(token)]) for token in group)
+            or joined([pieces[int(token)] for token in group])
             for group in axis.groups[: axis.own]
         ]
     return LinkSentence(

@@ -19,6 +19,7 @@ from headscope.errors import InputError
 from headscope.heads import AnyHead, Head
 from headscope.measures.resample import share_interval
 from headscope.models import Model
+from headscope.models.pieces import shown_piece
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
 
@@ -138,10 +139,12 @@ def writes(
                 preferred.values.cpu(),
             )
             for row, which in enumerate(most):
-                token[spot][row] = _piece(model, ids[which])
-                names["promoted"][spot][row] = [_piece(model, int(each)) for each in best.indices[row]]
+                token[spot][row] = shown_piece(model.tokenizer, ids[which])
+                names["promoted"][spot][row] = [
+                    shown_piece(model.tokenizer, int(each)) for each in best.indices[row]
+                ]
                 names["preferred"][spot][row][:keys] = [
-                    _piece(model, ids[int(each)]) for each in preferred.indices[row]
+                    shown_piece(model.tokenizer, ids[int(each)]) for each in preferred.indices[row]
                 ]
             by_offset = circuit.offsets[number].cpu().numpy()
             if np.isfinite(by_offset).any():
@@ -186,10 +189,3 @@ def _themselves(logits: Tensor, ids: Sequence[int], k: int) -> Tensor:
     """Whether each token is among the k that it promotes most; ties count against it."""
     own = logits.gather(1, torch.as_tensor(ids, device=logits.device)[:, None])
     return (logits >= own).sum(-1) <= k
-
-
-def _piece(model: Model, number: int) -> str:
-    """How a token is called."""
-    if model.tokenizer is None or number >= len(model.tokenizer):
-        return str(number)
-    return str(model.tokenizer.convert_ids_to_tokens(number))
