@@ -20,6 +20,7 @@ import headscope
 from headscope import cli
 from headscope.errors import RunError
 from headscope.views.view import View
+from tests.helpers.patience import PATIENCE
 from tests.helpers.small_models import save_gpt2
 
 CONFIGS: dict[str, Any] = {  # what stands in config.json instead
@@ -347,7 +348,7 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
     code = "import os; os.rmdir(os.getcwd()); from headscope.cli import main; main()"
     (tmp_path / "gone").mkdir()
     done = start(code, tmp_path / "gone")
-    _, said = done.communicate(timeout=60)
+    _, said = done.communicate(timeout=PATIENCE)
     assert (
         said
         == "headscope: the current folder cannot be read (No such file or directory); change to another\n"
@@ -362,7 +363,7 @@ def test_stopped_while_it_starts(tmp_path: Path) -> None:
     started.stderr.readline()
     time.sleep(0.05)
     started.send_signal(signal.SIGINT)
-    _, said = started.communicate(timeout=60)
+    _, said = started.communicate(timeout=PATIENCE)
     assert "Traceback" not in said
     assert started.returncode == 130
     assert said == "headscope: stopped\n"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import transformers
 
+from tests.helpers.patience import PATIENCE
 from tests.helpers.presence import needs
 from tests.helpers.small_models import save_bert, save_gpt2
 from tests.helpers.small_tokenizers import demo
@@ -91,7 +92,7 @@ def executed(name: str, folder: Path, kernel: Any, **models: str) -> Any:
     anew = nbformat().v4.new_code_cell(ANEW.format(folder=str(folder), models=models))
     notebook = read(name)
     notebook.cells.insert(0, anew)
-    nbclient.NotebookClient(notebook, km=kernel, timeout=300).execute()
+    nbclient.NotebookClient(notebook, km=kernel, timeout=2 * PATIENCE).execute()
     del notebook.cells[0]
     said = [
         output.text

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 import headscope as hs
 from headscope.attention.recording import recording
 from headscope.models import Model
+from tests.helpers.patience import PATIENCE
 from tests.helpers.small_models import SMALL, sharpen, small
 
 IDS = torch.tensor([[5, 9, 2, 7, 11, 3]])
@@ -75,7 +76,7 @@ def maps(model: Model, ids: Tensor = IDS) -> Any:
 
 def in_threads(*works: Callable[[], Any]) -> list[Any]:
     with ThreadPoolExecutor(len(works)) as pool:
-        return [future.result(timeout=60) for future in [pool.submit(work) for work in works]]
+        return [future.result(timeout=PATIENCE) for future in [pool.submit(work) for work in works]]
 
 
 # ---- threads

@@ -38,6 +38,7 @@ from tests.helpers.attention_calls import (
     whole,
 )
 from tests.helpers.attention_calls import lower as causal
+from tests.helpers.patience import PATIENCE
 
 if sys.platform == "linux" and os.environ.get("CI"):
     import triton  # pyright: ignore[reportMissingImports]  # noqa: F401
@@ -214,6 +215,6 @@ def test_the_kernel_compiles_for_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", COMPILE], capture_output=True, text=True, timeout=300
+        [sys.executable, "-W", "ignore", "-c", COMPILE], capture_output=True, text=True, timeout=2 * PATIENCE
     )
     assert ran.stdout.splitlines() == ["cuda True True", "hip True True"], ran.stderr

@@ -16,6 +16,7 @@ from headscope.bertviz import given_back
 from headscope.bertviz.attention_views import head_view
 from headscope.demo import demo_folder
 from headscope.errors import InputError
+from tests.helpers.patience import PATIENCE
 from tests.helpers.small_models import save_gpt2
 from tests.helpers.small_tokenizers import demo
 
@@ -148,7 +149,9 @@ def test_only_the_imports_of_bertviz_change(hub: Path, monkeypatch: pytest.Monke
         cells += [nbformat.v4.new_code_cell(cell, metadata={"of": name}) for cell in changed]
     notebook = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": hub}}
-    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=2 * PATIENCE, kernel_name="python3", resources=resources
+    ).execute()
     shown = Counter(
         cell.metadata["of"]
         for cell in notebook.cells
