@@ -369,3 +369,15 @@ def test_a_line_of_a_log_is_replayed(
         assert found in capsys.readouterr().err
     assert run(monkeypatch, "view", "A text", "--line", "2", *model, "-o", str(page)) == 2
     assert "expected --replay beside it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [{}, {"pair": "It slept."}])
+def test_view_puts_a_model_into_a_page_with_its_texts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, more: dict[str, str]
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr("headscope.live.carried.carry", lambda _, given, **__: asked.append(given))
+    texts = ["A cat sat.", *more.values()]
+    assert run(monkeypatch, "view", *texts, "--live", "-o", tmp_path / "page.html") == 0
+    assert asked == [{"text": "A cat sat.", **more}]
+    assert (tmp_path / "page.html").exists()

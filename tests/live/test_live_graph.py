@@ -156,6 +156,18 @@ def test_exploration_is_saved_with_its_model(tmp_path: Path) -> None:
         hs.explore(encoder()).save(tmp_path / "empty.html")
 
 
+def test_a_stop_from_the_page_is_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel hears it when it is done: what it stops has ended."""
+    exploration, sent = hs.explore(encoder(), TEXT), []
+    widget = exploration.widget()
+    monkeypatch.setattr(type(widget), "send", lambda _, *answer: sent.append(answer))
+    shows = {"kind": "show", "id": 1, "input": {"text": TEXT}, "changes": []}
+    for content in ({"kind": "stop", "id": 1}, shows):
+        exploration._answer(widget, content, None)
+    assert [content["id"] for content, _ in sent] == [1]
+    assert sent[0][0]["kind"] != "error"
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

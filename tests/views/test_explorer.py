@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 from dataclasses import replace
@@ -7,11 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
+from PIL import Image
 
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
+from headscope.grid import Grid
 from headscope.heads import Head
 from headscope.maps import AttentionMaps
 from headscope.neurons import Neurons
+from headscope.senses import Picture
 from headscope.tokens import Tokens
 from headscope.views import explorer
 from headscope.views.blobs import Blobs, decode
@@ -296,3 +301,14 @@ def test_hidden_pairs_travel_once_for_layers_that_share_them() -> None:
     np.testing.assert_array_equal(decode(hidden[0], blobs.texts)[0], ~near)
     plain = AttentionMaps([layers[1]], axis, axis, causal=True)
     assert explorer_payload([Input({"self": plain})])[0]["inputs"][0]["parts"][0]["hidden"] is None
+
+
+def test_a_large_picture_is_made_small_and_keeps_its_places():
+    image = Image.fromarray(np.full((40, 2 * explorer.PICTURE, 3), 200, np.uint8))
+    axis = Grid(1, 2, [], Picture(np.asarray(image)))
+    one = Input({"self": AttentionMaps([np.full((1, 2, 2), 0.5, np.float32)], axis, axis)})
+    payload, _ = explorer_payload([one])
+    info = payload["inputs"][0]["picture"]
+    src = base64.b64decode(info["src"].partition(",")[2])
+    assert Image.open(io.BytesIO(src)).size == (explorer.PICTURE, 20)
+    assert (info["width"], info["height"]) == (2 * explorer.PICTURE, 40)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import indirect_objects
@@ -555,3 +556,9 @@ def test_heads_of_a_language_model_that_tell_who_is_given_something(smollm: Any)
     first = edges.iloc[0]
     assert (first["layer"], first["head"], first["to"]) == (23, 3, "logits")
     assert first["effect"] == pytest.approx(0.653, abs=2e-3)
+
+
+def test_the_size_of_effects_by_chance_is_their_standard_deviation() -> None:
+    normal = NormalDist(mu=0, sigma=3)
+    ranks = [(place + 0.5) / 1000 for place in range(1000)]
+    assert statistics.chance(np.array([normal.inv_cdf(rank) for rank in ranks])) == pytest.approx(3, rel=0.01)
