@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headscope.attention.parts import group, is_causal, seen_by
 from headscope.attention.record import AttentionRecord, Route, silenced
@@ -189,11 +190,15 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     ):
         return None
     ids = ready["input_ids"][:1]
+    if ids.ndim != 2:
+        return None
     short = (ids.shape[1] + 1) // 2
     both, mask = ids.repeat(2, 1), torch.ones_like(ids).repeat(2, 1)
     both[0, short:], mask[0, short:] = getattr(model.tokenizer, "pad_token_id", None) or 0, 0
+    more = {"token_type_ids": torch.zeros_like(both)} if needs_types(model.backbone) else {}
     alone, beside = (
-        _pass(model, given, seen) for given, seen in ((ids[:, :short], mask[1:, :short]), (both, mask))
+        _pass(model, given, seen, **{name: one[: len(given), : given.shape[1]] for name, one in more.items()})
+        for given, seen in ((ids[:, :short], mask[1:, :short]), (both, mask))
     )
     worst = 0.0
     for one, other in zip(alone[0], beside[0], strict=True):
@@ -208,10 +213,18 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     return worst
 
 
-def _pass(model: Model, ids: Tensor, mask: Tensor) -> tuple[list[AttentionRecord], list[Tensor]]:
+def needs_types(module: nn.Module) -> bool:
+    """Whether a module's `forward` does not run without token types."""
+    types = signature(module.forward).parameters.get("token_type_ids")
+    return types is not None and types.default is types.empty
+
+
+def _pass(
+    model: Model, ids: Tensor, mask: Tensor, **more: Tensor
+) -> tuple[list[AttentionRecord], list[Tensor]]:
     records: list[AttentionRecord] = []
     with recording(model.backbone, records.append):
-        output = model.backbone(input_ids=ids, attention_mask=mask, **uncached(model.backbone))
+        output = model.backbone(input_ids=ids, attention_mask=mask, **more, **uncached(model.backbone))
     return records, outputs(output)
 
 
@@ -225,7 +238,8 @@ def _tried(model: Model, ready: Mapping[str, Tensor]) -> Any:
         why = " ".join(str(error).split())[:200]
         given = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in ready.items())
         raise RefusedError(
-            f"{model.name}: does not run on {given} ({type(error).__name__}: {why})"
+            f"{model.name}: does not run on {given} ({type(error).__name__}: {why}); "
+            "give hs.load(model, inputs={...}) what it takes"
         ) from error
 
 
@@ -322,7 +336,7 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
         ready["input_features"] = torch.randn(1, getattr(config, "num_mel_bins", 80), frames, generator=draw)
     if not ready:
         raise RefusedError(
-            f"{model.name}: it is not known what this module takes; capture(model, inputs={{...}}) checks it"
+            f"{model.name}: it is not known what this module takes; give hs.load(model, inputs={{...}})"
         )
     if model.encoder_decoder:
         vocabulary = getattr(getattr(model.config, "decoder", model.text_config), "vocab_size", None) or 100

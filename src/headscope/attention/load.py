@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from headscope.attention.check import check
+from headscope.attention.one import tensors
 from headscope.doors import Seed, validated
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model
@@ -39,6 +40,7 @@ def load(
     init: Literal["architecture", "reset_parameters"] = "architecture",
     trust_remote_code: bool = False,
     allow_unknown: bool = False,
+    inputs: Mapping[str, Any] | None = None,
 ) -> Model:
     """Load a model and check that its attention is what it says it is.
 
@@ -61,6 +63,8 @@ def load(
         trust_remote_code: run code from a hub repository; never unless asked for.
         allow_unknown: run on text of which the tokenizer does not know more than a fifth of the pieces; without it such
             a corpus is refused, and a single text of which it knows none.
+        inputs: what the module takes, by name, such as `capture` takes it: for one whose `forward` names other things
+            than ids and their mask, or needs more. It is checked on these.
 
     Raises:
         ModelError: there is no such model, or it cannot be read; a checkpoint that holds more than tensors is refused.
@@ -84,7 +88,7 @@ def load(
     for note in loaded.notes:
         if note.startswith("not in the checkpoint"):
             warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=3)
-    loaded.checked = check(loaded)
+    loaded.checked = check(loaded, None if inputs is None else tensors(loaded, inputs))
     loaded.recipe = None
     if model is None or isinstance(model, str | os.PathLike):
         how: dict[str, Any] = {"revision": revision, "untrained": untrained, "keep": keep}

@@ -245,7 +245,7 @@ def prepare(
             axes["self"] = seen.tokens
         if len(seen.tiles) > 1:
             axes |= {f"tile {number + 1}": tile for number, tile in enumerate(seen.tiles)}
-        ready = _tensors(model, seen.inputs)
+        ready = tensors(model, seen.inputs)
         if model.encoder_decoder:
             axes, ready = _with_decoder(model, target, axes, ready)
         verified(model, ready)
@@ -258,7 +258,7 @@ def prepare(
         by_sound = model.encoder_decoder and model.reads != "input_ids"
         if pair is not None or (target is not None and not by_sound):
             raise InputError("capture: pair and target go with a text, not with inputs")
-        ready = _tensors(model, inputs)
+        ready = tensors(model, inputs)
         if target is None:
             return {}, ready
         expect_one_row(ready, "target goes with the inputs")
@@ -375,7 +375,8 @@ def decoder_start(model: Model) -> int:
     return int(start)
 
 
-def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+def tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+    """What is given for a module, on its device. Raises `InputError` for what is no array with a batch axis."""
     ready: dict[str, Tensor] = {}
     rows: dict[str, int] = {}
     # Patches may be a list of all pictures', and a text may have several pictures, or none.

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from headscope.audio import Audio
 from headscope.doors import Count, expect, validated
-from headscope.errors import InputError
+from headscope.errors import InputError, RefusedError
 from headscope.models import encode as _encode
 from headscope.models import perceive
 from headscope.models.bulk import Bulk, bulk
@@ -256,7 +256,30 @@ class Model:
             arrays["token_type_ids"] = arrays["token_type_ids"] * 0
         ready = {name: torch.as_tensor(array).to(self.device) for name, array in arrays.items()}
         expect_ids(self, ready)
-        return ready
+        return self._named(ready)
+
+    def _named(self, ready: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What the module's `forward` names of these. Raises `RefusedError` where it needs something else."""
+        takes = inspect.signature(self.module.forward).parameters.values()
+        if any(each.kind is each.VAR_KEYWORD for each in takes):
+            return ready
+        wanted = [each.name for each in takes if each.kind is not each.VAR_POSITIONAL]
+        needed = [each.name for each in takes if each.name in wanted and each.default is each.empty]
+        if "input_ids" not in wanted or set(needed) - set(ready):
+            named = ", ".join(f"{name!r}: …" for name in needed or wanted)
+            inner = next(
+                (name for name, part in self.module.named_children() if hasattr(part, "config")), None
+            )
+            within = (
+                ""
+                if inner is None
+                else f", or hs.load((model.{inner}, tokenizer)) for the transformer within"
+            )
+            raise RefusedError(
+                f"{self.name}: expected a forward that takes {', '.join(ready)}, found one that takes "
+                f"{', '.join(wanted)}: give hs.load(model, inputs={{{named}}}), which is checked on these{within}"
+            )
+        return {name: tensor for name, tensor in ready.items() if name in wanted}
 
     def _expect_rows(self, batch: Sequence[Tokens]) -> None:
         rows = self.embedding_rows

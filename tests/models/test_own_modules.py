@@ -1,0 +1,170 @@
+"""Modules of one's own around a transformer: they get what their `forward` names, as transformers' Trainer gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+from torch import Tensor, nn
+from transformers import BertConfig, BertModel
+
+import headscope as hs
+from headscope.errors import RefusedError
+from tests.helpers.small_models import sharpen
+from tests.helpers.small_tokenizers import demo
+
+TEXT, PAIR = "A cat sat on it.", "It slept."
+
+
+class Net(nn.Module):
+    """The classifier of every tutorial."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+        self.bert = BertModel(BertConfig(vocab_size=len(demo()), **size))
+        self.out = nn.Linear(32, 2)
+        sharpen(self)
+
+    def told(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self.out(self.bert(*args, **kwargs).last_hidden_state[:, 0])
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        return self.told(input_ids, attention_mask=attention_mask)
+
+
+class Ids(Net):
+    def forward(self, input_ids: Tensor) -> Tensor:  # type: ignore[override]
+        return self.told(input_ids)
+
+
+class Types(Net):
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:  # type: ignore[override]
+        return self.told(input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
+
+
+class Optional(Net):
+    def forward(  # type: ignore[override]
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+    ) -> Any:
+        return {"logits": self.told(input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)}
+
+
+class ByName(Net):
+    def forward(self, *, attention_mask: Tensor, input_ids: Tensor) -> Tensor:  # type: ignore[override]
+        return self.told(input_ids, attention_mask=attention_mask)
+
+
+class Everything(Net):
+    def forward(self, **batch: Tensor) -> Tensor:  # type: ignore[override]
+        return self.told(**batch)
+
+
+class Rest(Net):
+    def forward(self, input_ids: Tensor, **rest: Any) -> Tensor:  # type: ignore[override]
+        return self.told(input_ids, **rest)
+
+
+class Wrapper(nn.Module):
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.inner(*args, **kwargs)
+
+
+class Other(Net):
+    def forward(self, tokens: Tensor, masks: Tensor) -> Tensor:  # type: ignore[override]
+        return self.told(tokens, attention_mask=masks)
+
+
+class Labels(Net):
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Any:  # type: ignore[override]
+        logits = self.told(input_ids, attention_mask=attention_mask)
+        return nn.functional.cross_entropy(logits, labels), logits
+
+
+class Documents(Net):
+    """Reads ``[document sentence token]``."""
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        documents, sentences, _ = input_ids.shape
+        told = self.told(input_ids.flatten(0, 1), attention_mask=attention_mask.flatten(0, 1))
+        return told.unflatten(0, (documents, sentences)).mean(1)
+
+
+READ: dict[str, tuple[Callable[[], nn.Module], bool]] = {
+    "ids and mask": (Net, False),
+    "ids alone": (Ids, False),
+    "types needed": (Types, True),
+    "all optional": (Optional, True),
+    "by name alone": (ByName, False),
+    "any name": (Everything, True),
+    "ids and any name": (Rest, True),
+    "in a wrapper": (lambda: Wrapper(Optional()), True),
+    "data parallel": (lambda: nn.DataParallel(Optional()), True),
+}
+"""A module, and whether it is given token types."""
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_module_gets_what_its_forward_names(name: str) -> None:
+    make, types = READ[name]
+    module = make().eval()
+    bert = next(part for part in module.modules() if isinstance(part, BertModel))
+    model = hs.load((module, demo()))
+    maps = hs.capture(model, TEXT, pair=PAIR)
+    given = demo()(TEXT, PAIR, return_tensors="pt")
+    assert np.count_nonzero(given["token_type_ids"])
+    if not types:
+        given["token_type_ids"] *= 0
+    bert.set_attn_implementation("eager")
+    with torch.no_grad():
+        expected = bert(**given, output_attentions=True).attentions
+    for mine, theirs in zip(maps.layers, expected, strict=True):
+        assert_allclose(mine, theirs[0].numpy(), atol=1e-5)
+
+
+IDS = torch.tensor([demo()(TEXT)["input_ids"]])
+ONES = torch.ones_like(IDS)
+GIVEN: dict[type[Net], dict[str, Tensor]] = {
+    Other: {"tokens": IDS, "masks": ONES},
+    Labels: {"input_ids": IDS, "attention_mask": ONES, "labels": torch.tensor([1])},
+}
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_a_module_that_takes_more_is_loaded_on_what_it_takes(kind: type[Net]) -> None:
+    module = kind().eval()
+    with pytest.raises(RefusedError) as refused:
+        hs.load((module, demo()))
+    line = f"hs.load(model, inputs={{{', '.join(f'{name!r}: …' for name in GIVEN[kind])}}})"
+    assert line in str(refused.value)
+    assert "hs.load((model.bert, tokenizer))" in str(refused.value)
+    model = hs.load((module, demo()), inputs=GIVEN[kind])
+    maps = hs.capture(model, inputs=GIVEN[kind])
+    alone = hs.capture(hs.load((module.bert, demo())), TEXT)
+    for mine, theirs in zip(maps.layers, alone.layers, strict=True):
+        assert_allclose(mine, theirs, atol=1e-5)
+    with pytest.raises(RefusedError, match="found one that takes"):
+        hs.capture(model, TEXT)
+
+
+def test_documents_of_sentences_are_refused_by_what_they_are() -> None:
+    module = Documents().eval()
+    with pytest.raises(RefusedError, match=r"does not run on .*; give hs\.load\(model, inputs="):
+        hs.load((module, demo()))
+    given = {"input_ids": torch.stack([IDS, IDS], 1), "attention_mask": torch.stack([ONES, ONES], 1)}
+    model = hs.load((module, demo()), inputs=given)
+    with pytest.raises(RefusedError, match="attends within 2 windows of 8 positions for 1 input"):
+        hs.capture(model, inputs=given)
