@@ -74,9 +74,62 @@ def test_weights_that_are_missing_are_said(folder: Path, bert: transformers.Bert
         name: value for name, value in bert.state_dict().items() if "layer.1.attention.self.key" not in name
     }
     torch.save(kept, folder / "pytorch_model.bin")
-    with pytest.warns(
-        HeadscopeWarning,
-        match=r"not in the checkpoint, drawn at random: encoder.layer.1.attention.self.key.bias",
+    with pytest.raises(ModelError, match=r"encoder.layer.1.attention.self.key.bias, .* are not there$"):
+        hs.load(folder)
+    kept = {name: value for name, value in bert.state_dict().items() if "pooler" not in name}
+    torch.save(kept, folder / "pytorch_model.bin")
+    with pytest.warns(HeadscopeWarning, match=r"not in the checkpoint, drawn at random: pooler.dense.bias"):
+        hs.load(folder)
+
+
+WRAPPED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "its weights stand under module. in": lambda own: {f"module.{name}": one for name, one in own.items()},
+    "its weights stand under _orig_mod. in": lambda own: {f"_orig_mod.{name}": one for name, one in own.items()},
+    "its weights stand under model_state_dict in": lambda own: {"epoch": 3, "model_state_dict": own},
+    "its weights stand under state_dict: model.bert. in": lambda own: {
+        "state_dict": {f"model.bert.{name}": one for name, one in own.items()} | {"model.out.bias": torch.zeros(2)},
+        "optimizer_states": [],
+    },
+    "in the checkpoint, but beyond the layers of config.json: encoder.layer.7.a": lambda own: {
+        **own, "encoder.layer.7.attention.self.key.bias": torch.zeros(2),
+    },
+}  # fmt: skip
+"""What is said of a checkpoint, and what was saved of a model's own weights."""
+
+
+@pytest.mark.parametrize("said", WRAPPED)
+def test_weights_that_were_saved_from_within_something_else(
+    folder: Path, bert: transformers.BertModel, said: str
+) -> None:
+    torch.save(WRAPPED[said](dict(bert.state_dict())), folder / "pytorch_model.bin")
+    with pytest.warns(HeadscopeWarning, match=re.escape(said)):
+        loaded = hs.load(folder)
+    for name, weight in loaded.module.state_dict().items():
+        assert torch.equal(weight, bert.state_dict()[name]), name
+
+
+def test_weights_that_may_be_either_are_refused(folder: Path, bert: transformers.BertModel) -> None:
+    both = {
+        f"{one}.{name}": value for name, value in bert.state_dict().items() for one in ("query", "passage")
+    }
+    for held in (
+        both,
+        {"a": dict(bert.state_dict()), "b": dict(bert.state_dict())},
+        {"weights": torch.zeros(2)},
+    ):
+        torch.save(held, folder / "pytorch_model.bin")
+        with pytest.raises(
+            ModelError, match=r"all layers of BertModel in the checkpoint; .* are not there, found "
+        ):
+            hs.load(folder)
+
+
+def test_a_pointer_of_git_lfs_is_named(folder: Path) -> None:
+    (folder / "pytorch_model.bin").write_text(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n"
+    )
+    with pytest.raises(
+        ModelError, match=r"pytorch_model\.bin is a pointer of git-lfs, not the file: run git lfs pull$"
     ):
         hs.load(folder)
 

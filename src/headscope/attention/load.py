@@ -14,7 +14,7 @@ from headscope.attention.check import check
 from headscope.attention.one import tensors
 from headscope.doors import Seed, validated
 from headscope.errors import HeadscopeWarning
-from headscope.models import Model
+from headscope.models import Model, checkpoint
 from headscope.models import load as find
 from headscope.models.recipe import Recipe, whole
 
@@ -86,7 +86,7 @@ def load(
         allow_unknown=allow_unknown,
     )
     for note in loaded.notes:
-        if note.startswith("not in the checkpoint"):
+        if note.startswith((checkpoint.RANDOM, checkpoint.BEYOND, checkpoint.UNDER)):
             warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=3)
     loaded.checked = check(loaded, None if inputs is None else tensors(loaded, inputs))
     loaded.recipe = None

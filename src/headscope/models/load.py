@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,7 +28,7 @@ from headscope.demo import (
 )
 from headscope.errors import HeadscopeWarning, InputError, ModelError
 from headscope.lazy import module
-from headscope.models import gguf
+from headscope.models import checkpoint, gguf
 from headscope.models.adapter import CONFIG, located, merged
 from headscope.models.adapter import called as adapter_name
 from headscope.models.hub import one_line, reachable
@@ -279,6 +280,9 @@ def _pretrained(
     if not Path(where).is_dir():
         reachable(name)
         options["revision"] = revision or "main"
+    else:
+        checkpoint.expect_no_pointers(name, Path(where))
+    taken: str | None = None
     with one_line(name, not Path(where).is_dir()):
         config = hub.AutoConfig.from_pretrained(where, **options)
         _check_config(config, name)
@@ -286,15 +290,32 @@ def _pretrained(
         loader: Any = getattr(hub, architecture, hub.AutoModel)
         if getattr(config, "auto_map", None) and trust_remote_code:
             loader = hub.AutoModel
-        module, info = loader.from_pretrained(
-            where,
-            config=config,
-            dtype=dtype or torch.float32,
-            output_loading_info=True,
-            **({} if spread is None else {"device_map": spread}),
-            **({} if loader is not hub.AutoModel else {"trust_remote_code": trust_remote_code}),
-            **({"revision": options["revision"]} if "revision" in options else {}),
-        )
+
+        def read(place: str | Path | None, **more: Any) -> tuple[Any, dict[str, Any]]:
+            verbosity = hub.logging.get_verbosity()
+            hub.logging.set_verbosity_error()  # what was not there is said below, in one line
+            try:
+                return loader.from_pretrained(
+                    place,
+                    config=config,
+                    dtype=dtype or torch.float32,
+                    output_loading_info=True,
+                    **({} if spread is None else {"device_map": spread}),
+                    **({} if loader is not hub.AutoModel else {"trust_remote_code": trust_remote_code}),
+                    **({"revision": options["revision"]} if "revision" in options else {}),
+                    **more,
+                )
+            finally:
+                hub.logging.set_verbosity(verbosity)
+
+        module, info = read(where)
+        if missing := checkpoint.needed(module, info["missing_keys"]):
+            taken = checkpoint.prefix(missing, info["unexpected_keys"])
+            if taken is not None:
+                module, info = read(where, key_mapping={f"^{re.escape(taken)}": ""})
+            elif Path(where).is_dir() and (inner := checkpoint.within(Path(where), missing)) is not None:
+                taken, weights = inner
+                module, info = read(None, state_dict=weights)
     model = Model(
         module.eval(),
         _tokenizer(where, name, options),
@@ -305,9 +326,9 @@ def _pretrained(
         model.feature_extractor = _feature_extractor(where, name, options)
     if model.reads == "pixel_values" or hasattr(config, "vision_config"):
         _find_processors(model, where, name, options)
-    if missing := sorted(info["missing_keys"]):
-        names = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-        model.notes = (f"not in the checkpoint, drawn at random: {names}",)
+    model.notes = tuple(checkpoint.notes(name, module, info["missing_keys"], info["unexpected_keys"]))
+    if taken is not None:
+        model.notes += (f"{checkpoint.UNDER} {taken} in the checkpoint",)
     return model
 
 
