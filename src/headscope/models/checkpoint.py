@@ -37,8 +37,9 @@ def expect_no_pointers(name: str, folder: Path) -> None:
 
 def needed(module: nn.Module, missing: Collection[str]) -> list[str]:
     """Those of missing weights that attention rests on: of a stack of layers, and of embeddings; no head or pooler."""
-    stacks = tuple(f"{each}." for each, part in module.named_modules() if isinstance(part, nn.ModuleList))
-    tables = {f"{each}.weight" for each, part in module.named_modules() if isinstance(part, nn.Embedding)}
+    kinds = [(each, type(part)) for each, part in module.named_modules()]
+    stacks = tuple(f"{each}." for each, kind in kinds if issubclass(kind, nn.ModuleList))
+    tables = {f"{each}.weight" for each, kind in kinds if issubclass(kind, nn.Embedding)}
     return sorted(name for name in missing if name.startswith(stacks) or name in tables)
 
 
