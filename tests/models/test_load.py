@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 from collections.abc import Callable
@@ -67,6 +69,31 @@ def test_a_pickle_with_more_than_tensors_is_refused(
     ):
         hs.load(folder)
     assert not (folder / "owned").exists()
+
+
+OWN = "open('owned', 'w').close()\nfrom transformers import BertConfig, BertModel\nclass Config(BertConfig): pass\n"
+
+
+@pytest.mark.parametrize(
+    "architecture", ["AutoModelForObjectDetection", "AutoModel", "pipeline", "BertModel", "Nope"]
+)
+def test_code_of_a_folder_is_not_run_and_nobody_is_asked(
+    folder: Path, bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch, architecture: str
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    named = ("AutoConfig", "AutoModel", "AutoModelForObjectDetection", "AutoTokenizer", "AutoProcessor")
+    for file in ("config.json", "tokenizer_config.json", "preprocessor_config.json"):
+        own = json.loads((folder / file).read_text()) if (folder / file).exists() else {}
+        own |= {"architectures": [architecture], "auto_map": dict.fromkeys(named, "own.Config")}
+        (folder / file).write_text(json.dumps(own))
+    (folder / "own.py").write_text(OWN)
+    for model in ("bert", "nope"):  # a family that transformers has, and one that is in the folder alone
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | {"model_type": model}))
+        with contextlib.suppress(ModelError):
+            hs.load(folder)
+        assert not (folder / "owned").exists()
 
 
 def test_weights_that_are_missing_are_said(folder: Path, bert: transformers.BertModel) -> None:

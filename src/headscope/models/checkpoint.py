@@ -37,10 +37,13 @@ def expect_no_pointers(name: str, folder: Path) -> None:
 
 def needed(module: nn.Module, missing: Collection[str]) -> list[str]:
     """Those of missing weights that attention rests on: of a stack of layers, and of embeddings; no head or pooler."""
-    kinds = [(each, type(part)) for each, part in module.named_modules()]
-    stacks = tuple(f"{each}." for each, kind in kinds if issubclass(kind, nn.ModuleList))
-    tables = {f"{each}.weight" for each, kind in kinds if issubclass(kind, nn.Embedding)}
+    stacks = tuple(f"{each}." for each in _parts(module, nn.ModuleList))
+    tables = {f"{each}.weight" for each in _parts(module, nn.Embedding)}
     return sorted(name for name in missing if name.startswith(stacks) or name in tables)
+
+
+def _parts(module: nn.Module, kind: type[nn.Module]) -> list[str]:
+    return [name for name, part in module.named_modules() if isinstance(part, kind)]
 
 
 def prefix(missing: Collection[str], unexpected: Collection[str]) -> str | None:

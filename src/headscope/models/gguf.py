@@ -76,6 +76,7 @@ def read(path: Path) -> tuple[Any, Any]:
         module(library)
     hub: Any = transformers
     where: dict[str, Any] = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    where["trust_remote_code"] = False
     config = hub.AutoConfig.from_pretrained(**where)
     options: dict[str, Any] = {"dtype": torch.float32, "output_loading_info": True}
     if hasattr(hub, "GgufConfig"):  # else weights may stay packed, in kernels of their own

@@ -287,7 +287,9 @@ def _pretrained(
         config = hub.AutoConfig.from_pretrained(where, **options)
         _check_config(config, name)
         architecture = (config.architectures or [""])[0]
-        loader: Any = getattr(hub, architecture, hub.AutoModel)
+        named: Any = getattr(hub, architecture, None)  # a name of a file: of a model, or of anything
+        known = isinstance(named, type) and issubclass(named, hub.PreTrainedModel)
+        loader: Any = named if known else hub.AutoModel
         if getattr(config, "auto_map", None) and trust_remote_code:
             loader = hub.AutoModel
 
@@ -301,7 +303,7 @@ def _pretrained(
                     dtype=dtype or torch.float32,
                     output_loading_info=True,
                     **({} if spread is None else {"device_map": spread}),
-                    **({} if loader is not hub.AutoModel else {"trust_remote_code": trust_remote_code}),
+                    trust_remote_code=trust_remote_code,
                     **({"revision": options["revision"]} if "revision" in options else {}),
                     **more,
                 )
