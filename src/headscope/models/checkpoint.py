@@ -43,7 +43,8 @@ def needed(module: nn.Module, missing: Collection[str]) -> list[str]:
 
 
 def _parts(module: nn.Module, kind: type[nn.Module]) -> list[str]:
-    return [name for name, part in module.named_modules() if isinstance(part, kind)]
+    named: dict[str, nn.Module] = dict(module.named_modules())
+    return [name for name, part in named.items() if isinstance(part, kind)]
 
 
 def prefix(missing: Collection[str], unexpected: Collection[str]) -> str | None:
