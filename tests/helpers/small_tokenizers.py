@@ -16,6 +16,7 @@ from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegac
 from headscope.demo import demo_folder
 from headscope.models import encode
 from headscope.models.bulk import bulk
+from headscope.models.pieces import sample
 from headscope.tokens import Tokens
 
 SENTENCES = [
@@ -140,6 +141,10 @@ class Reader:
 
     def encode_all(self, inputs: Sequence[Sequence[str | Sequence[str]]]) -> list[Tokens | None]:
         return encode.encode_all(self.tokenizer, inputs)
+
+    @property
+    def sample(self) -> str:
+        return sample(self.tokenizer)
 
     def from_pieces(self, pieces: Sequence[str]) -> Tokens:
         return encode.from_pieces(self.tokenizer, pieces)

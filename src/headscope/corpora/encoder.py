@@ -25,6 +25,11 @@ class Encoder(Protocol):
         """Whether a token sees only itself and what stands before it."""
         ...
 
+    @property
+    def sample(self) -> str:
+        """A short text of which the tokenizer makes a piece or more, whatever it reads."""
+        ...
+
     def encode(self, text: str, pair: str | None = None) -> Tokens:
         """Tokens of a text or a pair."""
         ...

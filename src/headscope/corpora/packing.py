@@ -222,9 +222,10 @@ def measured(model: Encoder, examples: Iterable[Example]) -> Iterator[tuple[Exam
 
 
 def _layout(model: Encoder) -> _Layout:
+    own = model.sample
     single, pair = (
         len(tokens) - sum(model.count(texts))
-        for tokens, texts in ((model.encode("A"), ["A"]), (model.encode("A", "A"), ["A", "A"]))
+        for tokens, texts in ((model.encode(own), [own]), (model.encode(own, own), [own, own]))
     )
     return _Layout(single, pair, two=pair > single and not model.causal)
 

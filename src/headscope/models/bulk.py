@@ -30,6 +30,7 @@ from headscope.models.pieces import (
     is_han,
     mark,
     piece_punctuates,
+    sample,
     shown_pieces,
     special_tokens,
     unknown_ids,
@@ -391,7 +392,8 @@ class Bulk:
 
     @cached_property
     def _around(self) -> tuple[_Around, _Around]:
-        return self._special("A"), self._special("A", "A")
+        own = sample(self._tokenizer)
+        return self._special(own), self._special(own, own)
 
     def _special(self, *texts: str) -> _Around:
         """What stands around these texts, read off what the tokenizer makes of them."""

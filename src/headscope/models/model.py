@@ -18,7 +18,7 @@ from headscope.errors import InputError, RefusedError
 from headscope.models import encode as _encode
 from headscope.models import perceive
 from headscope.models.bulk import Bulk, bulk
-from headscope.models.pieces import unknown_ids
+from headscope.models.pieces import sample, unknown_ids
 from headscope.models.weights import main_device
 from headscope.tokens import Tokens
 
@@ -215,6 +215,11 @@ class Model:
     def hear(self, audio: Audio) -> Tokens:
         """Tokens of a sound: the frames that the model's encoder makes of it."""
         return perceive.hear(self, audio)
+
+    @property
+    def sample(self) -> str:
+        """A short text of which the tokenizer makes a piece or more, whatever it reads."""
+        return sample(self._tokenizer())
 
     @validated
     def count(self, texts: Sequence[str]) -> list[int]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from headscope.bytelevel import readable, vocabulary_piece
+from headscope.errors import InputError
 from headscope.tokens import BoolArray, IntArray, strip_markers
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ class Special(NamedTuple):
 _special: WeakKeyDictionary[Any, tuple[object, Special]] = WeakKeyDictionary()
 _unknown: WeakKeyDictionary[Any, tuple[object, tuple[int, ...]]] = WeakKeyDictionary()
 _mark: WeakKeyDictionary[Any, Mark | None] = WeakKeyDictionary()
+_sample: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 _byte_level: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 _added: WeakKeyDictionary[Any, tuple[int, Mapping[str, int]]] = WeakKeyDictionary()
 
@@ -69,6 +73,26 @@ def byte_level(tokenizer: PreTrainedTokenizerBase) -> bool:
             backend is None and (hasattr(tokenizer, "byte_decoder") or mark(tokenizer) == "Ġ")
         )
     return _byte_level[tokenizer]
+
+
+def sample(tokenizer: PreTrainedTokenizerBase) -> str:
+    """A short text of which a tokenizer makes a piece or more: ``A``, or else what one of its own pieces reads.
+
+    Raises `InputError` where no piece is such a text.
+    """
+    if tokenizer not in _sample:
+        special = special_tokens(tokenizer).ids
+        read: Any = tokenizer.decode
+        own = (str(read([number])) for number in range(len(tokenizer)) if number not in special)
+        for text in chain(("A", "a"), own):
+            with suppress(Exception):  # what tokenizers raise for what they do not know has no type of its own
+                ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
+                if text.strip() and ids and tokenizer.unk_token_id not in ids:
+                    _sample[tokenizer] = text
+                    break
+        else:
+            raise InputError(f"{type(tokenizer).__name__}: expected a piece that reads as a text, found none")
+    return _sample[tokenizer]
 
 
 def shown_pieces(

@@ -9,7 +9,7 @@ import numpy as np
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.pieces import classes, special_tokens
+from headscope.models.pieces import classes, shown_pieces, special_tokens
 from headscope.tokens import IntArray, Tokens
 
 MOST = 50
@@ -84,7 +84,7 @@ def _around(model: Model) -> tuple[IntArray, IntArray]:
     """The special tokens that the tokenizer puts before and after a text."""
     if model.tokenizer is None:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    tokens = model.encode("A")
+    tokens = model.encode(model.sample)
     assert tokens.ids is not None
     text = np.flatnonzero(~tokens.mask("special"))
     return tokens.ids[: text[0]], tokens.ids[text[-1] + 1 :]
@@ -96,8 +96,8 @@ def _tokens(model: Model, ids: IntArray, before: int, after: int) -> Tokens:
     sequence = np.where(special, -1, 0)
     if model.tokenizer is None:
         return Tokens([str(number) for number in ids], ids, special_mask=special, sequence_ids=sequence)
-    pieces = [str(piece) for piece in model.tokenizer.convert_ids_to_tokens(ids.tolist())]
-    types = np.zeros(len(ids), np.int64) if model.encode("A").type_ids is not None else None
+    pieces = shown_pieces(model.tokenizer, ids.tolist())
+    types = np.zeros(len(ids), np.int64) if model.encode(model.sample).type_ids is not None else None
     return Tokens(
         pieces,
         ids,
