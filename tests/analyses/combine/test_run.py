@@ -18,6 +18,7 @@ from headscope import cli
 from headscope.analyses.combine import run as combine
 from headscope.analyses.combine.statistics import ALL
 from headscope.attention.record import AttentionRecord
+from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from headscope.tokens import BoolArray
 from tests.helpers.small_models import sharpen, small_bert
@@ -319,3 +320,21 @@ def test_the_command_writes_and_prints_the_table(
     ):
         assert run_command(monkeypatch, "links", path, *options) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_source_without_candidates_does_not_count() -> None:
+    torch.manual_seed(0)
+    config = GPT2Config(vocab_size=400, n_embd=16, n_layer=1, n_head=2, n_positions=32)
+    model = hs.load((GPT2Model(config), roberta()))
+    links = [[(6, 2)], [(6, 2), (0, 1)]]
+    words = ["the", "cat", "sat", "on", "a", "red", "mat"]
+    counts: list[int] = []
+    for given in links:
+        corpus = hs.corpora.linked([words] * 8, [given] * 8)
+        if (0, 1) in given:
+            with pytest.warns(HeadscopeWarning, match="8 sources left out, without any candidate"):
+                found = hs.combine_heads(model, corpus, direction="row", least=1)
+        else:
+            found = hs.combine_heads(model, corpus, direction="row", least=1)
+        counts.append(int(found.table()["n"].iloc[0]))
+    assert counts == [8, 8]

@@ -323,7 +323,7 @@ def directed(answered: Answered, directions: Sequence[str], heads: int) -> Itera
             np.arange(len(there)),
             allowed,
             reads[0].target[there],
-            np.ones(len(there), np.bool_),
+            allowed.any(1),
             features.reshape(-1, *allowed.shape),
         )
 
