@@ -72,6 +72,21 @@ def test_captions_say_how_many_tokens_the_figures_are_means_over():
     assert "Means over 90 to 1,234 tokens, by measure, of " in lead(data)
 
 
+@pytest.mark.parametrize(
+    ("by", "over", "said"),
+    [
+        ("segment", "pieces", "Means over 12,345 inputs."),
+        ("document", "pieces", "Means over 12,345 documents of 413 inputs."),
+        ("token", "words", "Means over 12,345 words of 413 inputs."),
+    ],
+)
+def test_the_noun_of_what_figures_are_means_over_comes_with_their_number(by: str, over: str, said: str):
+    data = dataset()
+    for name in map(str, data.data_vars):
+        data[name].attrs |= {"by": by, "over": over}
+    assert said in section(report_payload(data)[0], "layers")["notes"]
+
+
 def test_each_example_is_an_explorer_with_the_figures_of_the_corpus():
     found = [maps(), maps(pieces=list("abc"), seed=1)]
     data = dataset()

@@ -124,7 +124,7 @@ class LinkSums:
         return right
 
     def means(self, labels: Collection[str]) -> dict[str, Floats]:
-        """The mean of each figure over the sources of some labels that are asked, and their number, ``[way layer head]``.
+        """The mean of each figure over the sources of some labels that are asked, and how many, ``[way layer head]``.
 
         `IN_REGIONS` are means over those where the picture gets any attention.
         """

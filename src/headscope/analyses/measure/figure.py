@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import InputError
-from headscope.measures.dataset import mean_chance_of
+from headscope.measures.dataset import mean_chance_of, means_over
 from headscope.views import charts
 from headscope.views.canvas import share
 from headscope.views.charts import Figure, Floats, Width, number
@@ -72,7 +71,7 @@ def figure(
         theme=theme,
         width=width,
         title=title,
-        caption=_caption(meta, series, dashed=not together),
+        caption=_caption(meta, series, means_over(dataset, names), dashed=not together),
         about=charts.about(
             meta, f"{', '.join(names)}: the heads of {meta.get('model', {}).get('name', 'a model')}"
         ),
@@ -99,13 +98,11 @@ class _Series:
     layers: list[int]
     values: Floats
     chance: Floats
-    n: float
 
     @classmethod
     def of(cls, dataset: xr.Dataset, name: str) -> _Series:
         array = dataset[name].transpose("layer", "head")
         values = np.asarray(array.values, np.float64)
-        n = np.asarray(dataset[f"{name}_n"].values, np.float64) if f"{name}_n" in dataset else np.array([])
         attrs: dict[str, Any] = dict(array.attrs)
         return cls(
             plain_text(str(attrs.get("title", name))),
@@ -114,7 +111,6 @@ class _Series:
             [int(layer) for layer in array["layer"].values],
             values,
             mean_chance_of(dataset, name),
-            float(np.nanmax(n)) if np.isfinite(n).any() else math.nan,
         )
 
     @property
@@ -132,11 +128,14 @@ class _Series:
         return min(0.0, 1.04 * low), max(1e-12, 1.04 * high)
 
 
-def _caption(meta: dict[str, Any], series: Sequence[_Series], *, dashed: bool) -> str:
+def _caption(
+    meta: dict[str, Any], series: Sequence[_Series], counts: Mapping[str, tuple[int, int]], *, dashed: bool
+) -> str:
     parts = ["points are heads, lines means of layers" + ", dashed uniform attention" * dashed]
-    rows = [one.n for one in series if np.isfinite(one.n)]
-    if rows:
-        parts.append(f"means over up to {max(rows):,.0f} tokens")
+    if counts:
+        parts.append(
+            f"means over up to {' and '.join(f'{most:,} {noun}' for noun, (_, most) in counts.items())}"
+        )
     if corpus := meta.get("corpus", {}).get("name"):
         parts.append(str(corpus))
     if meta.get("model", {}).get("name"):
