@@ -17,11 +17,11 @@ from headscope.reports import page
 from headscope.reports.summary import SummarySection
 from headscope.views.blobs import ArrayRef, Blobs, decode
 from headscope.views.columns import measure_names
+from headscope.views.digits import percent
 from headscope.views.explorer import Input
 from headscope.views.page import script_json
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Beside, Section
-from headscope.views.sentences import percent
 from tests.helpers.report_sample import NASTY, dataset, example, maps, report_payload
 
 
@@ -305,7 +305,7 @@ def test_names_that_garble_are_cleaned():
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(1.0, "100%"), (0.9999, "99.9%"), (0.5, "50%"), (0.0, "0.0%"), (1e-5, "<0.1%")]
+    ("share", "text"), [(1.0, "100%"), (0.9999, "99.9%"), (0.5, "50%"), (0.0, "0%"), (1e-5, "<0.1%")]
 )
 def test_percentages(share: float, text: str):
     assert percent(share) == text

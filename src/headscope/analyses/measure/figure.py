@@ -12,9 +12,9 @@ import xarray as xr
 from headscope.errors import InputError
 from headscope.measures.dataset import mean_chance_of, means_over
 from headscope.views import charts
-from headscope.views.canvas import share
 from headscope.views.charts import Figure, Floats, Width, number
 from headscope.views.columns import measure_names
+from headscope.views.digits import fixed, weight
 from headscope.views.page import plain_text
 from headscope.views.palette import Palette, Theme, palette
 
@@ -187,7 +187,7 @@ def _map(ax: Any, one: _Series, dataset: xr.Dataset, colours: Palette) -> None:
     most = max(abs(low), abs(high))
     for layer, head in np.argwhere(np.isfinite(one.values)):
         value = float(one.values[layer, head])
-        text = share(value) if one.units == "share" else f"{value:.{0 if most >= 20 else 1}f}"
+        text = weight(value) if one.units == "share" else fixed(value, 0 if most >= 20 else 1)
         pale = np.dot(mesh.cmap(mesh.norm(value))[:3], (0.2126, 0.7152, 0.0722)) > 0.5
         words = text if most >= 1 else number(value, 1)
         ax.text(
