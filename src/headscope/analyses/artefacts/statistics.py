@@ -233,9 +233,9 @@ def told(result: xr.Dataset) -> str:
         strength, contrast = result["strength"].values, result["contrast"].values
         best = int(np.nanargmax(strength[:, 0] / np.maximum(strength[:, 1], 1e-12)))
         lines.append(
-            f"they stand out most behind layer {int(result['state'].values[best])}: mean {brief(strength[best, 0], 4)}, of "
-            f"others {brief(strength[best, 1], 4)}; brightness within a patch varies by {contrast[0]:.1f} of 255, of others "
-            f"by {contrast[1]:.1f}"
+            f"they stand out most behind layer {int(result['state'].values[best])}: mean "
+            f"{brief(strength[best, 0], 4)}, of others {brief(strength[best, 1], 4)}; brightness within a patch varies "
+            f"by {contrast[0]:.1f} of 255, of others by {contrast[1]:.1f}"
         )
     return "\n".join(lines)
 

@@ -79,6 +79,7 @@ def links(
     ] = 0,
     limit: console.Limit = None,
     strict: console.Strict = False,
+    distinct: console.Distinct = False,
     least: Annotated[
         int | None,
         typer.Option(
@@ -100,7 +101,9 @@ def links(
     if documents is not None and not documents.removeprefix("field:"):
         raise InputError("--documents: expected field:NAME, found no name")
     field = None if documents is None else documents.removeprefix("field:")
-    corpus = sources.linked(files, format, document=field, base=1 if base else 0, strict=strict)
+    corpus = sources.once(
+        sources.linked(files, format, document=field, base=1 if base else 0, strict=strict), distinct
+    )
     engine = engines.engine()
     if together:
         combined.check(long, estimate=estimate, all_heads=all_heads)
