@@ -88,7 +88,7 @@ class Engine:
         expect_model(model)
         self.model, self.ways, self.baselines = model, tuple(ways), tuple(baselines)
         self.rows: Rows = rows
-        self.token_types, self.full = token_types, full
+        self.token_types, self.full, self.aligned = token_types, full, full
         self.sees = full and model.image_processor is not None
         self._notes: dict[str, list[str]] = {}
         self._passes: dict[bool, Passes] = {}
@@ -140,10 +140,10 @@ class Engine:
         try:
             if decoder is None:
                 made = question(
-                    links, self.ways, tokens_of(example), causal=self.model.causal, aligned=self.full
+                    links, self.ways, tokens_of(example), causal=self.model.causal, aligned=self.aligned
                 )
             else:
-                made = question(links, self.ways, tokens_of(example), decoder, aligned=self.full)
+                made = question(links, self.ways, tokens_of(example), decoder, aligned=self.aligned)
         except InputError as error:
             raise example.error(error) from None
         return Asked.of(example, number, made, decoder=decoder)
