@@ -289,7 +289,7 @@ class _Run:
         found: dict[str, tuple[dict[str, Floats], Floats | None]] = {}
         for label, scored in self._scored.items():
             if label in self._fitted:
-                found[label] = scored.figures(), self._weights[label]
+                found[label] = scored.figures(rate=self._apart is None), self._weights[label]
                 continue
             none = np.full((len(SYSTEMS) + 1, scores), np.nan)
             row = dict.fromkeys(("value", "ci_low", "ci_high"), none)

@@ -347,10 +347,10 @@ class Scored:
     sums: list[Floats] = field(default_factory=list[Floats])
     counts: list[Floats] = field(default_factory=list[Floats])
 
-    def figures(self) -> dict[str, Floats]:
+    def figures(self, *, rate: bool = False) -> dict[str, Floats]:
         """Means with their intervals over clusters, ``[system score]``, and what they are over, ``[score]``.
 
-        Intervals are given what was chosen and fitted.
+        Intervals are given what was chosen and fitted. `rate`: the last score is `AER`, 1 less what is found.
         """
         names, own = np.unique(self.clusters, return_inverse=True)
         sums = np.zeros((len(names), *self.sums[0].shape))
@@ -362,6 +362,9 @@ class Scored:
         error = jackknife.error(sums, counts[:, None])
         low, high = share_interval(value, error, jackknife.effective(counts), n)
         low[-1] = high[-1] = np.nan  # chance is known
+        if rate:
+            value[:, -1] = 1 - value[:, -1]
+            low[:, -1], high[:, -1] = 1 - high[:, -1], 1 - low[:, -1]
         return {"value": value, "ci_low": low, "ci_high": high, "n": n}
 
 
@@ -388,10 +391,15 @@ def dataset(
     shape = (2, len(SYSTEMS), len(directions), len(layers), heads)
     scores = [*SOURCES, *(CONTACTS if meta["options"]["symmetrise"] else (AER,))]
     figures = [row for row, _ in rows.values()]
+    if AER in scores and all(
+        np.isnan(row["value"][:, -1]).all() for row in figures
+    ):  # no links between two texts
+        scores.pop()
+        figures = [{name: each[..., :-1] for name, each in row.items()} for row in figures]
     none = np.full(shape, np.nan)
     weights = [none if weight is None else weight.reshape(shape) for _, weight in rows.values()]
     axes = ("label", "system", "score")
-    found = xr.Dataset(
+    return xr.Dataset(
         {
             **{
                 name: (axes, np.stack([row[name] for row in figures]))
@@ -415,14 +423,6 @@ def dataset(
         },
         attrs={"meta": json.dumps(meta, ensure_ascii=False)},
     )
-    if AER in scores:  # it is 1 less what is found
-        rate = found.sel(score=AER).copy(deep=True)
-        ends = {"value": "value", "ci_low": "ci_high", "ci_high": "ci_low"}
-        for name, other in ends.items():
-            found[name].loc[{"score": AER}] = 1 - rate[other].values
-        if not (rate["n"] > 0).any() or rate["value"].isnull().all():
-            found = found.drop_sel(score=AER)
-    return found
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:
