@@ -23,7 +23,7 @@ SOON, HOPELESS = 20_000, 0.5
 """From so many pieces on, a share above this ends a run at once."""
 
 _watching: ContextVar[bool] = ContextVar("watching", default=True)
-_told: ContextVar[set[str] | None] = ContextVar("told", default=None)
+_told: ContextVar[set[tuple[object, ...]] | None] = ContextVar("told", default=None)
 
 
 class Inputs:
@@ -75,12 +75,15 @@ class Inputs:
         self._expect_known(MOST)
         if not _watching.get():
             return
-        told = _told.get()
-        for said in ("" if self.known else self._said(), self.documents.told(self._name)):
-            if said and said not in (told or ()):
+        counted = (self._model.name, self.unknown, self.pieces), self.documents.identical()
+        for key, said in zip(
+            counted, ("" if self.known else self._said(), self.documents.told(self._name)), strict=True
+        ):
+            told = _told.get()
+            if said and (told is None or key not in told):
                 warnings.warn(said, HeadscopeWarning, stacklevel=1)
                 if told is not None:
-                    told.add(said)
+                    told.add(key)
 
     @property
     def refused(self) -> bool:
