@@ -1,35 +1,72 @@
 // How numbers, heads and tokens are written.
 
+/** A number with so many decimals: `−0.25`; `–` for none. */
+export function fixed(x: number, decimals: number): string {
+  if (!Number.isFinite(x)) return "–";
+  const text = Math.abs(x).toFixed(decimals);
+  return x < 0 && /[1-9]/.test(text) ? `−${text}` : text;
+}
+
+/** The same as CSS and attributes read it. */
+export const decimal = (x: number, decimals: number): string => x.toFixed(decimals);
+
+/** A number with so many significant digits, all of those before its point among them: `100`, `0.0012`, `1.2e−9`. */
+export function significant(x: number, digits = 3): string {
+  if (!Number.isFinite(x)) return "–";
+  const size = Math.abs(x);
+  if (size === 0) return "0";
+  const [, power] = size.toExponential(digits - 1).split("e"); // that of what is printed: 99.6 may be 100
+  const plain = size >= 1e-4 && size < 1e7;
+  return (x < 0 ? "−" : "") + (plain ? size.toFixed(Math.max(0, digits - 1 - Number(power))) : size.toExponential(digits - 1).replace("e-", "e−").replace("e+", "e"));
+}
+
+/** The same without zeros at its end: `0.05`. */
+export function brief(x: number, digits = 3): string {
+  const [mantissa, power] = significant(x, digits).split("e");
+  const text = mantissa!.includes(".") ? mantissa!.replace(/\.?0+$/, "") : mantissa!;
+  return power === undefined ? text : `${text}e${power}`;
+}
+
+/** Without the zero before the point: `.54`. */
+export const bare = (text: string): string => text.replace(/^(−?)0\./, "$1.");
+
 /** A weight in a picture: `.54`, and `·` below .005. */
-export const weight = (w: number): string => (w < 0.005 ? "·" : w >= 0.995 ? "1.0" : w.toFixed(2).slice(1));
+export function weight(w: number): string {
+  const size = Math.abs(w);
+  return size < 0.005 ? "·" : bare(fixed(w, size < 0.995 ? 2 : 1));
+}
+
+/** A value beside a bar; nothing where it would print as zero, and is less than half of what is `usual`. */
+export function number(found: number, scale: number, usual = Infinity): string {
+  const size = Math.abs(found);
+  if (size === 0 || size < scale * (size < usual / 2 ? 0.005 : 0.0005)) return "";
+  if (scale > 0.2 && scale <= 1) return size < 0.005 ? bare(significant(found, 1)) : weight(found);
+  return significant(found, 2);
+}
 
 /** A figure in a table or a tip: three decimals, fewer from 10 on, more for what is small, `–` for none. */
 export function figure(x: number, digits = 3): string {
-  if (!Number.isFinite(x)) return "–";
-  if (x !== 0 && Math.abs(x) < 0.5 * 10 ** -digits) return x < 0 ? `−${10 ** -digits}` : `<${(10 ** -digits).toFixed(digits)}`;
+  if (x !== 0 && Math.abs(x) < 0.5 * 10 ** -digits) return `${x < 0 ? "−" : "<"}${fixed(10 ** -digits, digits)}`;
   const fewer = Math.abs(x) >= 100 ? 2 : Math.abs(x) >= 10 ? 1 : 0;
-  return x.toFixed(Math.max(0, digits - fewer)).replace("-", "−");
+  return fixed(x, Math.max(0, digits - fewer));
 }
 
 /** A standard error: at most four decimals, fewer for what is large. */
 export function errorFigure(x: number): string {
-  if (!Number.isFinite(x)) return "–";
   if (x === 0) return "0";
   if (x < 0.00005) return "<.0001";
-  const decimals = x >= 10 ? 1 : x >= 1 ? 2 : x >= 0.01 ? 3 : 4;
-  const text = x.toFixed(decimals);
-  return x < 1 ? text.slice(1) : text;
+  return bare(fixed(x, x >= 10 ? 1 : x >= 1 ? 2 : x >= 0.01 ? 3 : 4));
 }
 
 /** A p or q: `.04`, or `2e−30`. */
 export function probability(p: number): string {
   if (!Number.isFinite(p)) return "–";
-  if (p >= 0.001) return p.toFixed(3).replace(/^0/, "");
+  if (p >= 0.001) return bare(fixed(p, 3));
   return p === 0 ? "0" : p.toExponential(0).replace("e-", "e−");
 }
 
 /** An accuracy: `.866`, and `–` for none. */
-export const share = (x: number | null, digits = 3): string => (x === null ? "–" : x >= 0.9995 ? "1" : x.toFixed(digits).replace(/^(-?)0/, "$1").replace("-", "−"));
+export const share = (x: number | null, digits = 3): string => (x === null ? "–" : x >= 0.9995 ? "1" : bare(fixed(x, digits)));
 
 /** `.833 – .899`. */
 export const range = (low: number | null, high: number | null, digits = 3): string => (low === null || high === null ? "–" : `${share(low, digits)} – ${share(high, digits)}`);
@@ -37,22 +74,23 @@ export const range = (low: number | null, high: number | null, digits = 3): stri
 /** `52,341`. */
 export const whole = (n: number): string => Math.round(n).toLocaleString("en-US");
 
-/** `12%`, `0.4%`. */
+/** `12%`, `0.4%`; never all or nothing for what is neither. */
 export function percent(share: number): string {
-  if (share >= 1 || share === 0) return `${Math.round(100 * share)}%`;
-  if (share > 0.995) return `${Math.min(99.9, 100 * share).toFixed(1)}%`;
-  return share < 0.001 ? "<0.1%" : `${(100 * share).toFixed(share >= 0.1 ? 0 : 1)}%`;
+  if (share >= 1 || share === 0) return share === 0 ? "0%" : "100%";
+  if (share > 0 && share < 0.001) return "<0.1%";
+  if (share > 0.995) return `${fixed(Math.min(99.9, 100 * share), 1)}%`;
+  return `${fixed(100 * share, share >= 0.1 ? 0 : 1)}%`;
 }
 
 /** `22.7 M`, `7.1 B`. */
 export function parameters(n: number): string {
-  if (n >= 1e9) return `${(n / 1e9).toFixed(1)} B`;
-  return n >= 1e6 ? `${(n / 1e6).toFixed(1)} M` : whole(n);
+  if (n >= 1e9) return `${fixed(n / 1e9, 1)} B`;
+  return n >= 1e6 ? `${fixed(n / 1e6, 1)} M` : whole(n);
 }
 
 /** `42 s`, `3 min 20 s`. */
 export function duration(seconds: number): string {
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 10) return `${fixed(seconds, 1)} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }

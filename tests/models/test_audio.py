@@ -65,6 +65,17 @@ def test_what_cannot_be_heard_is_refused(tmp_path: Path) -> None:
         heard((np.array([np.nan]), 16000), 16000)
 
 
+def test_frames_are_as_many_as_transformers_counts(whisper: Model) -> None:
+    """Those of the extractor's own mask, two to a frame of the encoder: the last hop may be in part."""
+    extractor: Any = whisper.feature_extractor
+    counts = [*range(640, 1_000, 7), 8_000, 8_001, 16_000 + 161, extractor.n_samples - 1, extractor.n_samples]
+    for count in counts:
+        samples = np.random.default_rng(0).normal(size=count).astype(np.float32)
+        mask = extractor(samples, sampling_rate=16000, return_attention_mask=True, return_tensors="np")
+        expected = int(mask["attention_mask"].sum()) // 2
+        assert spoken(whisper, (samples, 16000), ["a"]).frames == expected, count
+
+
 def test_a_tokens_row_is_the_one_that_predicts_it(whisper: Model) -> None:
     found = spoken(whisper, (TONE, 16000), ["The", "cat", "sat."])
     assert found.tokens.pieces == ("<|notimestamps|>", "The", "Ġcat", "Ġs", "at", ".", "<|endoftext|>")

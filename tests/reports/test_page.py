@@ -17,11 +17,11 @@ from headscope.reports import page
 from headscope.reports.summary import SummarySection
 from headscope.views.blobs import ArrayRef, Blobs, decode
 from headscope.views.columns import measure_names
+from headscope.views.digits import percent
 from headscope.views.explorer import Input
 from headscope.views.page import script_json
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Beside, Section
-from headscope.views.sentences import percent
 from tests.helpers.report_sample import NASTY, dataset, example, maps, report_payload
 
 
@@ -70,6 +70,21 @@ def test_captions_say_how_many_tokens_the_figures_are_means_over():
     assert "Means over 90 tokens of " in lead(data)
     data["next_n"] = data["next_n"] * 0 + 1234
     assert "Means over 90 to 1,234 tokens, by measure, of " in lead(data)
+
+
+@pytest.mark.parametrize(
+    ("by", "over", "said"),
+    [
+        ("segment", "pieces", "Means over 12,345 inputs."),
+        ("document", "pieces", "Means over 12,345 documents of 413 inputs."),
+        ("token", "words", "Means over 12,345 words of 413 inputs."),
+    ],
+)
+def test_the_noun_of_what_figures_are_means_over_comes_with_their_number(by: str, over: str, said: str):
+    data = dataset()
+    for name in map(str, data.data_vars):
+        data[name].attrs |= {"by": by, "over": over}
+    assert said in section(report_payload(data)[0], "layers")["notes"]
 
 
 def test_each_example_is_an_explorer_with_the_figures_of_the_corpus():
@@ -290,7 +305,7 @@ def test_names_that_garble_are_cleaned():
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(1.0, "100%"), (0.9999, "99.9%"), (0.5, "50%"), (0.0, "0.0%"), (1e-5, "<0.1%")]
+    ("share", "text"), [(1.0, "100%"), (0.9999, "99.9%"), (0.5, "50%"), (0.0, "0%"), (1e-5, "<0.1%")]
 )
 def test_percentages(share: float, text: str):
     assert percent(share) == text

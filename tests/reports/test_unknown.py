@@ -62,5 +62,7 @@ def test_what_is_said_of_a_corpus_is_said_once() -> None:
     with pytest.warns(HeadscopeWarning) as said:
         hs.report(model, hs.corpora.texts(["C N O"] * 9 + ["C x"]), sections=["clusters"], examples=0)
     assert [str(each.message) for each in said] == [
-        "texts: 1 of 29 pieces (3.4 %) are unknown to the tokenizer of BertModel"
+        "texts: 1 of 29 pieces (3.4 %) are unknown to the tokenizer of BertModel",
+        "texts: 8 of 10 documents are the same as one before: errors and tests take each for further evidence "
+        "(corpora.distinct, --distinct: take them once)",
     ]

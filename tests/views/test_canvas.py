@@ -8,7 +8,8 @@ import pytest
 from headscope.errors import HeadscopeWarning
 from headscope.maps import wrap
 from headscope.views import canvas, fonts
-from headscope.views.canvas import Canvas, label, number
+from headscope.views.canvas import Canvas, label
+from headscope.views.digits import number
 from headscope.views.explorer import Input
 from headscope.views.figure import picture
 from headscope.views.palette import LIGHT

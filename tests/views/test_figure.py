@@ -11,7 +11,8 @@ import pytest
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, wrap
 from headscope.tokens import Tokens
-from headscope.views.canvas import Canvas, label, readable, share
+from headscope.views.canvas import Canvas, label, readable
+from headscope.views.digits import weight as short
 from headscope.views.explorer import Input
 from headscope.views.figure import caption, figure, picture
 from headscope.views.figure_grid import Grid, _strongest, pooled
@@ -35,6 +36,25 @@ def test_lines_of_equal_weights_are_those_of_the_first_keys() -> None:
     for row, expected in ((even, [0, 1, 2]), (peak, [70])):
         ends, _ = _strongest(row, 0.0, 0.0, 90 / 0.88)
         np.testing.assert_allclose(ends[:, 3] - 0.06 * 90 / 0.88 - 0.5, expected, atol=1e-9)
+
+
+def rectangle(weight: float) -> AttentionMaps:
+    """A head of 3 queries that give one key this weight and share out the rest over 15 others."""
+    row = np.full(16, (1 - weight) / 15)
+    row[5] = weight
+    weights = np.tile(row, (1, 1, 3, 1))
+    return wrap(weights, list("abc"), [f"k{place}" for place in range(16)], kind="cross")
+
+
+def test_a_head_is_sharp_or_spread_out_by_its_entropy_beside_that_of_even_attention() -> None:
+    def said(maps: AttentionMaps) -> str:
+        found = svg_texts(Input({"cross": maps}), scale="head", layer=0, heads=[0])
+        return " ".join(text for text in found if text.endswith(("on this input", "weights are 0")))
+
+    assert said(rectangle(1.0)) == "sharp, entropy 0.0 nats on this input"
+    assert said(rectangle(1 / 16)) == "spread out, entropy 2.8 nats on this input"
+    off = wrap(np.zeros((1, 1, 3, 16)), list("abc"), list("abcdefghijklmnop"), kind="cross", partial=True)
+    assert said(off) == "switched off: its weights are 0"
 
 
 class TestColours:
@@ -169,7 +189,7 @@ class TestPictures:
         maps = some()
         found = svg_texts(Input({"self": maps}), scale="head", layer=0, heads=[1], pin=("from", 3))
         for weight in maps.layers[0][1][3]:
-            assert weight < 0.005 or share(float(weight)) in found
+            assert weight < 0.005 or short(float(weight)) in found
 
     def test_neurons_show_only_what_a_query_sees(self) -> None:
         maps = some(heads=4, causal=True)
@@ -310,4 +330,4 @@ def test_words_of_a_picture() -> None:
     ]
     assert label("x" * 60) == "x" * 23 + "…"
     assert readable("a\x00\ud800b") == "a\ufffd\ufffdb"
-    assert [share(0.004), share(0.541), share(1.0), share(-0.25)] == ["·", ".54", "1.0", "−.25"]
+    assert [short(0.004), short(0.541), short(1.0), short(-0.25)] == ["·", ".54", "1.0", "−.25"]

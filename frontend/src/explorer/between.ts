@@ -1,11 +1,10 @@
 // Two chosen tokens, a query and a key: all heads ranked by the weight between them, in both directions.
 
 import { h } from "../dom";
-import { plural } from "../format";
+import { number, plural } from "../format";
 import { name, side } from "./axis";
 import type { Place, Side } from "./columns";
 import { weightBetween } from "./cut";
-import { number } from "./headdraw";
 import { nameOf } from "./quantities";
 import type { Scene } from "./scene";
 import { choices } from "./state";

@@ -3,7 +3,7 @@
 import { PALETTES } from "../color";
 import { SQUARE } from "../data";
 import { h, touched } from "../dom";
-import { figure } from "../format";
+import { bare, figure, fixed } from "../format";
 import type { MeasureColumn } from "../protocol";
 import { length } from "./axis";
 import { area, FONT, paint, ratio, surface, whole } from "./canvas";
@@ -353,7 +353,7 @@ export class Grid {
     context.textBaseline = "alphabetic";
     context.fillStyle = ink("--ink2");
     context.textAlign = "left";
-    const text = found.toFixed(2).replace(/^0(?=\.)/, "");
+    const text = bare(fixed(found, 2));
     if (box.named !== "none") context.fillText(`L${layer}H${head}`, x, y + box.tall + 14);
     if (box.named === "before") context.textAlign = "right";
     if (box.cell > 26) context.fillText(text, box.named === "before" ? x + box.cell : x, y + box.tall + (box.named === "above" ? 25 : 14));

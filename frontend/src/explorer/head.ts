@@ -1,7 +1,7 @@
 // One layer's open heads: two columns of tokens with lines between them.
 
 import { h, touched } from "../dom";
-import { figure, plural } from "../format";
+import { brief, figure, plural, whole } from "../format";
 import { hasPair, type Item, length, name } from "./axis";
 import { type Pen, ratio, surface } from "./canvas";
 import { type Shown, value } from "./cut";
@@ -161,9 +161,9 @@ export class HeadLines {
   private describe(lines: Lines, from: number, to: number): void {
     const { scene, box } = this;
     const { state } = scene;
-    const fixed = state.threshold === null ? this.even() : `${state.threshold.toFixed(3)}${state.quantity === "weights" ? "" : " of the largest"}`;
+    const fixed = state.threshold === null ? this.even() : `${brief(state.threshold)}${state.quantity === "weights" ? "" : " of the largest"}`;
     const all = plural(lines.count + lines.left, "line");
-    const parts = [`${lines.left > 0 ? `the ${lines.count.toLocaleString("en-US")} strongest of ${all}` : all} of at least ${fixed}`];
+    const parts = [`${lines.left > 0 ? `the ${whole(lines.count)} strongest of ${all}` : all} of at least ${fixed}`];
     if (state.top_k > 0) parts[0] += `, the ${state.top_k} strongest of each token`;
     const rows = scene.rows.items.length;
     if (box.full > box.height) parts.push(`rows ${from + 1}–${Math.min(to, rows)} of ${rows}`);
@@ -179,7 +179,7 @@ export class HeadLines {
     if (!whole) return "the mean of its row as it is shown";
     const n = scene.seen[0] ?? 1;
     if (part.causal || part.hidden) return "an even share, 1/n of the n keys that its query sees";
-    return `an even share, 1/${n} = ${figure(1 / n, n > 150 ? 4 : 3)}`;
+    return `an even share, 1/${n} = ${brief(1 / n, 2)}`;
   }
 
   /** Only what is pointed at has changed. */
@@ -327,8 +327,6 @@ export function linkRows(scene: Scene, focus: Focus): HTMLElement[] {
   });
 }
 
-const significant = (x: number, digits = 3): string => Number(x.toPrecision(digits)).toString().replace("-", "−");
-
 /** Everything that is known of a pair: each open head, and every other matrix of the open one. */
 export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
   const maps = scene.shown();
@@ -341,7 +339,7 @@ export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
     void scene.owner.exact(scene, map.head, scene.state.quantity, row.start)?.then(
       (values) => {
         const exact = values[column.start];
-        if (exact !== undefined) found.lastElementChild!.textContent = significant(exact, 6);
+        if (exact !== undefined) found.lastElementChild!.textContent = brief(exact, 6);
       },
       () => undefined,
     );
@@ -351,7 +349,7 @@ export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
   for (const quantity of others) {
     if (quantity === scene.state.quantity) continue;
     const map = scene.map(scene.state.layer, scene.head, quantity);
-    if (map) rows.push(h("tr", {}, h("td", {}, nameOf(quantity)), h("td", {}), h("td.n", {}, quantity === "weights" ? figure(value(map, from * map.columns + to)) : significant(value(map, from * map.columns + to)))));
+    if (map) rows.push(h("tr", {}, h("td", {}, nameOf(quantity)), h("td", {}), h("td.n", {}, quantity === "weights" ? figure(value(map, from * map.columns + to)) : brief(value(map, from * map.columns + to)))));
   }
   const named = (item: Item | undefined): HTMLElement => h("b", {}, h("bdi", {}, name(item)), item?.id == null ? null : h("span.dim", {}, ` ${item.id}`));
   const pair = h("div", {}, named(row), " → ", named(column), h("table", {}, ...rows));

@@ -1,6 +1,7 @@
 // The choice of layer and heads, how several are put together, and the way to the neurons.
 
 import { h } from "../dom";
+import { brief } from "../format";
 import { Segments, Slider, Switch } from "./controls";
 import { missing, offer } from "./quantities";
 import type { Owner, Scene } from "./scene";
@@ -96,7 +97,7 @@ export class HeadBar {
     this.chips.hidden = this.all.hidden = this.lines.hidden = neurons;
     this.threshold.root.hidden = this.top.root.hidden = state.picture !== "lines";
     const { threshold } = state;
-    this.threshold.show(threshold === null ? 0 : Math.max(1, Math.round(Math.sqrt(threshold) * 200)), threshold === null ? "1/n" : threshold.toFixed(3));
+    this.threshold.show(threshold === null ? 0 : Math.max(1, Math.round(Math.sqrt(threshold) * 200)), threshold === null ? "1/n" : brief(threshold));
     const kept = TOP.indexOf(state.top_k);
     this.top.show(kept < 0 ? TOP.length - 1 : kept, state.top_k === 0 ? "all" : String(state.top_k));
     this.stepLayer.classList.toggle("off", state.aggregate === "layers");

@@ -1,7 +1,7 @@
 // What the head view draws: lines, strips of weights, and rails beside the two texts.
 
 import { clamp } from "../dom";
-import { weight as short } from "../format";
+import { number } from "../format";
 import { promptEnd } from "./axis";
 import { area, curve, FONT, lettering, type Pen, ratio, write } from "./canvas";
 import { SQUARE } from "../data";
@@ -95,15 +95,6 @@ function resting(pen: Pen, scene: Scene, box: HeadBox, maps: readonly Shown[], s
 }
 
 const mean = (numbers: Float32Array): number => numbers.reduce((sum, x) => sum + Math.abs(x), 0) / (numbers.length || 1);
-
-/** A value beside a bar; nothing where it would print as zero, and is less than half of what is `usual`. */
-export function number(found: number, scale: number, usual = Infinity): string {
-  const size = Math.abs(found);
-  if (size < scale * 0.005 && (size < usual / 2 || size < scale * 0.0005)) return "";
-  if (scale > 0.2 && scale <= 1 && size < 0.005) return (found < 0 ? "−" : "") + size.toPrecision(1).slice(1);
-  if (scale > 0.2 && scale <= 1) return (found < 0 ? "−" : "") + short(size);
-  return (found < 0 ? "−" : "") + (size >= 100 ? size.toFixed(0) : size.toPrecision(2));
-}
 
 function bars(pen: Pen, scene: Scene, box: HeadBox, maps: number, right: boolean, rows: number, faint: boolean, scrolled: number, bar: (map: number, row: number) => Bar): void {
   const { ink } = scene.owner;

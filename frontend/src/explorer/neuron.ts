@@ -2,7 +2,7 @@
 
 import { PALETTES } from "../color";
 import { h, touched } from "../dom";
-import { figure, shown } from "../format";
+import { brief, figure, fixed, shown } from "../format";
 import { area, strip, surface } from "./canvas";
 import { value } from "./cut";
 import { concerns } from "./gold";
@@ -21,7 +21,7 @@ interface Row extends Scores {
   readonly sink: { readonly logit: number; readonly weight: number } | null;
 }
 
-const fixed = (x: number): string => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
+const signed = (x: number): string => (x < 0 ? "" : "+") + fixed(x, 2);
 
 export class Neuron {
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
@@ -278,12 +278,12 @@ export class Neuron {
       scene.owner.hover(scene, { from: null, to: null, neuron });
       const item = scene.rows.items[row];
       const x = item ? vector(layer.q, place, item.start)[neuron]! : NaN;
-      return scene.owner.tip(h("div", {}, name(item), h("span.dim", {}, ` q, neuron ${neuron} `), fixed(x)), event.clientX, event.clientY);
+      return scene.owner.tip(h("div", {}, name(item), h("span.dim", {}, ` q, neuron ${neuron} `), signed(x)), event.clientX, event.clientY);
     }
     const query = scene.rows.items[scene.pinned?.from ?? this.query];
     const { sink } = this.row ?? {};
     if (sink && row === scene.columns.items.length) {
-      const content = h("table", {}, line("logit", fixed(sink.logit)), line("takes", sink.weight.toFixed(4)));
+      const content = h("table", {}, line("logit", signed(sink.logit)), line("takes", fixed(sink.weight, 4)));
       return scene.owner.tip(h("div", {}, name(query), " → ", h("b", {}, "sink"), content), event.clientX, event.clientY);
     }
     scene.owner.hover(scene, where === "row" ? { from: null, to: row } : { from: null, to: row, neuron });
@@ -292,11 +292,11 @@ export class Neuron {
     if (!query || !item || !this.row) return;
     if (where === "row") {
       const { masked, weights } = this.row;
-      const content = masked[row] ? h("div.dim", {}, "this query cannot see this key") : h("table", {}, ...steps(layer, this.row, row).map(([label, x]) => line(label, fixed(x))), line("softmax: weight", weights[row]!.toFixed(4)));
+      const content = masked[row] ? h("div.dim", {}, "this query cannot see this key") : h("table", {}, ...steps(layer, this.row, row).map(([label, x]) => line(label, signed(x))), line("softmax: weight", fixed(weights[row]!, 4)));
       return scene.owner.tip(h("div", {}, ...title, content), event.clientX, event.clientY);
     }
     const [a, b] = [vector(layer.q, place, query.start)[neuron]!, vector(layer.k, layer.info.key_head[place] ?? 0, item.start)[neuron]!];
-    scene.owner.tip(h("div", {}, ...title, h("span.dim", {}, ` neuron ${neuron}`), h("table", {}, line("q", fixed(a)), line("k", fixed(b)), line("q × k", fixed(a * b)))), event.clientX, event.clientY);
+    scene.owner.tip(h("div", {}, ...title, h("span.dim", {}, ` neuron ${neuron}`), h("table", {}, line("q", signed(a)), line("k", signed(b)), line("q × k", signed(a * b)))), event.clientX, event.clientY);
   }
 }
 
@@ -304,7 +304,7 @@ export class Neuron {
 function scaling({ info, q }: LayerNeurons): string | null {
   const size = q.shape[2];
   if (Math.abs(info.scaling * Math.sqrt(size) - 1) < 1e-4) return `÷ √${size}`;
-  return info.scaling === 1 ? null : `× ${Number(info.scaling.toPrecision(3))}`;
+  return info.scaling === 1 ? null : `× ${brief(info.scaling)}`;
 }
 
 /** From q·k to the score of one key, a number a step. */

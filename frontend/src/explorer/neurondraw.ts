@@ -1,7 +1,7 @@
 // What the neuron view draws: blocks of neurons in blue and orange, scores, softmax.
 
 import { css, PALETTES, type Theme } from "../color";
-import { weight as short } from "../format";
+import { bare, brief, fixed, significant, weight as short } from "../format";
 import { area, curve, FONT, lettering, type Pen, ratio, surface, write } from "./canvas";
 import { everyNeuron, type NeuronBox } from "./neuronlayout";
 
@@ -61,8 +61,8 @@ export function numbers(pen: Pen, box: NeuronBox, y: number, row: RowNumbers, to
   write(pen, ink("--ink2"), normText(row.norm, top.norm), box.norm + box.normWidth, y + 0.5);
 }
 
-const scoreText = (score: number): string => (Math.abs(score) >= 100 ? score.toFixed(0) : score.toFixed(1)).replace("-", "−");
-const normText = (norm: number, most: number): string => (norm < most * 0.005 ? "·" : norm.toPrecision(2).replace(/^0\./, "."));
+const scoreText = (score: number): string => fixed(score, Math.abs(score) >= 100 ? 0 : 1);
+const normText = (norm: number, most: number): string => (norm < most * 0.005 ? "·" : bare(significant(norm, 2)));
 
 // The same where there is little room: each number over its bar.
 function narrowNumbers(pen: Pen, box: NeuronBox, y: number, row: RowNumbers, top: { score: number; norm: number }, theme: Theme, ink: (name: string) => string, accent: string): void {
@@ -105,7 +105,7 @@ export function bars(canvas: HTMLCanvasElement, width: number, charts: readonly 
     lettering(context, "550 12px", "right", "middle");
     write(context, ink("--ink"), name, left - 10, middle - 6);
     context.font = `500 9.5px ${FONT}`;
-    write(context, ink("--ink3"), `±${most.toPrecision(2)}`, left - 10, middle + 8);
+    write(context, ink("--ink3"), `±${brief(most, 2)}`, left - 10, middle + 8);
     area(context, ink("--line2"), left, middle, room, 1);
     const step = room / values.length;
     values.forEach((x, d) => {

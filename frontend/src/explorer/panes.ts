@@ -2,6 +2,7 @@
 
 import { PALETTES } from "../color";
 import { h } from "../dom";
+import { bare, brief } from "../format";
 import { toolbar } from "../roving";
 import { strip } from "./canvas";
 import { Segments, Select } from "./controls";
@@ -229,7 +230,7 @@ export class Pane {
     const matrix = nameOfMatrix(scene.state.quantity);
     this.scaled.textContent = scene.against ? `difference of ${matrix}s` : quantity?.of ? `${matrix} of ${quantity.of}` : matrix;
     this.scaled.title = this.scaled.textContent;
-    const text = (x: number): string => (most === 1 ? String(x) : x === 0 ? "0" : (x * most).toPrecision(1)).replace(/^(-?)0\./, "$1.").replace("-", "−");
+    const text = (x: number): string => bare(brief(x * most, 2));
     const at = (x: number): number => (signed ? 50 + Math.sign(x) * Math.sqrt(Math.abs(x)) * 50 : Math.sqrt(x) * 100);
     const ticks = signed ? SIGNED_TICKS : most === 1 ? TICKS : [0, 0.25, 1];
     this.ticks.replaceChildren(...ticks.map((x) => h("span", { style: `left:${at(x)}%` }, text(x))));

@@ -1,7 +1,7 @@
 // A head on the picture that its tokens are areas of: where a query looks, which queries look at a key, every layer, rollout.
 
 import { h } from "../dom";
-import { figure } from "../format";
+import { figure, fixed } from "../format";
 import type { PictureInfo } from "../protocol";
 import { Board, called, type Choice, type End } from "./board";
 import { Slider, Switch } from "./controls";
@@ -233,7 +233,7 @@ export class HeadPicture {
     if (best < 0 || map.sign) return `Click a patch or a token to see where it looks; click on the right to see what looks there.${grey}`;
     const kind = scene.input.picture?.kind ?? "picture";
     const looked = `${from} ${this.verb(who)}`;
-    return `Of what ${looked} at ${((100 * inside) / Math.max(all, 1e-9)).toFixed(1)} % is the ${kind}, most of it ${this.called("to", best)} (${figure(shares[best]!)}).${grey}`;
+    return `Of what ${looked} at ${fixed((100 * inside) / Math.max(all, 1e-9), 1)} % is the ${kind}, most of it ${this.called("to", best)} (${figure(shares[best]!)}).${grey}`;
   }
 
   destroy(): void {

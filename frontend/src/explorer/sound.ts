@@ -1,7 +1,7 @@
 // A head on a sound: its spectrogram, the words in it, and attention as lanes over time below; it can be heard.
 
 import { clamp, h, touched } from "../dom";
-import { figure } from "../format";
+import { decimal, figure, fixed } from "../format";
 import { toolbar } from "../roving";
 import { name } from "./axis";
 import { clickedCell } from "./between";
@@ -183,7 +183,7 @@ export class HeadSound {
     const { at, sound } = this.time;
     this.put(this.line, at);
     this.told.textContent = `${clock(at)} / ${clock(sound.heard)} s`;
-    this.spectrum.setAttribute("aria-valuenow", at.toFixed(2));
+    this.spectrum.setAttribute("aria-valuenow", decimal(at, 2));
     this.spectrum.setAttribute("aria-valuetext", `${clock(at)} seconds`);
   }
 
@@ -228,7 +228,7 @@ export class HeadSound {
     this.width = Math.max(80, width - this.gutter - NUMBERS);
     this.stage.style.setProperty("--gutter", `${this.gutter}px`);
     this.root.setAttribute("aria-label", `${scene.name()} on the sound${picture.name ? ` ${picture.name}` : ""}`);
-    this.spectrum.setAttribute("aria-valuemax", sound.seconds.toFixed(2));
+    this.spectrum.setAttribute("aria-valuemax", decimal(sound.seconds, 2));
     this.time.take();
     if (`${picture.src}${scene.owner.theme}` !== this.shown + this.theme) {
       [this.shown, this.theme] = [picture.src, scene.owner.theme];
@@ -344,7 +344,7 @@ export class HeadSound {
     this.follow.show(scene.state);
     const { more } = time;
     this.all.hidden = scene.state.span === null && !more;
-    this.all.textContent = more ? `all ${seconds.toFixed(seconds < 10 ? 1 : 0)} s that the model hears` : "all of it";
+    this.all.textContent = more ? `all ${fixed(seconds, seconds < 10 ? 1 : 0)} s that the model hears` : "all of it";
     this.all.title = more ? "With the silence that fills it up" : "All of the sound (0)";
     this.size.textContent = sizeOf(time.sound);
   }

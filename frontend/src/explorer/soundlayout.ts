@@ -1,6 +1,7 @@
 // The geometry of a sound: which stretch is shown, what stands where on its time axis, where words have room.
 
 import { clamp } from "../dom";
+import { fixed } from "../format";
 
 /** A stretch of time, in seconds. */
 export type Span = readonly [begin: number, end: number];
@@ -46,7 +47,7 @@ export function ticks(begin: number, end: number, most: number): { readonly at: 
 }
 
 /** Seconds as text. */
-export const clock = (time: number, digits = 2): string => time.toFixed(digits);
+export const clock = (time: number, digits = 2): string => fixed(time, digits);
 
 /** What stands on an axis of time: where it begins and ends, in seconds; null where it has no time. */
 export type Times = readonly (Span | null)[];

@@ -1,7 +1,7 @@
 // What a head on a sound is called, and what is said of it, in words.
 
 import { touched } from "../dom";
-import { figure, percent, plural } from "../format";
+import { figure, fixed, percent, plural } from "../format";
 import { type Item, name } from "./axis";
 import { received, type Shown } from "./cut";
 import { row } from "./lanes";
@@ -49,5 +49,5 @@ export const hint = (sounds: boolean): string => {
 export function sizeOf({ samples, rate, heard }: Listening["sound"]): string {
   if (!samples) return "The sound itself is not in this page";
   const bytes = 2 * rate * heard;
-  return `${(rate / 1000).toFixed(rate % 1000 ? 1 : 0)} kHz, one channel, ${bytes < 1e6 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`}`;
+  return `${fixed(rate / 1000, rate % 1000 ? 1 : 0)} kHz, one channel, ${bytes < 1e6 ? `${Math.round(bytes / 1000)} kB` : `${fixed(bytes / 1e6, 1)} MB`}`;
 }

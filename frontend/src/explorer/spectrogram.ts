@@ -1,6 +1,7 @@
 // A spectrogram as it is drawn: in ink on the theme's paper, with its axes.
 
 import type { Theme } from "../color";
+import { fixed } from "../format";
 import { area, lettering, surface, write } from "./canvas";
 import type { Scene } from "./scene";
 import { type Span, ticks } from "./soundlayout";
@@ -60,7 +61,7 @@ export function drawClock(canvas: HTMLCanvasElement, scene: Scene, [begin, end]:
   for (const time of at) {
     const x = ((time - begin) / (end - begin)) * width;
     area(pen, ink("--tick"), Math.round(x), 0, 1, 4);
-    const text = `${time.toFixed(digits)}${time === at.at(-1) ? " s" : ""}`;
+    const text = `${fixed(time, digits)}${time === at.at(-1) ? " s" : ""}`;
     const half = 4 * text.length;
     if (x > half / 2) write(pen, ink("--ink3"), text, Math.min(Math.max(x, half), width + more - half - 8), 11);
   }
@@ -77,6 +78,6 @@ export function drawHertz(canvas: HTMLCanvasElement, scene: Scene, rate: number,
     const y = height * (1 - kilohertz / most);
     area(pen, ink("--tick"), width - 4, Math.round(Math.min(y, height - 1)), 4, 1);
     const last = kilohertz === at.at(-1);
-    write(pen, ink("--ink3"), `${kilohertz.toFixed(digits)}${last ? " kHz" : ""}`, width - 7, Math.min(height - 6, Math.max(6, y)));
+    write(pen, ink("--ink3"), `${fixed(kilohertz, digits)}${last ? " kHz" : ""}`, width - 7, Math.min(height - 6, Math.max(6, y)));
   }
 }

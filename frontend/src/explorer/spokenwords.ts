@@ -2,7 +2,7 @@
 
 import { h } from "../dom";
 import type { SpokenInfo } from "../protocol";
-import { piece } from "../format";
+import { fixed, piece } from "../format";
 import { value, type Shown } from "./cut";
 import type { Scene } from "./scene";
 import { intoLines, type Span, type Times } from "./soundlayout";
@@ -83,7 +83,7 @@ export function drawPeaks(element: HTMLElement, found: readonly Peak[], [begin, 
     const { button, stem } = wordOf(there, start);
     if (button.textContent !== text) button.replaceChildren(h("bdi", {}, text));
     button.setAttribute("aria-pressed", String(start === own));
-    button.title = `${text}: largest weight ${weight.toFixed(3)} at ${time.toFixed(2)} s`;
+    button.title = `${text}: largest weight ${fixed(weight, 3)} at ${fixed(time, 2)} s`;
     button.style.cssText = `left:${left}px;top:${top}px`;
     stem.style.cssText = `left:${labels[at]!.middle}px;top:${top + LINE - 2}px;height:${lines * LINE + 8 - top - LINE + 2}px`;
   });
@@ -109,7 +109,7 @@ export function drawPeaks(element: HTMLElement, found: readonly Peak[], [begin, 
 export function drawSpoken(element: HTMLElement, words: readonly SpokenInfo[], [begin, end]: Span, width: number): void {
   const inside = words.filter((word) => word.end > begin && word.begin < end);
   element.hidden = words.length === 0;
-  element.setAttribute("aria-label", `Words in the sound: ${inside.map((word) => `${word.text} ${word.begin.toFixed(2)} to ${word.end.toFixed(2)} s`).join(", ")}`);
+  element.setAttribute("aria-label", `Words in the sound: ${inside.map((word) => `${word.text} ${fixed(word.begin, 2)} to ${fixed(word.end, 2)} s`).join(", ")}`);
   const scale = width / (end - begin);
   const placed = inside.map((word) => {
     const left = (Math.max(begin, word.begin) - begin) * scale;
@@ -120,7 +120,7 @@ export function drawSpoken(element: HTMLElement, words: readonly SpokenInfo[], [
   element.classList.toggle("crowded", placed.filter(({ fits }) => fits).length < placed.length / 4);
   element.replaceChildren(
     ...placed.map(({ word, left, wide, fits }) =>
-      h("span", { style: `left:${left}px;width:${Math.max(1, wide - 1)}px`, title: `${word.text}: ${word.begin.toFixed(2)}–${word.end.toFixed(2)} s` }, fits ? h("bdi", {}, word.text) : null),
+      h("span", { style: `left:${left}px;width:${Math.max(1, wide - 1)}px`, title: `${word.text}: ${fixed(word.begin, 2)}–${fixed(word.end, 2)} s` }, fits ? h("bdi", {}, word.text) : null),
     ),
   );
 }

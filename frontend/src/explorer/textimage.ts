@@ -1,7 +1,7 @@
 // A head of a model of text and pictures: the text beside the picture, each word with what it has to do with what is chosen.
 
 import { h } from "../dom";
-import { figure, percent } from "../format";
+import { decimal, figure, percent } from "../format";
 import { toolbar } from "../roving";
 import type { PictureInfo } from "../protocol";
 import { type Item, name } from "./axis";
@@ -235,7 +235,7 @@ export class TextPicture {
     for (const [start, button] of this.buttons) {
       const share = shares.get(start)!;
       const seen = !Number.isNaN(share);
-      button.style.setProperty("--shade", `${seen ? (SHADE * Math.sqrt(Math.min(1, Math.abs(share) / most))).toFixed(1) : 0}%`);
+      button.style.setProperty("--shade", `${seen ? decimal(SHADE * Math.sqrt(Math.min(1, Math.abs(share) / most)), 1) : 0}%`);
       button.style.setProperty("--tone", share < 0 ? "var(--minus)" : scene.against || scene.shown().some((map) => map.sign) ? "var(--plus)" : "var(--accent)");
       button.classList.toggle("unseen", !seen);
       button.setAttribute("aria-pressed", String(chosen?.start === start));

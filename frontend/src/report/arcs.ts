@@ -3,6 +3,7 @@
 import "./arcs.css";
 import { h, s } from "../dom";
 import { FONT } from "../explorer/canvas";
+import { fixed } from "../format";
 import type { LinkSentence, LinkShown } from "../protocol";
 import type { Host } from "./host";
 import { tipOn } from "./tip";
@@ -89,7 +90,7 @@ export function picture(sentence: LinkSentence, reading: LinkShown, towards: boo
     const wide = kind ? Math.max(LEAST, 6 * weight) : 6 * weight;
     const line = { d: `M${x} ${ground}C${x} ${top} ${y} ${top} ${y} ${ground}`, class: kind ?? "other", "stroke-width": wide };
     if (!kind) return [s("path", { ...line, "stroke-opacity": "0.28" })];
-    const tip = tipOn(host, () => h("div", {}, `${saying(sentence, from)} → ${saying(sentence, to)}  ${weight.toFixed(3)}`));
+    const tip = tipOn(host, () => h("div", {}, `${saying(sentence, from)} → ${saying(sentence, to)}  ${fixed(weight, 3)}`));
     const half = 2.8 + 0.6 * wide;
     return [s("path", { ...line, ...tip, "data-source": source }), s("path", { d: `M${y - half} ${ground - 1.4 * half}h${2 * half}L${y} ${ground + 2}z`, class: `tip-${kind}`, style: "stroke:none" })];
   });

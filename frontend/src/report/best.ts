@@ -1,7 +1,7 @@
 // The best head of each kind of link against its baseline, and sentences where it is right and where it is wrong.
 
 import { h } from "../dom";
-import { code, paper, plural, probability, range, share, whole } from "../format";
+import { code, fixed, paper, plural, probability, range, share, whole } from "../format";
 import type { BestRow, LinkSentence, LinkShown, LinksSection, Reason, SyntaxSection, TreeShown } from "../protocol";
 import { key, picture, saying } from "./arcs";
 import { bar } from "./bars";
@@ -130,7 +130,7 @@ function cases<Row extends BestRow>(row: Row, cell: Cell, host: Host, terms: Ter
     const none = h("p.say", {}, `None among the ${plural(row.looked, "sentence")} that were drawn.`);
     return [h("h4.cap", {}, kind), ...(readings.length === 0 ? [none] : firstOf(readings.map((reading) => shown(reading, kind)), kind))];
   };
-  const how = `${head.label} in papers, ${terms.arrow(row)}, right in ${(100 * (row.accuracy ?? 0)).toFixed(1)}\u00a0% of ${whole(row.n)}`;
+  const how = `${head.label} in papers, ${terms.arrow(row)}, right in ${fixed(100 * (row.accuracy ?? 0), 1)}\u00a0% of ${whole(row.n)}`;
   const title = h("h3", {}, `${terms.name(row)}: ${head.name} `, h("span.dim", {}, how));
   const [right, wrong] = [terms.right(row), terms.wrong(row)];
   if (right.length + wrong.length > 0) return [title, key(terms.link), ...group("right", right), ...group("wrong", wrong)];

@@ -4,15 +4,13 @@ import { css, type Theme } from "../color";
 import { fit, h } from "../dom";
 import type { Pen } from "../explorer/canvas";
 import { painters } from "../explorer/export";
+import { bare, brief } from "../format";
 import { palette, type Scale } from "./figures";
 
 const [WIDTH, HEIGHT] = [132, 7];
 
 /** `.25`, `4.3`. */
-const tick = (x: number): string => {
-  const text = Number.isInteger(x) ? String(x) : x.toFixed(Math.abs(x) < 1 ? 2 : 1).replace(/0+$/, "");
-  return text.replace(/^0\./, ".").replace("-", "−");
-};
+const tick = (x: number): string => bare(brief(x, Math.abs(x) < 10 ? 2 : 3));
 
 export class Legend {
   private readonly canvas = h("canvas");

@@ -2,6 +2,7 @@
 
 import "./rows.css";
 import { type Child, h } from "../dom";
+import { whole } from "../format";
 import { type Cell, same } from "./figures";
 import type { Reason } from "../protocol";
 import type { Host, Now } from "./host";
@@ -47,7 +48,7 @@ export class Shortened {
     this.all = all;
     this.button.hidden = this.rows <= MOST;
     this.button.setAttribute("aria-expanded", String(all));
-    this.button.textContent = all ? `The first ${FIRST} rows` : `All ${this.rows.toLocaleString("en-US")} rows`;
+    this.button.textContent = all ? `The first ${FIRST} rows` : `All ${whole(this.rows)} rows`;
     this.show(this.short ? FIRST : Infinity);
   }
 }

@@ -28,10 +28,17 @@ def note(meta: Mapping[str, Any]) -> str:
         if kind == "documents"
         else " Sentences of one text are alike, so intervals over them are too narrow."
     )
+    same = int(meta.get("corpus", {}).get("identical", 0))
+    again = f" {alike(same)}." if same else ""
     return (
         f"Intervals and tests are of a jackknife over {over(meta)}, with Student's t for as many as count in effect; "
-        f"under {LEAST:.0f} of these there are none.{narrow}"
+        f"under {LEAST:.0f} of these there are none.{narrow}{again}"
     )
+
+
+def alike(same: int) -> str:
+    """That so many documents are the same as one before."""
+    return f"{same:,} {'document is' if same == 1 else 'documents are'} the same as one before, and count like others"
 
 
 def untested(meta: Mapping[str, Any]) -> str:

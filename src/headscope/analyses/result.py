@@ -129,7 +129,7 @@ def shown(title: str, meta: dict[str, Any], rows: pd.DataFrame) -> str:
     corpus = meta.get("corpus", {})
     parts = [" and ".join(dict.fromkeys(map(model_name, models))), str(corpus.get("name", ""))]
     if corpus.get("tokens"):
-        parts.append(f"{corpus['tokens']:,} tokens")
+        parts.append(f"{corpus['tokens']:,} {'words' if meta.get('over') == 'words' else 'tokens'}")
     first: Any = rows.head(ROWS)
     more = f"<p>{len(rows):,} rows</p>" if len(rows) > ROWS else ""
     about = html_text(" · ".join(part for part in parts if part))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -115,6 +116,7 @@ def report(
     }
     options |= {"--device": model.device, "--dtype": model.dtype, "--revision": model.revision}
     options |= {"--adapter": model.adapter, "--untrained": model.untrained, "--keep": model.keep}
+    options |= {"--distinct": "" if reading.distinct else None}
     options |= {"--trust-remote-code": "" if model.trust_remote_code else None}
     options |= {"--allow-unknown": "" if model.allow_unknown else None}
     typed = Typed(
@@ -133,6 +135,7 @@ def report(
         sense,
     )
     failed: list[tuple[Entry, str]] = []
+    own = partial(sources.once, distinct=reading.distinct)
     page = run(
         loaded,
         texts,
@@ -140,11 +143,11 @@ def report(
         examples=count,
         sections=sections.split(",") if sections else None,
         limit=reading.limit,
-        treebank=sources.annotated(treebank, None, strict=reading.strict) if treebank else None,
-        coref=sources.annotated(coref, None, strict=reading.strict) if coref else None,
+        treebank=own(sources.annotated(treebank, None, strict=reading.strict)) if treebank else None,
+        coref=own(sources.annotated(coref, None, strict=reading.strict)) if coref else None,
         against=model.how.trained.named(against) if against else None,
-        pairs=corpora.pairs(pairs, label=label, strict=reading.strict) if pairs else None,
-        links=sources.linked(links, None, strict=reading.strict) if links else None,
+        pairs=own(corpora.pairs(pairs, label=label, strict=reading.strict)) if pairs else None,
+        links=own(sources.linked(links, None, strict=reading.strict)) if links else None,
         limit_sentences=limit_sentences,
         live=live,
         progress=True,

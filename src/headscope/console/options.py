@@ -52,6 +52,12 @@ Strict = Annotated[
         help="What is broken or too long is left out and listed at the end; --strict refuses it at the start.",
     ),
 ]
+Distinct = Annotated[
+    bool,
+    typer.Option(
+        "--distinct", help="Take documents that are the same once; by default they are counted and said."
+    ),
+]
 SplitSeed = Annotated[
     int, typer.Option(min=0, max=MOST_SEED, help="Of the parts that heads are chosen on, and scored on.")
 ]

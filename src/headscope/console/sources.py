@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
 
-from headscope.console.options import Limit, ModelOptions, Strict
+from headscope.console.options import Distinct, Limit, ModelOptions, Strict
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,12 +94,16 @@ class ReadingOptions:
     text_field: TextField = None
     limit: Limit = None
     strict: Strict = False
+    distinct: Distinct = False
 
     def of(self, paths: Sequence[Path] | None) -> Corpus:
         """The corpus in these files, or the built-in one.
 
         Raises `InputError` where documents or fields are named that the format does not have.
         """
+        return once(self._of(paths), self.distinct)
+
+    def _of(self, paths: Sequence[Path] | None) -> Corpus:
         from headscope import corpora
         from headscope.corpora.readers import Ends
 
@@ -142,6 +146,13 @@ class ReadingOptions:
                 f"--documents: expected {' or '.join(allowed)} of {kind}, found {self.documents!r}"
             )
         return self.documents
+
+
+def once(corpus: Corpus, distinct: bool) -> Corpus:
+    """A corpus, or the same with each of its documents once."""
+    from headscope import corpora
+
+    return corpora.distinct(corpus) if distinct else corpus
 
 
 def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
@@ -223,7 +234,7 @@ class SenseOptions:
 
         read = corpora.images if name == "--images" else corpora.sounds
         source = files[0] if len(files) == 1 else list(files)
-        return read(source, documents=cast("Any", by), strict=reading.strict)
+        return once(read(source, documents=cast("Any", by), strict=reading.strict), reading.distinct)
 
 
 def _senses(options: SenseOptions) -> dict[str, list[Path] | None]:

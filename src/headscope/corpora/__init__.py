@@ -11,6 +11,7 @@ from headscope.corpora.batches import Block, blocks
 from headscope.corpora.conll2012 import conll2012
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.datasets import dataset
+from headscope.corpora.distinct import distinct
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.images import builtin_images, images
@@ -39,6 +40,7 @@ __all__ = [
     "conll2012",
     "conllu",
     "dataset",
+    "distinct",
     "from_class",
     "images",
     "jsonl",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +26,28 @@ def content(example: Example) -> Iterator[bytes]:
     for one in (example.image, example.audio):
         if one is not None:
             yield from _perceived(one)
+
+
+_READ = ("text", "pair", "words", "pair_words", "pieces", "messages", "ids")
+_ANNOTATED = ("label", "heads", "relations", "mentions", "cue", "scope", "times")
+
+
+def said(example: Example) -> Iterator[bytes]:
+    """What a model reads of an example, and what is annotated, wherever it stands: two of the same say the same."""
+    tokens = example.tokens
+    shown = None if tokens is None else (tokens.picture or tokens.sound)
+    if tokens is not None and tokens.ids is not None:
+        yield tokens.ids.tobytes()
+        read = ("pair", "pair_words")  # of an encoder-decoder they are no tokens of it
+    else:
+        yield b"" if tokens is None else "\0".join(tokens.pieces).encode("utf-8", "surrogatepass")
+        read = _READ
+    links = None if example.links is None else [replace(link, place="") for link in example.links]
+    named = [_plain(getattr(example, name)) for name in (*read, *_ANNOTATED)]
+    yield repr((named, links)).encode("utf-8", "surrogatepass")
+    for one in (example.image, example.audio) if shown is None else (shown,):
+        if one is not None:
+            yield from _perceived(getattr(one, "samples", one))
 
 
 def _plain(value: Any) -> Any:

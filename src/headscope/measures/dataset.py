@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,11 +48,11 @@ def dataset(
 ) -> xr.Dataset:
     """Figures over ``(layer, head)``: a measure ``m`` has ``m``, and beside it what is named after it.
 
-    ``m_se`` is the jackknife error over documents, ``m_n`` counts the rows (or documents, or inputs) that it is a mean
-    over, ``m_chance`` is what uniform attention over the visible keys gives (over ``(layer)``; over ``(layer, head)``
-    where heads do not see the same), ``m_documents`` how many documents of equal size would tell as much,
-    ``m_skewness`` that of the figure over documents (`headscope.measures.jackknife`). `interval_of` makes intervals of
-    them.
+    ``m_se`` is the jackknife error over documents, ``m_n`` counts the rows (or documents, or inputs: its ``units``)
+    that it is a mean over, ``m_chance`` is what uniform attention over the visible keys gives (over ``(layer)``; over
+    ``(layer, head)`` where heads do not see the same), ``m_documents`` how many documents of equal size would tell as
+    much, ``m_skewness`` that of the figure over documents (`headscope.measures.jackknife`). `interval_of` makes
+    intervals of them.
 
     Args:
         sums: over the corpus.
@@ -91,7 +91,8 @@ def dataset(
         }
         variables[measure.name] = (("layer", "head"), value[place], attrs)
         variables[measure.name + ERROR] = (("layer", "head"), error[place])
-        variables[measure.name + COUNT] = (("layer", "head"), np.where(there, sums.n[place], np.nan))
+        counted = {"units": _counted(by, over)}
+        variables[measure.name + COUNT] = (("layer", "head"), np.where(there, sums.n[place], np.nan), counted)
         variables[measure.name + DOCUMENTS] = (("layer", "head"), np.where(there, effective[place], np.nan))
         variables[measure.name + SKEWNESS] = (("layer", "head"), np.where(there, skewness[place], np.nan))
         variables[measure.name + CHANCE] = _chance(np.where(there, chance[place], np.nan))
@@ -173,6 +174,29 @@ def error_of(dataset: xr.Dataset, measure: str) -> Floats:
 def count_of(dataset: xr.Dataset, measure: str) -> Floats:
     """How many rows, documents or inputs a measure is a mean over, ``[layer head]``; NaN where the dataset has none."""
     return figures_of(dataset, measure + COUNT)
+
+
+def _counted(by: str, over: str) -> str:
+    """What a mean is over, as a noun."""
+    nouns = {"document": "documents", "segment": "inputs"}
+    return nouns.get(by, "words" if over == "words" else "tokens")
+
+
+def means_over(dataset: xr.Dataset, measures: Collection[str]) -> dict[str, tuple[int, int]]:
+    """The least and the most that some measures are means over, by what it is: tokens, words, documents or inputs."""
+    found: dict[str, tuple[int, int]] = {}
+    for name in measures:
+        n = count_of(dataset, name)
+        most = int(np.nanmax(n)) if np.isfinite(n).any() else 0
+        if most:
+            attrs = dataset[name].attrs
+            noun = str(
+                dataset[name + COUNT].attrs.get("units")
+                or _counted(attrs.get("by", ""), attrs.get("over", ""))
+            )
+            few, before = found.get(noun, (most, most))
+            found[noun] = min(few, most), max(before, most)
+    return found
 
 
 def documents_of(dataset: xr.Dataset, measure: str) -> Floats:

@@ -24,7 +24,8 @@ class Spoken(NamedTuple):
     Attributes:
         tokens: what the decoder is to write at each query: a token's row is the one that predicts it, as when Whisper
             tells times. What it reads there is the token before.
-        frames: how many keys hold sound, from the first on; silence fills the rest.
+        frames: how many keys hold sound, from the first on; silence fills the rest. As in transformers a hop of samples
+            that is begun counts, a frame of two hops only where both are.
         seconds: how long a frame is.
         inputs: what the module takes, of one row.
     """
@@ -73,7 +74,7 @@ def spoken(model: Perceiver, audio: Audio, words: Sequence[str]) -> Spoken:
         model.reads: torch.as_tensor(features).to(model.device, model.dtype),
         "decoder_input_ids": torch.as_tensor(read).to(model.device)[None],
     }
-    frames = int(len(samples) / extractor.hop_length // stride)
+    frames = int(-(-len(samples) // extractor.hop_length) // stride)  # as transformers counts them
     seconds = stride * extractor.hop_length / extractor.sampling_rate
     return Spoken(tokens, max(1, min(frames, positions)), seconds, inputs)
 

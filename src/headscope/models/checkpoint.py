@@ -43,8 +43,8 @@ def needed(module: nn.Module, missing: Collection[str]) -> list[str]:
 
 
 def _parts(module: nn.Module, kind: type[nn.Module]) -> list[str]:
-    named: Any = module.named_modules()
-    return [str(name) for name, part in named if isinstance(part, kind)]
+    named = cast("Mapping[str, nn.Module]", dict(cast("Any", module).named_modules()))
+    return [name for name, part in named.items() if isinstance(part, kind)]
 
 
 def prefix(missing: Collection[str], unexpected: Collection[str]) -> str | None:

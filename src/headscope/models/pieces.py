@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -82,8 +82,7 @@ def sample(tokenizer: PreTrainedTokenizerBase) -> str:
     """
     if tokenizer not in _sample:
         special = special_tokens(tokenizer).ids
-        read: Any = tokenizer.decode
-        own = (str(read([number])) for number in range(len(tokenizer)) if number not in special)
+        own = (str(cast("Any", tokenizer).decode([number])) for number in range(len(tokenizer)) if number not in special)
         for text in chain(("A", "a"), own):
             with suppress(Exception):  # what tokenizers raise for what they do not know has no type of its own
                 ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]

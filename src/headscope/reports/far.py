@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.heads import Head
+from headscope.views.digits import percent
 from headscope.views.payload import Part
 from headscope.views.reasons import because
-from headscope.views.sentences import head_name, percent, sentence, text
+from headscope.views.sentences import head_name, sentence, text
 
 Floats = npt.NDArray[np.float64]
 

@@ -121,7 +121,10 @@ def report_payload(
         ),
         *sections,
         *absent(_mapping(meta, "absent")),
-        methods(_text(_mapping(meta, "corpus").get("document")) or ""),
+        methods(
+            _text(_mapping(meta, "corpus").get("document")) or "",
+            int(_mapping(meta, "corpus").get("identical") or 0),
+        ),
     ]
     own = {measure.name for measure in choose(default_measures(kind))}
     beside = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in own]]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from headscope.analyses.clusters import alike
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Absent, SectionInfo
@@ -90,8 +91,8 @@ def absent(reasons: Mapping[str, Any]) -> list[Section]:
     )
 
 
-def methods(document: str) -> Section:
-    """What each figure means, and what was taken as one document."""
+def methods(document: str, same: int = 0) -> Section:
+    """What each figure means, what was taken as one document, and how many are the same as one before."""
     one = f" (here {document})" if document else ""
     return Ready(
         MethodsSection(
@@ -99,7 +100,7 @@ def methods(document: str) -> Section:
             title="What each figure means",
             about=f"Every figure is a mean over the corpus with its standard error, by document{one}.",
             notes=[
-                "Standard errors are of the jackknife over documents.",
+                f"Standard errors are of the jackknife over documents{f'; {alike(same)}' if same else ''}.",
                 "The dashed line is what attention spread evenly over the visible tokens would give.",
                 "Bars of 0.5 are a convention.",
                 "Where a head gives part of its attention to a learned sink, or parks it on a token, its entropy and "

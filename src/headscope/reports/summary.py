@@ -13,10 +13,11 @@ from headscope.heads import Head
 from headscope.reports.far import far
 from headscope.senses import Kind
 from headscope.views.blobs import Blobs
+from headscope.views.digits import percent
 from headscope.views.payload import Part, SectionInfo
 from headscope.views.reasons import because
 from headscope.views.section import Section
-from headscope.views.sentences import NAMED, comma, head_name, percent, sentence, text
+from headscope.views.sentences import NAMED, comma, head_name, sentence, text
 
 HALF = 0.5
 _THESE = "In these inputs, "  # no claim on others

@@ -20,6 +20,7 @@ from headscope.corpora.content import content
 from headscope.corpora.cuts import Cuts, Stretch, fingerprint
 from headscope.models import Model, expect_model
 from headscope.stream import batches as streams
+from headscope.stream.identical import Documents
 from headscope.stream.read import LISTED, Broken, Read, Told
 
 BYTES = 512
@@ -117,6 +118,7 @@ class Batched:
         self._reader, self._most = reader, most
         self._inputs = self._pieces = self._unknown = 0
         self._ends: tuple[int, int] | None = None
+        self._documents = Documents()
 
     def __iter__(self) -> Iterator[list[Example]]:
         inputs = islice(self._reader.inputs(self.part.given), self._most)
@@ -127,6 +129,7 @@ class Batched:
             first = example.document if self._ends is None else self._ends[0]
             self._ends = first, example.document
             self._inputs += 1
+            self._documents.add(example)
             if example.tokens is not None:
                 unknown, pieces = self._reader.model.unknown(example.tokens)
                 self._unknown += unknown
@@ -142,7 +145,9 @@ class Batched:
     def read(self) -> Read:
         """What reading has told, when the batches have been read."""
         notes = {kind: Told(len(each), tuple(each[:LISTED])) for kind, each in self._reader.notes().items()}
-        read = Read(self._inputs, self._pieces, self._unknown, notes=notes, ends=self._ends)
+        read = Read(
+            self._inputs, self._pieces, self._unknown, notes=notes, ends=self._ends, documents=self._documents
+        )
         given = self.part.given
         if not isinstance(given, Corpus):
             return read

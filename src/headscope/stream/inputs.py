@@ -14,6 +14,7 @@ from headscope.errors import HeadscopeWarning, InputError, UnknownError
 from headscope.models import Model
 from headscope.models.encode import encode
 from headscope.models.pieces import of_pieces
+from headscope.stream.identical import Documents
 
 SAID, MOST = 0.01, 0.2
 """Above which share of unknown pieces a run says so, and above which it is refused."""
@@ -22,7 +23,7 @@ SOON, HOPELESS = 20_000, 0.5
 """From so many pieces on, a share above this ends a run at once."""
 
 _watching: ContextVar[bool] = ContextVar("watching", default=True)
-_told: ContextVar[set[tuple[str, int, int]] | None] = ContextVar("told", default=None)
+_told: ContextVar[set[tuple[object, ...]] | None] = ContextVar("told", default=None)
 
 
 class Inputs:
@@ -31,11 +32,13 @@ class Inputs:
     Attributes:
         pieces: of those read so far, without special tokens.
         unknown: how many of these the tokenizer does not know.
+        documents: which documents are the same.
     """
 
     def __init__(self, model: Model, given: Iterable[Example], name: str) -> None:
         self._model, self._given, self._name = model, given, name
         self.pieces = self.unknown = 0
+        self.documents = Documents()
 
     def __iter__(self) -> Iterator[Example]:
         """The inputs.
@@ -45,6 +48,7 @@ class Inputs:
         """
         for example in self._given:
             self.count(example)
+            self.documents.add(example)
             yield example
         self.end()
 
@@ -60,22 +64,26 @@ class Inputs:
         if self.pieces >= SOON:
             self._expect_known(HOPELESS)
 
-    def counted(self, unknown: int, pieces: int) -> None:
-        """So many pieces were counted in all. Raises as `count` does."""
+    def counted(self, unknown: int, pieces: int, documents: Documents) -> None:
+        """So many pieces and these documents were counted in all. Raises as `count` does."""
         self.unknown = self.pieces = 0
+        self.documents = documents
         self.add(unknown, pieces)
 
     def end(self) -> None:
-        """All are read: refuse them, or say what share of the pieces is unknown."""
+        """All are read: refuse them, or say what share of their pieces is unknown, and which documents are the same."""
         self._expect_known(MOST)
-        if self.known or not _watching.get():
+        if not _watching.get():
             return
-        if (told := _told.get()) is not None:
-            counted = (self._model.name, self.unknown, self.pieces)
-            if counted in told:
-                return
-            told.add(counted)
-        warnings.warn(self._said(), HeadscopeWarning, stacklevel=1)
+        counted = (self._model.name, self.unknown, self.pieces), self.documents.identical()
+        for key, said in zip(
+            counted, ("" if self.known else self._said(), self.documents.told(self._name)), strict=True
+        ):
+            told = _told.get()
+            if said and (told is None or key not in told):
+                warnings.warn(said, HeadscopeWarning, stacklevel=1)
+                if told is not None:
+                    told.add(key)
 
     @property
     def refused(self) -> bool:
@@ -93,8 +101,8 @@ class Inputs:
         return of_pieces(self.unknown, self.pieces)
 
     def counts(self) -> Mapping[str, int]:
-        """Both counts, for a description."""
-        return {"pieces": self.pieces, "unknown": self.unknown}
+        """What was counted, for a description."""
+        return {"pieces": self.pieces, "unknown": self.unknown, "identical": self.documents.identical()[0]}
 
     def _said(self) -> str:
         return f"{self._name}: {self.share} are unknown to the tokenizer of {self._model.name}"

@@ -72,6 +72,8 @@ class Kind(Generic[S]):
             raise InputError("parts: expected at least one input, found none")
         meta = {name: value for name, value in merged.about["meta"].items() if name != "shard"}
         meta = _with_read(meta, merged.outcome.read)
+        if said := merged.outcome.read.documents.told(meta["corpus"]["name"]):
+            warnings.warn(said, HeadscopeWarning, stacklevel=2)
         return self._dataset(merged.outcome, meta, merged.about, started)
 
     def _dataset(
@@ -209,7 +211,7 @@ def run_long(
         def reached(end: int | None, passed: bool, read: Read) -> None:
             place = Place(read.inputs, read.inputs if end is None or limit is not None else end)
             (shown.passed if passed and not mine else shown.at)(place)
-            watched.counted(read.unknown, read.pieces)
+            watched.counted(read.unknown, read.pieces, read.documents)
 
         try:
             reduced = reduce(
@@ -231,7 +233,7 @@ def run_long(
             corpus.was_read(read.counts, read.errors, read.left_out)
         if not read.inputs and not mine:
             raise no_input(corpus)
-        watched.counted(read.unknown, read.pieces)
+        watched.counted(read.unknown, read.pieces, read.documents)
         watched.end()
         if tell is not None:
             tell(read.notes)
@@ -363,7 +365,8 @@ def described(
 
 def _with_read(meta: Mapping[str, Any], read: Read) -> dict[str, Any]:
     """A description, of what reading other blocks has told."""
-    corpus = {**meta["corpus"], "pieces": read.pieces, "unknown": read.unknown}
+    counted = {"pieces": read.pieces, "unknown": read.unknown, "identical": read.documents.identical()[0]}
+    corpus = {**meta["corpus"], **counted}
     if "broken" not in meta:
         return {**meta, "corpus": corpus}
     corpus |= {"cuts": read.counts.cuts, "empty": read.counts.empty, "left_out": read.left_out}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from headscope.corpora import Counts
 from headscope.errors import CorpusError
+from headscope.stream.identical import Documents
 
 LISTED = 1_000
 """How many things of a kind are told by name; the rest are counted."""
@@ -45,6 +46,7 @@ class Read:
         counts: what the corpus has counted.
         notes: what else was found, by its kind.
         ends: the documents of the first and of the last input; None without inputs.
+        documents: which documents are the same.
     """
 
     inputs: int = 0
@@ -55,13 +57,16 @@ class Read:
     counts: Counts = field(default_factory=Counts)
     notes: Mapping[str, Told] = field(default_factory=dict[str, Told])
     ends: tuple[int, int] | None = None
+    documents: Documents = field(default_factory=Documents)
 
     def then(self, after: Read) -> Read:
         """These blocks and those after them."""
         ends, counts = self.ends or after.ends, self.counts + after.counts
+        joined = False
         if self.ends is not None and after.ends is not None:
             ends = self.ends[0], after.ends[1]
-            if self.ends[1] == after.ends[0]:  # a document of both
+            joined = self.ends[1] == after.ends[0]
+            if joined:  # a document of both
                 counts.documents -= min(1, counts.documents)
         return Read(
             self.inputs + after.inputs,
@@ -75,6 +80,7 @@ class Read:
                 for kind in dict.fromkeys([*self.notes, *after.notes])
             },
             ends,
+            self.documents.then(after.documents, joined=joined),
         )
 
     @property
@@ -84,7 +90,7 @@ class Read:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON."""
-        return asdict(self)
+        return {**asdict(self), "documents": self.documents.to_json()}
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Read:
@@ -98,4 +104,5 @@ class Read:
             Counts(**given["counts"]),
             {kind: Told(number, tuple(first)) for kind, (number, first) in given["notes"].items()},
             None if given["ends"] is None else (given["ends"][0], given["ends"][1]),
+            Documents.from_json(given.get("documents")),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 import unicodedata
 import warnings
@@ -242,30 +241,6 @@ def readable(text: str) -> str:
         c if c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff" else "\ufffd"
         for c in text
     )
-
-
-def share(weight: float) -> str:
-    """A weight in two decimals, ``.54``; below .005 a dot."""
-    if abs(weight) < 0.005:
-        return "·"
-    return f"{weight:.2f}".replace("0.", ".", 1).replace("-", "−") if abs(weight) < 0.995 else f"{weight:.1f}"
-
-
-def number(value: float, scale: float, usual: float = math.inf) -> str:
-    """A value beside a bar, as in the page.
-
-    Nothing where it would print as zero beside the largest, `scale`, and is less than half of what is `usual`.
-    """
-    size = abs(value)
-    if size == 0 or size < scale * (0.005 if size < usual / 2 else 0.0005):
-        return ""
-    sign = "−" if value < 0 else ""
-    if 0.2 < scale <= 1 and size < 0.005:
-        return sign + f"{size:.1g}"[1:]
-    if 0.2 < scale <= 1:
-        return sign + share(size)
-    digits = max(0, 1 - math.floor(math.log10(size)))
-    return sign + (f"{size:.0f}" if size >= 100 else f"{size:.{digits}f}" if digits <= 5 else f"{size:.1e}")
 
 
 @cache

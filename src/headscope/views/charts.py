@@ -21,6 +21,7 @@ from headscope.errors import HeadscopeWarning, InputError
 from headscope.measures.files import check_place, replacing
 from headscope.views import fonts
 from headscope.views.canvas import FONTS, POINTS, readable, rendered
+from headscope.views.digits import brief
 from headscope.views.figure import COLUMN, FORMATS, MARGIN, TEXT, wrapped
 from headscope.views.page import plain_text
 from headscope.views.palette import Palette, Theme, palette, ramp
@@ -286,11 +287,8 @@ def _tick(value: float, _: int) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number in a figure: ``0.5``, ``4.6``, ``1.5e−3``."""
-    if abs(value) < 1e-12:
-        return "0"
-    mantissa, _, power = f"{value:.{digits}g}".partition("e")
-    return (f"{mantissa}e{int(power)}" if power else mantissa).replace("-", "−")
+    """A number in a figure: ``0.5``, ``4.6``, ``1.5e−5``; 0 for what is lost in rounding."""
+    return brief(value, digits) if abs(value) >= 1e-12 else "0"
 
 
 def grid_of_heads(

@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from headscope.views.canvas import Align, Canvas, number
+from headscope.views.canvas import Align, Canvas
+from headscope.views.digits import bare, brief, fixed
 from headscope.views.figure_gold import ROOM, judged, thumbnail
 from headscope.views.figure_picture import SeenHeads
 from headscope.views.palette import Palette, diverging, sequential
@@ -201,12 +202,12 @@ def legend(canvas: Canvas, right: float, y: float, selection: Selection) -> None
     scale = selection.scale
     if selection.signed:
         pixels = diverging(2 * place - 1, colours)
-        top = f"{scale:.2g}"
+        top = bare(brief(scale, 2))
         ticks = [(0.0, "−" + top), (0.5, "0"), (1.0, top)]
     else:
         pixels = sequential(place**2, colours)
         shares = [0.0, 0.05, 0.25, 0.5, 1.0] if scale == 1.0 else [0.0, 0.25, 1.0]
-        names = [number(each * scale, scale) or "0" for each in shares[:-1]] + [f"{scale:.2g}"]
+        names = [bare(brief(each * scale, 2)) for each in shares]
         ticks = [(each**0.5, name) for each, name in zip(shares, names, strict=True)]
     canvas.image(right - width, y, width, height, pixels[None])
     for share, name in ticks:
@@ -247,5 +248,4 @@ def _strongest(matrix: Matrix, x: float, y: float, cell: float) -> tuple[Matrix,
 
 def _decimals(value: float) -> str:
     """Two decimals without the zero before the point, as below a cell of the page."""
-    text = f"{value:.2f}".replace("-", "−")
-    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+    return bare(fixed(value, 2))

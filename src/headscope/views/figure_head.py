@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.tokens import Tokens
-from headscope.views.canvas import Align, Canvas, label, number
+from headscope.views.canvas import Align, Canvas, label
+from headscope.views.digits import brief, fixed, number, percent
 from headscope.views.figure_gold import Judged, curves, judged, note
 from headscope.views.palette import Palette
 from headscope.views.selection import Heads, Matrix, Pinned, Selection, is_pair, texts
@@ -111,7 +112,7 @@ class HeadLines:
         """What a line must have, in words."""
         state, threshold = self.selection.state, self.selection.state["threshold"]
         if threshold is not None:
-            return f"{threshold:.3g}" + ("" if state["quantity"] == "weights" else " of the largest")
+            return brief(threshold) + ("" if state["quantity"] == "weights" else " of the largest")
         if self.selection.signed:
             return "the mean size of all pairs"
         whole = state["filter"] == "all" and state["special"] and state["sinks"]
@@ -120,7 +121,7 @@ class HeadLines:
         seen = np.unique((~self.selection.hidden()).sum(1))
         if len(seen) > 1:
             return "an even share, 1/n of the n keys that its query sees"
-        return f"an even share, 1/{seen[0]} = {1 / seen[0]:.2g}"
+        return f"an even share, 1/{seen[0]} = {brief(1 / seen[0], 2)}"
 
     def _pointed(self) -> list[Judged]:
         """The gold links of the chosen tokens, or all of them."""
@@ -374,7 +375,8 @@ def kept(matrix: Matrix, threshold: float | Matrix, top_k: int) -> npt.NDArray[n
 
 
 def phrase(selection: Selection, heads: list[Heads]) -> str:
-    """What the open head does on this input, as the page says it: its largest share, or how spread out it is.
+    """What the open head does on this input, as the page says it: its largest share, or how sharp it is beside even
+    attention.
 
     Nothing where several heads are shown, or where something is hidden that would make it untrue.
     """
@@ -387,8 +389,12 @@ def phrase(selection: Selection, heads: list[Heads]) -> str:
     shares = selection.measured(selection.layer, head)
     name = max(_SAY, key=lambda each: shares.get(each, -1.0))
     if shares.get(name, -1.0) >= 0.2:
-        digits = 1 if 0.995 < shares[name] < 1 else 0
-        return (
-            f"{min(100 * shares[name], 99.9 if digits else 100):.{digits}f}% on {_SAY[name]}, on this input"
-        )
-    return f"spread out, entropy {shares['entropy']:.1f} nats on this input"
+        return f"{percent(shares[name])} on {_SAY[name]}, on this input"
+    if not heads[0].matrix.any():
+        return "switched off: its weights are 0"
+    sight = selection.maps.sight(selection.maps.index.index(selection.layer))
+    nats = shares.get("entropy", np.nan)
+    most = np.log(np.maximum(1, sight[head if len(sight) > 1 else 0].sum(-1))).mean()  # of even attention
+    if not (nats >= 0 and most > 0):
+        return ""
+    return f"{'sharp' if nats < most / 2 else 'spread out'}, entropy {fixed(nats, 1)} nats on this input"

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import InputError
-from headscope.views.canvas import Align, Canvas, label, share
+from headscope.views.canvas import Align, Canvas, label
+from headscope.views.digits import bare, brief, fixed, significant
+from headscope.views.digits import weight as short
 from headscope.views.figure_gold import judged, marks, note, outlines
 from headscope.views.figure_head import THIN, column, every, row_height, token_width
 from headscope.views.palette import diverging
@@ -62,7 +64,7 @@ class HeadNeurons:
         return [
             "blue positive, orange negative",
             f"{label(query)} looks most at {label(self.selection.key.pieces[best])} "
-            f"({self.weight[best]:.2f}); neurons {', '.join(map(str, strong))} add most to that score",
+            f"({fixed(self.weight[best], 2)}); neurons {', '.join(map(str, strong))} add most to that score",
             *[
                 text
                 for text, holds in (
@@ -149,7 +151,7 @@ class HeadNeurons:
             middle = y + 12 + (place + 0.5) * _CHART
             most = float(np.abs(vector).max()) or 1.0
             canvas.text(left - 6, middle - 3, name, 7.0, align="right", bold=True)
-            canvas.text(left - 6, middle + 5, f"±{most:.2g}", 5.0, colours.ink3, align="right")
+            canvas.text(left - 6, middle + 5, f"±{brief(most, 2)}", 5.0, colours.ink3, align="right")
             canvas.lines([(left, middle, left + wide, middle)], colours.line2, 0.5)
             step, shares = wide / len(vector), vector / most
             high = shares * (_CHART / 2 - 2)
@@ -189,7 +191,7 @@ class HeadNeurons:
         """What is done to q·k before softmax, in a few signs."""
         size = self.q.shape[1]
         root = math.isclose(self.scaling, size**-0.5, rel_tol=1e-4)
-        scale = f"÷ √{size}" if root else f"× {self.scaling:.3g}"
+        scale = f"÷ √{size}" if root else f"× {brief(self.scaling)}"
         terms = "" if math.isclose(self.scaling, 1.0) else scale
         if self.width >= _NARROW:  # where it is narrow, the caption says the rest
             terms += "" if self.bias is None else " + bias"
@@ -249,7 +251,7 @@ class HeadNeurons:
                 left = middle if score >= 0 else middle - length
                 canvas.rectangle(left, y - self.row * 0.27, length, self.row * 0.54, ink)
             if self._named(place):
-                number = (f"{score:.0f}" if abs(score) >= 100 else f"{score:.1f}").replace("-", "−")
+                number = fixed(score, 0 if abs(score) >= 100 else 1)
                 text, size, ink = (
                     (number, small, colours.ink2) if seen else ("not seen", min(5.0, small), colours.ink3)
                 )
@@ -270,7 +272,7 @@ class HeadNeurons:
                 canvas.rectangle(x + width - length, y - self.row * 0.33, length, self.row * 0.66, ink)
             if self._named(place):
                 size = min(6.0, self.size)
-                canvas.text(x + width - length - 2, y, share(weight), size, colours.ink2, align="right")
+                canvas.text(x + width - length - 2, y, short(weight), size, colours.ink2, align="right")
 
     def _named(self, place: int) -> bool:
         return place % every(self.row) == 0 or place == len(self.seen)
@@ -282,7 +284,7 @@ class HeadNeurons:
             box = (x + 2, y - self.row * 0.2, width * value / largest, self.row * 0.4)
             canvas.rectangle(*box, ink.ink3, alpha=0.7)
             if self._named(place):
-                text = "·" if value < largest * 0.005 else f"{value:.2g}".replace("0.", ".", 1)
+                text = "·" if value < largest * 0.005 else bare(significant(value, 2))
                 canvas.text(x + width + 14, y, text, min(6.0, self.size), ink.ink2, align="right")
 
 

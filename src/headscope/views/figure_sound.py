@@ -10,7 +10,8 @@ import numpy as np
 
 from headscope import words as _words
 from headscope.senses import Sound
-from headscope.views.canvas import Canvas, label, share
+from headscope.views.canvas import Canvas, label
+from headscope.views.digits import weight as short
 from headscope.views.figure_grid import pooled, tint
 from headscope.views.figure_head import hue, title
 from headscope.views.figure_veils import Pixels, Shares, sized
@@ -284,7 +285,7 @@ class HeadSound:
                     if self.column is not None and not self.alike
                     else float(values[inside].max(initial=0.0))
                 )
-                canvas.text(x + self.width, y + self.lane / 2, share(value), 5.5, colours.ink3, align="right")
+                canvas.text(x + self.width, y + self.lane / 2, short(value), 5.5, colours.ink3, align="right")
         return top + len(lanes) * self.lane
 
     def _of_head(self, matrix: Matrix) -> tuple[Matrix, Shares]:

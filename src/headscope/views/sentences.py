@@ -47,21 +47,6 @@ def by_role(heads: Mapping[str, Sequence[Sequence[Part]]], last: str = "") -> li
     return parts
 
 
-def percent(share: float) -> str:
-    """A share in words: ``54%``, and never 100% or 0% for what is neither.
-
-    >>> percent(0.54), percent(0.9987), percent(0.0004)
-    ('54%', '99.9%', '<0.1%')
-    """
-    if share >= 1.0:
-        return "100%"
-    if 0 < share < 0.001:
-        return "<0.1%"
-    if share > 0.995:
-        return f"{min(99.9, 100 * share):.1f}%"
-    return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.1f}%"
-
-
 def with_error(value: float, error: float) -> str:
     """A figure and its standard error, both to the error's first digit; two decimals where no error is known.
 

@@ -18,6 +18,7 @@ from headscope import cli
 from headscope.analyses.combine import run as combine
 from headscope.analyses.combine.statistics import ALL
 from headscope.attention.record import AttentionRecord
+from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from headscope.tokens import BoolArray
 from tests.helpers.small_models import sharpen, small_bert
@@ -286,6 +287,49 @@ def test_cross_attention_is_not_symmetric() -> None:
         hs.combine_heads(bart(), words(True), symmetrise=True)
 
 
+def alignment(folder: Path, sentences: int = 24) -> hs.corpora.Corpus:
+    """Sentences of five words and their translations, word by word in one of two orders; one word has no link."""
+    draw = np.random.default_rng(0)
+    words_, lines, links = [*"abcdefgh"], list[tuple[str, str]](), list[str]()
+    for _ in range(sentences):
+        own, order = draw.choice(words_, 5, replace=False), draw.permutation(5)
+        lines.append((" ".join(own), " ".join(own[order])))
+        links.append(" ".join(f"{order[place]}{'?' if place == 1 else '-'}{place}" for place in range(4)))
+    for name, content in (("a", [a for a, _ in lines]), ("b", [b for _, b in lines]), ("ab", links)):
+        (folder / f"{name}.align").write_text("\n".join(content) + "\n")
+    return hs.corpora.alignments(folder / "a.align", folder / "b.align", folder / "ab.align")
+
+
+def test_links_between_two_texts_have_the_alignment_error_rate(tmp_path: Path) -> None:
+    """The best head's is that of `headscope.links` on the halves that it was not chosen on."""
+    corpus, model = alignment(tmp_path), small_bert(roberta())
+    result = hs.combine_heads(model, corpus, candidates="other", direction="row", least=10)
+    table = result.table().set_index(["label", "system"])
+    alone = hs.links(model, corpus, candidates="other", direction="row", least=10)
+    for label in ("a to b", "b to a"):
+        chosen = result["weight"].sel(label=label, weighted="best head", direction="row")
+        heads = [tuple(np.argwhere(chosen.sel(half=half).values)[0].tolist()) for half in (0, 1)]
+        rates = [float(alone["aer"].sel(label=label, direction="row").values[head]) for head in heads]
+        found = table.loc[(label, "best head")]
+        assert found["aer_low"] <= found["aer"] <= found["aer_high"]
+        if heads[0] == heads[1]:
+            assert found["aer"] == pytest.approx(rates[0])
+        assert min(rates) - 0.25 < found["aer"] < max(rates) + 0.25
+        # by chance a word finds one of five: |A| = 5, |S| = 3, and 4 words have a possible link, 3 a sure one
+        assert table.loc[(label, "chance"), "aer"] == pytest.approx(1 - (4 / 5 + 3 / 5) / (5 + 3))
+    assert "aer" not in hs.combine_heads(model, words(False), least=5).table()
+
+
+def test_without_direction_both_ways_of_an_alignment_are_one_row(tmp_path: Path) -> None:
+    """And words of two texts are far from each other, wherever they stand."""
+    result = hs.combine_heads(small_bert(roberta()), alignment(tmp_path), symmetrise=True, least=10)
+    table = result.table()
+    assert table["label"].unique().tolist() == ["a to b, b to a"]
+    assert table.set_index("system").loc["best head", "n"] == 24 * 8
+    chance = table.set_index("system").loc["chance", "precision_at_l"]
+    assert chance == pytest.approx(4 / 25)  # of 25 pairs between the texts; none within one is far enough
+
+
 def run_command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
     with pytest.raises(SystemExit) as stop:
@@ -319,3 +363,21 @@ def test_the_command_writes_and_prints_the_table(
     ):
         assert run_command(monkeypatch, "links", path, *options) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_source_without_candidates_does_not_count() -> None:
+    torch.manual_seed(0)
+    config = GPT2Config(vocab_size=400, n_embd=16, n_layer=1, n_head=2, n_positions=32)
+    model = hs.load((GPT2Model(config), roberta()))
+    links = [[(6, 2)], [(6, 2), (0, 1)]]
+    words = ["the", "cat", "sat", "on", "a", "red", "mat"]
+    counts: list[int] = []
+    for given in links:
+        corpus = hs.corpora.linked([words] * 8, [given] * 8)
+        if (0, 1) in given:
+            with pytest.warns(HeadscopeWarning, match="8 sources left out, without any candidate"):
+                found = hs.combine_heads(model, corpus, direction="row", least=1)
+        else:
+            found = hs.combine_heads(model, corpus, direction="row", least=1)
+        counts.append(int(found.table()["n"].iloc[0]))
+    assert counts == [8, 8]

@@ -64,8 +64,9 @@ def test_the_precision_of_the_likeliest_pairs_on_paper() -> None:
     for first, second in [(0, 2), (1, 5), (3, 5), (0, 1)]:
         contacts[first, second] = contacts[second, first] = True
     # Of ten pairs two or more apart, 4 have a value, two of them contacts; of the six others one more is a contact.
-    np.testing.assert_allclose(top_pairs(values[None], contacts, 2), [[(2 + 2 / 6) / 6, 1.0]])
-    assert not top_pairs(values[None], contacts & False, 2).any()
+    far = np.triu(np.ones((6, 6), bool), 2)
+    np.testing.assert_allclose(top_pairs(values[None], contacts, far), [[(2 + 2 / 6) / 6, 1.0]])
+    assert not top_pairs(values[None], contacts & False, far).any()
 
 
 def test_lasso_has_the_least_cost() -> None:

@@ -13,6 +13,7 @@ import transformers
 
 import headscope as hs
 from headscope import corpora
+from headscope.analyses.links.command import printed
 from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.link import Link, Span
@@ -353,3 +354,85 @@ def test_small_models_of_another_dtype_and_one_input(tmp_path: Path) -> None:
     units = words(tokens)
     expected = figures(maps(model, tokens), units[1], [True, False], [units[0], units[2]])
     check(found, "link", "row", [expected])
+
+
+@pytest.mark.parametrize("candidates", ["any", "other"])
+@pytest.mark.parametrize(("shift", "rule"), [(0, "nearest"), (1, "+1"), (-2, "-2")])
+def test_places_of_a_pair_are_within_each_text(demo: Any, candidates: Any, shift: int, rule: str) -> None:
+    words_, pair = split("the old bridge was here"), split("a boat came up river")
+    places = range(max(0, -shift), 5 - max(0, shift))
+    links = [Link(Span(at, at + 1), (Span(at + shift, at + shift + 1, "b"),)) for at in places]
+    links += [Link(Span(at + shift, at + shift + 1, "b"), (Span(at, at + 1),), "back") for at in places]
+    example = Example(words=words_, pair_words=pair, links=links)
+    found = hs.links(
+        demo, [replace(example, tokens=demo.from_words(words_, pair))], candidates=candidates, least=1
+    )
+    assert found["baseline"].sel(label="link", rule=rule) == 1
+    assert found["baseline"].sel(label="link").sum() - found["baseline"].sel(
+        label="link", rule="chance"
+    ) == pytest.approx(1)
+    back = rule if shift == 0 else f"{-shift:+d}"
+    assert found["baseline"].sel(label="back", rule=back) == 1
+
+
+def test_places_of_a_pair_are_scaled_by_the_lengths_of_its_texts(demo: Any) -> None:
+    words_, pair = split("the old bridge was here"), split("a boat came up the river with her old dogs")
+    links = [Link(Span(at, at + 1), (Span(2 * at, 2 * at + 1, "b"),)) for at in range(5)]
+    links += [Link(Span(2 * at, 2 * at + 1, "b"), (Span(at, at + 1),), "back") for at in range(5)]
+    example = Example(words=words_, pair_words=pair, links=links)
+    found = hs.links(demo, [replace(example, tokens=demo.from_words(words_, pair))], least=1)
+    assert found["baseline"].sel(label="link", rule="nearest") == 1
+    assert found["baseline"].sel(label="back", rule="nearest") == 1
+
+
+def test_places_of_a_pair_of_tokens_are_within_each_text(demo: Any) -> None:
+    tokens = demo.encode("the old bridge was here", "a boat came up here")
+    assert tokens.sequence_ids.tolist() == [-1, *[0] * 5, -1, *[1] * 5, -1]
+    matrix = np.zeros((len(tokens), len(tokens)), bool)
+    matrix[np.arange(1, 6), np.arange(7, 12)] = True
+    (corpus,) = corpora.linked(["x"], [matrix])
+    found = hs.links(demo, [replace(corpus, tokens=tokens)], least=1)
+    assert found["baseline"].sel(label="link", rule="nearest") == 1
+
+
+@pytest.mark.parametrize("direction", ["row", "column"])
+def test_targets_that_overlap_their_source_are_none(demo: Any, direction: Any) -> None:
+    """A word of its own target span is no candidate of itself; a word linked to itself alone has no target."""
+    links = [Link(Span(2, 3), (Span(1, 4),), "within"), Link(Span(5, 6), (Span(5, 6),), "itself")]
+    example = Example(words=split(TEXTS[0]), links=links)
+    tokens = demo.from_words(example.words)
+    units, weights = words(tokens), maps(demo, tokens)
+    found = hs.links(demo, [replace(example, tokens=tokens)], direction=direction, least=1)
+    for link in links:
+        check(
+            found, link.label, direction, [figures(weights, *one(link, units), column=direction == "column")]
+        )
+    assert (found["mass"].sel(label="itself") == 0).all()
+    assert found["average_precision"].sel(label="within").max() > 0.5
+
+
+def test_a_source_without_candidates_is_left_out_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first word of a causal model sees none before it: it has no rank."""
+    model = causal()
+    links = [Link(Span(6, 7), (Span(2, 3),)), Link(Span(0, 1), (Span(1, 2),), place="links[1]")]
+    example = Example(words=split(TEXTS[2]), links=links, source="a:1")
+    given = [replace(example, tokens=model.from_words(example.words or []))]
+    with pytest.warns(
+        HeadscopeWarning, match=r"1 source left out, without any candidate:\n  a:1: links\[1\]"
+    ):
+        found = hs.links(model, given, direction="row", least=1)
+    alone = hs.links(model, [replace(given[0], links=links[:1])], direction="row", least=1)
+    for name in ("n", "accuracy", "rank", "mass", "average_precision", "baseline"):
+        np.testing.assert_array_equal(found[name], alone[name])
+    found = hs.links(model, given, least=1)
+    assert found["asked"].sel(direction="row").item() == 1
+    assert found["asked"].sel(direction="column").item() == 2
+    assert found["n"].item() == 2
+    printed(found, None, False, None)
+    assert "row: 1 of 2 sources have no candidates: no head is right there" in capsys.readouterr().err
+    for name in ("rank", "mass", "average_precision"):
+        np.testing.assert_array_equal(found[name].sel(direction="row"), alone[name].sel(direction="row"))
+    column = hs.links(model, given, direction="column", least=1)
+    np.testing.assert_array_equal(
+        found["rank"].sel(direction="column"), column["rank"].sel(direction="column")
+    )

@@ -31,6 +31,23 @@ def texts(drawn: Any) -> list[str]:
     return [one.get_text() for one in drawn.figure.findobj(Text) if one.get_visible()]
 
 
+@pytest.mark.parametrize(
+    ("options", "noun"),
+    [({"preset": "clark2019"}, "inputs"), ({"by": "document"}, "documents"), ({}, "tokens")],
+)
+def test_the_noun_of_what_a_figure_is_a_mean_over_comes_with_its_number(
+    demo: Any, options: dict[str, Any], noun: str
+) -> None:
+    found = hs.measure(demo, hs.corpora.builtin(), limit=4, measures=["previous"], **options)
+    assert found["previous_n"].attrs["units"] == noun
+    assert f"means over up to {int(found['previous_n'].max()):,} {noun} " in figure(found, "previous").caption
+
+
+def test_a_variability_is_a_mean_over_inputs(demo: Any) -> None:
+    found = hs.contribution.variability(demo, hs.corpora.builtin(), limit=4)
+    assert "means over up to 4 inputs " in figure(found, "variability").caption
+
+
 def test_every_head_is_a_point_at_its_value():
     data = dataset()
     chart = figure(data, "previous")

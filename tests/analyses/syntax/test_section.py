@@ -13,8 +13,8 @@ from headscope.analyses.syntax.statistics import Words, table
 from headscope.analyses.syntax.statistics import dataset as syntax_dataset
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
+from headscope.views.digits import percent
 from headscope.views.page import script_json
-from headscope.views.sentences import percent
 from tests.helpers import linguistics_sample as sample
 
 

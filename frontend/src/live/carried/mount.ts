@@ -4,7 +4,7 @@ import { fromPage, Store } from "../../data";
 import { h } from "../../dom";
 import { Explorer, type ExplorerHost } from "../../explorer/explorer";
 import { download } from "../../explorer/save";
-import { figure } from "../../format";
+import { figure, fixed } from "../../format";
 import type { CarriedPayload, ExplorerState, Rounded } from "../../protocol";
 import type { Asked } from "../asked";
 import { Live, type LiveHost } from "../live";
@@ -20,9 +20,9 @@ export interface Place {
 
 /** What the page's weights do to the maps, in a sentence. */
 export function rounding({ kind, largest, mean, same, texts }: Rounded, parameters: number): string {
-  const size = `This page holds the model: ${(parameters / 1e6).toFixed(1)} million weights`;
+  const size = `This page holds the model: ${fixed(parameters / 1e6, 1)} million weights`;
   if (kind === "float32") return `${size}, as they are.`;
-  return `${size}, rounded to ${kind}. Beside float32 its attention weights differ by at most ${figure(largest)}, on average by ${figure(mean)}; in ${(100 * same).toFixed(1)} % of the rows the largest stays the largest (${texts} texts).`;
+  return `${size}, rounded to ${kind}. Beside float32 its attention weights differ by at most ${figure(largest)}, on average by ${figure(mean)}; in ${fixed(100 * same, 1)} % of the rows the largest stays the largest (${texts} texts).`;
 }
 
 export class Mounted {

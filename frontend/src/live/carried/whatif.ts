@@ -1,5 +1,7 @@
 // Changes of attention as texts, and what they make of a layer's weights: as headscope.WhatIf does.
 
+import { decimal } from "../../format";
+
 export type Deed = "off" | "mean" | "uniform" | "previous" | "hide" | "temperature";
 
 export interface Change {
@@ -57,7 +59,7 @@ export function parse(text: string): Change {
 export function write({ deed, layer, head, query, key, value }: Change): string {
   const where = layer === null ? "all" : `L${layer}${head === null ? "" : `H${head}`}`;
   const rest = deed === "hide" ? ` ${query ?? ""}>${key ?? ""}` : "";
-  return `${where} ${deed}${rest}${value === null ? "" : ` ${Number.isInteger(value) ? value.toFixed(1) : value}`}`;
+  return `${where} ${deed}${rest}${value === null ? "" : ` ${Number.isInteger(value) ? decimal(value, 1) : value}`}`;
 }
 
 /** The weights of a layer after a change that concerns it. Throws where it names a head that is not there. */

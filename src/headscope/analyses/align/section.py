@@ -15,10 +15,11 @@ from headscope.corpora import builtin_sounds
 from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
+from headscope.views.digits import percent
 from headscope.views.explorer import Input
 from headscope.views.payload import Part, SectionInfo
 from headscope.views.section import Section, rounded
-from headscope.views.sentences import percent, sentence
+from headscope.views.sentences import sentence
 
 SHOWN = 20
 """So many heads have a row, the best ones."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 
 
 def artefacts(
@@ -34,6 +35,7 @@ def artefacts(
     batch_size: console.BatchSize = 8,
     limit: console.Limit = None,
     strict: console.Strict = False,
+    distinct: console.Distinct = False,
 ) -> None:
     """Which patches hold no content (artefacts, visual sinks), and which heads look at them?"""
     from headscope import corpora
@@ -43,7 +45,9 @@ def artefacts(
     table.check((*console.TABLES, ".nc"))
     source = corpora.builtin_images()
     if images:
-        source = corpora.images(images if len(images) > 1 else images[0], text=text, strict=strict)
+        source = sources.once(
+            corpora.images(images if len(images) > 1 else images[0], text=text, strict=strict), distinct
+        )
     options: dict[str, Any] = {"cutoff": cutoff, "dimensions": dimension or None, "batch_size": batch_size}
     found = run.artefacts(model.load(), source, **options, limit=limit, progress=True)
     about = description(found)

@@ -16,10 +16,11 @@ from headscope.corpora import Example
 from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
+from headscope.views.digits import brief, percent
 from headscope.views.payload import Part, Reason, SectionInfo
 from headscope.views.reasons import because
 from headscope.views.section import Section, number, rounded
-from headscope.views.sentences import comma, head_name, percent, sentence, text
+from headscope.views.sentences import comma, head_name, sentence, text
 
 NORM = (
     "Patches whose state behind the last layer has a norm far above the rest: they hold no content of their own, and "
@@ -121,9 +122,7 @@ class Artefacts(Section):
         what, one, some = (
             ("a norm", "an artefact", "artefacts") if norms else ("φ", "a visual sink", "visual sinks")
         )
-        norm = (
-            f"{what} above {float(result['cutoff']):.3g}, where the median is {float(result['median']):.3g}"
-        )
+        norm = f"{what} above {brief(float(result['cutoff']))}, where the median is {brief(float(result['median']))}"
         if not share > 0:
             return [sentence(f"No patch is {one}: none has {norm}.")]
         parts = [text(f"{percent(share)} of all patches are {some}, with {norm}")]

@@ -17,6 +17,7 @@ from headscope.measures.measure import Measure, mask, pair_measure
 from headscope.measures.resample import share_interval
 from headscope.measures.sums import Floats, Ratios, Sums
 from headscope.tokens import BoolArray, IntArray, Tokens
+from headscope.views.digits import brief
 
 DEVIATIONS = 6.0
 """So many robust standard deviations above the median a norm is far above the rest."""
@@ -223,7 +224,7 @@ def told(result: xr.Dataset) -> str:
     found, name = round(share * count), "artefacts" if norms else "visual sinks"
     lines = [
         f"{found:,} of {count:,} patches of {about['corpus']['examples']:,} pictures are {name} ({100 * share:.2f} %): "
-        f"{what} {float(result['cutoff']):.4g}, median {float(result['median']):.4g}"
+        f"{what} {brief(float(result['cutoff']), 4)}, median {brief(float(result['median']), 4)}"
     ]
     if not norms:
         named = ", ".join(map(str, about["dimensions"])) or "none, as the first token stands out in none"
@@ -232,9 +233,9 @@ def told(result: xr.Dataset) -> str:
         strength, contrast = result["strength"].values, result["contrast"].values
         best = int(np.nanargmax(strength[:, 0] / np.maximum(strength[:, 1], 1e-12)))
         lines.append(
-            f"they stand out most behind layer {int(result['state'].values[best])}: mean {strength[best, 0]:.4g}, of "
-            f"others {strength[best, 1]:.4g}; brightness within a patch varies by {contrast[0]:.1f} of 255, of others "
-            f"by {contrast[1]:.1f}"
+            f"they stand out most behind layer {int(result['state'].values[best])}: mean "
+            f"{brief(strength[best, 0], 4)}, of others {brief(strength[best, 1], 4)}; brightness within a patch varies "
+            f"by {contrast[0]:.1f} of 255, of others by {contrast[1]:.1f}"
         )
     return "\n".join(lines)
 

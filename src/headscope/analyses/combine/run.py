@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -89,8 +90,8 @@ def combine_heads(
         direction: features are what heads give in the source's ``row``, in its ``column``, or ``both``.
         symmetrise: features are the sums of maps and their transposes with average-product correction, without special
             tokens, and links have no direction: for contacts of proteins. Heads are then chosen by the precision at L.
-        min_separation: with `symmetrise`, pairs of units that are nearer to each other do not count, as links or as
-            candidates.
+        min_separation: with `symmetrise`, pairs of units of one text that are nearer to each other do not count, as
+            links or as candidates.
         rows: attention from a span is the ``mean`` over its pieces, or that of its ``first``.
         sources: the regression is fitted on so many sources of a half, at most, drawn uniformly: on their targets, and
             on ten other candidates of each. More take more memory and time.
@@ -105,9 +106,10 @@ def combine_heads(
         system (best head, mean of 2, 3, 5 and 10, regression, chance): ``n`` sources; ``accuracy`` (how often the
         likeliest candidate is a target) and ``average_precision``; with `symmetrise` also, of each of the ``inputs``
         with links, ``precision_at_l`` and ``precision_at_l5`` (of its L and L / 5 likeliest pairs the share that are
-        links, L being its number of units); each with 95 % intervals over documents, given what was chosen and fitted
-        (``…_low``, ``…_high``); and the ``heads`` that count most, with the regression's coefficients for a standard
-        deviation of each. Of equals each counts as chosen as often.
+        links, L being its number of units), and labels with the same links in one row; without, of links between two
+        texts the alignment error rate ``aer``; each with 95 % intervals over documents, given what was chosen and
+        fitted (``…_low``, ``…_high``); and the ``heads`` that count most, with the regression's coefficients for a
+        standard deviation of each. Of equals each counts as chosen as often.
 
     Raises:
         InputError: no input has a link; with `symmetrise`, links between what an encoder and a decoder read, or
@@ -125,7 +127,7 @@ def combine_heads(
     directions = both if symmetrise or direction == "both" else (direction,)
     apart = min_separation if symmetrise else None
     engine = _Maps(model, candidates, directions, (), rows)
-    engine.full = False
+    engine.full, engine.aligned = False, not symmetrise
     again = corpus if isinstance(corpus, Corpus) else list(corpus)
     run = _Run(engine, again, apart, seed, sources, limit, batch_size, progress)
     with told_once():
@@ -165,6 +167,8 @@ class _Run:
         self._alone: dict[tuple[str, int], tuple[Floats, float]] = {}
         self._documents: dict[tuple[str, int], set[int]] = {}
         self._sources: dict[str, int] = {}
+        self._links: dict[str, str] = {}
+        self._same: dict[str, list[str]] = {}
         self._fitted: dict[str, Floats] = {}
         self._weights: dict[str, Floats] = {}
         self._scored: dict[str, Scored] = {}
@@ -230,6 +234,12 @@ class _Run:
                 self._alone[label, half] = before[0] + right, before[1] + n
                 self._documents.setdefault((label, half), set()).add(cluster)
                 self._sources[label] = self._sources.get(label, 0) + len(own)
+                if pairs.far is not None:
+                    held = (
+                        f"{self._links.get(label, '')} {asked.number}".encode()
+                        + pairs.contacts(sources).tobytes()
+                    )
+                    self._links[label] = hashlib.sha256(held).hexdigest()
 
     def fit(self, least: int) -> None:
         """Choose and fit on both halves, for each label with enough sources. Raises `InputError` without any link."""
@@ -238,6 +248,13 @@ class _Run:
             apart = "" if self._apart is None else f" of units {self._apart} or more apart"
             raise InputError(f"corpus: expected at least one link{apart}, found none")
         labels.sort(key=lambda label: (-self._sources[label], label))
+        for label in (
+            list(labels) if self._apart is not None else ()
+        ):  # without direction several may be the same
+            first = next(each for each in labels if self._links[each] == self._links[label])
+            self._same.setdefault(first, []).append(label)
+            if first != label:
+                labels.remove(label)
         for label in [ALL, *labels] if len(labels) > 1 else labels:
             self._scored[label] = Scored()
             documents = [len(self._documents.get((label, half), ())) for half in range(2)]
@@ -268,24 +285,24 @@ class _Run:
 
     def rows(self) -> dict[str, tuple[dict[str, Floats], Floats | None]]:
         """What `dataset` takes of each label."""
-        scores = len(SOURCES) + (len(CONTACTS) if self._apart is not None else 0)
+        scores = len(SOURCES) + (1 if self._apart is None else len(CONTACTS))
         found: dict[str, tuple[dict[str, Floats], Floats | None]] = {}
         for label, scored in self._scored.items():
             if label in self._fitted:
-                found[label] = scored.figures(), self._weights[label]
+                found[label] = scored.figures(rate=self._apart is None), self._weights[label]
                 continue
             none = np.full((len(SYSTEMS) + 1, scores), np.nan)
             row = dict.fromkeys(("value", "ci_low", "ci_high"), none)
             found[label] = {**row, "n": np.full(scores, float(self._sources[label]))}, None
-        return found
+        return {", ".join(self._same.get(label, [label])): row for label, row in found.items()}
 
 
 def _alone(pairs: Pairs, sources: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[Floats, float]:
     """The sum of each feature's score by which heads are chosen, and what it is over."""
     features = pairs.features
-    if pairs.apart is not None:
+    if (far := pairs.far) is not None:
         contacts = pairs.contacts(sources)
-        return _chunked(features, lambda part: top_pairs(part, contacts, pairs.apart or 1)[:, 0]), 1.0
+        return _chunked(features, lambda part: top_pairs(part, contacts, far)[:, 0]), 1.0
     own = sources[pairs.counts[sources]]
     allowed, target = pairs.allowed[own], pairs.target[own]
 
@@ -323,8 +340,10 @@ def directed(answered: Answered, directions: Sequence[str], heads: int) -> Itera
             np.arange(len(there)),
             allowed,
             reads[0].target[there],
-            np.ones(len(there), np.bool_),
+            allowed.any(1) & ~asked.bare[there],
             features.reshape(-1, *allowed.shape),
+            bare=asked.bare[there],
+            sure=reads[0].sure[there] if asked.aligned else None,
         )
 
 
@@ -335,7 +354,7 @@ def undirected(answered: Answered, apart: int, heads: int) -> Iterator[Pairs]:
         raise InputError("symmetrise: expected links within one text, found links of cross-attention")
     axis, (read,) = asked.key, asked.read.values()
     own = _kept(axis)
-    allowed = np.abs(own[:, None] - own) >= apart
+    allowed = (np.abs(own[:, None] - own) >= apart) | (axis.text[own][:, None] != axis.text[own])
     if not allowed.any():
         return
     labels: list[str] = []
@@ -360,7 +379,7 @@ def undirected(answered: Answered, apart: int, heads: int) -> Iterator[Pairs]:
         target,
         np.asarray(target.any(-1)),
         features.reshape(-1, *allowed.shape),
-        apart,
+        np.triu(allowed),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -43,6 +43,10 @@ SOURCES = ("accuracy", "average_precision")
 CONTACTS = ("precision_at_l", "precision_at_l5")
 """Scores of an input of L units: which share of its L (and L / 5) likeliest pairs are links."""
 
+AER = "aer"
+"""The alignment error rate (Och & Ney 2003), of links between two texts: each word of one chooses its likeliest of the
+candidates."""
+
 NEGATIVES = 10
 """Candidates of a source that are no targets and that the regression is fitted on, at most."""
 
@@ -62,7 +66,9 @@ class Pairs(NamedTuple):
         allowed, target: whether a unit is a candidate, and right, ``[source unit]``.
         counts: whether it is scored as a source.
         features: what each head gives to each pair, ``[feature row unit]``.
-        apart: how far units of a pair must be from each other; None where pairs are not symmetric.
+        far: which pairs of units count, the first before the second; None where pairs are not symmetric.
+        bare: sources that no link names, which are asked for `AER` alone.
+        sure: of aligned texts which targets must be found, ``[source unit]``; else None.
     """
 
     labels: Sequence[str]
@@ -71,7 +77,9 @@ class Pairs(NamedTuple):
     target: BoolArray
     counts: BoolArray
     features: npt.NDArray[Any]
-    apart: int | None = None
+    far: BoolArray | None = None
+    bare: BoolArray | None = None
+    sure: BoolArray | None = None
 
     def labelled(self) -> Iterator[tuple[Sequence[str], IntArray]]:
         """The sources of each label, and of all; once, under both names, where there is one label."""
@@ -92,11 +100,22 @@ class Pairs(NamedTuple):
         allowed, target = self.allowed[own], self.target[own]
         found = [likeliest(values, allowed, target).sum(-1), precision(values, allowed, target).sum(-1)]
         counts = [len(own), len(own)]
-        if self.apart is not None:
+        if self.far is not None:
             contacts = self.contacts(sources)
-            found += list(top_pairs(sums, contacts, self.apart).T)
+            found += list(top_pairs(sums, contacts, self.far).T)
             counts += [int(contacts.any())] * len(CONTACTS)
+        else:
+            found.append(
+                self._aligned(lambda right: likeliest(sums[:, self.row], self.allowed, right), sources)
+            )
+            counts.append(0 if self.sure is None else len(sources) + int(self.sure[sources].sum()))
         return np.stack(found, -1), np.array(counts, np.float64)
+
+    def _aligned(self, found: Callable[[BoolArray], Floats], sources: IntArray) -> Any:
+        """|A ∩ P| + |A ∩ S| of the sources, by what is found of some targets, ``[... source]``; 0 of other links."""
+        if self.sure is None:
+            return 0 * found(self.target)[..., sources].sum(-1)
+        return sum(found(right)[..., sources].sum(-1) for right in (self.target, self.sure))
 
     def chance(self, sources: IntArray) -> Floats:
         """The same sums of a ranking by chance, ``[score]``."""
@@ -104,8 +123,11 @@ class Pairs(NamedTuple):
         allowed, target = self.allowed[own], self.target[own]
         candidates, hits = allowed.sum(-1), (allowed & target).sum(-1)
         found = [(hits / candidates.clip(1)).sum(), by_chance(candidates, hits, target.sum(-1)).sum()]
-        if self.apart is not None:
-            found += [_far(self.contacts(sources), self.apart).mean()] * len(CONTACTS)
+        if self.far is not None:
+            found += [self.contacts(sources)[self.far].mean()] * len(CONTACTS)
+        else:
+            every = self.allowed.sum(-1).clip(1)
+            found.append(self._aligned(lambda right: (self.allowed & right).sum(-1) / every, sources))
         return np.array(found)
 
     def contacts(self, sources: IntArray) -> BoolArray:
@@ -177,16 +199,12 @@ def by_chance(candidates: IntArray, hits: IntArray, targets: IntArray) -> Floats
     return np.where(hits > 0, hits / targets.clip(1) * expected, 0.0)
 
 
-def _far(values: Any, apart: int) -> Any:
-    """Of ``[... unit unit]`` the pairs that far from each other, ``[... pair]``."""
-    first, second = np.triu_indices(values.shape[-1], apart)
-    return values[..., first, second]
-
-
-def top_pairs(values: Floats, contacts: BoolArray, apart: int) -> Floats:
-    """`CONTACTS` of an input, ``[system unit unit] -> [system score]``; 0 without contacts. Equals: see `likeliest`."""
+def top_pairs(values: Floats, contacts: BoolArray, far: BoolArray) -> Floats:
+    """`CONTACTS` of an input among the pairs that are `far`, ``[system unit unit] -> [system score]``; 0 without
+    contacts. Equals: see `likeliest`.
+    """
     units = len(contacts)
-    which, scores = _far(contacts, apart), _far(values, apart)
+    which, scores = contacts[far], values[..., far]
     found = np.zeros((len(values), len(CONTACTS)))
     if not which.any():
         return found
@@ -213,14 +231,16 @@ class Sample:
 
     def add(self, pairs: Pairs, cluster: int, generator: np.random.Generator) -> None:
         """The sources of an input that the draw takes, with their targets and `NEGATIVES` other candidates."""
-        draws, order = generator.random(len(pairs.labels)), generator.random(pairs.allowed.shape)
-        for source in np.flatnonzero(draws < self._highest).tolist():
+        own = np.arange(len(pairs.labels)) if pairs.bare is None else np.flatnonzero(~pairs.bare)
+        draws, order = generator.random(len(own)), generator.random((len(own), pairs.allowed.shape[1]))
+        for place in np.flatnonzero(draws < self._highest).tolist():
+            source = int(own[place])
             allowed, target = pairs.allowed[source], pairs.target[source]
             hits, others = np.flatnonzero(allowed & target), np.flatnonzero(allowed & ~target)
-            drawn = others[order[source, others].argsort()[:NEGATIVES]]
+            drawn = others[order[place, others].argsort()[:NEGATIVES]]
             units = np.concatenate([hits, drawn])
             features = pairs.features[:, pairs.row[source], units].T
-            kept = (float(draws[source]), cluster, pairs.labels[source], features.copy(), target[units])
+            kept = (float(draws[place]), cluster, pairs.labels[source], features.copy(), target[units])
             self._kept.append(kept)
         if len(self._kept) > 2 * self.most:
             self._prune()
@@ -327,10 +347,10 @@ class Scored:
     sums: list[Floats] = field(default_factory=list[Floats])
     counts: list[Floats] = field(default_factory=list[Floats])
 
-    def figures(self) -> dict[str, Floats]:
+    def figures(self, *, rate: bool = False) -> dict[str, Floats]:
         """Means with their intervals over clusters, ``[system score]``, and what they are over, ``[score]``.
 
-        Intervals are given what was chosen and fitted.
+        Intervals are given what was chosen and fitted. `rate`: the last score is `AER`, 1 less what is found.
         """
         names, own = np.unique(self.clusters, return_inverse=True)
         sums = np.zeros((len(names), *self.sums[0].shape))
@@ -342,6 +362,9 @@ class Scored:
         error = jackknife.error(sums, counts[:, None])
         low, high = share_interval(value, error, jackknife.effective(counts), n)
         low[-1] = high[-1] = np.nan  # chance is known
+        if rate:
+            value[:, -1] = 1 - value[:, -1]
+            low[:, -1], high[:, -1] = 1 - high[:, -1], 1 - low[:, -1]
         return {"value": value, "ci_low": low, "ci_high": high, "n": n}
 
 
@@ -366,8 +389,13 @@ def dataset(
         regression's coefficient for one standard deviation of what the head gives.
     """
     shape = (2, len(SYSTEMS), len(directions), len(layers), heads)
-    scores = [*SOURCES, *(CONTACTS if meta["options"]["symmetrise"] else ())]
+    scores = [*SOURCES, *(CONTACTS if meta["options"]["symmetrise"] else (AER,))]
     figures = [row for row, _ in rows.values()]
+    if AER in scores and all(
+        np.isnan(row["value"][:, -1]).all() for row in figures
+    ):  # no links between two texts
+        scores.pop()
+        figures = [{name: each[..., :-1] for name, each in row.items()} for row in figures]
     none = np.full(shape, np.nan)
     weights = [none if weight is None else weight.reshape(shape) for _, weight in rows.values()]
     axes = ("label", "system", "score")

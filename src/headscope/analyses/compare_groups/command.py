@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.console.engines import EngineOptions
 from headscope.doors import Level, expect
 
@@ -56,6 +57,7 @@ def groups(
     theme: console.Theme = "auto",
     limit: console.Limit = None,
     strict: console.Strict = False,
+    distinct: console.Distinct = False,
     batch_size: console.BatchSize = 32,
     estimate: console.Estimate = False,
 ) -> None:
@@ -67,7 +69,10 @@ def groups(
     expect("level", level, Level)
     console.check_places(figure, suffixes=console.PICTURES)
     console.check_places(view, suffixes=console.PAGES)
-    texts = corpora.pairs(pairs, label=label, text_a=text_a, text_b=text_b, document=document, strict=strict)
+    texts = sources.once(
+        corpora.pairs(pairs, label=label, text_a=text_a, text_b=text_b, document=document, strict=strict),
+        distinct,
+    )
     loaded = model.load()
     options: dict[str, Any] = {
         "groups": console.names(groups),

@@ -110,7 +110,7 @@ def variability(
         {
             "variability": (axes, value[:, :-1], attrs),
             "variability_se": (axes, error[:, :-1]),
-            "variability_n": (axes, np.where(there, float(inputs), np.nan)),
+            "variability_n": (axes, np.where(there, float(inputs), np.nan), {"units": "inputs"}),
             "variability_chance": (axes[:1], value[:, -1]),
         },
         coords={"layer": layers, "head": np.arange(value.shape[1] - 1)},

@@ -45,6 +45,7 @@ def coref(
         typer.Option(help="Attention from a word: the mean over its pieces, or that of the first."),
     ] = "mean",
     strict: console.Strict = False,
+    distinct: console.Distinct = False,
     seed: console.SplitSeed = 0,
     batch_size: Annotated[int, typer.Option(help="Windows in a batch, at most.")] = 32,
     estimate: console.Estimate = False,
@@ -54,7 +55,7 @@ def coref(
 
     kept = long.run(table.output)
     table.check()
-    sentences = sources.annotated(documents, format, strict=strict)
+    sentences = sources.once(sources.annotated(documents, format, strict=strict), distinct)
     loaded = model.load()
     options: dict[str, Any] = {
         "window": window,

@@ -17,11 +17,12 @@ from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.measures.resample import DIVISIONS
 from headscope.views.blobs import Blobs
+from headscope.views.digits import percent
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, Pin, PrintedRow, Reason, SectionInfo
 from headscope.views.reasons import CORPUS, because
 from headscope.views.section import Section, number
-from headscope.views.sentences import head_name, percent, text
+from headscope.views.sentences import head_name, text
 
 
 class CorefCell(TypedDict):

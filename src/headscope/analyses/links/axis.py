@@ -31,6 +31,7 @@ class Axis:
         first, last: of each unit, the first and the last of the axis' own units that it has.
         own: how many units the axis has by itself, in the order of their tokens; spans and regions of several follow.
         text: 0 or 1 of each of the axis' own units, for text A or B.
+        side: the same, −1 of special tokens.
         patch: which of the axis' own units are patches of a picture.
         aside: which are neither words nor patches: classes of tokens that links name, such as ``cls``.
         remarks: what is to be said of a span.
@@ -84,12 +85,13 @@ class Axis:
         self.aside: BoolArray = ~kinds
         self.aside[place[: self._words]] = False
         self._place: list[int] = place[: self._words].tolist()  # of each word among all units
-        self.text = np.zeros(self.own, np.int64)
+        self.side = np.zeros(self.own, np.int64)
         if unit == "words":
-            self.text[self._place[self._starts[1] :]] = 1
+            self.side[self._place[self._starts[1] :]] = 1
         elif tokens.sequence_ids is not None and not alone:
             firsts = slice(None) if whole else _starts(groups)
-            self.text = np.maximum(tokens.sequence_ids[firsts], 0)
+            self.side = tokens.sequence_ids[firsts]
+        self.text = np.maximum(self.side, 0)
         self._known = {end: self._units(found) for end, found in known.items()}
 
     def _units(self, tokens: IntArray) -> list[int]:
@@ -136,6 +138,16 @@ class Axis:
             self.first.append(min(units))
             self.last.append(max(units))
         return self._extra[key]
+
+    @cached_property
+    def stretches(self) -> IntArray:
+        """The own units of text A and of text B: the first, and how many there are up to the last, ``[text 2]``."""
+        found = np.zeros((2, 2), np.int64)
+        for text in range(2):
+            places = np.flatnonzero(self.side == text)
+            if len(places):
+                found[text] = places[0], places[-1] + 1 - places[0]
+        return found
 
     def members(self) -> BoolArray:
         """Which of the axis' own units each unit has, ``[unit own]``."""

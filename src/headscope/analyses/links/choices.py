@@ -22,7 +22,7 @@ def by_label(questions: Sequence[Question], labels: Sequence[str], sources: int)
     hot = np.zeros((len(questions), sources, len(labels)))
     for place, each in enumerate(questions):
         for source, label in enumerate(each.labels):
-            hot[place, source, numbers[label]] = not each.bare[source]
+            hot[place, source, numbers[label]] = not (each.bare[source] or each.idle[source])
     return torch.as_tensor(hot).flatten(0, 1)
 
 
@@ -112,11 +112,8 @@ class Side:
         reads = [each.read[direction] for each in questions]
         self._column = direction == "column"
         index = np.zeros((len(reads), sources), np.int64)
-        asked = np.zeros((len(reads), sources), np.float32)
         for place, read in enumerate(reads):
             index[place, : len(read.source)] = np.maximum(read.source, 0)
-            asked[place, : len(read.source)] = read.source >= 0
-        self._asked = torch.as_tensor(asked, device=device)
         self._all = all((read.source == np.arange(len(read.source))).all() for read in reads)
         self._index = torch.as_tensor(index, device=device)
 
@@ -183,7 +180,7 @@ class Side:
         """`FIGURES`, ``[figure input head source]``.
 
         Of candidates with equal weights each has the mean of their ranks. A target that is no candidate has the rank
-        after all of them, and adds nothing to the precision.
+        after all of them, and adds nothing to the precision. All are 0 of a source without candidates.
         """
         masked, heads = choice.masked, choice.masked.shape[1]
         slots = self._slots[:, None].expand(-1, heads, -1, -1)
@@ -194,14 +191,15 @@ class Side:
         ranks = _ranks(masked, weights)
         ranks = torch.where(weights >= 0, ranks, torch.inf)
         first = ranks.amin(-1)
-        rank = torch.where(first.isinf(), self._count[way.candidates][:, None] + 1, first)
-        asked = self._asked[:, None].expand_as(mass)
+        count = self._count[way.candidates][:, None]
+        rank = torch.where(first.isinf(), count + 1, first)
+        asked = (count > 0).to(mass).expand_as(mass)
         if ranks.shape[-1] == 1:
-            return torch.stack([mass, rank, 1 / first, asked])
+            return torch.stack([mass, rank, 1 / first, asked]) * asked
         among = _ranks(weights, weights)
         of = self._there.sum(-1).clamp(min=1)[:, None]
         precision = torch.where(weights >= 0, among / ranks, 0.0).sum(-1) / of
-        return torch.stack([mass, rank, precision, asked])
+        return torch.stack([mass, rank, precision, asked]) * asked
 
     def regions(self, lines: Tensor) -> Tensor:
         """`IN_REGIONS`, ``[figure input head source]``; 0 of other links, and where the picture gets nothing."""

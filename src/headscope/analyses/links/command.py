@@ -79,6 +79,7 @@ def links(
     ] = 0,
     limit: console.Limit = None,
     strict: console.Strict = False,
+    distinct: console.Distinct = False,
     least: Annotated[
         int | None,
         typer.Option(
@@ -100,7 +101,9 @@ def links(
     if documents is not None and not documents.removeprefix("field:"):
         raise InputError("--documents: expected field:NAME, found no name")
     field = None if documents is None else documents.removeprefix("field:")
-    corpus = sources.linked(files, format, document=field, base=1 if base else 0, strict=strict)
+    corpus = sources.once(
+        sources.linked(files, format, document=field, base=1 if base else 0, strict=strict), distinct
+    )
     engine = engines.engine()
     if together:
         combined.check(long, estimate=estimate, all_heads=all_heads)
@@ -161,6 +164,8 @@ def printed(
             f"{sum(few)} of {len(few)} rows have fewer than {described['least']} instances, or no head that is right, "
             "and no best head"
         )
+    for line in _unasked(dataset):
+        console.say(line)
     console.say(note(described))
     options = console.TableOptions(output, as_json, meta)
     if all_heads:
@@ -176,6 +181,23 @@ def printed(
         )
     dropped = [name for name in _DROPPED if name in best]
     options.out(best, console.on_screen(best, few, dropped=dropped), dataset=dataset)
+
+
+def _unasked(dataset: Any) -> list[str]:
+    """Of each direction in which some sources of a label have candidates and others none, how many these are."""
+    from headscope.analyses.links import statistics
+
+    labels = [
+        label for label in dataset["label"].values if label != statistics.ALL or dataset.sizes["label"] == 1
+    ]
+    own = dataset.sel(label=labels)
+    missing = own["n"] - own["asked"].where(own["asked"] > 0, own["n"])
+    return [
+        f"{direction}: {int(count):,} of {int(own['n'].sum()):,} sources have no candidates: no head is right there, "
+        "and mass, rank and average precision are over the others"
+        for direction, count in zip(own["direction"].values, missing.sum("label").values, strict=True)
+        if count
+    ]
 
 
 _DROPPED = (

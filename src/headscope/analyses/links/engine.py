@@ -44,6 +44,13 @@ from headscope.words import Rows
 
 Maps = npt.NDArray[Any]
 
+_TOLD = (
+    ("remarks", "1 span parts a piece", "spans part a piece"),
+    ("unseen", f"left out 1 region: {OUT_OF_SIGHT}", f"regions left out: {OUT_OF_SIGHT}"),
+    ("idle", "1 source left out, without any candidate", "sources left out, without any candidate"),
+)
+"""What is said of `Question.notes`, of one and of several."""
+
 
 class Engine:
     """What is asked of which model.
@@ -65,6 +72,9 @@ class Engine:
     documents = False
     """Whether documents are taken as they are numbered, even where the corpus does not say which they are."""
 
+    sifts = False
+    """Whether sources without a candidate are left out, which is said."""
+
     def __init__(
         self,
         model: Model,
@@ -78,10 +88,9 @@ class Engine:
         expect_model(model)
         self.model, self.ways, self.baselines = model, tuple(ways), tuple(baselines)
         self.rows: Rows = rows
-        self.token_types, self.full = token_types, full
+        self.token_types, self.full, self.aligned = token_types, full, full
         self.sees = full and model.image_processor is not None
-        self.remarks: list[str] = []
-        self.unseen: list[str] = []
+        self._notes: dict[str, list[str]] = {}
         self._passes: dict[bool, Passes] = {}
 
     def passes(self, *, crossed: bool) -> Passes:
@@ -131,40 +140,36 @@ class Engine:
         try:
             if decoder is None:
                 made = question(
-                    links, self.ways, tokens_of(example), causal=self.model.causal, aligned=self.full
+                    links, self.ways, tokens_of(example), causal=self.model.causal, aligned=self.aligned
                 )
             else:
-                made = question(links, self.ways, tokens_of(example), decoder, aligned=self.full)
+                made = question(links, self.ways, tokens_of(example), decoder, aligned=self.aligned)
         except InputError as error:
             raise example.error(error) from None
         return Asked.of(example, number, made, decoder=decoder)
 
     def asked(self, corpus: Corpus | Iterable[Example], limit: int | None = None) -> Iterator[Asked]:
         """The inputs of a corpus with their questions; those without are left out of it."""
-        self.remarks.clear()
-        self.unseen.clear()
+        self._notes.clear()
         for number, example in enumerate(self.examples(corpus, limit)):
             try:
                 asked = self.question(example, number)
             except CorpusError as error:
                 leave_out(corpus, error)
             else:
-                self.remarks += [f"{example.source}: {remark}" for remark in asked.question.remarks]
-                self.unseen += [f"{example.source}: {region}" for region in asked.question.unseen]
+                for kind, notes in asked.question.notes.items():
+                    self._notes.setdefault(kind, []).extend(f"{example.source}: {note}" for note in notes)
                 yield asked
 
     def notes(self) -> Mapping[str, Sequence[str]]:
-        """What was found of the inputs that were asked last: spans that part a piece, and regions out of sight."""
-        return {"remarks": self.remarks, "unseen": self.unseen}
+        """What was found of the inputs that were asked last, by its kind (`Question.notes`)."""
+        return self._notes
 
     def tell(self, notes: Mapping[str, Told] | None = None) -> None:
-        """Warn of spans that part a piece, and of regions that the model does not see; by default of the last."""
+        """Warn of what was found of inputs, by default of the last."""
         if notes is None:
             notes = {kind: Told(len(each), tuple(each)) for kind, each in self.notes().items()}
-        for kind, one, several in (
-            ("remarks", "1 span parts a piece", "spans part a piece"),
-            ("unseen", f"left out 1 region: {OUT_OF_SIGHT}", f"regions left out: {OUT_OF_SIGHT}"),
-        ):
+        for kind, one, several in _TOLD if self.sifts else _TOLD[:2]:
             count, listed = notes.get(kind, Told())
             if listed:
                 title = one if count == 1 else f"{count:,} {several}"

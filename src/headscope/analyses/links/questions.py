@@ -48,7 +48,8 @@ class Read:
 
     Attributes:
         source: the unit of each source, −1 where it is not on this side.
-        target: which units are right, ``[source unit]``; `sure`: which of them must be found.
+        target: which units are right, ``[source unit]``, none that the source is a part of; `sure`: which of them must
+            be found.
         allowed: by candidates, which units a head may choose, ``[source unit]``.
         heard: the same for rules that look at no attention: what a causal model hides counts as well.
         patches: of links to regions of a picture all its patches but the source's own, ``[source unit]``, and
@@ -73,9 +74,10 @@ class Question:
         labels: of each source.
         aligned: whether all words of the linked texts are asked for, for the alignment error rate.
         bare: those of them that no link names.
+        idle: sources without a candidate in any way, which ask nothing.
         read: by direction.
-        remarks: what is to be said of spans, each with its link.
-        unseen: regions that the model does not see, which are left out, each with its link.
+        notes: what is to be said of links, by its kind: ``remarks`` of spans; regions that the model does not see,
+            which are left out (``unseen``); sources that are ``idle``.
     """
 
     query: Axis
@@ -83,9 +85,9 @@ class Question:
     labels: Sequence[str]
     aligned: bool
     bare: BoolArray
+    idle: BoolArray
     read: dict[Direction, Read] = field(default_factory=dict[Direction, Read])
-    remarks: Sequence[str] = ()
-    unseen: Sequence[str] = ()
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     @property
     def crossed(self) -> bool:
@@ -184,8 +186,13 @@ def question(
         for span in link.spans
         if span in divided
     ]
-    labels = [link.label for link in links]
-    return Question(queries, keys, labels, aligned, bare, read, remarks, unseen)
+    idle = ~np.any([read[way.direction].allowed[way.candidates].any(1) for way in ways], 0)
+    notes = {
+        "remarks": remarks,
+        "unseen": unseen,
+        "idle": [links[place].place for place in np.flatnonzero(idle & ~bare).tolist()],
+    }
+    return Question(queries, keys, [link.label for link in links], aligned, bare, idle, read, notes)
 
 
 def _axis(links: Sequence[Link], tokens: Tokens, unit: Unit, only: Side | None) -> Axis:
@@ -372,8 +379,7 @@ class _Side:
             allowed[kind] = heard[kind] & seen
         patches = self._wide(self._pictured[:, None] & axis.patch, count) & apart & there[:, None]
         within = self._filled(self._within, count) & patches
-        free = apart | ~self._pictured[:, None]  # of a region that the source is a part of, the rest is right
-        target, sure = (self._filled(pairs, count) & free for pairs in (self._pairs, self._sure))
+        target, sure = (self._filled(pairs, count) & apart for pairs in (self._pairs, self._sure))
         return Read(source, target, sure, allowed, heard, patches, within)
 
     @staticmethod
@@ -390,22 +396,26 @@ class _Side:
 
 
 def offsets_of(question: Question, offsets: Sequence[int], name: str = "target") -> BoolArray:
-    """Whether the unit at each offset from the source is right, ``[offset source]``; never between unlike units."""
+    """Whether the unit at each offset from the source is right, ``[offset source]``; never between unlike units.
+
+    Between two texts that is an offset from the source's place in its own text.
+    """
     right = np.zeros((len(offsets), len(question.labels)), np.bool_)
     if question.query.unit != question.key.unit:
         return right
     for read, axis, own in _sides(question):
         target: BoolArray = getattr(read, name)
-        places = np.array(own.first)[read.source] + np.array(offsets, np.int64)[:, None]
-        inside = (places >= 0) & (places < axis.own) & (read.source >= 0)
-        right |= inside & target[np.arange(len(read.source)), np.where(inside, places, 0)]
+        begin, first, size, _ = _stretches(read, axis, own)
+        places = np.array(own.first)[read.source] - begin + np.array(offsets, np.int64)[:, None]
+        inside = (places >= 0) & (places < size) & (read.source >= 0)
+        right |= inside & target[np.arange(len(read.source)), np.where(inside, first + places, 0)]
     return right
 
 
 def nearest(question: Question, name: str = "target") -> BoolArray:
     """Whether the nearest candidate is right (of two the one before), and that with the same string, ``[2 source]``.
 
-    Between two axes that is the one nearest to the source's share of its own.
+    Between two texts that is the one nearest to the source's share of its own.
     """
     right = np.zeros((2, len(question.labels)), np.bool_)
     for read, axis, own in _sides(question):
@@ -415,15 +425,35 @@ def nearest(question: Question, name: str = "target") -> BoolArray:
             continue
         codes = {string: code for code, string in enumerate(dict.fromkeys((*own.strings, *axis.strings)))}
         strings, others = (np.array([codes[each] for each in side.strings]) for side in (own, axis))
+        begin, first, size, whole = (each[:, None] for each in _stretches(read, axis, own))
+        places, base = np.array(axis.first) - first, np.array(own.first)[read.source][:, None] - begin
+        which = which & (places >= 0) & (places < size)
         alike = which & (strings[read.source][:, None] == others)
-        places, base = np.array(axis.first) + 0.5, np.array(own.first)[read.source][:, None] + 0.5
-        apart = places - base * (axis.own / own.own)
+        apart = places + 0.5 - (base + 0.5) * (size / whole)
         far = np.abs(apart) - 1e-6 * (apart < 0)
         rows = np.arange(right.shape[1])
         for rule, each in enumerate((which, alike)):
             best = np.where(each, far, np.inf).argmin(1)
             right[rule] |= each[rows, best] & target[rows, best]
     return right
+
+
+def _stretches(read: Read, axis: Axis, own: Axis) -> IntArray:
+    """Where places are counted from, ``[4 source]``: the first unit on the source's axis and on that of its targets,
+    and how many units there are on the latter and on the former.
+
+    Both axes are taken whole, but of one that holds two texts, for a source whose targets are all in the other text,
+    each text by itself.
+    """
+    found = np.repeat([[0], [0], [axis.own], [own.own]], len(read.source), 1)
+    if axis is not own:
+        return found
+    side = own.side[np.array(own.first)[read.source]]
+    others = (read.target & (axis.side[axis.first] != (1 - side)[:, None])).any(1)
+    across = (side >= 0) & read.target.any(1) & ~others
+    mine, other = (axis.stretches[text[across]].T for text in (side, 1 - side))
+    found[:, across] = mine[0], other[0], other[1], mine[1]
+    return found
 
 
 def central(question: Question, name: str = "target") -> BoolArray:

@@ -60,6 +60,7 @@ class Links(Engine):
     """Links as the corpus gives them."""
 
     chance = True
+    sifts = True
 
     def __init__(
         self,
@@ -175,20 +176,22 @@ class Links(Engine):
         sums.beside[ALIGNED] = sums.empty(len(sums.baselines), 1)
 
     def add(self, sums: LinkSums, answered: Answered, cluster: int) -> None:
-        """Add the sources of an input; those that no link names count for the alignment error rate alone.
+        """Add the sources of an input that have candidates; those that no link names count for the alignment error rate
+        alone.
 
         That is 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|): an instance for each choice, right where it is possible, and one
         for each sure link, of which as many are right as choices are sure.
         """
-        asked, kept = answered.asked, ~answered.asked.question.bare
-        labels = np.array(asked.question.labels)
+        asked, own = answered.asked, answered.asked.question
+        kept = ~(own.bare | own.idle)
+        labels = np.array(own.labels)
         possible, shares = self.guesses(asked), self.shares(asked)
         right = answered.right
         bits = right if answered.blind is None else np.stack([right, answered.blind])
         sums.add(labels[kept].tolist(), bits[..., kept], possible[:, kept], cluster, shares[:, kept])
-        if answered.sure is None or not asked.question.aligned:
+        if answered.sure is None or not own.aligned:
             return
-        links = np.max([read.sure.sum(1) for read in asked.question.read.values()], 0)
+        links = np.max([read.sure.sum(1) for read in own.read.values()], 0)
         whole = (right, possible, shares, np.ones(len(labels), np.int64))
         must = (answered.sure, self.guesses(asked, "sure"), self.shares(asked, "sure"), links)
         for bits, rules, chance, times in (whole, must):

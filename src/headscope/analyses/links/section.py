@@ -15,11 +15,12 @@ from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.measures.resample import DIVISIONS
 from headscope.views.blobs import Blobs
+from headscope.views.digits import percent
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, Pin, Reason, SectionInfo
 from headscope.views.reasons import CORPUS, because
 from headscope.views.section import Section, number
-from headscope.views.sentences import NAMED, comma, head_name, percent, text
+from headscope.views.sentences import NAMED, comma, head_name, text
 
 
 class LinkSentence(TypedDict):
@@ -188,8 +189,9 @@ class Linked(Section):
             "itself, and nothing is renormalised. Several links with the same source and label mean that any of their "
             "targets is right.",
             "Simple rules look at no attention: the word or token at an offset, the nearest candidate, the nearest "
-            "with the same string, and chance, the share of candidates that are targets. Mass is the mean attention "
-            "that the targets get, rank the mean rank of the first of them among the candidates.",
+            "with the same string, and chance, the share of candidates that are targets; between two texts, places are "
+            "counted in each. Mass is the mean attention that the targets get, rank the mean rank of the first of them "
+            "among the candidates, of sources that have some.",
             split_note(str(meta["clusters"]), "labels", "simple rule", "links"),
             note(meta),
             f"Labels of fewer than {int(meta['least'])} links are grey and have no best head.",

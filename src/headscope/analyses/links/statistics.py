@@ -79,11 +79,12 @@ def dataset(
     Returns:
         As `accuracies` over ``label`` and ``rule``, and of every head the means over sources of the ``mass`` on its
         targets, of the ``rank`` of the first of them among the candidates, and the ``average_precision`` of that
-        ranking; of links between two texts also the alignment error rate ``aer`` with ``aer_low`` and ``aer_high``
-        (Och & Ney 2003), and ``aer_rule`` of the baselines; of links to regions of a picture the share of the attention
-        to its patches that is ``inside`` (the energy-based pointing game of Wang et al. 2020, "Score-CAM"), beside the
-        share of the patches that are, ``area``, and ``mean_map``, the accuracy of a head's average map over the words
-        of an input. NaN where a direction has no such source.
+        ranking: over those that have candidates in the direction, of which so many are ``asked``. Of links between two
+        texts also the alignment error rate ``aer`` with ``aer_low`` and ``aer_high`` (Och & Ney 2003), and ``aer_rule``
+        of the baselines; of links to regions of a picture the share of the attention to its patches that is ``inside``
+        (the energy-based pointing game of Wang et al. 2020, "Score-CAM"), beside the share of the patches that are,
+        ``area``, and ``mean_map``, the accuracy of a head's average map over the words of an input. NaN where a
+        direction has no such source.
 
     Raises `InputError` when there is no link.
     """
@@ -96,10 +97,7 @@ def dataset(
     result = accuracies(sums, subsets, seed=seed, least=least, meta={**(meta or {}), "inputs": sums.count})
     axes = ("label", "direction", "layer", "head")
     if sums.figures:
-        means = [
-            sums.means(list(answers.labels) if name == ALL else [name], int(own.sum()))
-            for name, own in subsets.items()
-        ]
+        means = [sums.means(list(answers.labels) if name == ALL else [name]) for name in subsets]
         columns = stacked(means)
         mass, rank, precision, asked = (columns[name] for name in FIGURES)
         named = {"mass": mass, "rank": rank, "average_precision": precision}
@@ -113,6 +111,7 @@ def dataset(
         result = result.assign(
             {name: (axes, np.where(asked > 0, each, np.nan)) for name, each in named.items()}
         )
+        result["asked"] = axes[:2], asked.max((2, 3)).astype(np.int64)
     if ALIGNED in sums.beside and len(sums.beside[ALIGNED]):
         result = result.assign(_error_rates(sums, list(subsets), seed))
     return result

@@ -20,8 +20,8 @@ from headscope.tokens import BoolArray
 
 FIGURES = ("mass", "rank", "precision", "asked")
 """Of each source, beside whether the choice is right: the attention that its targets get, the rank of the first of them
-among the candidates, the average precision with which the head ranks them, and whether it is on this side of the map at
-all (a word of a decoder is no key of cross-attention)."""
+among the candidates, the average precision with which the head ranks them, and whether it has candidates on this side
+of the map at all (a word of a decoder is no key of cross-attention, the first word of a causal model sees no other)."""
 
 IN_REGIONS = ("inside", "area", "pictured")
 """Of each source with regions of a picture as targets: how much of the attention that the picture gets they get, how
@@ -123,16 +123,17 @@ class LinkSums:
             right[:, layer, : array.shape[1]] = array
         return right
 
-    def means(self, labels: Collection[str], n: int) -> dict[str, Floats]:
-        """The mean of each figure over the `n` sources of some labels, ``[way layer head]``.
+    def means(self, labels: Collection[str]) -> dict[str, Floats]:
+        """The mean of each figure over the sources of some labels that are asked, and how many, ``[way layer head]``.
 
         `IN_REGIONS` are means over those where the picture gets any attention.
         """
         sums: Floats = np.sum([self.figures[label] for label in labels], 0)
-        found: dict[str, Floats] = dict(zip((*FIGURES, *IN_REGIONS), sums / n, strict=False))
-        if "pictured" in found:
-            some = np.where(found["pictured"] > 0, found["pictured"], np.nan)
-            found |= {name: found[name] / some for name in IN_REGIONS[:-1]}
+        found: dict[str, Floats] = dict(zip((*FIGURES, *IN_REGIONS), sums, strict=False))
+        for of, names in (("asked", FIGURES[:-1]), ("pictured", IN_REGIONS[:-1])):
+            if of in found:
+                some = np.where(found[of] > 0, found[of], np.nan)
+                found |= {name: found[name] / some for name in names}
         return found
 
     def __add__(self, other: Self) -> Self:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +10,11 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import InputError
-from headscope.measures.dataset import mean_chance_of
+from headscope.measures.dataset import mean_chance_of, means_over
 from headscope.views import charts
-from headscope.views.canvas import share
 from headscope.views.charts import Figure, Floats, Width, number
 from headscope.views.columns import measure_names
+from headscope.views.digits import fixed, weight
 from headscope.views.page import plain_text
 from headscope.views.palette import Palette, Theme, palette
 
@@ -72,7 +71,7 @@ def figure(
         theme=theme,
         width=width,
         title=title,
-        caption=_caption(meta, series, dashed=not together),
+        caption=_caption(meta, series, means_over(dataset, names), dashed=not together),
         about=charts.about(
             meta, f"{', '.join(names)}: the heads of {meta.get('model', {}).get('name', 'a model')}"
         ),
@@ -99,13 +98,11 @@ class _Series:
     layers: list[int]
     values: Floats
     chance: Floats
-    n: float
 
     @classmethod
     def of(cls, dataset: xr.Dataset, name: str) -> _Series:
         array = dataset[name].transpose("layer", "head")
         values = np.asarray(array.values, np.float64)
-        n = np.asarray(dataset[f"{name}_n"].values, np.float64) if f"{name}_n" in dataset else np.array([])
         attrs: dict[str, Any] = dict(array.attrs)
         return cls(
             plain_text(str(attrs.get("title", name))),
@@ -114,7 +111,6 @@ class _Series:
             [int(layer) for layer in array["layer"].values],
             values,
             mean_chance_of(dataset, name),
-            float(np.nanmax(n)) if np.isfinite(n).any() else math.nan,
         )
 
     @property
@@ -132,11 +128,14 @@ class _Series:
         return min(0.0, 1.04 * low), max(1e-12, 1.04 * high)
 
 
-def _caption(meta: dict[str, Any], series: Sequence[_Series], *, dashed: bool) -> str:
+def _caption(
+    meta: dict[str, Any], series: Sequence[_Series], counts: Mapping[str, tuple[int, int]], *, dashed: bool
+) -> str:
     parts = ["points are heads, lines means of layers" + ", dashed uniform attention" * dashed]
-    rows = [one.n for one in series if np.isfinite(one.n)]
-    if rows:
-        parts.append(f"means over up to {max(rows):,.0f} tokens")
+    if counts:
+        parts.append(
+            f"means over up to {' and '.join(f'{most:,} {noun}' for noun, (_, most) in counts.items())}"
+        )
     if corpus := meta.get("corpus", {}).get("name"):
         parts.append(str(corpus))
     if meta.get("model", {}).get("name"):
@@ -188,7 +187,7 @@ def _map(ax: Any, one: _Series, dataset: xr.Dataset, colours: Palette) -> None:
     most = max(abs(low), abs(high))
     for layer, head in np.argwhere(np.isfinite(one.values)):
         value = float(one.values[layer, head])
-        text = share(value) if one.units == "share" else f"{value:.{0 if most >= 20 else 1}f}"
+        text = weight(value) if one.units == "share" else fixed(value, 0 if most >= 20 else 1)
         pale = np.dot(mesh.cmap(mesh.norm(value))[:3], (0.2126, 0.7152, 0.0722)) > 0.5
         words = text if most >= 1 else number(value, 1)
         ax.text(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict
 
-import numpy as np
 import xarray as xr
 
 from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
 from headscope.measures.confidence import CONFIDENCE
 from headscope.measures.conversation import CONVERSATION
-from headscope.measures.dataset import description
+from headscope.measures.dataset import description, means_over
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.patterns import PATTERNS
 from headscope.senses import Kind
@@ -193,11 +192,10 @@ def gradients(study: Study) -> list[Section]:
     meta = description(dataset)
     kinds = {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation", "other tokens": "others"}
     measures = [str(name) for name in dataset.data_vars]
-    n = max(int(dataset[f"{name}_n"].max()) for name in measures if f"{name}_n" in measures)
+    over = _over(dataset, measure_names(dataset), f"{meta['corpus']['examples']:,} inputs")
     note = (
-        f"The mean size of ∂L/∂α by one weight, where L is {meta['objective']}, over {n:,} tokens of "
-        f"{meta['corpus']['examples']:,} inputs. Where a head looks at what the output does not depend on, its "
-        "attention does little (Clark et al. 2019, §3.2, figure 3)."
+        f"The mean size of ∂L/∂α by one weight, where L is {meta['objective']}, over {over}. Where a head looks at "
+        "what the output does not depend on, its attention does little (Clark et al. 2019, §3.2, figure 3)."
     )
     return classes(
         "What attention matters, by layer",
@@ -220,7 +218,6 @@ def lookback(study: Study) -> list[Section]:
         return []
     dataset = measure(study.model, study.corpus, measures=list(CONVERSATION), **study.run)
     study.figures.append(dataset)
-    n = int(np.nan_to_num(dataset["lookback_n"]).max())
     whose = "that were generated" if shares.get("generated") else "that the assistant said"
     return layers(
         "Context or own words, by layer",
@@ -228,7 +225,7 @@ def lookback(study: Study) -> list[Section]:
         "far, each on average, the share of the context. At .5 a head does not tell them apart; above, it looks back.",
         list(CONVERSATION),
         [
-            f"Means over {n:,} tokens {whose}.",
+            f"Means over {_over(dataset, ['lookback'])} {whose}.",
             "An answer that heads do not look at the context for is more often made up (Chuang et al. 2024): the "
             "paper's classifier takes the ratios of all heads, and no head's ratio says it alone.",
             "A head that rests its attention on the first token looks back by this, whatever the context says.",
@@ -267,6 +264,17 @@ def every_measure(study: Study) -> str | None:
     return study.again("measure", "--measures", ",".join(groups))
 
 
+def _over(dataset: xr.Dataset, drawn: Sequence[str], of: str = "") -> str:
+    """What the measures drawn are means over, of so many inputs: a sink, for one, is looked for in long inputs only."""
+    counts = means_over(dataset, drawn)
+    parts = [
+        f"{most:,} {noun}" if few == most else f"{few:,} to {most:,} {noun}, by measure,"
+        for noun, (few, most) in counts.items()
+    ]
+    over = [" and ".join(parts), of if "inputs" not in counts else ""]
+    return " of ".join(filter(None, over)).removesuffix(",")
+
+
 def by_layer(
     dataset: xr.Dataset, *, every: str | None = None, surface: str | None = None, patterns: str | None = None
 ) -> list[Section]:
@@ -279,16 +287,8 @@ def by_layer(
     examples = int(description(dataset).get("corpus", {}).get("examples") or 0)
 
     def n(drawn: Sequence[str]) -> list[str]:
-        """What the measures drawn are means over: a sink, for one, is looked for in long inputs only."""
-        counts = [int(np.nan_to_num(dataset[f"{name}_n"]).max()) for name in drawn if f"{name}_n" in dataset]
-        counts = [count for count in counts if count]
-        tokens = ""
-        if counts:
-            few, most = min(counts), max(counts)
-            tokens = f"{most:,} tokens" if few == most else f"{few:,} to {most:,} tokens, by measure,"
-        inputs = f"{examples:,} inputs" if examples else ""
-        over = " of ".join(part for part in (tokens, inputs) if part)
-        return [f"Means over {over.removesuffix(',')}."] if over else []
+        over = _over(dataset, drawn, f"{examples:,} inputs" if examples else "")
+        return [f"Means over {over}."] if over else []
 
     names = [name for name in measure_names(dataset) if not name.startswith("gradient_")]
     shares = [name for name in names if dataset[name].attrs.get("units") == "share"]
@@ -351,13 +351,10 @@ def by_layer_perceived(dataset: xr.Dataset, command: str | None = None) -> list[
     far = [name for name in measures if name in there]
     shares = [name for name in there if dataset[name].attrs.get("units") == "share" and name not in measures]
     wide = [name for name in there if name not in shares and name not in measures]
-    what = {"images": "pictures", "sounds": "sounds"}[kind]
+    whole = f"{int(corpus.get('examples') or 0):,} {'pictures' if kind == 'images' else 'sounds'}"
 
     def n(drawn: Sequence[str]) -> str:
-        counts = [int(np.nan_to_num(dataset[f"{name}_n"]).max()) for name in drawn]
-        few, most = min(counts), max(counts)
-        tokens = f"{most:,} tokens" if few == most else f"{few:,} to {most:,} tokens, by measure,"
-        return f"Means over {tokens} of {int(corpus.get('examples') or 0):,} {what}."
+        return f"Means over {_over(dataset, drawn, whole)}."
 
     return [
         *layers(

@@ -11,6 +11,7 @@ import typer
 
 from headscope.analyses.clusters import CHOSEN_ON, note
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.console.engines import EngineOptions
 from headscope.errors import InputError
 from headscope.heads import Head
@@ -34,6 +35,7 @@ def negation(
     ] = None,
     limit: console.Sentences = None,
     strict: console.Strict = False,
+    distinct: console.Distinct = False,
     seed: console.SplitSeed = 0,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
     estimate: console.Estimate = False,
@@ -46,7 +48,7 @@ def negation(
     if against is not None and (long.shard is not None or long.resume is not None):
         raise InputError("--against: expected no --shard and no --resume, since two models are run")
     table.check(() if against is None else console.TABLES)
-    sentences = corpora.negations(scopes, strict=strict)
+    sentences = sources.once(corpora.negations(scopes, strict=strict), distinct)
     loaded = model.load()
     options: dict[str, Any] = {"limit": limit, "batch_size": batch_size, "engine": engines.engine()}
     line = partial(run.estimate, loaded, sentences, **options)

@@ -48,6 +48,7 @@ def probe(
         Literal["uint8", "float16", "float32"], typer.Option(help="How maps are kept on disk.")
     ] = "uint8",
     strict: console.Strict = False,
+    distinct: console.Distinct = False,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -64,7 +65,9 @@ def probe(
     from headscope.analyses.probes import run, statistics
 
     table.check()
-    sides = [sources.annotated([path], format, strict=strict) for path in (train, dev)]
+    sides = [
+        sources.once(sources.annotated([path], format, strict=strict), distinct) for path in (train, dev)
+    ]
     loaded = model.load()
     options: dict[str, Any] = {
         "kinds": kind or ["all"],

@@ -17,10 +17,11 @@ from headscope.measures.dataset import description
 from headscope.models.untrained import left_out
 from headscope.stream.batches import examples
 from headscope.views.blobs import Blobs
+from headscope.views.digits import percent
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, PrintedRow, SectionInfo
 from headscope.views.section import Section, number
-from headscope.views.sentences import percent, text
+from headscope.views.sentences import text
 
 
 class ProbeRow(TypedDict):

@@ -18,10 +18,11 @@ from headscope.errors import InputError, RefusedError
 from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
+from headscope.views.digits import percent
 from headscope.views.payload import Part, Pin, Reason, SectionInfo
 from headscope.views.reasons import because
 from headscope.views.section import Section, number, rounded
-from headscope.views.sentences import comma, head_name, percent, sentence, text
+from headscope.views.sentences import comma, head_name, sentence, text
 
 SHORT = (56, 96)
 """An example is of about so many tokens; the second where a needle has more pieces."""

@@ -32,10 +32,11 @@ from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.stream.rare import with_rarest
 from headscope.views.blobs import Blobs
+from headscope.views.digits import percent
 from headscope.views.payload import Absent, Part, Reason, SectionInfo
 from headscope.views.reasons import CORPUS, because
 from headscope.views.section import Section, records
-from headscope.views.sentences import by_role, head_name, percent, sentence, text
+from headscope.views.sentences import by_role, head_name, sentence, text
 
 LEAST_BAR = 0.25
 """The page lets one move the bar down to this."""

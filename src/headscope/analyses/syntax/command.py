@@ -46,6 +46,7 @@ def syntax(
         Literal["full", "main"], typer.Option(help="Of CoNLL-U: nsubj:pass as it is, or as nsubj.")
     ] = "full",
     strict: console.Strict = False,
+    distinct: console.Distinct = False,
     least: Annotated[int, typer.Option(help="Instances that a relation needs to get a best head.")] = 100,
     seed: console.SplitSeed = 0,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
@@ -56,7 +57,9 @@ def syntax(
 
     kept = long.run(table.output)
     table.check()
-    sentences = sources.annotated(treebank, format, words=words, relations=relations, strict=strict)
+    sentences = sources.once(
+        sources.annotated(treebank, format, words=words, relations=relations, strict=strict), distinct
+    )
     loaded = model.load()
     options: dict[str, Any] = {
         "rows": rows,

@@ -16,12 +16,13 @@ from headscope.errors import InputError, RefusedError
 from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
+from headscope.views.digits import percent
 from headscope.views.explorer import Input
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, Reason, SectionInfo
 from headscope.views.reasons import because
 from headscope.views.section import Section, number, rounded
-from headscope.views.sentences import comma, head_name, percent, sentence, text
+from headscope.views.sentences import comma, head_name, sentence, text
 
 MOST = 8
 """So many heads that copy are shown, as many that suppress, and as many terms of a logit."""

@@ -1,7 +1,7 @@
 // Heads of a decoder by how well they find words in a sound: a row a head, which opens on the decoder's part of an example.
 
 import { h } from "../../../dom";
-import { code, paper, plural, range, share } from "../../../format";
+import { code, fixed, paper, plural, range, share } from "../../../format";
 import type { AlignRow, AlignSection } from "../../../protocol";
 import { bar } from "../../bars";
 import type { Section } from "../../host";
@@ -28,7 +28,7 @@ export const section: Section<AlignSection> = (element, info, host) => {
       h("td.graph", {}, bar(row.accuracy, row.low, row.high)),
       h("td.n.strong", {}, share(row.accuracy), row.low !== null && row.high !== null && h("span.range", {}, range(row.low, row.high))),
       number(share(row.monotonic)),
-      number(row.error === null ? "–" : row.error.toFixed(2)),
+      number(row.error === null ? "–" : fixed(row.error, 2)),
       h("td.dim", {}, row.chosen ? "aligns best" : ""),
     );
   };

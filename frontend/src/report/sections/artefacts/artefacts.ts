@@ -5,7 +5,7 @@ import * as Plot from "@observablehq/plot";
 import { css, type Theme } from "../../../color";
 import { h } from "../../../dom";
 import { HEADS } from "../../../explorer/scene";
-import { code, paper, percent, plural, range, share } from "../../../format";
+import { brief, code, paper, percent, plural, range, share, whole } from "../../../format";
 import type { ArtefactRow, ArtefactsSection } from "../../../protocol";
 import { bar } from "../../bars";
 import { draw } from "../../cells";
@@ -28,13 +28,13 @@ function saved({ rows }: ArtefactsSection): Table {
 /** How many patches have a norm: on a scale of roots, where a few can be seen beside thousands. */
 function histogram(info: ArtefactsSection, width: number, theme: Theme): SVGElement | HTMLElement {
   const bins = info.counts.map((count, i) => ({ count, from: info.edges[i]!, to: info.edges[i + 1]! }));
-  const label = `How many patches have which ${info.of}: the median is ${info.median.toPrecision(3)}, artefacts are above ${info.cutoff.toPrecision(3)}`;
+  const label = `How many patches have which ${info.of}: the median is ${brief(info.median)}, artefacts are above ${brief(info.cutoff)}`;
   const drawing = Plot.plot({
     ...FRAME,
     width,
     marginLeft: 44,
-    x: { type: "log", label: null, tickSize: 0, ticks: 4, tickFormat: (x: number) => x.toPrecision(2).replace(/\.0$/, "") },
-    y: { type: "sqrt", label: null, tickSize: 0, ticks: 4, tickFormat: (y: number) => y.toLocaleString("en-US") },
+    x: { type: "log", label: null, tickSize: 0, ticks: 4, tickFormat: (x: number) => brief(x, 2) },
+    y: { type: "sqrt", label: null, tickSize: 0, ticks: 4, tickFormat: whole },
     marks: [
       Plot.gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 4 }),
       Plot.rectY(bins, { x1: "from", x2: "to", y: "count", fill: (bin: { from: number }) => (bin.from >= info.cutoff ? HEADS[theme][1] : "var(--accent)"), inset: 0.4 }),
@@ -89,10 +89,10 @@ function where(info: ArtefactsSection, host: Host): HTMLElement {
 export const section: Section<ArtefactsSection> = (element, info, host) => {
   const some = info.rows.length > 0;
   const interval = info.low !== null && info.high !== null ? ` (${percent(info.low)} to ${percent(info.high)})` : "";
-  const figure = info.cutoff.toPrecision(3);
+  const figure = brief(info.cutoff);
   const said = some
-    ? `${percent(info.share)}${interval} of ${plural(info.n, "patch").replace(/patchs$/, "patches")}: ${info.of} above ${figure}, median ${info.median.toPrecision(3)}.`
-    : `None of ${info.n.toLocaleString("en-US")} patches: no ${info.of} is above ${figure}, the median is ${info.median.toPrecision(3)}.`;
+    ? `${percent(info.share)}${interval} of ${plural(info.n, "patch").replace(/patchs$/, "patches")}: ${info.of} above ${figure}, median ${brief(info.median)}.`
+    : `None of ${whole(info.n)} patches: no ${info.of} is above ${figure}, the median is ${brief(info.median)}.`;
   const boxes = { spread: h("div"), layers: h("div"), where: h("div") };
   const charts = h("div.norms", {}, captioned(`Patches by ${info.of}`, null, boxes.spread), captioned(`Mean ${info.of} by layer`, null, boxes.layers), some && captioned("Where they sit", null, boxes.where));
   element.append(h("p.said", {}, said), charts);

@@ -2,7 +2,7 @@
 
 import "./compare.css";
 import { h } from "../../../dom";
-import { code, errorFigure, figure, probability, whole } from "../../../format";
+import { code, errorFigure, figure, fixed, probability, whole } from "../../../format";
 import type { ComparedMeasure, CompareSection, Reason, RoleChange } from "../../../protocol";
 import { change } from "../../bars";
 import type { Host, Now, Section } from "../../host";
@@ -22,7 +22,7 @@ type NamedHead = Pick<RoleChange, "layer" | "head"> & Partial<RoleChange>;
 function named(heads: readonly NamedHead[], of: string, info: CompareSection, host: Host): (Node | string)[] {
   const link = (head: NamedHead): HTMLElement => {
     const score = (text: string, value: number | null | undefined, q: number | null | undefined): string =>
-      value === null || value === undefined ? "" : `${text} ${figure(value)}${q === null || q === undefined ? "" : ` (q ${q < 0.001 ? probability(q) : q.toFixed(3)})`}`;
+      value === null || value === undefined ? "" : `${text} ${figure(value)}${q === null || q === undefined ? "" : ` (q ${q < 0.001 ? probability(q) : fixed(q, 3)})`}`;
     const apart = score("A − B", head.difference, head.q);
     const title = [score("A", head.a, head.q_a), score("B", head.b, head.q_b), apart].filter(Boolean).join(", ");
     const index = info.layer.findIndex((layer, i) => layer === head.layer && info.head[i] === head.head);

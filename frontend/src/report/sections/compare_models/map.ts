@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import { css, inkOn } from "../../../color";
 import { h, s } from "../../../dom";
-import { code, errorFigure, figure, paper } from "../../../format";
+import { bare, brief, code, errorFigure, figure, fixed, paper } from "../../../format";
 import type { CompareSection } from "../../../protocol";
 import { layout, spaced } from "../../cells";
 import { captioned, chart, dotsOf, marksOf } from "../../chart";
@@ -193,8 +193,7 @@ export class CompareMap {
 export function short(value: number): string {
   const size = Math.abs(value);
   if (size < 0.005) return "·";
-  const text = size >= 9.95 ? size.toFixed(0) : size >= 0.995 ? size.toFixed(1) : size.toFixed(2).slice(1);
-  return value < 0 ? `−${text}` : text;
+  return bare(fixed(value, size >= 9.95 ? 0 : size >= 0.995 ? 1 : 2));
 }
 
-const tick = (y: number): string => String(Number(y.toPrecision(3))).replace(/^(-?)0\./, "$1.").replace("-", "−");
+const tick = (y: number): string => bare(brief(y));

@@ -4,7 +4,7 @@ import "./clusters.css";
 import { css, inkOn, PALETTES, type Theme } from "../../../color";
 import { h, s } from "../../../dom";
 import { HEADS } from "../../../explorer/scene";
-import { code, paper } from "../../../format";
+import { bare, code, fixed, paper } from "../../../format";
 import type { ClustersSection } from "../../../protocol";
 import { spaced } from "../../cells";
 import { captioned, redrawn } from "../../chart";
@@ -36,7 +36,7 @@ function betweenLayers({ layers, between, units }: ClustersSection, theme: Theme
   const cell = (mean: number | null): HTMLElement => {
     if (mean === null) return h("td");
     const pixel = PALETTES[theme].sequential[Math.round(20 + 215 * ((mean - low) / Math.max(high - low, 1e-12)))]!;
-    return h("td", { style: `background:${css(pixel)};color:${inkOn(pixel)}` }, layers.length <= 12 ? mean.toFixed(2).replace(/^0/, "") : "");
+    return h("td", { style: `background:${css(pixel)};color:${inkOn(pixel)}` }, layers.length <= 12 ? bare(fixed(mean, 2)) : "");
   };
   const rows = between.map((row, i) => h("tr", {}, h("th", { scope: "row" }, String(layers[i])), ...row.map(cell)));
   const head = h("tr", {}, h("td"), ...layers.map((layer) => h("th", { scope: "col" }, String(layer))));

@@ -1,5 +1,6 @@
 // Kinds of tokens over one another, by layer: figures 2 and 3 of Clark et al. 2019.
 
+import { brief } from "../../../format";
 import * as Plot from "@observablehq/plot";
 import { h } from "../../../dom";
 import { HEADS } from "../../../explorer/scene";
@@ -31,7 +32,7 @@ function panelOf({ title, names, ...info }: PanelInfo, host: Host): Chart {
     const most = Math.max(1e-12, ...marks.map(({ y }) => y));
     const power = most < 0.01 ? Math.floor(Math.log10(most)) : 0;
     scale.textContent = power < 0 ? `in 10${superscript(power)}` : "";
-    const tick = (y: number): string => String(Number((y / 10 ** power).toPrecision(3)));
+    const tick = (y: number): string => brief(y / 10 ** power);
     const label = `${title} ${names.join(", ")}, by layer`;
     const [drawing, dots] = chart(figures, marks, { width, height: 176, label, low: 0, high: shares ? 1 : 1.04 * most, shares, tick }, [
       Plot.dot(marks, { x: "x", y: "y", r: marks.length > 500 ? 1.6 : 2.4, fill: hue, fillOpacity: 0.55 }),

@@ -3,7 +3,7 @@
 import { css, inkOn, type Theme } from "../../../color";
 import { h } from "../../../dom";
 import { FONT, type Pen } from "../../../explorer/canvas";
-import { weight } from "../../../format";
+import { fixed, weight } from "../../../format";
 import { draw, layout, spaced } from "../../cells";
 import { type Cell, type Figures, type Measure, same } from "../../figures";
 import type { Host, Now } from "../../host";
@@ -86,7 +86,7 @@ export class Grid {
       if (!Number.isFinite(value)) continue;
       pen.fillStyle = inkOn(measure.pixel(value, theme));
       const [x, y] = this.corner(cell);
-      const text = measure.isShare ? weight(value) : value.toFixed(value >= 10 ? 0 : 1);
+      const text = measure.isShare ? weight(value) : fixed(value, value >= 10 ? 0 : 1);
       pen.fillText(text, x + this.size / 2, y + this.size / 2 + 0.5);
     }
   }

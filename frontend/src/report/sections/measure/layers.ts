@@ -2,7 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import { h } from "../../../dom";
-import { plural } from "../../../format";
+import { fixed, plural } from "../../../format";
 import type { LayersSection } from "../../../protocol";
 import { beside, captioned, type Chart, chart, dotsOf, marksOf, means, redrawn } from "../../chart";
 import { type Measure, tidy } from "../../figures";
@@ -30,7 +30,7 @@ function layerChart(measure: Measure, host: Host, height = HEIGHT): Chart {
     const marks = marksOf(figures, figures.cells, measure.value);
     const chance = figures.payload.layers.flatMap((_, layer) => [-0.5, 0.5].map((end) => ({ x: layer + end, y: measure.chance(layer) })));
     const highest = figures.ranked(measure)[0];
-    const most = highest ? `; the highest is ${figures.name(highest)} with ${measure.value(highest).toFixed(2)}` : "";
+    const most = highest ? `; the highest is ${figures.name(highest)} with ${fixed(measure.value(highest), 2)}` : "";
     const label = `${measure.info.title} of ${marks.length} heads by layer${most}`;
     const [drawing, dots] = chart(figures, marks, { width, height, label, low, high: shares ? high : 1.04 * high, shares }, [
       means(marks, { z: null, stroke: "var(--tick)", strokeWidth: 1.25 }),

@@ -3,7 +3,7 @@
 import "./measures.css";
 import type { Theme } from "../../../color";
 import { h } from "../../../dom";
-import { errorFigure, figure } from "../../../format";
+import { decimal, errorFigure, figure } from "../../../format";
 import type { MeasuresSection } from "../../../protocol";
 import { draw } from "../../cells";
 import { type Cell, same, tidy } from "../../figures";
@@ -49,7 +49,7 @@ function ranking(host: Host, now: Now): HTMLElement[] {
   const { measure } = now;
   const entry = (cell: Cell): HTMLElement => {
     const chance = measure.chance(cell.layer);
-    const at = (x: number): string => `${(100 * measure.scale.position(x)).toFixed(2)}%`;
+    const at = (x: number): string => `${decimal(100 * measure.scale.position(x), 2)}%`;
     const bar = h("i", { style: `width:${at(measure.value(cell))}` });
     return h(
       "button.entry",

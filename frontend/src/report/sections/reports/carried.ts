@@ -3,12 +3,13 @@
 import "../../../live/live.css";
 import "./carried.css";
 import { h } from "../../../dom";
+import { fixed } from "../../../format";
 import { Mounted } from "../../../live/carried/mount";
 import type { CarriedSection } from "../../../protocol";
 import type { Section } from "../../host";
 
 export const section: Section<CarriedSection> = (element, { page }, host) => {
-  const millions = (page.model.parameters / 1e6).toFixed(1);
+  const millions = fixed(page.model.parameters / 1e6, 1);
   const inner = h("div");
   let mounted: Mounted | null = null;
   const start = h("button.begin", { type: "button", onclick: () => begin() }, `Start the model (${millions} million weights)`);

@@ -2,7 +2,7 @@
 
 import "./roles.css";
 import { h } from "../../../dom";
-import { code, figure, paper, plural, probability, whole } from "../../../format";
+import { code, figure, fixed, paper, plural, probability, whole } from "../../../format";
 import type { RoleRow, RolesSection, Without } from "../../../protocol";
 import { interval } from "../../bars";
 import type { Host, Section } from "../../host";
@@ -48,7 +48,7 @@ function moved({ scores }: RolesSection, host: Host): HTMLElement {
   const list = h("dl.notes", {});
   const output = h("output", {});
   const show = (bar: number): void => {
-    output.textContent = bar.toFixed(2);
+    output.textContent = fixed(bar, 2);
     const rows = scores.flatMap(({ role, heads }) => {
       const there = heads.filter(({ low }) => low > bar);
       if (there.length === 0) return [];
