@@ -450,6 +450,7 @@ def describe(model: Model) -> dict[str, Any]:
         "revision": model.revision,
         "dtype": str(model.dtype).removeprefix("torch."),
         "notes": list(model.notes),
+        "unseen": model.unseen,
         "versions": {
             "headscope": headscope.__version__,
             "torch": torch.__version__,

@@ -255,6 +255,7 @@ def _model(model: Mapping[str, Any], layers: int, heads: int) -> ModelInfo:
         dtype=_text(model.get("dtype")),
         causal=bool(model.get("causal", False)),
         revision=_text(model.get("revision")),
+        unseen=_text(model.get("unseen")) or "",
     )
 
 
