@@ -26,10 +26,26 @@ relative positions, a softcap, a sink, fewer key heads than query heads) is reco
 |---|---|---|---|---|---|---|---|---|
 """
 
-FOOT = """
+UNSEEN = """
 Figures are largest absolute differences over queries that are no padding (of outputs: relative to the output's size);
 a dash means that the family has no fused kernel in transformers. The eager and fused kernels of Falcon with ALiBi
 disagree with each other by as much as is printed.
+
+## Layers without a map
+
+Some models have layers that do not attend, or mix tokens by something else beside attention. `hs.load` finds these in the
+model itself, whatever its name: layers in which no attention call was seen, and modules whose answer at a token changes
+with another token. What is found is one sentence, and every figure and picture is of the other layers: it is printed by
+`headscope check` and above tables, and stands at the top of a report, above an explorer's pictures, in the captions of
+figures, and in each result's description (`model.unseen`). Of small models, made from their configurations:
+
+| class | what is said |
+|---|---|
+"""
+
+FOOT = """
+Softmax attention whose keys and values are made from latent vectors (DeepSeek's MLA) has a map in every head, so nothing
+is said of it.
 
 ## Padding
 
@@ -59,6 +75,7 @@ def main() -> None:
     import headscope as hs
     from tests.helpers.examine import examine
     from tests.helpers.families import CAPTURED, REFUSED, build
+    from tests.helpers.hybrids import HYBRIDS, KNOWN, hybrid
 
     lines = [HEAD.format(captured=len(CAPTURED))]
     for family in CAPTURED:
@@ -72,9 +89,15 @@ def main() -> None:
         figures = " | ".join(
             "–" if error is None else "0" if error == 0 else f"{error:.0e}" for error in errors
         )
-        moved = ["moved by padding"] if hs.load(build(family)).same_length else []
-        traits = ", ".join([*found.traits, *moved])
+        model = hs.load(build(family))
+        moved = ["moved by padding"] if model.same_length else []
+        lacking = ["not all layers"] if model.unseen else []
+        traits = ", ".join([*found.traits, *moved, *lacking])
         lines.append(f"| {family.name} | `{family.cls}` | {found.way} | {parts} | {figures} | {traits} |\n")
+    lines.append(UNSEEN)
+    lines += [
+        f"| `{HYBRIDS[kind][0]}` | {told} |\n" for kind in KNOWN if (told := hs.load(hybrid(kind)).unseen)
+    ]
     lines.append(FOOT)
     for family in REFUSED:
         try:
