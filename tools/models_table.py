@@ -33,19 +33,19 @@ disagree with each other by as much as is printed.
 
 ## Layers without a map
 
-Some models have layers that do not attend, or mix tokens by something else beside attention. `hs.load` finds these in the
-model itself, whatever its name: layers in which no attention call was seen, and modules whose answer at a token changes
-with another token. What is found is one sentence, and every figure and picture is of the other layers: it is printed by
-`headscope check` and above tables, and stands at the top of a report, above an explorer's pictures, in the captions of
-figures, and in each result's description (`model.unseen`). Of small models, made from their configurations:
+Some models have layers that do not attend, or mix tokens by something else beside attention. `hs.load` finds these in
+the model itself, whatever its name: layers in which no attention call was seen, and modules whose answer at a token
+changes with another token. What is found is one sentence, as figures and pictures are of attention maps alone. It is
+printed by `headscope check` and above tables, and stands at the top of a report, above an explorer's pictures, in the
+captions of figures, and in each result's description (`model.unseen`). Of small models, made from their configurations:
 
 | class | what is said |
 |---|---|
 """
 
 FOOT = """
-Softmax attention whose keys and values are made from latent vectors (DeepSeek's MLA) has a map in every head, so nothing
-is said of it.
+Softmax attention whose keys and values are made from latent vectors (DeepSeek's MLA) has a map in every head, so
+nothing is said of it.
 
 ## Padding
 

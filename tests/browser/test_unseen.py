@@ -24,7 +24,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def above(page: Any, said: Any, figure: str) -> bool:
     """Whether a sentence stands on the first screen, above the first of what is drawn."""
     box, drawn = said.bounding_box(), page.locator(figure).first.bounding_box()
-    return 0 <= box["y"] and box["y"] + box["height"] <= drawn["y"]
+    return box["y"] >= 0 and box["y"] + box["height"] <= drawn["y"]
 
 
 def test_a_report_says_it_once_above_its_figures(model: Any, open_page: Any) -> None:
