@@ -57,6 +57,16 @@ weight or the output moves by more than 1e-4 (0.02 in half precision), every ana
 inputs of one length, and results say so under `notes`. A padded batch that you give to `hs.capture(model, inputs=…)`
 runs as it is.
 
+## Packed inputs
+
+In training several documents often stand in one row, with `position_ids` that begin anew at each. That alone keeps them
+apart in few calls: by default a causal model makes a cache, and then tokens see the documents before. `hs.capture` shows
+the call as it is, and warns where positions begin anew and a token sees one before that. Most causal models of
+transformers keep documents apart in `hs.capture(model, inputs={"input_ids": ids, "position_ids": positions,
+"use_cache": False})`, without an `attention_mask`, and all that take a mask of pairs do with `"attention_mask": apart`,
+booleans `[batch 1 query key]` that are true where a query sees a key. Layers without a map (above) are not held back by a
+mask of pairs.
+
 ## Refused
 
 | family | class | why |
