@@ -59,13 +59,13 @@ runs as it is.
 
 ## Packed inputs
 
-In training several documents often stand in one row, with `position_ids` that begin anew at each. That alone keeps them
-apart in few calls: by default a causal model makes a cache, and then tokens see the documents before. `hs.capture` shows
-the call as it is, and warns where positions begin anew and a token sees one before that. Most causal models of
+In training several documents often stand in one row, with `position_ids` that begin anew at each. That alone keeps
+them apart in few calls: by default a causal model makes a cache, and then tokens see the documents before. `hs.capture`
+shows the call as it is, and warns where positions begin anew and a token sees one before that. Most causal models of
 transformers keep documents apart in `hs.capture(model, inputs={"input_ids": ids, "position_ids": positions,
 "use_cache": False})`, without an `attention_mask`, and all that take a mask of pairs do with `"attention_mask": apart`,
-booleans `[batch 1 query key]` that are true where a query sees a key. Layers without a map (above) are not held back by a
-mask of pairs.
+booleans `[batch 1 query key]` that are true where a query sees a key. Layers without a map (above) are not held back by
+a mask of pairs.
 
 ## Refused
 
