@@ -62,6 +62,7 @@ def test_check_says_it_before_its_figures(folder: Path, printed: Any) -> None:
     assert json.loads(printed("check", folder, "--json")[0])["unseen"] == SAID
 
 
+@pytest.mark.slow
 def test_a_printed_table_begins_with_it(folder: Path, text: Path, printed: Any) -> None:
     out, _ = printed("measure", text, "-m", folder, "--measures", "previous")
     assert out.splitlines()[0] == SAID
@@ -83,6 +84,7 @@ def test_a_written_table_has_it_where_its_format_allows(
     assert SAID in told
 
 
+@pytest.mark.slow
 def test_a_result_says_it(model: Any, plain: Any) -> None:
     corpus = hs.corpora.texts([TEXT, "It rained in May."])
     result = hs.measure(model, corpus, measures=["previous"])
