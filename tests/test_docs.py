@@ -27,6 +27,7 @@ from headscope.corpora import readers
 from headscope.corpora.files import Line
 from headscope.errors import HeadscopeWarning
 from tests.helpers.docs_blocks import Block, blocks, missing, same
+from tests.helpers.quoted import figures, quotes
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -36,6 +37,9 @@ RUN = sorted(
     for page, found in BLOCKS.items()
     if any(each.kind in ("python", "console") and not each.reason for each in found)
 )
+
+QUOTING = ["README.md", "docs/tour.md", *(page for page in BLOCKS if page.startswith("docs/questions/"))]
+"""Pages whose prose rests on what their own code prints."""
 
 LESS = {"report": ["--limit", "4", "--sections", "figures"]}  # test_cli_report makes a whole one
 
@@ -122,6 +126,15 @@ def check_call(call: ast.Call, where: str) -> None:
     inspect.signature(found).bind_partial(
         *call.args, **{each.arg: None for each in call.keywords if each.arg is not None}
     )
+
+
+@pytest.mark.parametrize("page", QUOTING)
+def test_what_a_page_quotes_is_shown_beside_it(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for prose in re.split(r"^(?=#+ )", text, flags=re.MULTILINE):
+        shown = re.findall(r"```.*?```|^\|[^\n]*$", prose, flags=re.DOTALL | re.MULTILINE)
+        there = figures("\n".join(shown))
+        assert [quote.text for quote in quotes(prose) if not quote.in_(there)] == [], prose
 
 
 @pytest.mark.slow

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import transformers
 
 from tests.helpers.patience import PATIENCE
 from tests.helpers.presence import needs
+from tests.helpers.quoted import empty_columns, figures, quotes
 from tests.helpers.small_models import save_bert, save_gpt2
 from tests.helpers.small_tokenizers import demo
 
@@ -32,10 +34,11 @@ PICTURES = {  # how many views and figures each shows
 SAYS = {  # what the prose of a notebook, and docs/examples.md, rest on
     "tour": ["64 heads have no role"],
     "pairs": ["63 heads differ", "no head differs"],
-    "causal": ["heads have no counterparts", "L2H9 0.45"],
+    "causal": ["heads have no counterparts", "sink NaN NaN 27.0", "L2H9 0.45"],
     "untrained": ["broad 4 72", "1-3 previous token 1.00"],
     "clark2019": ["SameLayer(within=0.24"],
     "find_your_own_head": [
+        "best rule: 0.50",
         "paper 6-4",
         "accuracy 0.975",
         "split_accuracy 0.942",
@@ -113,6 +116,53 @@ def printed(notebook: Any) -> str:
     )
 
 
+def sections(notebook: Any) -> list[tuple[str, str]]:
+    """The prose below each heading, and what the cells there print, but for the properties of pictures."""
+    found = [("", "")]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            first, *others = re.split(r"^(?=#+ )", cell.source, flags=re.MULTILINE)
+            found[-1] = (f"{found[-1][0]}\n\n{first}", found[-1][1])
+            found += [(other, "") for other in others]
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            shown = output.text if output.output_type == "stream" else data.get("text/plain", "")
+            found[-1] = (found[-1][0], f"{found[-1][1]}\n{'' if 'image/png' in data else shown}")
+    return found
+
+
+def tables(notebook: Any) -> Iterator[str]:
+    """The tables that it shows, as HTML."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            html = output.get("data", {}).get("text/html", "")
+            if "<table" in html and WIDGET not in output.data:
+                yield html
+
+
+def told_of(name: str) -> str:
+    """What docs/examples.md says of a notebook."""
+    page = (EXAMPLES.parent / "docs" / "examples.md").read_text(encoding="utf-8")
+    return "\n\n".join(each for each in page.split("\n\n") if f"In `{name}.ipynb`" in each)
+
+
+def captions(notebook: Any) -> str:
+    """What stands below its figures."""
+    shown = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])]
+    return "\n".join(data["text/plain"] for data in shown if "image/png" in data)
+
+
+def drawn_in_docs(name: str) -> list[str]:
+    """What stands below the notebook's picture in docs/examples.md, but for how many tokens some measures are over."""
+    picture = EXAMPLES.parent / "docs" / "examples" / f"{name}.svg"
+    found = (
+        re.findall(r"<text[^>]*>([^<]* · [^<]*)</text>", picture.read_text(encoding="utf-8"))
+        if picture.exists()
+        else []
+    )
+    return [part for line in found for part in line.split(" · ") if "tokens" not in part]
+
+
 def pictures(notebook: Any) -> tuple[int, int]:
     """How many views and how many figures it shows."""
     shown = [
@@ -139,6 +189,30 @@ def test_a_notebook_is_kept_without_outputs_and_its_links_lead_somewhere(name: s
         assert link.startswith("https://") or (EXAMPLES / link).exists(), link
 
 
+def test_what_is_quoted_is_found_in_what_is_shown() -> None:
+    prose = "It grows from 26 to 36 %, in 39 of 40 a third of it, six words in ten, 0.48 or `0.9`. The paper has 0.77."
+    assert [quote.text for quote in quotes(prose)] == [
+        "26 %",
+        "36 %",
+        "39 of 40",
+        "a third",
+        "six words in ten",
+        "0.48",
+    ]
+    beside = figures("0.255 0.364 0.975 0.34 0.594 0.483")
+    assert all(quote.in_(beside) for quote in quotes(prose))
+    assert not any(quote.in_(figures("0.2 1,234 0.41")) for quote in quotes(prose))
+    assert not list(quotes("## 0.5\n\n```\n0.5\n```\n\nQ is at most ≤ 0.05 ([figures](probes.md) has 0.7)."))
+
+
+def test_a_column_without_a_figure_is_found() -> None:
+    table = pd.DataFrame(
+        {"value": [0.5, None], "low": [None, float("nan")]}, index=pd.Index(["a", "b"], name="row")
+    )
+    assert empty_columns(table.to_html()) == ["low"]
+    assert empty_columns(table[["value"]].to_html()) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_notebook_runs(name: str, kernel: Any, tmp_path: Path) -> None:
@@ -149,6 +223,12 @@ def test_a_notebook_runs(name: str, kernel: Any, tmp_path: Path) -> None:
     told = printed(notebook)
     for words in SAYS.get(name, []):
         assert " ".join(words.split()) in " ".join(told.split()), told
+    everything = "\n".join(shown for _, shown in sections(notebook))
+    for prose, shown in [*sections(notebook), (told_of(name), everything)]:
+        unseen = [quote.text for quote in quotes(prose) if not quote.in_(figures(shown))]
+        assert unseen == [], f"quoted and not shown beside it: {unseen} in {prose}"
+    assert [part for part in drawn_in_docs(name) if part not in captions(notebook)] == []
+    assert [column for table in tables(notebook) for column in empty_columns(table)] == []
     convert = pytest.importorskip("nbconvert")
     del notebook.metadata["widgets"]
     page, _ = convert.HTMLExporter().from_notebook_node(notebook)

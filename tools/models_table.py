@@ -26,10 +26,26 @@ relative positions, a softcap, a sink, fewer key heads than query heads) is reco
 |---|---|---|---|---|---|---|---|---|
 """
 
-FOOT = """
+UNSEEN = """
 Figures are largest absolute differences over queries that are no padding (of outputs: relative to the output's size);
 a dash means that the family has no fused kernel in transformers. The eager and fused kernels of Falcon with ALiBi
 disagree with each other by as much as is printed.
+
+## Layers without a map
+
+Some models have layers that do not attend, or mix tokens by something else beside attention. `hs.load` finds these in
+the model itself, whatever its name: layers in which no attention call was seen, and modules whose answer at a token
+changes with another token. What is found is one sentence, as figures and pictures are of attention maps alone. It is
+printed by `headscope check` and above tables, and stands at the top of a report, above an explorer's pictures, in the
+captions of figures, and in each result's description (`model.unseen`). Of small models, made from their configurations:
+
+| class | what is said |
+|---|---|
+"""
+
+FOOT = """
+Softmax attention whose keys and values are made from latent vectors (DeepSeek's MLA) has a map in every head, so
+nothing is said of it.
 
 ## Padding
 
@@ -40,6 +56,16 @@ and Funnel pools tokens with their neighbours. `hs.load` tries it with every mod
 weight or the output moves by more than 1e-4 (0.02 in half precision), every analysis reads its corpus in batches of
 inputs of one length, and results say so under `notes`. A padded batch that you give to `hs.capture(model, inputs=…)`
 runs as it is.
+
+## Packed inputs
+
+In training several documents often stand in one row, with `position_ids` that begin anew at each. That alone keeps
+them apart in few calls: by default a causal model makes a cache, and then tokens see the documents before. `hs.capture`
+shows the call as it is, and warns where positions begin anew and a token sees one before that. Most causal models of
+transformers keep documents apart in `hs.capture(model, inputs={"input_ids": ids, "position_ids": positions,
+"use_cache": False})`, without an `attention_mask`, and all that take a mask of pairs do with `"attention_mask": apart`,
+booleans `[batch 1 query key]` that are true where a query sees a key. Layers without a map (above) are not held back by
+a mask of pairs.
 
 ## Refused
 
@@ -59,6 +85,7 @@ def main() -> None:
     import headscope as hs
     from tests.helpers.examine import examine
     from tests.helpers.families import CAPTURED, REFUSED, build
+    from tests.helpers.hybrids import HYBRIDS, KNOWN, hybrid
 
     lines = [HEAD.format(captured=len(CAPTURED))]
     for family in CAPTURED:
@@ -72,9 +99,15 @@ def main() -> None:
         figures = " | ".join(
             "–" if error is None else "0" if error == 0 else f"{error:.0e}" for error in errors
         )
-        moved = ["moved by padding"] if hs.load(build(family)).same_length else []
-        traits = ", ".join([*found.traits, *moved])
+        model = hs.load(build(family))
+        moved = ["moved by padding"] if model.same_length else []
+        lacking = ["not all layers"] if model.unseen else []
+        traits = ", ".join([*found.traits, *moved, *lacking])
         lines.append(f"| {family.name} | `{family.cls}` | {found.way} | {parts} | {figures} | {traits} |\n")
+    lines.append(UNSEEN)
+    lines += [
+        f"| `{HYBRIDS[kind][0]}` | {told} |\n" for kind in KNOWN if (told := hs.load(hybrid(kind)).unseen)
+    ]
     lines.append(FOOT)
     for family in REFUSED:
         try:

@@ -30,7 +30,7 @@ export interface Vectors {
 }
 
 /**
- * The model that was measured.
+ * The model that was measured; `unseen` says what of its layers has no attention map (empty: nothing).
  */
 export interface ModelInfo {
   name: string;
@@ -40,6 +40,7 @@ export interface ModelInfo {
   dtype: string | null;
   causal: boolean;
   revision: string | null;
+  unseen: string;
 }
 
 /**
@@ -319,11 +320,14 @@ export interface RunInfo {
 
 /**
  * One input that is shown; `text` is what it reads, where it is more than its label says.
+ *
+ * `unseen` says what of the model's layers has no attention map, where there is such.
  */
 export interface InputInfo {
   label: string;
   parts: PartInfo[];
   text?: RunInfo[];
+  unseen?: string;
   picture?: PictureInfo;
   sound?: SoundInfo;
 }

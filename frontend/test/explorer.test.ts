@@ -16,7 +16,8 @@ import { changed, DEFAULTS, type Full, read, settle, unequal, unread, write } fr
 import { SvgPen } from "../src/explorer/svg";
 import { lineSegments, pool, poolBytes } from "../src/explorer/thumbs";
 import { paint, signedIndex, whole } from "../src/explorer/canvas";
-import type { ArrayRef, AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
+import { unseenOf } from "../src/explorer/toolbar";
+import type { ArrayRef, AxisInfo, ExplorerPayload, InputInfo, PartInfo } from "../src/protocol";
 import { Store } from "../src/data";
 import { pack, texts } from "./sample";
 
@@ -351,4 +352,11 @@ test("SVG text cannot become markup", () => {
   pen.fillText("</text><script>\u0000", 1, 2);
   expect(pen.document()).toContain("&lt;/text&gt;&lt;script&gt;�");
   expect(pen.document()).not.toContain("<script>");
+});
+
+test("what has no attention map is said once, and of two models whose it is", () => {
+  const input = (label: string, unseen?: string): InputInfo => ({ label, parts: [part()], ...(unseen && { unseen }) });
+  expect(unseenOf([input("a")])).toEqual([]);
+  expect(unseenOf([input("a", "Layer 0."), input("b", "Layer 0.")])).toEqual(["Layer 0."]);
+  expect(unseenOf([input("a", "Layer 0."), input("b")])).toEqual(["a: Layer 0."]);
 });

@@ -39,7 +39,7 @@ export function figures(examples = 0): Promise<Figures> {
     kind: "report",
     version: 1,
     title: "Where it looks",
-    model: { name: "m", layers: 2, heads: 3, parameters: null, dtype: null, causal: false, revision: null },
+    model: { name: "m", layers: 2, heads: 3, parameters: null, dtype: null, causal: false, revision: null, unseen: "" },
     corpus: { kind: "text", name: "c", documents: 1, examples: 2, tokens: 3, words: null, split_words: null, shares: {} },
     measures: [info("previous"), info("entropy", "nats")],
     layers: [3, 5],

@@ -110,7 +110,7 @@ export class Explorer implements Owner {
     this.toolbar = this.controls(payload);
     this.headbar = new HeadBar(this);
     this.stops = this.toolbars();
-    root.append(skip("Skip to the picture", () => this.picture), this.toolbar.bar, this.toolbar.tools, this.shared, this.main, this.toolbar.status, this.live, this.help);
+    root.append(skip("Skip to the picture", () => this.picture), this.toolbar.bar, this.toolbar.unseen, this.toolbar.tools, this.shared, this.main, this.toolbar.status, this.live, this.help);
     this.tipBox = new Tip(root);
     root.addEventListener("keydown", this.onKey);
     this.sizes = new ResizeObserver(() => {
@@ -134,6 +134,7 @@ export class Explorer implements Owner {
       const old = this.toolbar;
       this.toolbar = this.controls(payload);
       old.bar.replaceWith(this.toolbar.bar);
+      old.unseen.replaceWith(this.toolbar.unseen);
       old.tools.replaceWith(this.toolbar.tools);
       old.status.replaceWith(this.toolbar.status);
       this.stops = this.toolbars();

@@ -41,6 +41,12 @@ export function reads(input: InputInfo): HTMLElement[] {
   return [...named, h("bdi", { title: whole }, ...(input.text ?? []).map(({ text, changed }) => (changed ? h("mark", {}, text) : text)), input.text ? null : whole)];
 }
 
+/** What of the inputs' models has no attention map; where they differ, whose. */
+export function unseenOf(inputs: readonly InputInfo[]): string[] {
+  const said = new Map(inputs.map((input) => [input.unseen ?? "", input] as const));
+  return [...said].flatMap(([text, input]) => (text ? [said.size > 1 ? `${nameOf(input)}: ${text}` : text] : []));
+}
+
 export class Toolbar {
   private readonly scale: Segments<"scale">;
   private readonly scaleNotes: HTMLElement[];
@@ -70,6 +76,8 @@ export class Toolbar {
   readonly slot = h("div.slot");
   private readonly more: HTMLButtonElement;
   private readonly note = h("span");
+  /** What of the model has no attention map. */
+  readonly unseen = h("div.unseen", { role: "note" });
   private readonly message: HTMLElement;
   readonly status: HTMLElement;
   private state!: Full;
@@ -166,6 +174,9 @@ export class Toolbar {
     this.state = state;
     this.text.hidden = this.payload.inputs.length === 2;
     this.text.replaceChildren(...reads(scenes[0]!.input));
+    const lacking = unseenOf(scenes.flatMap(({ input, against }) => (against ? [input, against.input] : [input])));
+    this.unseen.replaceChildren(...lacking.map((text) => h("p", {}, text)));
+    this.unseen.hidden = lacking.length === 0;
     this.more.textContent = quiet ? "More" : "Less";
     this.more.title = quiet ? "All controls" : "Only the controls of a first look";
     this.more.setAttribute("aria-expanded", String(!quiet));

@@ -29,10 +29,10 @@ const day = (iso: string): string => {
   return Number.isNaN(date.getTime()) ? iso : iso.slice(0, 10);
 };
 
-export function lead({ corpus, title, created }: ReportPayload): HTMLElement {
+export function lead({ corpus, model, title, created }: ReportPayload): HTMLElement {
   const counts = corpusText({ ...corpus, words: null, split_words: null });
   const facts = [corpus.name, ...counts, created && day(created)].filter((fact): fact is string => Boolean(fact));
-  return h("div.lead", {}, h("h1", {}, title), h("p.facts", {}, ...facts.map((fact) => h("span", {}, fact))));
+  return h("div.lead", {}, h("h1", {}, title), h("p.facts", {}, ...facts.map((fact) => h("span", {}, fact))), model.unseen !== "" && h("p.unseen", { role: "note" }, model.unseen));
 }
 
 export function provenance(payload: ReportPayload): HTMLElement {

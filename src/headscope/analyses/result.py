@@ -133,4 +133,6 @@ def shown(title: str, meta: dict[str, Any], rows: pd.DataFrame) -> str:
     first: Any = rows.head(ROWS)
     more = f"<p>{len(rows):,} rows</p>" if len(rows) > ROWS else ""
     about = html_text(" · ".join(part for part in parts if part))
-    return f"<p><b>{html_text(title)}</b><br>{about}</p>{first.to_html(index=False)}{more}"
+    told = dataset.unseen(meta)
+    lacking = f"<br>{html_text(told)}" if told else ""
+    return f"<p><b>{html_text(title)}</b><br>{about}{lacking}</p>{first.to_html(index=False)}{more}"

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from headscope.attention.mixers import unseen
 from headscope.attention.parts import group, is_causal, seen_by
 from headscope.attention.record import AttentionRecord, Route, silenced
 from headscope.attention.recording import evaluating, recording, route
@@ -82,6 +83,7 @@ class Check:
             read pictures, or whose tokens are no one grid of patches.
         vocabulary: the sizes of the tokenizer and the embedding; None for a model without either.
         inputs: the names of what the module was given.
+        unseen: what of the layers has no attention map, in sentences; empty where all that mixes tokens has one.
     """
 
     route: Route
@@ -92,6 +94,7 @@ class Check:
     vocabulary: Vocabulary | None = None
     prefix: int | None = None
     inputs: frozenset[str] = frozenset()
+    unseen: str = ""
 
     @property
     def same_length(self) -> bool:
@@ -144,13 +147,12 @@ def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None
             raise RefusedError(
                 f"{model.name}: recording moved the output by {moved:.1e} (relative), expected 0"
             )
-        parts = [
-            _part(model, name, records, ready, recorded, tolerance)
-            for name, records in group(placed(model.module, calls, ready, rows_of(ready))).items()
-        ]
+        grouped = group(placed(model.module, calls, ready, rows_of(ready)))
+        parts = [_part(model, name, records, ready, recorded, tolerance) for name, records in grouped.items()]
         padded = padding_error(model, ready)
+        told = unseen(model.module, grouped, ready, tolerance)
     before = _prefix(model, calls, ready)
-    return Check(route(model.module), parts, moved, tolerance, padded, sizes, before, frozenset(ready))
+    return Check(route(model.module), parts, moved, tolerance, padded, sizes, before, frozenset(ready), told)
 
 
 def _prefix(model: Model, calls: Sequence[AttentionRecord], ready: Mapping[str, Tensor]) -> int | None:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from headscope.attention.check import check
-from headscope.attention.one import tensors
+from headscope.attention.given import taken
 from headscope.doors import Seed, validated
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model, checkpoint
@@ -88,7 +88,7 @@ def load(
     for note in loaded.notes:
         if note.startswith((checkpoint.RANDOM, checkpoint.BEYOND, checkpoint.UNDER)):
             warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=3)
-    loaded.checked = check(loaded, None if inputs is None else tensors(loaded, inputs))
+    loaded.checked = check(loaded, None if inputs is None else taken(loaded, inputs))
     loaded.recipe = None
     if model is None or isinstance(model, str | os.PathLike):
         how: dict[str, Any] = {"revision": revision, "untrained": untrained, "keep": keep}

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.attention.axes import sides
+from headscope.attention.given import say_packed
 from headscope.attention.one import Captured, Given, Text, assembled, expect_one_row, prepare, running
 from headscope.attention.parts import Parts, group, numpy_of
 from headscope.attention.record import AttentionRecord
@@ -135,6 +136,7 @@ def watch(
     watching = nullcontext() if projections is None else projections.watching()
     with torch.no_grad(), watching, recording(model.module, keep), running(model, ready):
         output = model.module(**ready)
+    say_packed(model, ready, records)
     told = placed(model.module, records, ready, 1)
     captured = assembled(model, told, 0, ready, axes)
     parts: dict[str, Neurons] = {}

@@ -16,6 +16,7 @@ from torch import Tensor
 
 import headscope
 from headscope.attention.axes import sides
+from headscope.attention.given import say_packed, taken
 from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
@@ -37,8 +38,8 @@ from headscope.failures import CALLERS, out_of_memory, reason
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.audio import listened
 from headscope.models.finite import not_finite
-from headscope.models.model import Model, expect_ids, expect_model
-from headscope.models.pictures import OF_PICTURES, image_id, looked, rows_of
+from headscope.models.model import Model, expect_model
+from headscope.models.pictures import looked, rows_of
 from headscope.models.pieces import of_pieces, shown_pieces
 from headscope.tokens import Tokens
 
@@ -87,8 +88,9 @@ def capture(
             of the picture it is (`Tokens.boxes`).
         audio: a sound, for a model of sound: a WAV file (others with the extra ``sounds``), or ``(samples, rate)``.
             Each frame of the axis knows its time (`Tokens.times`). A model that writes what it hears needs `target`.
-        inputs: in place of a text, what the module takes (``input_ids``, ``pixel_values``, …), with a batch axis.
-            No tokenizer is needed: without one the pieces are ids, patches or frames.
+        inputs: in place of a text, what the module takes (``input_ids``, ``pixel_values``, …), with a batch axis, and
+            scalars of its forward pass (``use_cache=False``). A mask of booleans ``[batch 1 query key]`` says what is
+            seen. No tokenizer is needed: without one the pieces are ids, patches or frames.
 
     Returns:
         `AttentionMaps`; `Parts` of them (``.encoder``, ``.decoder``, ``.cross``; or a tower's name) for a model of
@@ -105,7 +107,9 @@ def capture(
     model = eyes(model) if image is not None and text is None else model
     axes, ready = prepare(model, text, pair, target, inputs, image, audio)
     rows = counted(ready, axes)
-    records = placed(model.module, record(model, ready), ready, rows)
+    calls = record(model, ready)
+    say_packed(model, ready, calls)
+    records = placed(model.module, calls, ready, rows)
     captured = [assembled(model, records, row, ready, axes) for row in range(rows)]
     return captured[0] if len(captured) == 1 else captured
 
@@ -152,6 +156,7 @@ def gradients(
     with torch.enable_grad(), recording(model.module, keep):
         with running(model, ready):
             output = model.module(**ready)
+        say_packed(model, ready, records)
         number = asked(objective, output)
         parts = group(placed(model.module, records, ready, counted(ready, axes)))
         slopes = {
@@ -203,7 +208,11 @@ def running(model: Model, inputs: Mapping[str, Tensor]) -> Generator[None]:
             raise
         if (full := out_of_memory(error)) is not None:
             raise RunError(f"{model.name}: {full}") from error
-        found = ", ".join(f"{name} {tuple(value.shape)}" for name, value in inputs.items())
+        shapes = {name: getattr(value, "shape", None) for name, value in inputs.items()}
+        found = ", ".join(
+            f"{name}={inputs[name]}" if shape is None else f"{name} {tuple(shape)}"
+            for name, shape in shapes.items()
+        )
         raise InputError(
             f"inputs: expected what {model.name} can run on, found {found} ({reason(error)})"
         ) from error
@@ -245,7 +254,7 @@ def prepare(
             axes["self"] = seen.tokens
         if len(seen.tiles) > 1:
             axes |= {f"tile {number + 1}": tile for number, tile in enumerate(seen.tiles)}
-        ready = tensors(model, seen.inputs)
+        ready = taken(model, seen.inputs)
         if model.encoder_decoder:
             axes, ready = _with_decoder(model, target, axes, ready)
         verified(model, ready)
@@ -258,7 +267,7 @@ def prepare(
         by_sound = model.encoder_decoder and model.reads != "input_ids"
         if pair is not None or (target is not None and not by_sound):
             raise InputError("capture: pair and target go with a text, not with inputs")
-        ready = tensors(model, inputs)
+        ready = taken(model, inputs)
         if target is None:
             return {}, ready
         expect_one_row(ready, "target goes with the inputs")
@@ -375,42 +384,6 @@ def decoder_start(model: Model) -> int:
     return int(start)
 
 
-def tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
-    """What is given for a module, on its device. Raises `InputError` for what is no array with a batch axis."""
-    ready: dict[str, Tensor] = {}
-    rows: dict[str, int] = {}
-    # Patches may be a list of all pictures', and a text may have several pictures, or none.
-    listed = "grid_thw" in inputs or ("input_ids" in inputs and image_id(model) is not None)
-    for name, value in inputs.items():
-        tensor = value if isinstance(value, Tensor) else _tensor(name, value)
-        if tensor.ndim == 0:
-            raise InputError(f"inputs[{name!r}]: expected an array with a batch axis, found a number")
-        if name.endswith("ids") and tensor.dtype in (torch.int8, torch.int16, torch.uint8):
-            tensor = tensor.long()
-        ready[name] = tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
-        if name not in OF_PICTURES or not listed:
-            rows[name] = tensor.shape[0]
-    if not rows:
-        raise InputError("inputs: expected what the module takes, such as input_ids, found an empty dict")
-    if len(set(rows.values())) != 1:
-        raise InputError(
-            f"inputs, axis batch: rows differ ({', '.join(f'{name} {count}' for name, count in rows.items())})"
-        )
-    expect_ids(model, ready)
-    return ready
-
-
-def _tensor(name: str, value: Any) -> Tensor:
-    """An array of numbers. Raises `InputError` for lists of several lengths and for what is no number."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise InputError(f"inputs[{name!r}]: expected rows of one length, found several") from None
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"inputs[{name!r}]: expected an array of numbers, found {array.dtype}")
-    return torch.as_tensor(array)
-
-
 def assembled(
     model: Model,
     records: Sequence[AttentionRecord],
@@ -450,6 +423,7 @@ def describe(model: Model) -> dict[str, Any]:
         "revision": model.revision,
         "dtype": str(model.dtype).removeprefix("torch."),
         "notes": list(model.notes),
+        "unseen": model.unseen,
         "versions": {
             "headscope": headscope.__version__,
             "torch": torch.__version__,

@@ -37,6 +37,7 @@ def check(
         print_json(
             {
                 "model": loaded.name,
+                "unseen": found.unseen,
                 "route": found.route,
                 "output_error": found.output_error,
                 "padding_error": found.padding_error,
@@ -50,6 +51,8 @@ def check(
         f"{loaded.name}: {type(loaded.module).__name__}, {loaded.parameters:,} weights, {loaded.dtype}, "
         f"by {found.route}"
     )
+    if found.unseen:
+        print(f"  ??  {found.unseen}")
     for part in found.parts:
         heads, keys = _counts(part.heads), _counts(part.key_heads)
         shared = "" if heads == keys else f" over {keys} key heads"

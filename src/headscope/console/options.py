@@ -201,11 +201,14 @@ class TableOptions:
 
         `described` is the run's description, by default that of the dataset.
         """
-        from headscope.measures.dataset import description, write, write_table
+        from headscope.measures.dataset import description, unseen, write, write_table
 
+        if described is None:
+            described = {} if dataset is None else description(dataset)
+        say_unseen(described, printed=self.output is None and not self.as_json)
         if self.output is not None:
             if dataset is None:
-                write_table(rows, self.output)
+                write_table(rows, self.output, unseen(described))
             else:
                 write(dataset, self.output, lambda _: rows)
             say(f"{self.output}: {len(rows):,} rows")
@@ -213,9 +216,7 @@ class TableOptions:
             print_rows(rows)
         else:
             print(shown)
-        if described is None and dataset is not None:
-            described = description(dataset)
-        write_meta(self.meta, described or {})
+        write_meta(self.meta, described)
 
 
 @dataclass(frozen=True)
@@ -336,6 +337,14 @@ def say_part(found: Any, output: Path | None, shard: str) -> None:
     """Say what a shard has written."""
     of = json.loads(found.attrs["meta"])["shard"]["of_blocks"]
     say(f"{output}: shard {shard} of {of:,} blocks")
+
+
+def say_unseen(described: Mapping[str, Any], *, printed: bool) -> None:
+    """Say what of the models' layers has no attention map: above a table that is printed, else on stderr."""
+    from headscope.measures.dataset import unseen
+
+    if told := unseen(described):
+        (print if printed else say)(told)
 
 
 def say_left_out(described: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from headscope.measures.sums import By, Floats, Sums
 if TYPE_CHECKING:
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
     import xarray as xr
+
+_MODELS = ("model", "a", "b", "before", "after", "models")
+"""Where a description has a model's, or that of another run."""
 
 COLUMNS = ("layer", "head", "paper", "measure", "value", "se", "n", "chance", "ci_low", "ci_high")
 """Columns of the tidy table; ``paper`` is the 1-based label, intervals are 95 %, by document."""
@@ -132,6 +135,25 @@ def description(dataset: xr.Dataset) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"dataset.attrs['meta']: expected JSON, found {meta[:40]!r}: {error}") from None
     return dict(meta) if isinstance(meta, Mapping) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def unseen(meta: Mapping[str, Any]) -> str:
+    """What of the layers of a result's models has no attention map, in sentences; empty where there is nothing.
+
+    `meta` is its description, or that of maps.
+    """
+    found: dict[str, str] = {}  # what is said, and of which model
+    waiting: list[Any] = [meta]
+    while waiting:
+        each: Any = waiting.pop(0)
+        if isinstance(each, Mapping):
+            about = cast("Mapping[str, Any]", each)
+            if "unseen" in about:
+                found.setdefault(str(about["unseen"]), str(about.get("name") or about.get("model")))
+            waiting += [about.get(name) for name in _MODELS]
+        elif isinstance(each, (list, tuple)):
+            waiting += cast("Sequence[Any]", each)
+    return " ".join(told if len(found) == 1 else f"{name}: {told}" for told, name in found.items() if told)
 
 
 def describe(meta: Mapping[str, Any]) -> dict[str, str]:
@@ -269,17 +291,23 @@ def write(
     """
     check_suffix(path)
     if Path(path).suffix.lower() != ".nc":
-        write_table(rows(found), path)
+        write_table(rows(found), path, unseen(description(found)))
         return
     with replacing(path) as place:
         netcdf(found, place)
 
 
-def write_table(rows: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a tidy table as ``.parquet``, ``.csv``, ``.json`` or ``.tex`` (LaTeX). Raises as `write` does."""
+def write_table(rows: pd.DataFrame, path: str | os.PathLike[str], note: str = "") -> None:
+    """Write a tidy table as ``.parquet``, ``.csv``, ``.json`` or ``.tex`` (LaTeX). Raises as `write` does.
+
+    `note` is what a reader must know of the models; LaTeX has it as a comment, as other formats hold rows alone.
+    """
     check_suffix(path, tuple(_WRITERS))
+    suffix = Path(path).suffix.lower()
     with replacing(path) as place:
-        _WRITERS[Path(path).suffix.lower()](rows, os.fspath(place))
+        _WRITERS[suffix](rows, os.fspath(place))
+        if note and suffix == ".tex":
+            place.write_text(f"% {note}\n{place.read_text(encoding='utf-8')}", encoding="utf-8")
 
 
 def read(path: str | os.PathLike[str]) -> xr.Dataset:

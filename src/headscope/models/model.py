@@ -110,6 +110,11 @@ class Model:
         return self.checked is not None and bool(self.checked.same_length)
 
     @property
+    def unseen(self) -> str:
+        """What of its layers has no attention map, in sentences (told on loading); empty where all has one."""
+        return "" if self.checked is None else str(self.checked.unseen)
+
+    @property
     def backbone(self) -> nn.Module:
         """What reads a text: the module without its head, or an encoder-decoder's encoder; the same maps for less."""
         if self.encoder_decoder and hasattr(self.module, "get_encoder"):

@@ -82,10 +82,11 @@ def looked(model: Perceiver, image: Any, text: str | None = None) -> Looked:
     return Looked(inputs, tiles[0], with_text(model.tokenizer, mixed, given, text), tiles)
 
 
-def rows_of(inputs: Mapping[str, Tensor]) -> int:
-    """How many inputs stand in what a module takes."""
-    names = [name for name in inputs if name not in OF_PICTURES] or list(inputs)
-    return inputs[names[0]].shape[0]
+def rows_of(inputs: Mapping[str, Any]) -> int:
+    """How many inputs stand in what a module takes; its scalars tell nothing of that."""
+    arrays: dict[str, Tensor] = {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
+    names = [name for name in arrays if name not in OF_PICTURES] or list(arrays)
+    return arrays[names[0]].shape[0]
 
 
 def _inputs(model: Perceiver, read: Mapping[str, npt.NDArray[Any]]) -> dict[str, Tensor]:

@@ -82,9 +82,15 @@ def sample(tokenizer: PreTrainedTokenizerBase) -> str:
     """
     if tokenizer not in _sample:
         special = special_tokens(tokenizer).ids
-        own = (str(cast("Any", tokenizer).decode([number])) for number in range(len(tokenizer)) if number not in special)
+        own = (
+            str(cast("Any", tokenizer).decode([number]))
+            for number in range(len(tokenizer))
+            if number not in special
+        )
         for text in chain(("A", "a"), own):
-            with suppress(Exception):  # what tokenizers raise for what they do not know has no type of its own
+            with suppress(
+                Exception
+            ):  # what tokenizers raise for what they do not know has no type of its own
                 ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
                 if text.strip() and ids and tokenizer.unk_token_id not in ids:
                     _sample[tokenizer] = text

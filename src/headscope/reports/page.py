@@ -129,7 +129,7 @@ def report_payload(
     own = {measure.name for measure in choose(default_measures(kind))}
     beside = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in own]]
     opened = [
-        _example(example, beside if beside else dataset, model["name"], exact)
+        _example(example, beside if beside else dataset, model, exact)
         for example in _with_neurons(examples, sections, names, where, layers, heads)
     ]
     payload = ReportPayload(
@@ -243,10 +243,16 @@ def _check(examples: Sequence[Input | Beside], layers: Sequence[int], heads: Seq
 
 
 def _example(
-    one: Input | Beside, dataset: xr.Dataset, model: str, exact: bool
+    one: Input | Beside, dataset: xr.Dataset, model: ModelInfo, exact: bool
 ) -> tuple[ExplorerPayload, Blobs]:
     state = one.state if isinstance(one, Beside) else None
-    return explorer_payload(_inputs(one), model=model, measures=dataset, state=state, exact=exact)
+    payload, blobs = explorer_payload(
+        _inputs(one), model=model["name"], measures=dataset, state=state, exact=exact
+    )
+    for shown in payload["inputs"]:
+        if shown.get("unseen") == model["unseen"]:  # it stands at the top of the page
+            shown.pop("unseen")
+    return payload, blobs
 
 
 def _model(model: Mapping[str, Any], layers: int, heads: int) -> ModelInfo:
@@ -258,6 +264,7 @@ def _model(model: Mapping[str, Any], layers: int, heads: int) -> ModelInfo:
         dtype=_text(model.get("dtype")),
         causal=bool(model.get("causal", False)),
         revision=_text(model.get("revision")),
+        unseen=_text(model.get("unseen")) or "",
     )
 
 

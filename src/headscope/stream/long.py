@@ -389,4 +389,5 @@ def _model(model: Model) -> dict[str, Any]:
         "dtype": str(model.dtype).removeprefix("torch."),
         "causal": model.causal,
         "notes": list(model.notes),
+        "unseen": model.unseen,
     }

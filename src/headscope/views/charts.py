@@ -18,6 +18,7 @@ import numpy.typing as npt
 import headscope
 from headscope import lazy
 from headscope.errors import HeadscopeWarning, InputError
+from headscope.measures.dataset import unseen
 from headscope.measures.files import check_place, replacing
 from headscope.views import fonts
 from headscope.views.canvas import FONTS, POINTS, readable, rendered
@@ -82,7 +83,7 @@ class Figure:
             return rendered(self.figure, kind, self.about, dots)
 
 
-def about(meta: Mapping[str, Any], title: str) -> dict[str, str]:
+def properties(meta: Mapping[str, Any], title: str) -> dict[str, str]:
     """What made a figure: for the properties of its file."""
     return {
         "title": plain_text(title),
@@ -170,7 +171,8 @@ def chart(
     width: Width = "text",
     title: str | None = None,
     caption: str = "",
-    about: Mapping[str, str],
+    meta: Mapping[str, Any],
+    about: str,
 ) -> Generator[Figure]:
     """Axes for a chart, in its style: those of the caller, or new ones in rows under a title and over the caption.
 
@@ -183,9 +185,10 @@ def chart(
         right: room beside the last panel of a row.
         theme, width, title: as in `headscope.figure`.
         caption: what the numbers are; its parts, divided by `` · ``, stay together on a line where they fit.
-        about: from `about`.
+        meta: the description of what is drawn. What of its models has no attention map stands in the caption.
+        about: the figure's title among the properties of its file.
     """
-    caption = plain_text(caption)
+    caption = plain_text(" · ".join(filter(None, [caption, unseen(meta)])))
     with style(theme) as colours:
         if ax is not None:
             axes = listed(ax)
@@ -214,7 +217,7 @@ def chart(
             for number, line in enumerate(reversed(lines)):
                 at = (MARGIN / full, (MARGIN + 8.0 * number) / height)
                 figure.text(*at, line, size=6.0, color=colours.ink3)
-        drawing = Figure(figure, axes, caption, about, theme)
+        drawing = Figure(figure, axes, caption, properties(meta, about), theme)
         yield drawing
         if ax is not None and title:
             heading(axes[0], title)
@@ -382,7 +385,8 @@ def map_of_heads(
         width=width,
         title=title,
         caption=" · ".join([model_name(meta["model"]), *caption]),
-        about=about(meta, about_text),
+        meta=meta,
+        about=about_text,
     ) as drawn:
         mesh = grid_of_heads(drawn.axes[0], values, dataset, limits, colours, root=root, across=across)
         outline(drawn.axes[0], np.argwhere(edged), colours.ink)

@@ -17,6 +17,7 @@ from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.heads import Head
 from headscope.lazy import module
 from headscope.maps import AttentionMaps, FloatArray
+from headscope.measures.dataset import unseen
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
 from headscope.views import fold, telling
@@ -135,6 +136,8 @@ def explorer_payload(
         read = runs(list(one.parts.values())[at].query, set(parts[at]["query"].get("changed", ())))
         text = [RunInfo(text=plain_text(words), changed=mine) for words, mine in read]
         info = InputInfo(label=plain_text(one.label), parts=parts, text=text)
+        if told := unseen(one.first.meta):
+            info["unseen"] = plain_text(told)
         if (seen := _picture(one)) is not None:
             info["picture"] = seen
         if (heard := sound_info(one, blobs if sound and not thumbnails else None)) is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import headscope
 from headscope.errors import InputError
+from headscope.measures.dataset import unseen
 from headscope.views import telling
 from headscope.views.canvas import POINTS, Canvas
 from headscope.views.columns import from_scores
@@ -236,7 +237,8 @@ def caption(selections: Sequence[Selection], drawings: Sequence[Drawing] = ()) -
         )
         if holds
     ]
-    return plain_text(" · ".join([*words, *(note for each in drawings[:1] for note in each.notes())]))
+    told = dict.fromkeys(filter(None, (unseen(each.maps.meta) for each in selections)))
+    return plain_text(" · ".join([*words, *(note for each in drawings[:1] for note in each.notes()), *told]))
 
 
 def _what(one: Selection) -> str:

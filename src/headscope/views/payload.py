@@ -13,7 +13,7 @@ from headscope.views.blobs import ArrayRef, Vectors
 
 
 class ModelInfo(TypedDict):
-    """The model that was measured."""
+    """The model that was measured; `unseen` says what of its layers has no attention map (empty: nothing)."""
 
     name: str
     layers: int
@@ -22,6 +22,7 @@ class ModelInfo(TypedDict):
     dtype: str | None
     causal: bool
     revision: str | None
+    unseen: str
 
 
 class CorpusInfo(TypedDict):
@@ -290,11 +291,15 @@ class RunInfo(TypedDict):
 
 
 class InputInfo(TypedDict):
-    """One input that is shown; `text` is what it reads, where it is more than its label says."""
+    """One input that is shown; `text` is what it reads, where it is more than its label says.
+
+    `unseen` says what of the model's layers has no attention map, where there is such.
+    """
 
     label: str
     parts: list[PartInfo]
     text: NotRequired[list[RunInfo]]
+    unseen: NotRequired[str]
     picture: NotRequired[PictureInfo]
     sound: NotRequired[SoundInfo]
 

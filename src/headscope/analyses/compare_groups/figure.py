@@ -61,7 +61,8 @@ def figure(
         width=width,
         title=title,
         caption=_caption(meta, int((np.nan_to_num(q, nan=2.0).min(0) <= level).sum()), level),
-        about=charts.about(meta, "Two groups"),
+        meta=meta,
+        about="Two groups",
     ) as chart:
         for number, (axes, panel) in enumerate(zip(chart.axes, panels, strict=True)):
             mesh = charts.grid_of_heads(axes, effect[panel], dataset, (-limit, limit), colours)

@@ -54,7 +54,8 @@ def figure(
         width=width,
         title=title,
         caption=_caption(meta, bool(np.isfinite(reach).any())),
-        about=charts.about(meta, "Two models"),
+        meta=meta,
+        about="Two models",
     ) as chart:
         mesh = charts.grid_of_heads(chart.axes[0], js, dataset, (0.0, limit), colours, root=True)
         charts.heading(chart.axes[0], "drift of each head")

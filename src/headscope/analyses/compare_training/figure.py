@@ -60,7 +60,8 @@ def figure(
         width=width,
         title=title,
         caption=" · ".join(parts),
-        about=charts.about(meta, "Over training"),
+        meta=meta,
+        about="Over training",
     ) as chart:
         steps = np.arange(len(checkpoints))
         collection: Any = fonts.matplotlib().collections.LineCollection

@@ -84,9 +84,10 @@ def distances(
     """Write distances and their map, and print what they say."""
     from headscope.analyses.distance.arrangement import by_layer, head_map, summary
     from headscope.analyses.distance.statistics import table
-    from headscope.measures.dataset import write, write_table
+    from headscope.measures.dataset import unseen, write, write_table
 
     described: dict[str, Any] = json.loads(dataset.attrs["meta"])
+    console.say_unseen(described, printed=not as_json)
     console.say_left_out(described)
     if output is not None:
         write(dataset, output, table)
@@ -98,7 +99,7 @@ def distances(
 
             figure(dataset, places=places, theme="dark" if theme == "dark" else "light").save(map)
         else:
-            write_table(places, map)
+            write_table(places, map, unseen(described))
         console.say(f"{map}: {len(places):,} heads, stress {places.attrs['stress']:.3f}")
     if as_json:
         console.print_rows(table(dataset))

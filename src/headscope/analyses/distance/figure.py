@@ -104,9 +104,8 @@ def figure(
         width=width,
         title=title,
         caption=_caption(dataset, places, meta),
-        about=charts.about(
-            meta, f"Distances between heads of {meta.get('model', {}).get('name', 'a model')}"
-        ),
+        meta=meta,
+        about=f"Distances between heads of {meta.get('model', {}).get('name', 'a model')}",
     ) as chart:
         units = str(dataset["distance"].attrs["units"])
         middle = (xy.min(0) + xy.max(0)) / 2

@@ -99,6 +99,7 @@ def figures(
 
     console.no_map(map)
     described: dict[str, Any] = json.loads(dataset.attrs["meta"])
+    console.say_unseen(described, printed=output is None and not as_json and not quiet)
     console.say_absent(described)
     console.say_left_out(described)
     pictures = [place for place in (output, figure) if place and place.suffix.lower() in console.PICTURES]

@@ -72,9 +72,8 @@ def figure(
         width=width,
         title=title,
         caption=_caption(meta, series, means_over(dataset, names), dashed=not together),
-        about=charts.about(
-            meta, f"{', '.join(names)}: the heads of {meta.get('model', {}).get('name', 'a model')}"
-        ),
+        meta=meta,
+        about=f"{', '.join(names)}: the heads of {meta.get('model', {}).get('name', 'a model')}",
     ) as chart:
         if together:
             _curves(chart.axes[0], series, colours.heads, colours)

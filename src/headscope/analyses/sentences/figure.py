@@ -73,7 +73,8 @@ def figure(
         width=width,
         title=title,
         caption=" · ".join([charts.model_name(meta["model"]), whose, f"{meta['tokens']:,} tokens"]),
-        about=charts.about(meta, "Sentences"),
+        meta=meta,
+        about="Sentences",
     ) as chart:
         axes = chart.axes[0]
         place = np.arange(count)

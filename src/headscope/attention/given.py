@@ -1,0 +1,132 @@
+"""What a module takes, as a caller gives it in place of a text, and what a reader must know of packed inputs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from inspect import signature
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.attention.parts import seen_by
+from headscope.attention.record import AttentionRecord
+from headscope.errors import HeadscopeWarning, InputError
+from headscope.models.model import Model, expect_ids, uncached
+from headscope.models.pictures import OF_PICTURES, image_id
+
+_MASKS = ("attention_mask", "decoder_attention_mask", "encoder_attention_mask")
+"""Of tokens; others are of pictures."""
+
+_ARRAYS = ("ids", "mask", "values", "features", "embeds", "labels")
+"""How the names of arguments end that are arrays."""
+
+
+def taken(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays as tensors with a batch axis, and after them the scalars of the forward pass, such as ``use_cache``.
+
+    A mask of booleans over pairs, ``[batch head query key]``, becomes one that is added to the scores.
+    """
+    ready: dict[str, Any] = {}
+    scalars: dict[str, Any] = {}
+    rows: dict[str, int] = {}
+    # Patches may be a list of all pictures', and a text may have several pictures, or none.
+    listed = "grid_thw" in inputs or ("input_ids" in inputs and image_id(model) is not None)
+    for name, value in inputs.items():
+        if isinstance(value, (bool, int, float)):
+            _expect_scalar(model, name, value)
+            scalars[name] = value
+            continue
+        tensor = value if isinstance(value, Tensor) else _tensor(name, value)
+        if tensor.ndim == 0:
+            raise InputError(f"inputs[{name!r}]: expected an array with a batch axis, found a number")
+        if name.endswith("ids") and tensor.dtype in (torch.int8, torch.int16, torch.uint8):
+            tensor = tensor.long()
+        if name in _MASKS:
+            tensor = _mask(name, tensor)
+        ready[name] = tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
+        if name not in OF_PICTURES or not listed:
+            rows[name] = tensor.shape[0]
+    if not rows:
+        raise InputError("inputs: expected what the module takes, such as input_ids, found an empty dict")
+    if len(set(rows.values())) != 1:
+        raise InputError(
+            f"inputs, axis batch: rows differ ({', '.join(f'{name} {count}' for name, count in rows.items())})"
+        )
+    expect_ids(model, ready)
+    return ready | scalars
+
+
+def _expect_scalar(model: Model, name: str, value: object) -> None:
+    """Raise `InputError` for a scalar that the forward pass does not know, or has an array for."""
+    if name.endswith(_ARRAYS):
+        raise InputError(f"inputs[{name!r}]: expected an array with a batch axis, found a number")
+    if name not in signature(model.module.forward).parameters:
+        raise InputError(
+            f"inputs[{name!r}]: expected an argument of the forward pass of {type(model.module).__name__}, "
+            f"found {value!r} for none"
+        )
+
+
+def _mask(name: str, mask: Tensor) -> Tensor:
+    """A mask as models add it to scores. Raises `InputError` for one of which models make different things."""
+    if mask.ndim == 3:
+        raise InputError(
+            f"{name}: expected [batch token] or [batch head query key], found the shape {tuple(mask.shape)}"
+        )
+    if mask.ndim < 4 or mask.is_floating_point():
+        return mask
+    if mask.dtype != torch.bool:
+        raise InputError(
+            f"{name}: expected booleans (True: seen), or what is added to scores, for [batch head query key]; "
+            f"found {str(mask.dtype).removeprefix('torch.')}"
+        )
+    return torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, torch.finfo(torch.float32).min)
+
+
+def _tensor(name: str, value: Any) -> Tensor:
+    """An array of numbers. Raises `InputError` for lists of several lengths and for what is no number."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"inputs[{name!r}]: expected rows of one length, found several") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"inputs[{name!r}]: expected an array of numbers, found {array.dtype}")
+    return torch.as_tensor(array)
+
+
+def say_packed(model: Model, ready: Mapping[str, Any], records: Sequence[AttentionRecord]) -> None:
+    """Warn where positions begin anew, as at the documents of a packed row, and tokens see those before that.
+
+    Args:
+        model: what ran.
+        ready: what it ran on.
+        records: its attention calls.
+    """
+    positions: Any = ready.get("position_ids")
+    mask: Any = ready.get("attention_mask")
+    if not isinstance(positions, Tensor) or positions.ndim != 2:
+        return
+    count = positions.shape[1]
+    anew = positions[:, 1:] <= positions[:, :-1]
+    if mask is not None and mask.shape == positions.shape:
+        real = mask.bool()
+        anew = anew & real[:, 1:] & real[:, :-1]
+    calls = [record for record in records if record.shape[2:] == (count, count)]
+    borders: list[list[int]] = cast("Any", anew).nonzero().tolist()
+    for row, place in borders:
+        start = place + 1
+        if not any(seen_by(call, row)[:, start:, :start].any() for call in calls):
+            continue
+        most = "use_cache=False without attention_mask does in most models, "
+        tried = ready.get("use_cache") is False and mask is None
+        way = most if uncached(model.module) and model.causal and not tried else ""
+        warnings.warn(
+            f"position_ids: begin anew at token {start}, but this call does not keep documents apart: tokens from "
+            f"there on see others before; {way}an attention_mask [batch 1 query key] says what is seen",
+            HeadscopeWarning,
+            stacklevel=3,
+        )
+        return

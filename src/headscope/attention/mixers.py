@@ -1,0 +1,279 @@
+"""What of a model's layers has no attention map: layers that do not attend, and what mixes tokens beside attention.
+
+Layers are the members of a pile in which attention calls were seen. What else in them mixes tokens is measured: one
+token of what a module is given is changed, and a module that mixes then answers otherwise at other tokens.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from torch import Tensor, nn
+
+from headscope.attention.record import AttentionRecord
+from headscope.models.model import uncached
+
+_KINDS = {
+    "state space": r"mamba|ssm|state_?space",
+    "linear attention": r"linear_?att|delta|lightning|retention",
+    "recurrence": r"recurren|lru|lstm|rnn|rwkv",
+    "convolution": r"conv",
+}
+"""In words what mixes tokens, and how its modules and classes are called."""
+
+_ATTENDS = {"attention", "full_attention", "sliding_attention", "hybrid"}
+"""What a configuration calls layers that have a map."""
+
+_NOTHING = "nothing that mixes tokens"
+_NOT_RUN = "not run on the input of the check"
+
+_Built = tuple[type[nn.Module], ...]
+
+
+def unseen(
+    module: nn.Module,
+    parts: Mapping[str, Sequence[AttentionRecord]],
+    ready: Mapping[str, Tensor],
+    tolerance: float,
+) -> str:
+    """What of a model's layers has no attention map, in sentences; empty where there is nothing of the kind.
+
+    Args:
+        module: the model.
+        parts: its attention calls on an input, by part.
+        ready: the input.
+        tolerance: the largest change of other tokens that is noise, relative to that of the changed one.
+    """
+    modules: dict[str, nn.Module] = dict(cast("Any", module).named_modules())
+    calls = {call.module: name for name, records in parts.items() for call in records}
+    piles: dict[str, _Pile] = {}
+    for name, part in calls.items():
+        if (place := re.match(r"(?:(.*?)\.)?\d+(?=\.|$)", name)) is not None:
+            pile = place[1] or ""
+            piles.setdefault(pile, _Pile(pile, part, modules, calls))
+    mixing = _Mixing({call.shape[2] for records in parts.values() for call in records}, tolerance)
+    with ExitStack() as hooks:
+        for each in {one for pile in piles.values() for one in pile.apart()}:
+            hooks.callback(each.register_forward_hook(mixing, with_kwargs=True).remove)
+        module(**{**ready, **uncached(module)})
+    return " ".join(text for pile in piles.values() for text in pile.told(mixing, alone=len(piles) == 1))
+
+
+class _Pile:
+    """The layers of which some attend.
+
+    Attributes:
+        part: what the part of the model is called.
+        layers: by index.
+    """
+
+    def __init__(
+        self, name: str, part: str, modules: Mapping[str, nn.Module], calls: Collection[str]
+    ) -> None:
+        self.part = part
+        children = dict(modules[name].named_children())
+        self.layers = {int(key): child for key, child in children.items() if key.isdigit()}
+        self._seen = {modules[call] for call in calls if call in modules}
+        self._kinds = {type(layer) for layer in self.layers.values()}
+        self._words = _words([modules[above] for above in _upward(name)], len(self.layers))
+
+    def apart(self) -> Iterator[nn.Module]:
+        """The layers and modules in them that neither attend, nor hold or are of what attends."""
+        waiting = list(self.layers.values())
+        while waiting:
+            module = waiting.pop()
+            if module not in self._seen:
+                waiting += module.children()
+                if not self._attends(module):
+                    yield module
+
+    def told(self, mixing: _Mixing, *, alone: bool) -> Iterator[str]:
+        """Sentences on layers that do not attend, and on what stands beside attention in those that do."""
+        instead: dict[str, dict[str, set[int]]] = {}
+        beside: dict[str, dict[str, set[int]]] = {}
+        for index, layer in self.layers.items():
+            attends = self._attends(layer)
+            found = list(self._mixers(layer, "", mixing))
+            what = [(self._kind(path, each, index), type(each).__name__) for path, each in found]
+            if not attends and not what:
+                what = [self._without(layer, mixing, index)]
+            for kind, cls in what:
+                (beside if attends else instead).setdefault(kind, {}).setdefault(cls, set()).add(index)
+        of = "" if alone else f" ({self.part})"
+        for groups, one, many, end in (
+            (instead, "has", "have", " no attention map"),
+            (beside, "mixes", "mix", " tokens beside attention, without a map"),
+        ):
+            if groups:
+                every = {
+                    index for classes in groups.values() for found in classes.values() for index in found
+                }
+                verb = one if len(every) == 1 else many
+                yield f"{self._named(every, of)} {verb}{end}: {self._listed(groups, every)}."
+
+    def _attends(self, module: nn.Module) -> bool:
+        return any(each in self._seen for each in module.modules())
+
+    def _mixers(self, module: nn.Module, path: str, mixing: _Mixing) -> Iterator[tuple[str, nn.Module]]:
+        """The outermost modules in a layer that mix tokens without attention, and where they are."""
+        inner = [
+            found
+            for name, child in module.named_children()
+            if child not in self._seen
+            for found in self._mixers(child, f"{path}.{name}", mixing)
+        ]
+        own = mixing.of(module) and not self._attends(module)
+        # A layer within a layer is told by what is in it.
+        yield from [(path, module)] if own and not (inner and type(module) in self._kinds) else inner
+
+    def _without(self, layer: nn.Module, mixing: _Mixing, index: int) -> tuple[str, str]:
+        """What is said of a layer in which nothing is known to mix tokens."""
+        if not any(each in mixing.ran for each in layer.modules()):
+            return _NOT_RUN, type(layer).__name__
+        own = [child for child in layer.children() if not _is_torchs(child)]
+        largest = max(own, key=lambda child: sum(each.numel() for each in child.parameters()), default=layer)
+        if mixing.of(layer) is False:
+            return _NOTHING, type(largest).__name__
+        return self._kind("", layer, index), type(layer).__name__
+
+    def _kind(self, path: str, module: nn.Module, index: int) -> str:
+        """In words what mixes tokens; empty where neither its names nor the configuration tell."""
+        names = f"{path} {type(module).__name__}"
+        told = (kind for kind, words in _KINDS.items() if re.search(words, names, re.IGNORECASE))
+        return next(told, self._words[index] if self._words else "")
+
+    def _named(self, some: Collection[int], of: str) -> str:
+        count = len(self.layers)
+        if len(some) == count > 1:
+            return f"All {count} layers{of}"
+        return f"{_numbered(some).capitalize()} of {count}{of}"
+
+    def _listed(self, groups: Mapping[str, Mapping[str, set[int]]], every: set[int]) -> str:
+        told: list[str] = []
+        for kind, classes in groups.items():
+            where = set[int]().union(*classes.values())
+            names = ", ".join(classes)
+            said = f"{kind} ({names})" if kind else names
+            told.append(said if where == every else f"{said} in {_numbered(where)}")
+        return ", ".join(told)
+
+
+@dataclass
+class _Mixing:
+    """A hook that finds which modules mix tokens; of those that are built alike one is asked.
+
+    Attributes:
+        lengths: how many tokens an axis may have.
+        tolerance: see `unseen`.
+        ran: the modules that ran.
+        found: whether modules mix tokens, by how they are built.
+    """
+
+    lengths: Collection[int]
+    tolerance: float
+    ran: set[nn.Module] = field(default_factory=set[nn.Module])
+    found: dict[_Built, bool] = field(default_factory=dict[_Built, bool])
+    _thread: int = field(default_factory=threading.get_ident)
+    _asking: bool = False
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        """Ask a module that has run just now."""
+        if self._asking or threading.get_ident() != self._thread:
+            return
+        self.ran.add(module)
+        if _built(module) in self.found:
+            return
+        self._asking = True
+        try:
+            if (mixes := self._mixes(module, args, kwargs)) is not None:
+                self.found[_built(module)] = mixes
+        except Exception:  # what does not run again is not known
+            return
+        finally:
+            self._asking = False
+
+    def of(self, module: nn.Module) -> bool | None:
+        """Whether a module mixes tokens; None where that is not known."""
+        return self.found.get(_built(module))
+
+    def _mixes(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | None:
+        name = next((key for key, value in kwargs.items() if self._is_axis(value)), "")
+        given: Any = args[0] if args else kwargs.get(name)
+        if not self._is_axis(given):
+            return None
+        middle = given.shape[1] // 2
+        moved = given.clone()
+        moved[:, middle] = moved[:, middle].flip(-1) + 1
+        before, after = (
+            _tensor(
+                module.forward(each, *args[1:], **kwargs) if args else module.forward(**kwargs | {name: each})
+            )
+            for each in (given.clone(), moved)
+        )
+        if before is None or after is None or before.shape[:2] != given.shape[:2]:
+            return None
+        change = (after - before).float().abs().flatten(2).amax((0, 2))
+        own, change[middle] = change[middle].item(), 0.0
+        return change.max().item() > self.tolerance * own
+
+    def _is_axis(self, value: Any) -> bool:
+        """Whether it is ``[batch token dim]``."""
+        return (
+            isinstance(value, Tensor)
+            and value.ndim == 3
+            and value.is_floating_point()
+            and value.shape[1] > 1
+            and value.shape[1] in self.lengths
+        )
+
+
+def _tensor(output: Any) -> Tensor | None:
+    first: Any = (
+        next(iter(cast("Sequence[Any]", output)), None) if isinstance(output, (tuple, list)) else output
+    )
+    return first if isinstance(first, Tensor) and first.is_floating_point() and first.ndim > 2 else None
+
+
+def _built(module: nn.Module) -> _Built:
+    return tuple(type(each) for each in module.modules())
+
+
+def _is_torchs(module: nn.Module) -> bool:
+    return type(module).__module__.startswith("torch.")
+
+
+def _upward(name: str) -> Iterator[str]:
+    """A module's dotted name and those of the modules that hold it, the nearest first."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+    yield ""
+
+
+def _words(modules: Sequence[nn.Module], count: int) -> Sequence[str]:
+    """What the nearest configuration calls each of its layers that has no map; none where it does not tell."""
+    for module in modules:
+        config: Any = getattr(module, "config", None)
+        for name in ("layers_block_type", "layer_types"):
+            words: Any = getattr(config, name, None)
+            if isinstance(words, (list, tuple)) and len(cast("Sequence[Any]", words)) == count:
+                told = [str(word) for word in cast("Sequence[Any]", words)]
+                return ["" if word in _ATTENDS else word.replace("_", " ") for word in told]
+    return []
+
+
+def _numbered(layers: Collection[int]) -> str:
+    """Layers by their indices: ``layer 3``, ``layers 0–2, 4, 5``."""
+    ordered, runs = sorted(layers), list[list[int]]()
+    for index in ordered:
+        if runs and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    words = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return f"layer{'s' * (len(ordered) > 1)} {', '.join(words)}"

@@ -1,0 +1,126 @@
+"""That layers have no attention map is said wherever figures or pictures of the model are shown, in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headscope as hs
+from headscope import cli
+from headscope.measures.dataset import description, unseen
+from tests.helpers.hybrids import HYBRIDS, save_hybrid
+
+KIND = "lfm2"
+SAID = HYBRIDS[KIND][2]
+TEXT = "The old house was too small for the family, and it was sold in May.\n\nIt rained. She left.\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_hybrid(KIND, tmp_path_factory.mktemp("hybrid") / KIND)
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Any:
+    return hs.load(folder)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return hs.load(save_hybrid("llama", tmp_path_factory.mktemp("plain") / "plain"))
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    file = tmp_path / "text.txt"
+    file.write_text(TEXT)
+    return file
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """What a command prints on stdout and stderr."""
+
+    def run(*arguments: object) -> tuple[str, str]:
+        monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert not ended.value.code
+        return capsys.readouterr()
+
+    return run
+
+
+def test_check_says_it_before_its_figures(folder: Path, printed: Any) -> None:
+    out, _ = printed("check", folder)
+    lines = out.splitlines()
+    assert lines[1] == f"  ??  {SAID}"
+    assert "layers ×" in lines[2]
+    assert json.loads(printed("check", folder, "--json")[0])["unseen"] == SAID
+
+
+@pytest.mark.slow
+def test_a_printed_table_begins_with_it(folder: Path, text: Path, printed: Any) -> None:
+    out, _ = printed("measure", text, "-m", folder, "--measures", "previous")
+    assert out.splitlines()[0] == SAID
+    out, _ = printed("distance", text, "-m", folder)
+    assert out.splitlines()[0] == SAID
+
+
+def test_a_written_table_has_it_where_its_format_allows(
+    folder: Path, text: Path, tmp_path: Path, printed: Any
+) -> None:
+    table, about = tmp_path / "table.tex", tmp_path / "about.json"
+    of = ["measure", text, "-m", folder, "--measures", "previous"]
+    _, told = printed(*of, "-o", table, "--meta", about)
+    assert SAID in told
+    assert table.read_text(encoding="utf-8").splitlines()[0] == f"% {SAID}"
+    assert json.loads(about.read_text())["model"]["unseen"] == SAID
+    out, told = printed(*of, "--json")
+    assert isinstance(json.loads(out), list)
+    assert SAID in told
+
+
+@pytest.mark.slow
+def test_a_result_says_it(model: Any, plain: Any) -> None:
+    corpus = hs.corpora.texts([TEXT, "It rained in May."])
+    result = hs.measure(model, corpus, measures=["previous"])
+    assert unseen(description(result)) == SAID
+    assert SAID in result._repr_html_()
+    assert SAID in result.figure("previous").caption
+    ordinary = hs.measure(plain, corpus, measures=["previous"])
+    assert unseen(description(ordinary)) == ""
+    assert "attention map" not in ordinary.figure("previous").caption
+
+
+def test_of_two_models_it_is_said_whose() -> None:
+    one, other = {"name": "hybrid", "unseen": SAID}, {"name": "plain", "unseen": ""}
+    assert unseen({"a": one, "b": other}) == f"hybrid: {SAID}"
+    assert unseen({"a": one, "b": {"name": "tuned", "unseen": SAID}}) == SAID
+    assert unseen({"before": {"model": other}, "after": {"model": one}}) == f"hybrid: {SAID}"
+    assert unseen({"model": other}) == unseen({"corpus": {"name": "c"}}) == ""
+
+
+def test_a_view_says_it_on_the_page_and_in_a_picture(model: Any, plain: Any) -> None:
+    view = hs.view(model, "The old house was sold.")
+    assert view.payload["inputs"][0]["unseen"] == SAID
+    picture = view.picture("svg").decode()
+    assert "convolution" in picture
+    assert "unseen" not in hs.view(plain, "The old house was sold.").payload["inputs"][0]
+
+
+def test_maps_that_were_saved_keep_it(model: Any, tmp_path: Path) -> None:
+    file = tmp_path / "maps.safetensors"
+    hs.capture(model, "The old house was sold.").save(file)
+    assert hs.view(hs.open_maps(file)).payload["inputs"][0]["unseen"] == SAID
+
+
+def test_a_report_has_it_above_its_figures(model: Any) -> None:
+    page = hs.report(model, hs.corpora.texts([TEXT, "It rained in May."]), sections=["table"], examples=1)
+    start = page.index('id="headscope-payload"')
+    payload = json.loads(page[page.index(">", start) + 1 : page.index("</script>", start)])
+    assert payload["model"]["unseen"] == SAID
+    assert "unseen" not in payload["examples"][0]["inputs"][0]  # the page has said it
