@@ -142,7 +142,6 @@ class Reader:
     def encode_all(self, inputs: Sequence[Sequence[str | Sequence[str]]]) -> list[Tokens | None]:
         return encode.encode_all(self.tokenizer, inputs)
 
-    @property
     def sample(self) -> str:
         return sample(self.tokenizer)
 

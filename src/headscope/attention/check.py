@@ -311,7 +311,7 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
         try:
             tokens = model.encode(PROBE)
         except HeadscopeError:
-            tokens = model.encode(model.sample)
+            tokens = model.encode(model.sample())
         ready = model.inputs([tokens])
         if model.encoder_decoder:
             ready["decoder_input_ids"] = ready["input_ids"][:, :7]

@@ -44,7 +44,8 @@ def taken(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"inputs[{name!r}]: expected an array with a batch axis, found a number")
         if name.endswith("ids") and tensor.dtype in (torch.int8, torch.int16, torch.uint8):
             tensor = tensor.long()
-        if name in _MASKS:
+        ids = inputs.get(name.replace("attention_mask", "input_ids"))  # of documents, they have three axes
+        if name in _MASKS and (ids is None or np.shape(ids) != tuple(tensor.shape)):
             tensor = _mask(name, tensor)
         ready[name] = tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
         if name not in OF_PICTURES or not listed:

@@ -25,7 +25,6 @@ class Encoder(Protocol):
         """Whether a token sees only itself and what stands before it."""
         ...
 
-    @property
     def sample(self) -> str:
         """A short text of which the tokenizer makes a piece or more, whatever it reads."""
         ...

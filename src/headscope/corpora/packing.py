@@ -222,7 +222,7 @@ def measured(model: Encoder, examples: Iterable[Example]) -> Iterator[tuple[Exam
 
 
 def _layout(model: Encoder) -> _Layout:
-    own = model.sample
+    own = model.sample()
     single, pair = (
         len(tokens) - sum(model.count(texts))
         for tokens, texts in ((model.encode(own), [own]), (model.encode(own, own), [own, own]))

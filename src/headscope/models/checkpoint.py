@@ -27,7 +27,9 @@ _LAYER = re.compile(r"(.*?\.)(\d+)\.")
 
 def expect_no_pointers(name: str, folder: Path) -> None:
     """Raise `ModelError` for a folder with files that stand for weights which git-lfs has not fetched."""
-    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin"), *folder.glob("*.json")]):
+    for path in sorted(each for kind in ("safetensors", "bin", "json") for each in folder.glob(f"*.{kind}")):
+        if not path.is_file():
+            continue
         with path.open("rb") as file:
             if file.read(len(_POINTER)) == _POINTER:
                 raise ModelError(

@@ -221,7 +221,6 @@ class Model:
         """Tokens of a sound: the frames that the model's encoder makes of it."""
         return perceive.hear(self, audio)
 
-    @property
     def sample(self) -> str:
         """A short text of which the tokenizer makes a piece or more, whatever it reads."""
         return sample(self._tokenizer())

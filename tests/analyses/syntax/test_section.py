@@ -227,7 +227,7 @@ def test_a_figure_of_a_choice_says_whose_it_is() -> None:
     assert row["times"] < 150
     (line,) = sample.said(Syntax(found))
     assert line.endswith(
-        f"det {Head(row['layer'], row['head'])} ({percent(row['accuracy'])}, by offset 0.0%; "
+        f"det {Head(row['layer'], row['head'])} ({percent(row['accuracy'])}, by offset 0%; "
         f"{percent(row['split_accuracy'])} where the best head is chosen on other documents, "
         f"{Head(row['layer'], row['head'])} in {row['times']} of 200 choices)."
     )

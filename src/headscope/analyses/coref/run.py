@@ -179,7 +179,7 @@ def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
 
 def around(model: Model) -> int:
     """How many special tokens stand around a text."""
-    return len(model.encode(model.sample)) - sum(model.count([model.sample]))
+    return len(model.encode(model.sample())) - sum(model.count([model.sample()]))
 
 
 def pieces(model: Model, example: Example) -> int:

@@ -84,7 +84,7 @@ def _around(model: Model) -> tuple[IntArray, IntArray]:
     """The special tokens that the tokenizer puts before and after a text."""
     if model.tokenizer is None:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    tokens = model.encode(model.sample)
+    tokens = model.encode(model.sample())
     assert tokens.ids is not None
     text = np.flatnonzero(~tokens.mask("special"))
     return tokens.ids[: text[0]], tokens.ids[text[-1] + 1 :]
@@ -97,7 +97,7 @@ def _tokens(model: Model, ids: IntArray, before: int, after: int) -> Tokens:
     if model.tokenizer is None:
         return Tokens([str(number) for number in ids], ids, special_mask=special, sequence_ids=sequence)
     pieces = shown_pieces(model.tokenizer, ids.tolist())
-    types = np.zeros(len(ids), np.int64) if model.encode(model.sample).type_ids is not None else None
+    types = np.zeros(len(ids), np.int64) if model.encode(model.sample()).type_ids is not None else None
     return Tokens(
         pieces,
         ids,
