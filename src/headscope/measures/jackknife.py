@@ -24,7 +24,7 @@ LEAST = 5.0
 """Effective documents that an interval and a test need."""
 
 ROUNDING = 1e-12
-"""Of a sum of squares: what is below it is rounding."""
+"""Of a sum of squares, or of a figure its error: what is below it is rounding."""
 
 _GUARD = 2.0  # of skewness; chosen by simulation (benchmarks/calibration.py)
 
@@ -80,8 +80,9 @@ def spread(without: Floats, there: BoolArray) -> Floats:
     count = there.sum(0)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(there, without, 0.0).sum(0) / count
-        squares = (np.where(there, without - mean, 0.0) ** 2).sum(0)
-        return np.where(count > 1, np.sqrt((count - 1) / count * squares), np.nan)
+        variance = (count - 1) / count * (np.where(there, without - mean, 0.0) ** 2).sum(0)
+        variance = np.where(variance <= (ROUNDING * mean) ** 2, 0.0, variance)
+        return np.where(count > 1, np.sqrt(variance), np.nan)
 
 
 def interval(
