@@ -43,7 +43,8 @@ class Case:
         documents: of group A and of group B.
         texts: of a document; 0 for 1 to 9, drawn at random.
         rows: of a text, from and to, in both groups.
-        kind: of a figure: a skewed share, or normal with a spread three times as large in group A.
+        kind: of a figure: a skewed share; normal with a spread three times as large in group A; exponential in both; or
+            that in group A and normal in B.
         mixed: documents that hold both labels, beside the others.
         slope: what ln rows adds to a figure, in standard deviations of short texts.
         bar: the most that the family error may be.
@@ -53,7 +54,7 @@ class Case:
     documents: tuple[int, int]
     texts: int = 1
     rows: tuple[tuple[int, int], tuple[int, int]] = (SHORT, SHORT)
-    kind: Literal["share", "normal"] = "share"
+    kind: Literal["share", "normal", "skewed", "skewed and normal"] = "share"
     mixed: int = 0
     slope: float = 0.0
     bar: float = 0.08
@@ -121,6 +122,11 @@ def drawn(case: Case, random: np.random.Generator) -> tuple[Floats, Design, Ints
         latent = np.sqrt(0.5) * (latent + _latent(len(kind), random)[document])
     if case.kind == "normal":
         values = latent * np.where(second, 1.0, 3.0)[:, None]
+    elif case.kind != "share":
+        from scipy.stats import norm
+
+        skewed = -norm.logsf(latent) - 1
+        values = np.where(second[:, None], latent, skewed) if case.kind == "skewed and normal" else skewed
     else:  # Wilson and Hilferty's cube of a normal number is a gamma number, but for its mean, which is made 1
         shape = rows[:, None] * SHAPES
         centre, spread = 1 - 1 / (9 * shape), 1 / (3 * np.sqrt(shape))

@@ -215,7 +215,7 @@ def test_an_estimate_is_the_slope_of_the_patch(models: dict[str, Model], name: s
 
 def test_the_batch_size_changes_nothing(models: dict[str, Model]) -> None:
     rows = some_pairs()
-    one, many = (hs.patching(models["Llama"], rows, exact="all", batch_size=size, seed=3) for size in (1, 64))
+    one, many = (hs.patching(models["Llama"], rows, exact="all", batch_size=size) for size in (1, 64))
     for name in ("patching", "estimate", "patching_low", "p"):
         np.testing.assert_allclose(one[name], many[name], atol=1e-9)
 
@@ -326,25 +326,25 @@ def test_no_head_of_an_untrained_model_carries_an_answer(kind: str) -> None:
 
 
 def test_effects_on_paper() -> None:
-    found = statistics.effects(np.array([[1.0], [0], [2], [1], [1]]), np.full(5, 2.0), seed=0)
+    found = statistics.effects(np.array([[1.0], [0], [2], [1], [1]]), np.full(5, 2.0))
     assert found.value[0] == 0.5
     # the rests are 0, −1, 1, 0, 0; √(5/4 · 2) / 10
     assert found.se[0] == pytest.approx(np.sqrt(2.5) / 10)
     assert found.low[0] < 0.5 - found.se[0]
     assert found.high[0] > 0.5 + found.se[0]
-    few = statistics.effects(np.ones((4, 2)), np.full(4, 2.0), seed=0)
+    few = statistics.effects(np.ones((4, 2)), np.full(4, 2.0))
     assert np.isnan(few.low).all()
     assert (few.value == 0.5).all()
 
 
 def test_intervals_hold_the_ratio_about_as_often_as_they_say() -> None:
     draw, held = np.random.default_rng(0), []
-    for seed in range(20):
+    for _ in range(20):
         gaps = draw.normal(3, 1, 16)
         changes = 0.4 * gaps[:, None] + draw.exponential(1, (16, 50)) - 1
-        found = statistics.effects(changes, gaps, seed)
+        found = statistics.effects(changes, gaps)
         held.append(((found.low <= 0.4) & (found.high >= 0.4)).mean())
-    assert 0.92 <= np.mean(held) <= 0.98
+    assert 0.93 <= np.mean(held) <= 0.985
 
 
 def test_q_counts_the_heads_that_were_not_patched() -> None:

@@ -133,8 +133,8 @@ def test_intervals_and_tests_are_over_needles() -> None:
     assert found["retrieval_high"][0, 0] == 1
     assert found["retrieval_low"][0, 0] < 1
     assert found["retrieval_se"][0, 1] == pytest.approx(np.std([2 / 6, 0] * 10, ddof=1) / np.sqrt(20))
-    assert found["q"][0, 0] < 1e-6
-    assert 0.01 < found["q"][0, 1] < 0.2
+    assert found["q"][0, 0] == pytest.approx(3 * 0.65**20)
+    assert 0.01 < found["q"][0, 1] < 0.3
     assert found["q"][0, 2] == 1
     missing = statistics.scores(np.where(np.arange(3) == 2, np.nan, hits), counts, 0.01)
     assert np.isnan(missing["q"][0, 2])
