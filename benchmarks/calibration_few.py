@@ -261,6 +261,23 @@ def probes(runs: int) -> list[Row]:
     return rows
 
 
+def figures(runs: int) -> list[Row]:
+    """Figures that are no shares, such as importance in nats: a mean over documents that are skewed."""
+    rows: list[Row] = []
+    for documents, unequal in ((5, False), (8, False), (13, False), (30, False), (13, True), (30, True)):
+        row: Row = {"documents": documents, "sizes": "unequal" if unequal else "equal"}
+        for kind in KINDS:
+            draw = _random("figures", documents, unequal, kind)
+            n = draw.lognormal(5.0, 0.8 if unequal else 0.0, (documents, runs)).round().clip(10)
+            s = n * drawn(draw, kind, "right", n.shape)
+            value, se, skew = s.sum(0) / n.sum(0), jackknife.error(s, n), jackknife.skewness(s, n)
+            row[kind] = _held(*jackknife.interval(value, se, jackknife.effective(n), skew=skew), 0.0)[
+                "interval"
+            ]
+        rows.append(row)
+    return rows
+
+
 def _spearman_truth() -> float:
     """The mean of what `probes` draws as correlations."""
     points, weights = np.polynomial.hermite_e.hermegauss(40)
@@ -328,6 +345,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "probes": (probes, 20_000),
     "arrangement": (arrangement, 20_000),
     "together": (together, 72_000),
+    "figures": (figures, 20_000),
 }
 """Each part, and how many figures a row of it takes."""
 

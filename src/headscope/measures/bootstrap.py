@@ -10,8 +10,8 @@ drawn is divided by its own error, and by Welch and Satterthwaite's degrees of f
 normal score, so that figures are alike in their tails before the largest of a family is taken (bootstrap-t: Efron and
 Tibshirani 1993, section 12.5; Hall 1992; with the largest statistic: Westfall and Young 1993). Few documents are often
 drawn together with too little spread: then p is too large rather than too small. But of a skewed kind few documents
-seldom show the tail: p is at least what it takes to draw none of it (`headscope.measures.jackknife.unseen`), and what the
-ways to deal out the labels allow, since a few inputs that are all alike say nothing of their spread.
+seldom show the tail: p is at least what it takes to draw none of it (`headscope.measures.jackknife.unseen`), and what
+the ways to deal out the labels allow, since a few inputs that are all alike say nothing of their spread.
 """
 
 from __future__ import annotations

@@ -33,6 +33,24 @@ WHY = f"an interval needs {LEAST:.0f} effective documents"
 """Said where there is none."""
 
 
+def between(low: float, high: float) -> str:
+    """The ends of an interval, to stand behind a figure; nothing where there is none.
+
+    >>> between(0.1, 0.4), between(float("nan"), float("nan"))
+    (' (0.10 to 0.40)', '')
+    """
+    return f" ({low:.2f} to {high:.2f})" if low == low else ""
+
+
+def needs(units: str) -> str:
+    """Why figures over so few of these have no interval and no p.
+
+    >>> needs("needles")
+    'too few to say: intervals and p need 5 needles'
+    """
+    return f"too few to say: intervals and p need {LEAST:.0f} {units}"
+
+
 def effective(n: npt.NDArray[np.floating] | npt.NDArray[np.integer]) -> Floats:
     """How many documents of equal size tell as much, ``[document ...] -> [...]``: (ΣN)² / ΣN²; 0 where nothing counts.
 

@@ -122,8 +122,8 @@ def dataset(
     Of the head whose F1 is largest (``best``, its index) there is what choosing gives, the choice included:
     ``split_f1`` of the head that is best on three quarters of the clusters, scored on the rest, as
     `headscope.measures.resample` divides them, ``times`` that the best head was the choice, of ``choices``, and
-    ``split_difference`` to the baseline whose F1 is largest, with ``split_p``. Each ``p`` is the largest of those beside
-    each baseline. ``counts`` are those of each block of clusters (neighbours, at most 2,000), for `difference`.
+    ``split_difference`` to the baseline whose F1 is largest, with ``split_p``. Each ``p`` is the largest of those
+    beside each baseline. ``counts`` are those of each block of clusters (neighbours, at most 2,000), for `difference`.
 
     Args:
         sums: counts of each sentence or cluster, ``[layer head 3]``: words rightly put into the scope, wrongly so, and
