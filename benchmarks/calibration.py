@@ -9,7 +9,7 @@ Parts:
     roles       how often a head whose true score is the bar passes for a role, on documents of Wikipedia
     families    how many of the roles that are named are wrong, where many heads are broad
     accuracies, levels, power, scopes   syntax, coreference, negation (calibration_treebank.py)
-    groups      groups of inputs (calibration_groups.py)
+    groups, skewed   groups of inputs (calibration_groups.py)
     needles, pairs, looked and others   all that has few units (calibration_few.py)
 
 Everything is drawn with a seed. The documents of `roles` are real: what each head of the
@@ -200,6 +200,7 @@ PARTS: dict[str, tuple[Part, int]] = {
     "power": (of_treebanks(calibration_treebank.power), 400),
     "scopes": (of_treebanks(calibration_treebank.scopes), 300),
     "groups": (groups, 400),
+    "skewed": (lambda runs, seed, jobs: calibration_groups.skewed(runs, seed), 100),
     **{name: (of_few(make), runs) for name, (make, runs) in calibration_few.PARTS.items()},
 }
 """Each part, and how many corpora a row of it takes."""
