@@ -436,9 +436,9 @@ def _error(scores: Singles, size: Floats) -> float:
     """
     if not len(scores):
         return np.nan
-    scores = scores.astype(np.float64)
-    errors = jackknife.error(scores.T, size[:, None])
-    return float(np.sqrt((errors**2).mean() + scores.sum(1).var() / size.sum() ** 2))
+    each: Floats = scores.astype(np.float64)
+    errors = jackknife.error(each.T, size[:, None])
+    return float(np.sqrt((errors**2).mean() + each.sum(1).var() / size.sum() ** 2))
 
 
 class Resampling:
