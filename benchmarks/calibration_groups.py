@@ -205,7 +205,9 @@ def skewed(runs: int, seed: int = 0) -> str:
         texts = "1 to 9" if case.texts == 0 else str(case.texts)
         documents = " + ".join(map(str, (*case.documents, *([case.mixed] if case.mixed else []))))
         rates = (np.mean(told <= 0.05), np.mean(told <= 0.005), np.mean(named), np.nanmean(held))
-        lines.append(f"| {case.name} | {documents} | {texts} | {' | '.join(f'{rate:.3f}' for rate in rates)} |")
+        lines.append(
+            f"| {case.name} | {documents} | {texts} | {' | '.join(f'{rate:.3f}' for rate in rates)} |"
+        )
     return "\n".join(lines)
 
 
