@@ -229,6 +229,31 @@ def scopes(runs: int, jobs: int = 1) -> list[Row]:
     return _rows([partial(negation, *case, runs) for case in NEGATION], jobs)
 
 
+def sided(runs: int, jobs: int = 1) -> list[Row]:
+    """Coreference: how often 72 heads or 4 rules are said to find more where the best of both know as much."""
+    shapes = ((8, 40, True), (24, 20, True), (24, 20, False))
+    cells = [(name, *shape) for name in ("noise", "noise, one baseline", "one head") for shape in shapes]
+    return _rows([partial(_two_sided, *cell, runs) for cell in cells], jobs)
+
+
+def _two_sided(name: str, documents: int, words: int, equal: bool, runs: int) -> Row:
+    draw = _random("sided", name, documents, words, equal)
+    p: list[float] = []
+    heads, rules = slice(HEADS // 2), slice(HEADS // 2, None)
+    for _ in range(runs):
+        n = sizes(draw, documents, words, equal)
+        chances = np.delete(scene(draw, name, 0.0, RULES), slice(HEADS // 2, HEADS))
+        right = answers(draw, chances, n, 0.05, 0.2)
+        starts = np.concatenate([[0], np.cumsum(n)[:-1]])
+        scores = Accuracies(np.add.reduceat(right, starts, axis=0, dtype=np.float32), n.astype(np.float64))
+        if scores.documents >= jackknife.LEAST:
+            more = scores.gain(scores.chosen(heads), rules)[1], scores.gain(scores.chosen(rules), heads)[1]
+            p.append(min(1.0, 2 * min(more)))
+    told = np.array(p)
+    about: Row = {"heads": name, "documents": documents, "words each": words, "sizes": _said(equal)}
+    return about | {f"p ≤ {level}": float((told <= level).mean()) for level in LEVELS}
+
+
 def _rows(work: Sequence[partial[Row]], jobs: int) -> list[Row]:
     if jobs == 1:
         return [_call(each) for each in work]
