@@ -246,7 +246,7 @@ def rows(runs: int = 400, seed: int = 0, jobs: int = 1) -> list[dict[str, Any]]:
     for number, case in enumerate(COVERAGE):
         numbers = [(seed, 1000 + number, run) for run in range(max(1, runs // _FEWER["coverage"]))]
         row = _row("coverage", case, _mapped(partial(covered, case), numbers, jobs))
-        made.append(row | {"null": None, "length": None, "effect": None, "low": 0.93, "high": 0.97})
+        made.append(row | {"null": None, "length": None, "effect": None, "low": 0.93, "high": 0.98})
     return made
 
 
