@@ -322,7 +322,8 @@ def test_no_head_of_an_untrained_model_carries_an_answer(kind: str) -> None:
         against_none += bool((statistics.adjusted(statistics.p_values(plain, 0.0, 40), 16) < 0.05).any())
     assert named == 0
     assert tested > 0
-    assert against_none > 0  # so that the chance line is what it takes
+    if kind == "gpt2":  # a Llama's gaps are seldom surely above 0, and then there is nothing to test
+        assert against_none > 0  # so that the chance line is what it takes
 
 
 def test_effects_on_paper() -> None:
@@ -555,3 +556,12 @@ def test_heads_of_a_language_model_that_tell_who_is_given_something(smollm: Any)
     first = edges.iloc[0]
     assert (first["layer"], first["head"], first["to"]) == (23, 3, "logits")
     assert first["effect"] == pytest.approx(0.653, abs=2e-3)
+
+
+def test_an_effect_beside_a_gap_that_may_be_nothing_has_no_interval() -> None:
+    draw = np.random.default_rng(0)
+    gaps = draw.normal(0.1, 1.0, 12)
+    found = statistics.effects(0.5 * gaps[:, None] + draw.normal(0, 0.1, (12, 3)), gaps)
+    assert not statistics.told_apart(gaps)
+    assert np.isfinite(found.value).all()
+    assert np.isnan([found.low, found.high]).all()

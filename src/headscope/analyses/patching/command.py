@@ -93,7 +93,7 @@ def patch(
         console.write_figure(result.figure(), figure)
     if rows["q"].isna().all() and exact != "0":
         console.say(
-            "no p and no q: the model does not tell the clean prompts from the corrupted, or there are too few"
+            "no interval, p or q: the model does not tell the clean prompts from the corrupted, or there are too few"
         )
 
 

@@ -68,7 +68,7 @@ def patching(
       pairs. **p**: that the effect is one that most heads of this model
       have, with ``chance``, 1.4826 times the median size of all estimates, as their standard deviation. **q** is
       adjusted for all heads, those not patched among them; of edges for all edges. Where the gap is not surely above
-      0 the model does not tell the prompts apart, and there is neither.
+      0 the model does not tell the prompts apart, and there is none of these.
 
     Source: Wang et al. 2022, "Interpretability in the Wild"; Zhang and Nanda 2024, "Towards Best Practices of
     Activation Patching"; Nanda 2023, "Attribution Patching"; Kramár et al. 2024, "AtP*".

@@ -66,7 +66,8 @@ def effects(changes: Floats, gaps: Floats) -> Effects:
     """The mean change over the mean gap, with the error and the interval of a ratio over pairs.
 
     The mean of shares would hang on the pairs whose gap is near 0. Of a few pairs with another effect the interval
-    knows by their skewness (`headscope.measures.jackknife.interval`).
+    knows by their skewness (`headscope.measures.jackknife.interval`); it is NaN where the gap may be 0, as the model does
+    not tell the prompts apart.
 
     Args:
         changes: of the logit difference, ``[pair figure]``, of one sign with the gaps.
@@ -86,7 +87,7 @@ def effects(changes: Floats, gaps: Floats) -> Effects:
         squares = np.where(squares > ROUNDING * (changes**2).sum(0), squares, 0.0)
         se = np.sqrt(pairs / max(pairs - 1, 1) * squares) / abs(total)
     se = np.where(pairs >= LEAST, se, np.nan)
-    many = np.full(value.shape, float(pairs))
+    many = np.full(value.shape, float(pairs) if told_apart(gaps) else 0.0)
     skew = np.sign(total) * skewness(changes, np.broadcast_to(gaps[:, None], changes.shape))
     return Effects(value, se, *interval(value, se, many, skew=skew), skew)
 
