@@ -66,8 +66,8 @@ def effects(changes: Floats, gaps: Floats) -> Effects:
     """The mean change over the mean gap, with the error and the interval of a ratio over pairs.
 
     The mean of shares would hang on the pairs whose gap is near 0. Of a few pairs with another effect the interval
-    knows by their skewness (`headscope.measures.jackknife.interval`); it is NaN where the gap may be 0, as the model does
-    not tell the prompts apart.
+    knows by their skewness (`headscope.measures.jackknife.interval`); it is NaN where the gap may be 0, as the model
+    does not tell the prompts apart.
 
     Args:
         changes: of the logit difference, ``[pair figure]``, of one sign with the gaps.
