@@ -8,8 +8,9 @@ Parts:
     intervals   coverage of 95 % intervals of a figure, by how many documents there are and how unequal they are
     roles       how often a head whose true score is the bar passes for a role, on documents of Wikipedia
     families    how many of the roles that are named are wrong, where many heads are broad
-    accuracies, levels, power, scopes   syntax, coreference, negation (calibration_treebank.py)
-    groups      groups of inputs (calibration_groups.py)
+    accuracies, levels, power, sided, scopes   syntax, coreference, negation (calibration_treebank.py)
+    groups, skewed   groups of inputs (calibration_groups.py)
+    needles, pairs, looked and others   all that has few units (calibration_few.py)
 
 Everything is drawn with a seed. The documents of `roles` are real: what each head of the
 demo model does in each of the articles of ../shared/data/text; those drawn from them with replacement are a corpus.
@@ -24,6 +25,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import calibration_few
 import calibration_groups
 import calibration_treebank
 import numpy as np
@@ -33,6 +35,8 @@ from headscope.measures.jackknife import above, effective, error, interval, skew
 from headscope.measures.significance import false_discovery
 
 Floats = npt.NDArray[np.float64]
+Part = Callable[[int, int, int], str]
+"""Makes a table, given how many runs, the seed, and how many processes."""
 LEVELS = (0.05, 0.01, 0.001)
 TEXT = Path(__file__).parents[2] / "shared" / "data" / "text" / "wikitext2-valid.txt"
 WANTED = (
@@ -43,7 +47,7 @@ HEADING = 40
 """Documents of fewer tokens are headings."""
 
 
-def intervals(runs: int, seed: int = 0) -> str:
+def intervals(runs: int, seed: int = 0, jobs: int = 1) -> str:
     """Coverage of a ratio's interval: documents have a mean of their own, and rows around it."""
     draw = np.random.default_rng(seed)
     rows: list[list[str]] = []
@@ -78,7 +82,7 @@ def _documents(
     return sizes, draw.binomial(sizes.astype(int), means).astype(float)
 
 
-def roles(runs: int, seed: int = 0, *, inputs: int = 1500) -> str:
+def roles(runs: int, seed: int = 0, jobs: int = 1, *, inputs: int = 1500) -> str:
     """How often p is at most a level for heads whose true score is the bar, by that level."""
     names, s, n = population(inputs)
     from headscope.analyses.roles.statistics import ROLES
@@ -145,7 +149,7 @@ def population(inputs: int) -> tuple[list[str], dict[str, Floats], dict[str, Flo
     )
 
 
-def families(runs: int, seed: int = 0) -> str:
+def families(runs: int, seed: int = 0, jobs: int = 1) -> str:
     """The share of the roles of other families that are named wrongly, where many heads are broad."""
     draw = np.random.default_rng(seed)
     rows: list[list[str]] = []
@@ -169,28 +173,36 @@ def families(runs: int, seed: int = 0) -> str:
     return _table(["broad heads of 72", "one family", "families apart"], rows)
 
 
-def of_treebanks(make: Callable[[int], list[calibration_treebank.Row]]) -> Callable[[int, int], str]:
+def of_treebanks(make: Callable[[int, int], list[calibration_treebank.Row]]) -> Part:
     """A part whose corpora have seeds of their own."""
-    return lambda runs, seed: calibration_treebank.markdown(make(runs))
+    return lambda runs, seed, jobs: calibration_treebank.markdown(make(runs, jobs))
 
 
-def groups(runs: int, seed: int = 0) -> str:
+def of_few(make: Callable[[int], list[calibration_few.Row]]) -> Part:
+    """The same, in one process."""
+    return lambda runs, seed, jobs: calibration_few.markdown(make(runs))
+
+
+def groups(runs: int, seed: int = 0, jobs: int = 1) -> str:
     """Comparisons of groups: four tables, and a line for each rate that is not where it must be."""
-    made = calibration_groups.rows(runs, seed, os.cpu_count() or 1)
+    made = calibration_groups.rows(runs, seed, jobs)
     for line in calibration_groups.broken(made):
         print(f"BROKEN: {line}")
     return calibration_groups.tables(made)
 
 
-PARTS: dict[str, tuple[Callable[[int, int], str], int]] = {
+PARTS: dict[str, tuple[Part, int]] = {
     "intervals": (intervals, 20_000),
     "roles": (roles, 2_000),
     "families": (families, 2_000),
     "accuracies": (of_treebanks(calibration_treebank.accuracies), 3_000),
-    "levels": (of_treebanks(calibration_treebank.levels), 600),
-    "power": (of_treebanks(calibration_treebank.power), 300),
+    "levels": (of_treebanks(calibration_treebank.levels), 2_000),
+    "power": (of_treebanks(calibration_treebank.power), 400),
+    "sided": (of_treebanks(calibration_treebank.sided), 500),
     "scopes": (of_treebanks(calibration_treebank.scopes), 300),
     "groups": (groups, 400),
+    "skewed": (lambda runs, seed, jobs: calibration_groups.skewed(runs, seed), 100),
+    **{name: (of_few(make), runs) for name, (make, runs) in calibration_few.PARTS.items()},
 }
 """Each part, and how many corpora a row of it takes."""
 
@@ -210,12 +222,15 @@ def main() -> None:
     parser.add_argument("--part", choices=list(PARTS), action="append")
     parser.add_argument("--runs", type=int, help="corpora a row")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes, where a part takes several"
+    )
     parser.add_argument("--write", type=Path, metavar="PAGE")
     given = parser.parse_args()
     for part in given.part or PARTS:
         make, runs = PARTS[part]
         started = time.monotonic()
-        table = make(given.runs or runs, given.seed)
+        table = make(given.runs or runs, given.seed, given.jobs)
         print(f"{part} ({time.monotonic() - started:.0f} s)\n{table}\n", flush=True)
         if given.write:
             page = given.write.read_text(encoding="utf-8")

@@ -2,8 +2,7 @@
 
 All figures are of corpora that are drawn with a seed. In a document words are right with a chance of its own: of a beta
 distribution for one predictor, and of a normal one for many, so that two words of a document have the correlation that
-is given. `before` is the test that was replaced: a bootstrap over sentences, in which the best head and the best offset
-of each replicate are scored on what it left out.
+is given.
 """
 
 from __future__ import annotations
@@ -20,15 +19,13 @@ import numpy.typing as npt
 
 from headscope.measures import jackknife
 from headscope.measures.resample import Accuracies, share_interval
-from headscope.measures.significance import p_value
 
 Floats = npt.NDArray[np.float64]
 Row = dict[str, Any]
 
 SHARES = (0.02, 0.05, 0.2, 0.5, 0.8, 0.95)
 HEADS, OFFSETS, RULES = 144, 10, 4
-SENTENCE = 3
-"""Words of one relation in a sentence."""
+LEVELS = (0.05, 0.005)
 
 
 def sizes(draw: np.random.Generator, documents: int, words: int, equal: bool) -> npt.NDArray[np.int64]:
@@ -70,61 +67,77 @@ def _chances(draw: np.random.Generator, share: float, correlation: float, docume
 
 
 def answers(
-    draw: np.random.Generator, chances: Floats, n: npt.NDArray[np.int64], correlation: float
+    draw: np.random.Generator, chances: Floats, n: npt.NDArray[np.int64], correlation: float, shared: float
 ) -> npt.NDArray[np.bool_]:
-    """Which words each predictor is right on, ``[word predictor]``; a fifth of what they know is the words' own."""
+    """Which words each predictor is right on, ``[word predictor]``; so much of what they know is the words' own."""
     from scipy.stats import norm
 
     document = np.repeat(np.arange(len(n)), n)
     shape = len(document), len(chances)
-    own = np.sqrt(correlation) * draw.normal(size=(len(n), len(chances)))[document]
-    shared = np.sqrt(0.2) * draw.normal(size=(shape[0], 1))
-    return own + shared + np.sqrt(0.8 - correlation) * draw.normal(size=shape) < norm.ppf(chances)
+    own = np.sqrt(correlation) * _normal(draw, (len(n), len(chances)))[document]
+    words = np.sqrt(shared) * _normal(draw, (shape[0], 1))
+    rest = np.sqrt(1 - shared - correlation) * _normal(draw, shape)
+    return own + words + rest < norm.ppf(chances).astype(np.float32)
+
+
+def _normal(draw: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    return draw.standard_normal(shape, np.float32)
 
 
 def scene(draw: np.random.Generator, name: str, gain: float, others: int) -> Floats:
     """Chances of 144 heads, then of baselines.
 
-    ``noise``: all alike. ``noise, one baseline``: the other baselines are worse. ``one head``: one head is
-    better than the best baseline by `gain`, the others know less than either. ``rivals``: the others come close.
+    ``noise``: all alike. ``noise, one baseline``: the other baselines are worse; ``noise, others .05 less``:
+    they are worse by that. ``one head``: one head is better than the best baseline by `gain`, the others know less
+    than either. ``rivals``: the others come close; ``rivals, others .05 less``: so do the baselines.
     """
     heads = np.full(HEADS, 0.3)
     rest = np.full(others, 0.3)
+    kind, _, beside = name.partition(", ")
+    best = 0.4 if kind in ("one head", "rivals") else 0.3
     if name != "noise":
-        rest = np.linspace(0.02, 0.2, others)
-        rest[0] = 0.3 if name == "noise, one baseline" else 0.4
-    if name in ("one head", "rivals"):
-        heads = draw.uniform(0.05, 0.3 if name == "one head" else 0.4, HEADS)
+        close = beside.startswith("others")
+        rest = np.full(others, best - float(beside.split()[1])) if close else np.linspace(0.02, 0.2, others)
+        rest[0] = best
+    if kind in ("one head", "rivals"):
+        heads = draw.uniform(0.05, 0.3 if kind == "one head" else 0.4, HEADS)
         heads[0] = 0.4 + gain
     return np.concatenate([heads, rest])
 
 
-def choice(name: str, gain: float, others: int, documents: int, words: int, equal: bool, runs: int) -> Row:
-    """How often the best head is said to beat the best baseline at .05, and its interval, choice included, holds."""
-    draw = _random("choice", name, gain, others, documents, words, equal)
-    found = before = held = told = 0
+def choice(
+    name: str, gain: float, others: int, documents: int, words: int, equal: bool, shared: float, runs: int
+) -> Row:
+    """How often the best head is said to beat the best baseline, and the intervals, choice included, hold."""
+    draw = _random("choice", name, gain, others, documents, words, equal, shared)
+    p: list[float] = []
+    held: list[tuple[bool, bool]] = []
+    heads, baselines = slice(HEADS), slice(HEADS, None)
     for _ in range(runs):
         n = sizes(draw, documents, words, equal)
         chances = scene(draw, name, gain, others)
-        right = answers(draw, chances, n, 0.05)
+        right = answers(draw, chances, n, 0.05, shared)
         starts = np.concatenate([[0], np.cumsum(n)[:-1]])
         scores = Accuracies(np.add.reduceat(right, starts, axis=0, dtype=np.float32), n.astype(np.float64))
         if scores.documents < jackknife.LEAST:
             continue
-        heads, baselines = slice(HEADS), slice(HEADS, None)
         best = scores.chosen(heads)
-        low, high = best.interval()
+        more, none = scores.gain(best, baselines)
         truth = _truth(scores, chances[heads])
-        told, held = told + 1, held + (low <= truth <= high)
-        found += bool(best.gain(scores.chosen(baselines)).above() < 0.05)
-        before += _bootstrap(draw, right) < 0.05
-    rates = {"found": found / told, "before": before / told, "coverage": held / told}
+        rule = chances[baselines][scores.value[baselines].argmax()]
+        ends = (truth, *best.interval()), (truth - rule, *more.interval())
+        held.append((ends[0][1] <= ends[0][0] <= ends[0][2], bool(ends[1][1] <= ends[1][0] <= ends[1][2])))
+        p.append(none)
+    told = np.array(p)
+    rates = {f"p ≤ {level}": float((told <= level).mean()) for level in LEVELS}
+    rates |= zip(("accuracy", "difference"), np.mean(held, 0).tolist(), strict=True)
     about: Row = {
         "heads": name,
         "gain": gain,
         "beside": f"{others} {'offsets' if others == OFFSETS else 'rules'}",
     }
-    return about | {"documents": documents, "words each": words, "sizes": _said(equal), **rates}
+    about |= {"documents": documents, "words each": words, "sizes": _said(equal), "words' own": shared}
+    return about | rates
 
 
 def _truth(scores: Accuracies, chances: Floats) -> float:
@@ -136,21 +149,6 @@ def _truth(scores: Accuracies, chances: Floats) -> float:
     choices = (outside @ scores.right[:, : len(chances)]).argmax(-1)
     picked = np.take_along_axis(choices, parts, 1)
     return float((chances[picked] * scores.size).sum() / (scores.size.sum() * len(parts)))
-
-
-def _bootstrap(draw: np.random.Generator, right: npt.NDArray[np.bool_], replicates: int = 300) -> float:
-    """p of the test before: a Poisson bootstrap over sentences of a few words."""
-    starts = np.arange(0, len(right), SENTENCE)
-    sums = np.add.reduceat(right, starts, axis=0, dtype=np.float64)
-    size = np.diff(np.append(starts, len(right)))
-    drawn = draw.poisson(1.0, (replicates, len(sums)))
-    chosen, out = drawn @ sums, (drawn == 0).astype(np.float64)
-    head, other = chosen[:, :HEADS].argmax(1), HEADS + chosen[:, HEADS:].argmax(1)
-    places = np.arange(replicates)
-    apart = out @ sums
-    kept = out @ size > 0
-    gain = (apart[places, head] - apart[places, other])[kept]
-    return float(p_value(int((gain <= 0).sum()), len(gain)))
 
 
 def negation(documents: int, heads: float, baseline: float, runs: int) -> Row:
@@ -190,40 +188,77 @@ SHAPES = tuple(product((8, 20, 100), (5, 20), (True, False), (0.0, 0.05, 0.1)))
 KINDS = tuple(
     product(("noise", "noise, one baseline", "one head", "rivals"), ((20, 5), (20, 15), (60, 5), (12, 30)))
 )
+RIVALS = (
+    ("noise, others .05 less", 60, 5, True),
+    ("noise, others .05 less", 6, 100, True),
+    ("noise, others .05 less", 20, 20, True),
+    ("noise, others .05 less", 12, 30, False),
+    ("noise, others .15 less", 20, 5, False),
+)
+"""Baselines that come close to the best: documents, words of each, and whether they are as many."""
 SIZED = ((20, 5), (60, 5), (20, 15), (100, 5), (100, 10))
 """Documents, and words of the relation in each: 100 to 1,000 words."""
 GAINS = (0.05, 0.1, 0.15)
 NEGATION = ((8, 0.4, 0.4), (20, 0.4, 0.4), (60, 0.4, 0.4), (20, 0.5, 0.4), (60, 0.5, 0.4))
 
 
-def accuracies(runs: int) -> list[Row]:
+def accuracies(runs: int, jobs: int = 1) -> list[Row]:
     """Coverage of the intervals of given heads, a row a kind of corpus."""
-    return _rows([partial(coverage, *shape, runs) for shape in SHAPES])
+    return _rows([partial(coverage, *shape, runs) for shape in SHAPES], jobs)
 
 
-def levels(runs: int) -> list[Row]:
+def levels(runs: int, jobs: int = 1) -> list[Row]:
     """Level of the tests of the best head against the best offset or rule, and coverage of what choosing gives."""
-    jobs = [partial(choice, name, 0.0, OFFSETS, *size, size[0] == 60, runs) for name, size in KINDS]
-    ruled = ("noise", "one head", "rivals")
-    return _rows(jobs + [partial(choice, name, 0.0, RULES, 24, 40, False, runs) for name in ruled])
+    cells = [(name, OFFSETS, *size, size[0] == 60, 0.2) for name, size in KINDS]
+    cells += [(name, RULES, 24, 40, False, 0.2) for name in ("noise", "one head", "rivals")]
+    cells += [(name, OFFSETS, *rest, shared) for name, *rest in RIVALS for shared in (0.2, 0.0)]
+    return _rows([partial(choice, name, 0.0, *rest, runs) for name, *rest in cells], jobs)
 
 
-def power(runs: int) -> list[Row]:
-    """How often a head that is better by 5, 10 or 15 points is found, now and before."""
-    jobs = [
-        partial(choice, "rivals", gain, OFFSETS, *size, False, runs) for gain, size in product(GAINS, SIZED)
-    ]
-    return _rows(jobs + [partial(choice, "rivals", gain, RULES, 24, 40, False, runs) for gain in GAINS])
+def power(runs: int, jobs: int = 1) -> list[Row]:
+    """How often a head that is better by 5, 10 or 15 points is found."""
+    cells = [("rivals", OFFSETS, *size, False) for size in SIZED] + [("rivals", RULES, 24, 40, False)]
+    cells += [(f"rivals, {name.partition(', ')[2]}", OFFSETS, *rest) for name, *rest in RIVALS]
+    return _rows(
+        [partial(choice, name, gain, *rest, 0.2, runs) for gain in GAINS for name, *rest in cells], jobs
+    )
 
 
-def scopes(runs: int) -> list[Row]:
+def scopes(runs: int, jobs: int = 1) -> list[Row]:
     """Negation: heads as good as the best baseline, and better, and coverage of F1."""
-    return _rows([partial(negation, *case, runs) for case in NEGATION])
+    return _rows([partial(negation, *case, runs) for case in NEGATION], jobs)
 
 
-def _rows(jobs: Sequence[partial[Row]]) -> list[Row]:
-    with ProcessPoolExecutor(2) as pool:
-        return list(pool.map(_call, jobs))
+def sided(runs: int, jobs: int = 1) -> list[Row]:
+    """Coreference: how often 72 heads or 4 rules are said to find more where the best of both know as much."""
+    shapes = ((8, 40, True), (24, 20, True), (24, 20, False))
+    cells = [(name, *shape) for name in ("noise", "noise, one baseline", "one head") for shape in shapes]
+    return _rows([partial(_two_sided, *cell, runs) for cell in cells], jobs)
+
+
+def _two_sided(name: str, documents: int, words: int, equal: bool, runs: int) -> Row:
+    draw = _random("sided", name, documents, words, equal)
+    p: list[float] = []
+    heads, rules = slice(HEADS // 2), slice(HEADS // 2, None)
+    for _ in range(runs):
+        n = sizes(draw, documents, words, equal)
+        chances = np.delete(scene(draw, name, 0.0, RULES), slice(HEADS // 2, HEADS))
+        right = answers(draw, chances, n, 0.05, 0.2)
+        starts = np.concatenate([[0], np.cumsum(n)[:-1]])
+        scores = Accuracies(np.add.reduceat(right, starts, axis=0, dtype=np.float32), n.astype(np.float64))
+        if scores.documents >= jackknife.LEAST:
+            more = scores.gain(scores.chosen(heads), rules)[1], scores.gain(scores.chosen(rules), heads)[1]
+            p.append(min(1.0, 2 * min(more)))
+    told = np.array(p)
+    about: Row = {"heads": name, "documents": documents, "words each": words, "sizes": _said(equal)}
+    return about | {f"p ≤ {level}": float((told <= level).mean()) for level in LEVELS}
+
+
+def _rows(work: Sequence[partial[Row]], jobs: int) -> list[Row]:
+    if jobs == 1:
+        return [_call(each) for each in work]
+    with ProcessPoolExecutor(jobs) as pool:
+        return list(pool.map(_call, work))
 
 
 def _call(job: partial[Row]) -> Row:

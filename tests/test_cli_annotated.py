@@ -394,7 +394,7 @@ def test_coref_of_the_built_in_corpus(
     assert "Intervals and tests are of a jackknife over 4 documents" in printed.err
     for name in coref.CANDIDATES:
         assert f"{name}: the head that is best on three quarters of the documents, L" in printed.err
-    assert "of the rest; beside the best rule, chosen alike: " in printed.err
+    assert "of the rest; beside the best rule: " in printed.err
     assert json.loads(Path("meta.json").read_text())["options"]["window"] == 128
     assert run(monkeypatch, *common, "--json", "--candidates", "any_word") == 0
     rows = rows_of(capsys)

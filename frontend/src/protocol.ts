@@ -1090,7 +1090,7 @@ export interface LinkShown {
  * The best head of a kind of link, None where there are too few instances for one.
  *
  * `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
- * head was the choice, of `choices`. `gain` is what choosing gives over the best baseline, chosen alike. `effective`
+ * head was the choice, of `choices`. `gain` is what choosing gives over the best baseline. `effective`
  * documents (or sentences) have such links; figures that need more of them are None. Sentences were drawn from
  * `looked`. `reason` opens the head on the first of them.
  */
@@ -1312,7 +1312,7 @@ export interface CorefShown {
  * A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is.
  *
  * Of a best head, `split` includes the choice, and that head was the choice `times` of `choices`; `gain` is what
- * choosing gives over the best rule, chosen alike, with its interval and two-sided p.
+ * choosing gives over the best rule, with its interval and two-sided p.
  */
 export interface CorefRow {
   system: string;

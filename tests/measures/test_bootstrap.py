@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from headscope.measures.bootstrap import bootstrap
+from headscope.measures.bootstrap import bootstrap, least_p
 from headscope.measures.design import Design
 from headscope.measures.permutation import permute
 
@@ -51,7 +51,7 @@ def test_p_is_that_of_all_draws(seed: int) -> None:
     second = np.arange(7) >= 3
     found = bootstrap(values, Design(second, np.arange(7)))
     assert found.permutations == 20_000
-    assert found.p[0] == pytest.approx(max(exact(values[:3, 0], values[3:, 0]), 1 / 35), abs=0.015)
+    assert found.p[0] == pytest.approx(max(exact(values[:3, 0], values[3:, 0]), 0.55**3), abs=0.015)
 
 
 def test_documents_are_drawn_with_their_inputs() -> None:
@@ -128,7 +128,14 @@ def test_figures_that_only_some_inputs_have() -> None:
 def test_inputs_that_are_all_alike_say_no_more_than_their_labels() -> None:
     values = np.repeat([[1.0], [2.0]], 3, 0)
     found = bootstrap(values, Design(np.arange(6) >= 3, np.arange(6)))
-    assert found.p[0] == pytest.approx(2 / 20)
+    assert found.p[0] == pytest.approx(0.55**3)
+
+
+def test_no_p_is_below_what_it_takes_to_draw_no_document_of_another_kind() -> None:
+    values = np.random.default_rng(0).normal(size=(18, 1)) + 50.0 * (np.arange(18) < 6)[:, None]
+    second = np.arange(18) >= 6
+    assert bootstrap(values, Design(second, np.arange(18))).p[0] == pytest.approx(0.55**6)
+    assert least_p(Design(second, np.arange(18))) == pytest.approx(0.55**6)
 
 
 def test_a_group_of_one_document_has_no_test() -> None:

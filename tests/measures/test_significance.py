@@ -45,10 +45,10 @@ def test_p_of_layers_that_no_permutation_parts_as_well_is_that_of_one_draw() -> 
 def test_p_of_a_best_head_that_is_better_in_every_document_is_that_of_their_signs() -> None:
     scores = np.tile(np.float32([9, 8, 9, 9, 8, 9, 9, 9]), (3, 1))
     best, other = (Chosen(0, each, np.full(8, 10.0), 3, 12) for each in (scores, scores - 7))
-    assert best.gain(other).above() == 1 / 2**8
-    assert best.gain(other).differs() == 2 / 2**8
-    assert other.gain(best).above() == 1
-    assert best.gain(best).above() == 1
+    assert best.over(other.scores[0]).above() == 1 / 2**8
+    assert best.over(other.scores[0]).differs() == 2 / 2**8
+    assert other.over(best.scores[0]).above() == 1
+    assert best.over(best.scores[0]).above() == 1
 
 
 def test_q_leaves_out_what_was_not_tested() -> None:

@@ -74,7 +74,7 @@ export function best<Row extends BestRow>(element: HTMLElement, info: Info<Row>,
     const cell = host.figures.find(row.layer, row.head);
     const named = headOf(row);
     const rule = terms.rule(row);
-    const split = `${named?.name} was the choice ${row.times} times of ${row.choices}; beside ${terms.best}, chosen alike: ${share(row.gain)}, 95\u00a0% ${range(row.gain_low, row.gain_high)}`;
+    const split = `${named?.name} was the choice ${row.times} times of ${row.choices}; beside ${terms.best}: ${share(row.gain)}, 95\u00a0% ${range(row.gain_low, row.gain_high)}`;
     const tr: HTMLElement = h(
       cell ? "tr" : "tr.off",
       { ...(cell && row.reason && opens(host, cell, row.reason, () => choose(row, cell, tr))), title: row.few ? "Too few instances for a best head" : null },

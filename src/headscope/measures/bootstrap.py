@@ -9,8 +9,9 @@ of the first group, of the second and of both by themselves, so that each keeps 
 drawn is divided by its own error, and by Welch and Satterthwaite's degrees of freedom of each draw it is turned into a
 normal score, so that figures are alike in their tails before the largest of a family is taken (bootstrap-t: Efron and
 Tibshirani 1993, section 12.5; Hall 1992; with the largest statistic: Westfall and Young 1993). Few documents are often
-drawn together with too little spread: then p is too large rather than too small. It is at least what the ways to deal
-out the labels allow, since a few inputs that are all alike say nothing of their spread.
+drawn together with too little spread: then p is too large rather than too small. But of a skewed kind few documents
+seldom show the tail: p is at least what it takes to draw none of it (`headscope.measures.jackknife.unseen`), and what
+the ways to deal out the labels allow, since a few inputs that are all alike say nothing of their spread.
 """
 
 from __future__ import annotations
@@ -23,14 +24,22 @@ import numpy.typing as npt
 from headscope.measures.contrast import contrast
 from headscope.measures.design import Design, flat, patterns, shape_of
 from headscope.measures.draws import FEW, PERMUTATIONS, Tested, against, randoms
-from headscope.measures.jackknife import equal
+from headscope.measures.jackknife import equal, unseen
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+_UNSEEN = (
+    0.45  # the share of documents of a group that may be unlike the others and not be drawn; by simulation
+)
 _ALIKE = 1e-9  # of a figure's largest influence
 _TINY = 1e-20  # of a figure's largest influence, squared: what is below it is rounding
+
+
+def least_p(design: Design) -> float:
+    """What no p is below."""
+    return max(design.least, float(unseen(min(design.effective), _UNSEEN)))
 
 
 def bootstrap(
@@ -80,7 +89,7 @@ class _Part:
         self.tested, self.few, self.least = part is not None, True, 1.0
         if part is None:
             return
-        self.least = part.least
+        self.least = least_p(part)
         own = np.asarray(values, np.float64)
         self._flat = flat(own)
         found = contrast(own, part.second, part.document, None if beside is None else beside[there])

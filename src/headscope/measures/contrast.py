@@ -64,6 +64,13 @@ class Contrast:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.sqrt(variance), np.round(variance**2 / spare, _DIGITS)
 
+    @property
+    def skewness(self) -> Floats:
+        """Skewness of the difference over documents, ``[figure]``, from −1 to 1 (`headscope.measures.jackknife`)."""
+        squares = (self.influence**2).sum(0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(squares > 0, (self.influence**3).sum(0) / squares**1.5, 0.0)
+
 
 def contrast(values: Floats, second: Bools, document: Ints, beside: Floats | None = None) -> Contrast:
     """Compare the inputs of two groups.

@@ -230,7 +230,8 @@ def interval_of(dataset: xr.Dataset, measure: str, *, confidence: float = 0.95) 
     """The ends of a measure's intervals, ``[layer head]`` each; NaN with fewer than 5 effective documents."""
     value, se = figures_of(dataset, measure), error_of(dataset, measure)
     share = dataset[measure].attrs.get("units") == "share"
-    return interval(value, se, documents_of(dataset, measure), confidence=confidence, share=share)
+    skew = None if share or measure + SKEWNESS not in dataset else figures_of(dataset, measure + SKEWNESS)
+    return interval(value, se, documents_of(dataset, measure), confidence=confidence, share=share, skew=skew)
 
 
 def chance_of(dataset: xr.Dataset, measure: str) -> Floats:

@@ -147,7 +147,7 @@ def differences(
         beside: other figures of the inputs that are held equal, ``[input other]``, such as the length.
 
     The error is the jackknife's over documents (`headscope.measures.contrast`), Welch's with one input a document; the
-    interval is Student's, with its degrees of freedom.
+    interval is Student's, with its degrees of freedom, and wider where documents are skew.
     """
     _, width = shape_of(values, design)
     first, second, se, effect, low, high = (np.full(width, np.nan) for _ in range(6))
@@ -163,7 +163,7 @@ def differences(
         gap = found.first - found.second
         se[columns], df = found.error
         documents = df + 1 if min(found.enough) >= jackknife.LEAST else np.full(len(df), np.nan)
-        low[columns], high[columns] = jackknife.interval(gap, se[columns], documents)
+        low[columns], high[columns] = jackknife.interval(gap, se[columns], documents, skew=found.skewness)
         free = len(own) - 2 - (0 if beside is None else beside.shape[1])
         with np.errstate(divide="ignore", invalid="ignore"):
             size = gap / np.sqrt(found.residual / free)

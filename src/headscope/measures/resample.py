@@ -363,6 +363,17 @@ class Accuracies:
         scores = self.right[:, among][np.arange(len(self.size)), picked]
         return Chosen(best, scores, self.size, int((choices == best).sum()), choices.size)
 
+    def gain(self, best: Chosen, others: slice) -> tuple[Gain, float]:
+        """How much better a choice is than the best of some others, and p that one of them is no worse.
+
+        The best of the others is that of all instances, so its luck is in the difference, which is rather too small. p
+        is the largest of those beside each of them: which of them is best in truth need not be known (an
+        intersection-union test, Berger 1982).
+        """
+        each = [best.over(right) for right in self.right[:, others].T]
+        p = max((float(gain.above()) for gain in each), default=np.nan)
+        return each[int(self.value[others].argmax())], p
+
     def _columns(self, first: int, width: int) -> Floats:
         return self.right[:, first : first + width].astype(np.float64)
 
@@ -408,23 +419,26 @@ class Chosen:
         low, high = share_interval(self.split, _error(self.scores, self.size), documents, self.size.sum())
         return float(low), float(high)
 
-    def gain(self, other: Chosen) -> Gain:
-        """How much better this is than another, chosen and scored alike: of pairs, cluster by cluster."""
+    def over(self, right: Singles) -> Gain:
+        """How much better this is than a predictor that is right so often in each cluster: of pairs."""
         n, documents = float(self.size.sum()), float(jackknife.effective(self.size))
         if not len(self.scores):
             return Gain(np.nan, np.nan, documents, n)
-        more = self.scores - other.scores
+        more = self.scores - right
         return Gain(float(more.mean(0).sum() / n), _error(more, self.size), documents, n)
 
 
 def _error(scores: Singles, size: Floats) -> float:
-    """The error of a mean over divisions: that of one of them.
+    """The error of a mean over divisions: that of one of them, with what they differ by.
 
     The mean varies less than one division does, but choices on overlapping clusters agree in their luck, which a
-    jackknife of given choices does not see. The two are of about one size (docs/statistics.md).
+    jackknife of given choices does not see. Far out, where p is small, both count (docs/statistics.md).
     """
-    errors = jackknife.error(scores.T.astype(np.float64), size[:, None])
-    return float(np.sqrt((errors**2).mean())) if len(scores) else np.nan
+    if not len(scores):
+        return np.nan
+    each: Floats = scores.astype(np.float64)
+    errors = jackknife.error(each.T, size[:, None])
+    return float(np.sqrt((errors**2).mean() + each.sum(1).var() / size.sum() ** 2))
 
 
 class Resampling:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
@@ -71,7 +74,7 @@ def test_errors_are_paired_by_document() -> None:
     drift = two_models.by_drift(found)
     assert drift["js"].is_monotonic_decreasing
     assert two_models.by_layer(found).columns.tolist() == [
-        *("layer", "js", "js_se", "cosine", "cosine_se", "ci_low", "ci_high", "excess", "q")
+        *("layer", "js", "js_se", "cosine", "cosine_se", "js_low", "js_high", "excess", "excess_q")
     ]
 
 
@@ -91,3 +94,29 @@ def test_the_mean_over_all_heads_is_of_heads_that_are_there_and_has_its_error() 
     assert float(found["js_all_se"]) == pytest.approx(means.std(ddof=1) / 2, rel=1e-7)
     cosines = np.nanmean(moved[:, 1].reshape(4, -1), 1) / 5
     assert float(found["cosine_all"]) == pytest.approx(cosines.mean(), rel=1e-9)
+
+
+def layers(js: list[float], error: float, excess: float = 0.0) -> xr.Dataset:
+    mean = np.array(js)
+    figures = {
+        "js_layer": mean,
+        "js_layer_se": np.full(len(js), error),
+        "cosine_layer": 1 - mean,
+        "cosine_layer_se": np.full(len(js), error),
+        "js_excess": mean - mean.mean() + excess,
+        "js_excess_se": np.full(len(js), error),
+    }
+    made: dict[str, Any] = {name: ("layer", values) for name, values in figures.items()}
+    return xr.Dataset(made | {"js_documents": ((), 20.0)}, {"layer": range(len(js))})
+
+
+def test_a_layer_that_is_the_same_in_both_models_has_no_test() -> None:
+    found: Any = two_models.by_layer(layers([0.0, 0.1, 0.2], 0.001))
+    assert np.isnan(found["excess_q"]).tolist() == [True, False, False]
+    assert found["js_low"].min() == 0
+
+
+def test_layers_that_moved_alike_but_for_rounding_do_not_differ() -> None:
+    found: Any = two_models.by_layer(layers([0.1, 0.1, 0.1], 1e-18, 1e-17))
+    assert found["excess_q"].tolist() == [1, 1, 1]
+    assert found["excess"].tolist() == [0, 0, 0]

@@ -128,6 +128,13 @@ def test_layers_are_told_apart_where_their_errors_allow_it() -> None:
     assert len(said(compare(layer_error=np.nan))) == 1
 
 
+def test_layers_that_are_the_same_in_both_are_named_before_the_others() -> None:
+    assert said(compare([[0.0, 0.0], [0.3, 0.5], [0.1, 0.1]], layer_error=0.001))[1] == (
+        "Exactly alike: layer 0. Moved more than heads do on average: layer 1 (0.400 ± 0.001 nats); less than heads do "
+        "on average: layer 2 (0.100 ± 0.001 nats) (q ≤ 0.05)."
+    )
+
+
 PUNCTUATION, ITSELF, BROAD = ("punctuation",), ("itself",), ("broad",)
 
 

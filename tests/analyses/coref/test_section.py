@@ -78,7 +78,7 @@ def coref_found(documents: int) -> xr.Dataset:
 def test_the_best_head_stands_beside_the_best_rule() -> None:
     assert sample.said(Coref(coref_found(6))) == [
         "Of 24 mentions, L1H1 finds the antecedent of 75% among the mentions before; the best rule, head match, of 50%. "
-        "Chosen alike, neither is known to find more (-29 to +67 points)."
+        "Choice included, neither is known to find more (-29 to +67 points)."
     ]
 
 
@@ -104,7 +104,7 @@ def drawn(documents: int, head: float, rule: float) -> xr.Dataset:
 def test_a_rule_that_finds_more_is_said_to() -> None:
     (line,) = sample.said(Coref(drawn(40, 0.4, 0.6)))
     assert "choices" not in line  # it was always the choice, and got the same on the rest
-    assert "Chosen alike, the rule finds" in line
+    assert "Choice included, the rule finds" in line
     info = Coref(drawn(40, 0.4, 0.6)).info(Blobs())
     (before, *_) = (row for row in info["rows"] if row["system"] == "best_head")
     assert before["gain"] is not None
@@ -115,6 +115,6 @@ def test_a_rule_that_finds_more_is_said_to() -> None:
 
 def test_no_known_difference_is_said_not_to_be_known() -> None:
     (line,) = sample.said(Coref(drawn(20, 0.5, 0.4)))
-    assert "Chosen alike, neither is known to find more (" in line
+    assert "Choice included, neither is known to find more (" in line
     (few,) = sample.said(Coref(drawn(4, 0.5, 0.5)))
     assert few.endswith("%.")  # too few documents for a test

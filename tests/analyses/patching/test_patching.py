@@ -216,7 +216,7 @@ def test_an_estimate_is_the_slope_of_the_patch(models: dict[str, Model], name: s
 
 def test_the_batch_size_changes_nothing(models: dict[str, Model]) -> None:
     rows = some_pairs()
-    one, many = (hs.patching(models["Llama"], rows, exact="all", batch_size=size, seed=3) for size in (1, 64))
+    one, many = (hs.patching(models["Llama"], rows, exact="all", batch_size=size) for size in (1, 64))
     for name in ("patching", "estimate", "patching_low", "p"):
         np.testing.assert_allclose(one[name], many[name], atol=1e-9)
 
@@ -323,29 +323,30 @@ def test_no_head_of_an_untrained_model_carries_an_answer(kind: str) -> None:
         against_none += bool((statistics.adjusted(statistics.p_values(plain, 0.0, 40), 16) < 0.05).any())
     assert named == 0
     assert tested > 0
-    assert against_none > 0  # so that the chance line is what it takes
+    if kind == "gpt2":  # a Llama's gaps are seldom surely above 0, and then there is nothing to test
+        assert against_none > 0  # so that the chance line is what it takes
 
 
 def test_effects_on_paper() -> None:
-    found = statistics.effects(np.array([[1.0], [0], [2], [1], [1]]), np.full(5, 2.0), seed=0)
+    found = statistics.effects(np.array([[1.0], [0], [2], [1], [1]]), np.full(5, 2.0))
     assert found.value[0] == 0.5
     # the rests are 0, −1, 1, 0, 0; √(5/4 · 2) / 10
     assert found.se[0] == pytest.approx(np.sqrt(2.5) / 10)
     assert found.low[0] < 0.5 - found.se[0]
     assert found.high[0] > 0.5 + found.se[0]
-    few = statistics.effects(np.ones((4, 2)), np.full(4, 2.0), seed=0)
+    few = statistics.effects(np.ones((4, 2)), np.full(4, 2.0))
     assert np.isnan(few.low).all()
     assert (few.value == 0.5).all()
 
 
 def test_intervals_hold_the_ratio_about_as_often_as_they_say() -> None:
     draw, held = np.random.default_rng(0), []
-    for seed in range(20):
+    for _ in range(20):
         gaps = draw.normal(3, 1, 16)
         changes = 0.4 * gaps[:, None] + draw.exponential(1, (16, 50)) - 1
-        found = statistics.effects(changes, gaps, seed)
+        found = statistics.effects(changes, gaps)
         held.append(((found.low <= 0.4) & (found.high >= 0.4)).mean())
-    assert 0.92 <= np.mean(held) <= 0.98
+    assert 0.93 <= np.mean(held) <= 0.985
 
 
 def test_q_counts_the_heads_that_were_not_patched() -> None:
@@ -562,3 +563,12 @@ def test_the_size_of_effects_by_chance_is_their_standard_deviation() -> None:
     normal = NormalDist(mu=0, sigma=3)
     ranks = [(place + 0.5) / 1000 for place in range(1000)]
     assert statistics.chance(np.array([normal.inv_cdf(rank) for rank in ranks])) == pytest.approx(3, rel=0.01)
+
+
+def test_an_effect_beside_a_gap_that_may_be_nothing_has_no_interval() -> None:
+    draw = np.random.default_rng(0)
+    gaps = draw.normal(0.1, 1.0, 12)
+    found = statistics.effects(0.5 * gaps[:, None] + draw.normal(0, 0.1, (12, 3)), gaps)
+    assert not statistics.told_apart(gaps)
+    assert np.isfinite(found.value).all()
+    assert np.isnan([found.low, found.high]).all()

@@ -19,7 +19,7 @@ import xarray as xr
 
 from headscope.errors import InputError
 from headscope.measures import jackknife
-from headscope.measures.bootstrap import bootstrap
+from headscope.measures.bootstrap import bootstrap, least_p
 from headscope.measures.dataset import description
 from headscope.measures.design import Design, differences
 from headscope.measures.draws import PERMUTATIONS
@@ -160,7 +160,7 @@ def compare(
         "permutations": test.permutations,
         "null": f"equal {null}",
         "permuted": design.resampled if null == "means" else design.permuted,
-        "least": design.least,
+        "least": least_p(design) if null == "means" else design.least,
         "effective": design.effective,
         "length": length,
         "seed": seed,

@@ -36,7 +36,7 @@ def figure(
     meta, colours = charts.meta_of(dataset), palette(theme)
     js = dataset["js"].transpose("layer", "head").values
     means: Any = by_layer(dataset)
-    mean, low, high = (np.asarray(means[name], np.float64) for name in ("js", "ci_low", "ci_high"))
+    mean, low, high = (np.asarray(means[name], np.float64) for name in ("js", "js_low", "js_high"))
     reach = np.stack([mean - low, high - mean])
     highest = float(np.nanmax([*js.ravel(), *mean, *high]))
     limit = charts.rounded_up(max(highest, 1e-12))

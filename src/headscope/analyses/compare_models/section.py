@@ -123,9 +123,9 @@ class Compare(Comparison):
             rows: Any = two_models.by_drift(self.figures).sort_values(["layer", "head"])
             heads = [Head(layer, head) for layer, head in zip(rows["layer"], rows["head"], strict=True)]
             drift = {name: [row[name] for row in records(rows)] for name in drift}
-            names = {"ci_low": "low", "ci_high": "high"}
+            names = {"js_low": "low", "js_high": "high"}
             means: Any = two_models.by_layer(self.figures)
-            layers = records(means.drop(columns=["excess", "q"]).rename(columns=names))
+            layers = records(means.drop(columns=["excess", "excess_q"]).rename(columns=names))
             measures = _measures(self.figures, heads)
         of = [len(heads)] * 2
         if self.roles is not None:

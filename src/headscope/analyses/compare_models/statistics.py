@@ -19,6 +19,7 @@ from headscope.measures.tidy import labelled, tidy
 from headscope.tokens import Tokens, is_punctuation
 
 Floats = npt.NDArray[np.float64]
+_ROUNDING = 1e-9  # of what a layer moved
 Gathered = tuple[Tokens, Sequence[int], Floats, Floats, Floats]
 """What one input gives: its axis, the layers, and what `stacked` makes."""
 Compared = tuple[list[Gathered], tuple[int, int]]
@@ -32,6 +33,9 @@ COLUMNS = (
 
 DRIFT = ("js", "cosine", "js_layer", "cosine_layer", "js_all", "cosine_all", "js_excess", "cosine_excess")
 """What is gathered beside the measures, in this order; ``excess`` is what a layer has above the mean of all heads."""
+
+TESTED = ("js_layer", "js_excess")
+"""Those of them that come with an interval or a test, and so with the skewness of documents."""
 
 
 def drift(a: Floats, b: Floats) -> Floats:
@@ -106,7 +110,7 @@ def dataset(
     count = len(measures)
     missing = without(measures, causal, counts, np.any(sums.n[:count] > 0, (1, 2)), absent)
     kept = [place for place, one in enumerate(measures) if one.name not in missing]
-    value, error, documents = sums.value(), sums.error(), sums.effective()
+    value, error, documents, skewness = sums.value(), sums.error(), sums.effective(), sums.skewness()
     there = np.isfinite(sums.s[-len(DRIFT)])
     variables: dict[str, Any] = {
         "a": value[:count][kept],
@@ -121,6 +125,8 @@ def dataset(
         axes, at = means[row // 2]
         variables[name] = (axes, value[3 * count + row][at])
         variables[f"{name}_se"] = (axes, error[3 * count + row][at])
+        if name in TESTED:
+            variables[f"{name}_skewness"] = (axes, skewness[3 * count + row][at])
     variables["documents"] = np.where(there, documents[2 * count : 3 * count][kept], np.nan)
     variables["js_documents"] = ((), documents[-1, 0, 0])
     known = {name: sums.counts.get(name, 0) for name in ("documents", "examples", "tokens")}
@@ -141,20 +147,26 @@ def by_drift(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def by_layer(dataset: xr.Dataset) -> pd.DataFrame:
-    """One row a layer: ``layer, js, js_se, cosine, cosine_se``, ``ci_low, ci_high``, ``excess, q``.
+    """One row a layer: ``layer, js, js_se, cosine, cosine_se``, ``js_low, js_high``, ``excess, excess_q``.
 
-    ``js`` and ``cosine`` are means over its heads; the interval (95 %) is of ``js``. ``excess`` is what the layer moved
-    more than all heads on average, and ``q`` that of its test: two-sided, Student's t over documents, after Benjamini
-    and Hochberg over layers.
+    ``js`` and ``cosine`` are means over its heads, with the 95 % interval of ``js``. ``excess`` is what the layer moved
+    more than all heads on average, and ``excess_q`` tests that this is 0: two-sided, Student's t over documents,
+    corrected for their skewness, after Benjamini and Hochberg over layers. A layer that is the same in both models has
+    no test: there is nothing to find out.
     """
     names = ["js_layer", "js_layer_se", "cosine_layer", "cosine_layer_se"]
     rows: Any = dataset[names].to_dataframe().reset_index()
     rows = rows.rename(columns={name: name.replace("_layer", "") for name in names})
     documents = np.full(len(rows), float(dataset["js_documents"]))
-    low, high = interval(rows["js"].to_numpy(), rows["js_se"].to_numpy(), documents)
-    excess = dataset["js_excess"].values
-    p = differs(excess, dataset["js_excess_se"].values, documents)
-    return rows.assign(ci_low=low, ci_high=high, excess=excess, q=false_discovery(p))
+    js = rows["js"].to_numpy()
+    skew, lean = (
+        dataset[f"{name}_skewness"].values if f"{name}_skewness" in dataset else None for name in TESTED
+    )
+    low, high = interval(js, rows["js_se"].to_numpy(), documents, skew=skew)
+    excess = np.where(np.abs(dataset["js_excess"].values) > _ROUNDING * js, dataset["js_excess"].values, 0.0)
+    p = differs(excess, dataset["js_excess_se"].values, documents, lean)
+    q = false_discovery(np.where(js > 0, p, np.nan))
+    return rows.assign(js_low=np.maximum(low, 0.0), js_high=high, excess=excess, excess_q=q)
 
 
 def word_axis(words: Sequence[str]) -> Tokens:

@@ -102,12 +102,15 @@ def _drift(compared: Comparison) -> list[Part]:
 
 def _layers(rows: Any) -> str:
     """Which layers moved more, or less, than heads do on average; nothing where that is not tested."""
-    tested = rows[np.isfinite(rows["q"])]
+    same, tested = rows[rows["js"] == 0], rows[np.isfinite(rows["excess_q"])]
+    alike = f"Exactly alike: layer{'' if len(same) == 1 else 's'} {', '.join(map(str, same['layer']))}. " * (
+        len(same) > 0
+    )
     if len(tested) < 2:
-        return ""
-    clear = tested[tested["q"] <= LEVEL]
+        return alike.rstrip()
+    clear = tested[tested["excess_q"] <= LEVEL]
     if not len(clear):
-        return "No layer is known to have moved more than another."
+        return f"{alike}No {'other ' * (len(same) > 0)}layer is known to have moved more than another."
     sides: list[str] = []
     for word, part in (("more", clear[clear["excess"] > 0]), ("less", clear[clear["excess"] < 0])):
         if len(part):
@@ -116,7 +119,7 @@ def _layers(rows: Any) -> str:
                 for row in part.sort_values("excess", key=abs, ascending=False, kind="stable").itertuples()
             )
             sides.append(f"{word} than heads do on average: layer{'' if len(part) == 1 else 's'} {each}")
-    return f"Moved {'; '.join(sides)} (q ≤ {LEVEL:g})."
+    return f"{alike}Moved {'; '.join(sides)} (q ≤ {LEVEL:g})."
 
 
 def _changes(compared: Comparison) -> list[list[Part]]:

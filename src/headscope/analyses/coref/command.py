@@ -118,6 +118,6 @@ def _held_out(row: Any) -> str:
     )
     return (
         f"{row.candidates}: the head that is best on {CHOSEN_ON} of the documents, {head} in {row.times} of "
-        f"{row.choices} choices, is right in {row.split:.3f}{between} of the rest; beside the best rule, chosen alike: "
+        f"{row.choices} choices, is right in {row.split:.3f}{between} of the rest; beside the best rule: "
         f"{row.difference:+.3f}{gain}"
     )

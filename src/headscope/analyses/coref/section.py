@@ -77,7 +77,7 @@ class CorefRow(TypedDict):
     """A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is.
 
     Of a best head, `split` includes the choice, and that head was the choice `times` of `choices`; `gain` is what
-    choosing gives over the best rule, chosen alike, with its interval and two-sided p.
+    choosing gives over the best rule, with its interval and two-sided p.
     """
 
     system: str
@@ -246,7 +246,7 @@ class Coref(Section):
             "Types are by the part of speech of the mention's head word. The best head is chosen on all "
             f"mentions; “split” is what the head that is best on {CHOSEN_ON} of the documents gets on the rest, over "
             f"{DIVISIONS} divisions, with its interval, choice included, and how often it was the head in the row. "
-            "“Beside the best rule” is that less the best rule, chosen and scored alike on the same mentions.",
+            "“Beside the best rule” is that less the best rule on the same mentions.",
             note(meta),
             *([_TEXTS.format(self.tokens)] if self.windows else []),
             orientation(" on CoNLL-2012", "model, corpus and annotation"),
@@ -305,7 +305,7 @@ def _compared(gain: CorefGain | None) -> str:
         return ""
     low, high = 100 * gain["low"], 100 * gain["high"]
     if gain["p"] >= LEVEL or low <= 0 <= high:
-        return f" Chosen alike, neither is known to find more ({low:+.0f} to {high:+.0f} points)."
+        return f" Choice included, neither is known to find more ({low:+.0f} to {high:+.0f} points)."
     more, least, most = ("head", low, high) if gain["value"] > 0 else ("rule", -high, -low)
     size = abs(100 * gain["value"])
-    return f" Chosen alike, the {more} finds {size:.0f} points more ({least:.0f} to {most:.0f})."
+    return f" Choice included, the {more} finds {size:.0f} points more ({least:.0f} to {most:.0f})."

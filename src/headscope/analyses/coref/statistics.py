@@ -184,8 +184,9 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
     the best). ``n`` and ``effective`` documents are over ``type``. Over ``candidates`` there is the ``best`` head (its
     index among layer × head, chosen on all mentions), and what choosing and scoring on different documents gives, the
     choice included: ``split``, ``split_low``, ``split_high`` (`headscope.measures.resample.Chosen`), ``times`` that the
-    best head was the choice, of ``choices``; ``difference`` to the best rule, which is chosen and scored alike on the
-    same mentions, with ``difference_low``, ``difference_high`` and the two-sided ``p`` that there is none.
+    best head was the choice, of ``choices``; ``difference`` of ``split`` to the best rule on the same mentions, with
+    ``difference_low``, ``difference_high``, and the two-sided ``p`` that neither finds more: the choice of heads is
+    held against every rule, and that of rules, made alike, against every head.
     ``best_rule`` (its index) is the one that is best on all mentions. Intervals and tests are NaN with too few
     effective documents.
 
@@ -228,12 +229,15 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
 def _best(scores: Accuracies, mentions: LinkSums) -> dict[str, npt.NDArray[Any]]:
     """The best head of each definition of candidates, beside the best rule."""
     heads = len(mentions.layers) * mentions.heads
-    rule = scores.chosen(slice(heads * len(CANDIDATES), None))
+    rules = slice(heads * len(CANDIDATES), None)
+    rule = scores.chosen(rules)
     rows: list[dict[str, Any]] = []
     for place in range(len(CANDIDATES)):
-        head = scores.chosen(slice(place * heads, (place + 1) * heads))
-        gain = head.gain(rule)
-        figures = head.split, *head.interval(), gain.value, *gain.interval(), gain.differs()
+        own = slice(place * heads, (place + 1) * heads)
+        head = scores.chosen(own)
+        gain, above = scores.gain(head, rules)
+        p = np.minimum(1.0, 2 * np.minimum(above, scores.gain(rule, own)[1]))
+        figures = head.split, *head.interval(), gain.value, *gain.interval(), p
         row = {"best": head.place, "times": head.times, "choices": head.choices, "best_rule": rule.place}
         rows.append(row | dict(zip(_SPLIT, figures, strict=True)))
     return stacked(rows)

@@ -57,7 +57,7 @@ class BestRow(TypedDict):
     """The best head of a kind of link, None where there are too few instances for one.
 
     `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
-    head was the choice, of `choices`. `gain` is what choosing gives over the best baseline, chosen alike. `effective`
+    head was the choice, of `choices`. `gain` is what choosing gives over the best baseline. `effective`
     documents (or sentences) have such links; figures that need more of them are None. Sentences were drawn from
     `looked`. `reason` opens the head on the first of them.
     """
@@ -283,8 +283,8 @@ def split_note(clusters: str, kinds: str, rule: str, instances: str) -> str:
         "The best of many heads is best by luck too: “split” is what the head that is best on "
         f"{CHOSEN_ON} of the {clusters} gets on the rest, over {DIVISIONS} divisions, with its interval, "
         "choice included, and how often that head was the one in the row. q is the share of false "
-        f"discoveries among the {kinds} up to this one, for the claim that such a head beats the best "
-        f"{rule}, chosen and scored alike on the same {instances}."
+        f"discoveries among the {kinds} up to this one, for the claim that such a head beats every "
+        f"{rule} on the same {instances}."
     )
 
 
@@ -315,7 +315,7 @@ _TERMS = Terms("label", "links", "the target", "simple rule", _rule, True)
 def finding(
     rows: Sequence[Any], meta: Mapping[str, Any], terms: Terms, reason: Callable[[Any], Reason]
 ) -> list[Part]:
-    """The kinds whose best head is known to be better than the best baseline, both chosen and scored apart.
+    """The kinds whose best head is known to be better than each baseline, chosen and scored apart.
 
     Args:
         rows: of a table of best heads, named by their first column.

@@ -172,8 +172,8 @@ def accuracies(
         ``axis``, where a best head is named: ``best`` (its index among direction × layer × head, −1 for none);
         ``split_accuracy``, ``split_low`` and ``split_high`` of choosing and scoring on different clusters, the choice
         included (`headscope.measures.resample.Chosen`); ``times`` that the best head was the choice, of ``choices``;
-        ``difference`` to the best baseline, chosen and scored alike, with ``difference_low`` and ``difference_high``;
-        ``p`` that there is no gain, and ``q`` with the false discovery rate over the subsets. Intervals and tests are
+        ``difference`` of the former to the best baseline, with ``difference_low`` and ``difference_high``; ``p`` that
+        some baseline is no worse, and ``q`` with the false discovery rate over the subsets. Intervals and tests are
         NaN with too few effective clusters (`headscope.measures.jackknife.LEAST`).
     """
     resampling = Resampling(sums.answers, seed=seed)
@@ -215,9 +215,8 @@ def _figures(sums: LinkSums, scores: Accuracies, least: int) -> dict[str, Any]:
     row |= {"best": best.place, "times": best.times, "choices": best.choices}
     row |= zip(_SPLIT, (best.split, *best.interval()), strict=False)
     if sums.baselines:
-        gain = best.gain(scores.chosen(slice(count, None)))
+        gain, row["p"] = scores.gain(best, slice(count, None))
         row |= zip(_GAIN, (gain.value, *gain.interval()), strict=False)
-        row["p"] = gain.above()
     return row
 
 

@@ -117,7 +117,7 @@ def _best(rows: Any) -> str:
         lines.append(
             f"the head that is best on {CHOSEN_ON} of the {chosen['clusters']}, {head} in {chosen['times']} of "
             f"{chosen['choices']} choices, has an F1 of {chosen['value']:.3f}{between} on the rest; beside the best "
-            f"baseline, chosen alike: {chosen['difference']:+.3f}{gain}"
+            f"baseline: {chosen['difference']:+.3f}{gain}"
         )
     return "\n".join(lines)
 

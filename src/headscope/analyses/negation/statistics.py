@@ -122,8 +122,8 @@ def dataset(
     Of the head whose F1 is largest (``best``, its index) there is what choosing gives, the choice included:
     ``split_f1`` of the head that is best on three quarters of the clusters, scored on the rest, as
     `headscope.measures.resample` divides them, ``times`` that the best head was the choice, of ``choices``, and
-    ``split_difference`` to the baseline that is chosen and scored alike, with ``split_p``. ``counts`` are those of each
-    block of clusters (neighbours, at most 2,000), for `difference`.
+    ``split_difference`` to the baseline whose F1 is largest, with ``split_p``. Each ``p`` is the largest of those
+    beside each baseline. ``counts`` are those of each block of clusters (neighbours, at most 2,000), for `difference`.
 
     Args:
         sums: counts of each sentence or cluster, ``[layer head 3]``: words rightly put into the scope, wrongly so, and
@@ -202,18 +202,18 @@ def _gain(first: Floats, second: Floats) -> Gain:
 
 
 def _beside(heads: Floats, rules: Floats) -> dict[str, Floats]:
-    """Each head's F1 beside that of the best baseline; NaN without baselines."""
+    """Each head's F1 beside that of the best baseline; p is beside each baseline the largest. NaN without baselines."""
     if not rules.shape[1]:
         return {name: np.full(int(heads.shape[1]), np.nan) for name in (*_GAIN, "q")}
     best = int(scores(rules.sum(0))[:, 2].argmax())
-    gain = _gain(heads, rules[:, [best]])
-    p = gain.above()
-    figures = np.asarray(gain.value), *gain.interval(), p, false_discovery(p)
+    each = [_gain(heads, rules[:, [rule]]) for rule in range(rules.shape[1])]
+    p = np.max([gain.above() for gain in each], axis=0)
+    figures = np.asarray(each[best].value), *each[best].interval(), p, false_discovery(p)
     return dict(zip((*_GAIN, "q"), figures, strict=True))
 
 
 def _chosen(heads: Floats, rules: Floats, seed: int) -> dict[str, float]:
-    """The best head, and the F1 of heads that are chosen on some clusters and scored on others; so are baselines."""
+    """The best head, and the F1 of heads that are chosen on some clusters and scored on others, beside baselines."""
     best = int(scores(heads.sum(0))[:, 2].argmax())
     names = ("split_f1", "split_f1_low", "split_f1_high", *(f"split_{name}" for name in _GAIN))
     figures = {"best": best, "times": 0, "choices": 0, **dict.fromkeys(names, np.nan)}
@@ -223,15 +223,21 @@ def _chosen(heads: Floats, rules: Floats, seed: int) -> dict[str, float]:
     own, choices = _held_out(heads, parts)
     s, n = _ratios(own)[2]  # [cluster division]
     documents = float(jackknife.effective(n.mean(1)))
-    value = float(scores(own.sum(0))[:, 2].mean())
-    low, high = share_interval(value, _mean_error(jackknife.error(s, n)), documents, n.sum(0).mean())
+    f1 = scores(own.sum(0))[:, 2]
+    value = float(f1.mean())
+    low, high = share_interval(value, _error(jackknife.error(s, n), f1), documents, n.sum(0).mean())
     figures |= {"times": int((choices == best).sum()), "choices": choices.size}
     figures |= zip(names[:3], (value, float(low), float(high)), strict=True)
     if rules.shape[1]:
-        gain = _gain(own, _held_out(rules, parts)[0])
-        mean = Gain(float(np.mean(gain.value)), _mean_error(np.asarray(gain.se)), documents, n.sum(0).mean())
-        ends = (mean.value, *mean.interval(), mean.above())
-        figures |= zip(names[3:], map(float, ends), strict=True)
+        means: list[Gain] = []
+        for rule in range(rules.shape[1]):
+            each = _gain(own, rules[:, [rule]])
+            more = np.asarray(each.value)
+            error = _error(np.asarray(each.se), more)
+            means.append(Gain(float(more.mean()), error, documents, n.sum(0).mean()))
+        mean = means[int(scores(rules.sum(0))[:, 2].argmax())]
+        p = max(float(each.above()) for each in means)
+        figures |= zip(names[3:], map(float, (mean.value, *mean.interval(), p)), strict=True)
     return figures
 
 
@@ -245,9 +251,10 @@ def _held_out(each: Floats, parts: IntArray) -> tuple[Floats, IntArray]:
     return each[np.arange(len(each))[:, None], picked.T], choices
 
 
-def _mean_error(errors: Floats) -> float:
-    """The error of a mean over divisions, that of one of them (`headscope.measures.resample.Chosen`)."""
-    return float(np.sqrt((errors**2).mean()))
+def _error(errors: Floats, values: Floats) -> float:
+    """The error of a mean over divisions: that of one of them, with what they differ by, as in
+    `headscope.measures.resample.Chosen`."""
+    return float(np.sqrt((errors**2).mean() + values.var()))
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:

@@ -45,9 +45,10 @@ def patch(
         Path | None, typer.Option(metavar="FILE", help="The effects as a map of heads: .svg, .png or .pdf.")
     ] = None,
     batch_size: console.BatchSize = 32,
-    seed: Annotated[int, typer.Option(min=0, max=console.MOST_SEED, help="Of the bootstrap of pairs.")] = 0,
+    seed: Annotated[int, typer.Option(hidden=True, help="No longer used.")] = 0,
 ) -> None:
     """Which heads made the answer? Their outputs patched between a clean and a corrupted prompt, over pairs."""
+    del seed
     from headscope.analyses.patching.run import patching as run
     from headscope.measures.dataset import description
 
@@ -64,7 +65,6 @@ def patch(
         exact="all" if exact == "all" else int(exact),
         edges=edges,
         batch_size=batch_size,
-        seed=seed,
         progress=True,
     )
     rows: Any = result.table()
@@ -93,7 +93,7 @@ def patch(
         console.write_figure(result.figure(), figure)
     if rows["q"].isna().all() and exact != "0":
         console.say(
-            "no p and no q: the model does not tell the clean prompts from the corrupted, or there are too few"
+            "no interval, p or q: the model does not tell the clean prompts from the corrupted, or there are too few"
         )
 
 

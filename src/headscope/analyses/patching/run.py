@@ -16,7 +16,8 @@ from headscope.analyses.patching.pairs import Given, Pair, read
 from headscope.analyses.result import returns_result
 from headscope.attention.outputs import Change, Kept, Outputs, Placed, Slopes
 from headscope.attention.residual import unembedding
-from headscope.doors import Count, Number, Seed, validated
+from headscope.deprecated import unused
+from headscope.doors import Count, Number, validated
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.sums import Floats
@@ -32,6 +33,7 @@ Spot = tuple[int, int]
 Edge = tuple[Spot, Spot | None]
 
 
+@unused("seed")
 @returns_result
 @validated
 def patching(
@@ -43,7 +45,6 @@ def patching(
     exact: Number | Literal["all"] = 20,
     edges: Number = 0,
     batch_size: Count = 32,
-    seed: Seed = 0,
     progress: bool = False,
 ) -> xr.Dataset:
     """Which heads carry the answer: activation patching of each head's output between two prompts.
@@ -63,10 +64,11 @@ def patching(
       patched is held at its own output but the sender, which gets the other run's; what the receiver would then give
       is put in its place, and nothing else. MLPs compute anew: an edge is what one head hands to another by the
       residual stream, and what MLPs make of it. The receiver ``logits`` is the answer: the sender's direct effect.
-    - **Intervals**: a studentised bootstrap of pairs. **p**: that the effect is one that most heads of this model
+    - **Intervals**: of a ratio over pairs, by Student's t, further out where pairs are skew; none with fewer than five
+      pairs. **p**: that the effect is one that most heads of this model
       have, with ``chance``, 1.4826 times the median size of all estimates, as their standard deviation. **q** is
       adjusted for all heads, those not patched among them; of edges for all edges. Where the gap is not surely above
-      0 the model does not tell the prompts apart, and there is neither.
+      0 the model does not tell the prompts apart, and there is none of these.
 
     Source: Wang et al. 2022, "Interpretability in the Wild"; Zhang and Nanda 2024, "Towards Best Practices of
     Activation Patching"; Nanda 2023, "Attribution Patching"; Kramár et al. 2024, "AtP*".
@@ -81,7 +83,6 @@ def patching(
         exact: how many heads are patched one by one; ``"all"`` for all of them.
         edges: among how many of those heads edges are measured.
         batch_size: prompts that run at once; those of one length do.
-        seed: of the bootstrap.
         progress: show a bar.
 
     Returns:
@@ -121,7 +122,7 @@ def patching(
             difference, gap, change = runs.estimate([read_pairs[number] for number in batch])
             clean[batch], gaps[batch], estimated[batch] = difference, gap, change
             moved(len(batch))
-    estimates = statistics.effects(estimated, gaps, seed)
+    estimates = statistics.effects(estimated, gaps)
     order = np.argsort(-np.abs(estimates.value), kind="stable")
     chosen: list[int] = sorted(order[: len(many) if exact == "all" else exact].tolist())
     changed = np.empty((len(read_pairs), len(chosen)))
@@ -130,7 +131,7 @@ def patching(
             changed[batch] = runs.patched(
                 [read_pairs[number] for number in batch], [many[which] for which in chosen], moved
             )
-    found = statistics.effects(changed, gaps, seed)
+    found = statistics.effects(changed, gaps)
     spread = statistics.chance(estimates.value)
     told_apart = statistics.told_apart(gaps)
     p = statistics.p_values(found, spread, len(gaps), told_apart)
@@ -155,7 +156,7 @@ def patching(
         with bar(None, passed.size, progress, "paths") as moved:
             for batch in runs.batches(read_pairs):
                 passed[batch] = runs.passed([read_pairs[number] for number in batch], between, moved)
-        along = statistics.effects(passed, gaps, seed)
+        along = statistics.effects(passed, gaps)
         names = [tuple(_named(runs.outputs.layers, spot) for spot in edge) for edge in between]
         paths = statistics.Paths(names, along, statistics.p_values(along, spread, len(gaps), told_apart))
     meta = {
@@ -167,7 +168,6 @@ def patching(
         "positions": positions,
         "exact": exact,
         "edges": edges,
-        "seed": seed,
         "command": COMMAND.get(),
     }
     scalars = {

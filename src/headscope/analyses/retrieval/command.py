@@ -39,6 +39,7 @@ def retrieval(
     from headscope.analyses.retrieval.run import retrieval as run
     from headscope.analyses.retrieval.statistics import BAR
     from headscope.measures.dataset import description
+    from headscope.measures.jackknife import LEAST, between, needs
 
     table.check((*console.TABLES, ".nc"))
     console.check_places(figure, suffixes=console.PICTURES)
@@ -63,7 +64,7 @@ def retrieval(
     ]
     if k:
         accuracy = [
-            f"{name.replace('k', str(k)) if name != 'all heads' else name} {value:.2f} ({low:.2f} to {high:.2f})"
+            f"{name.replace('k', str(k)) if name != 'all heads' else name} {value:.2f}{between(low, high)}"
             for name, value, low, high in zip(
                 *(result[each].values for each in ("condition", "accuracy", "accuracy_low", "accuracy_high")),
                 strict=True,
@@ -72,6 +73,8 @@ def retrieval(
         lines.append(
             f"answers that are right, of the needles that did not choose the heads: {'; '.join(accuracy)}"
         )
+    if needles < 2 * LEAST:
+        lines.append(needs("needles, and answers as many that did not choose the heads"))
     table.out(rows, "\n".join(lines), dataset=result)
     if figure is not None and told["produced"]:
         console.write_figure(result.figure(), figure)

@@ -51,7 +51,7 @@ def retrieval(
     produce (greedily, given those before). A head's **retrieval score** is the share of them for which, while they are
     produced, the key that it looks at most is that very token of the needle.
 
-    - **Intervals** are over needles (jackknife). **p**: that the score over all needles there could be is no higher
+    - **Intervals** are over needles, which count, not their tokens. **p**: that the score over all needles is no higher
       than .1, above which Wu et al. call a head a retrieval head; **q** over all heads. ``chance`` is what a head
       scores that looks at any one key as often as at any other.
     - **Ablation**: with half of the needles the `k` heads with the highest scores are chosen; the other half is

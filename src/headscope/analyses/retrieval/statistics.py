@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.heads import Head
 from headscope.measures.dataset import describe
-from headscope.measures.jackknife import above, effective, error, skewness
+from headscope.measures.jackknife import above, effective, error, skewness, unseen
 from headscope.measures.resample import Gain, share_interval
 from headscope.measures.significance import false_discovery
 from headscope.measures.sums import Floats
@@ -66,10 +66,12 @@ def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
     with np.errstate(invalid="ignore", divide="ignore"):
         value = s.sum(0) / total
     se, documents = error(s, n), effective(n)
-    low, high = share_interval(value, se, documents, total)
+    low, high = share_interval(
+        value, se, documents, documents
+    )  # a needle is looked at in all of its tokens or in none
     skew = skewness(s, n)
     with np.errstate(invalid="ignore", divide="ignore"):
-        p = above(value, BAR, np.maximum(se, 1e-9), documents, skew)
+        p = np.maximum(above(value, BAR, np.maximum(se, 1e-9), documents, skew, doubt=1.0), unseen(documents))
     return {
         "retrieval": value,
         "retrieval_low": low,

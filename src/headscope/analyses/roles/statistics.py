@@ -301,7 +301,9 @@ def _tested(role: Role, figure: str, dataset: xr.Dataset, confidence: float) -> 
     score, documents = rows["score"].to_numpy(), rows["documents"].to_numpy()
     se = np.maximum(rows["se"], 1 / rows["n"]).to_numpy()
     share = role.measure != "entropy"
-    low, high = interval(score, se, documents, confidence=confidence, share=share)
+    skew = rows["skewness"].to_numpy()
+    lean = None if share else skew
+    low, high = interval(score, se, documents, confidence=confidence, share=share, skew=lean)
     return rows.assign(
         role=role.name,
         family=role.family,
@@ -309,6 +311,6 @@ def _tested(role: Role, figure: str, dataset: xr.Dataset, confidence: float) -> 
         ci_low=low,
         ci_high=high,
         threshold=threshold,
-        p=above(score, threshold, se, documents, rows["skewness"].to_numpy(), role.doubt),
+        p=above(score, threshold, se, documents, skew, role.doubt),
         n=rows["n"].astype(int),
     )

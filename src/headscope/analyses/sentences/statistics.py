@@ -15,7 +15,7 @@ import xarray as xr
 from headscope.heads import Head
 from headscope.lazy import module
 from headscope.measures.dataset import describe
-from headscope.measures.jackknife import error, interval
+from headscope.measures.jackknife import error, interval, skewness
 from headscope.measures.significance import false_discovery
 from headscope.measures.sums import Floats
 
@@ -99,7 +99,8 @@ def dataset(
     values = np.stack([kurtosis(each) for each in texts])
     mean = values.mean(0)
     many = np.full(mean.shape, float(len(values)))
-    low, high = interval(mean, error(values, np.ones_like(values)), many)
+    ones = np.ones_like(values)
+    low, high = interval(mean, error(values, ones), many, skew=skewness(values, ones))
     z = sum(beyond_normal(each) for each in texts) / math.sqrt(len(texts))
     p = np.asarray(module("scipy.stats").norm.sf(z))
     figures = {

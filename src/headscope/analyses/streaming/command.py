@@ -47,6 +47,7 @@ def streaming(
     from headscope.analyses.streaming.duo import save_duo_attention
     from headscope.analyses.streaming.run import streaming as run
     from headscope.analyses.streaming.statistics import BAR, name_of
+    from headscope.measures.jackknife import LEAST, between, needs
 
     table.check((*console.TABLES, ".nc"))
     console.check_places(figure, suffixes=console.PICTURES)
@@ -80,7 +81,9 @@ def streaming(
     names += [f"all but the {each} {many}" for each in ("top", "other")]
     columns = ("accuracy", "accuracy_low", "accuracy_high", "nats")
     for name, value, low, high, nats in zip(names, *(result[each].values for each in columns), strict=True):
-        told.append(f"  {name}: {value:.2f} ({low:.2f} to {high:.2f}), {nats:.3f}")
+        told.append(f"  {name}: {value:.2f}{between(low, high)}, {nats:.3f}")
+    if needles < 2 * LEAST:
+        told.append(needs("needles, and answers as many that did not choose the heads"))
     table.out(rows, "\n".join(told), dataset=result)
     if figure is not None:
         console.write_figure(result.figure(), figure)

@@ -12,7 +12,7 @@ import xarray as xr
 from headscope.analyses.patching.statistics import adjusted as adjusted
 from headscope.analyses.patching.statistics import agreement
 from headscope.measures.dataset import describe, description
-from headscope.measures.jackknife import above, error, interval
+from headscope.measures.jackknife import above, error, interval, skewness, unseen
 from headscope.measures.resample import share_interval
 from headscope.measures.sums import Floats
 
@@ -75,18 +75,23 @@ def name_of(layer: int, key: int) -> str:
 
 
 def over_needles(values: Floats) -> Over:
-    """Means of ``[needle …]`` with 95 % intervals."""
+    """Means of ``[needle …]`` with 95 % intervals, wider where needles are skew."""
     ones = np.ones_like(values)
     mean = values.mean(0)
     many = np.full(mean.shape, float(len(values)))
-    return Over(mean, *interval(mean, error(values, ones), many))
+    return Over(mean, *interval(mean, error(values, ones), many, skew=skewness(values, ones)))
 
 
 def p_values(losses: Floats) -> Floats:
-    """One-sided, that a loss ``[needle head]`` is no more than `BAR`; never below what a test of signs gives."""
-    many = np.full(losses.shape[1:], float(len(losses)))
-    se = np.maximum(error(losses, np.ones_like(losses)), 1e-12)
-    return np.maximum(above(losses.mean(0), BAR, se, many), 0.5 ** len(losses))
+    """One-sided, that a loss ``[needle head]`` is no more than `BAR`.
+
+    t is corrected for skewness, and p is never below `headscope.measures.jackknife.unseen`: a few needles that gain
+    much may not be among those drawn.
+    """
+    many, ones = np.full(losses.shape[1:], float(len(losses))), np.ones_like(losses)
+    se = np.maximum(error(losses, ones), 1e-12)
+    p = above(losses.mean(0), BAR, se, many, skewness(losses, ones), doubt=1.0)
+    return np.maximum(p, unseen(many))
 
 
 def dataset(

@@ -1,0 +1,384 @@
+"""Do intervals hold and tests keep their level where there are few units: pairs, needles, texts, rotations, documents?
+
+Every figure goes through the library's own statistics. A cell draws many figures that are independent; units are drawn
+from distributions of mean 0 and standard deviation 1, from normal to heavily skewed (`KINDS`), with their tail to the
+right or to the left. A level is given as p ≤ .05 over .05 and so on: 1 is right, above 1 is too often.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.measures import jackknife
+
+Floats = npt.NDArray[np.float64]
+Row = dict[str, Any]
+
+KINDS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
+    "normal": lambda draw, shape: draw.standard_normal(shape),
+    "exponential": lambda draw, shape: draw.standard_exponential(shape) - 1,
+    "gamma, shape .3": lambda draw, shape: (draw.standard_gamma(0.3, shape) - 0.3) / np.sqrt(0.3),
+    "log-normal": lambda draw, shape: (
+        (draw.lognormal(0, 1, shape) - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e)
+    ),
+}
+TAILS = (("normal", ""), *((kind, tail) for kind in list(KINDS)[1:] for tail in ("right", "left")))
+LEVELS = (0.05, 0.01, 0.001)
+UNITS = (6, 8, 12, 24, 48)
+HEADS = 72
+
+
+def drawn(draw: np.random.Generator, kind: str, tail: str, shape: tuple[int, ...]) -> Floats:
+    """Units of a kind."""
+    return KINDS[kind](draw, shape) * (-1 if tail == "left" else 1)
+
+
+def needles(runs: int) -> list[Row]:
+    """Streaming: what a key head loses, a mean over needles whose truth is the bar."""
+    from headscope.analyses.streaming.statistics import BAR, over_needles, p_values
+
+    rows: list[Row] = []
+    for kind, tail in TAILS:
+        for units in UNITS:
+            draw = _random("needles", kind, tail, units)
+            losses = BAR + 0.1 * drawn(draw, kind, tail, (units, runs))
+            found = over_needles(losses)
+            about = {"losses": kind, "tail": tail, "needles": units}
+            rows.append(about | _held(found.low, found.high, BAR) | _levels(p_values(losses)))
+    return rows
+
+
+def pairs(runs: int) -> list[Row]:
+    """Patching: effects of heads over pairs of unequal gaps; true effects are those that most heads have."""
+    from headscope.analyses.patching.statistics import chance, effects, p_values, told_apart
+
+    rows: list[Row] = []
+    for kind, tail in TAILS:
+        for units in UNITS:
+            draw = _random("pairs", kind, tail, units)
+            held: list[Floats] = []
+            p: list[Floats] = []
+            for _ in range(max(1, runs // HEADS)):
+                gaps = draw.lognormal(1, 0.4, units)
+                truth = draw.normal(0, 0.02, HEADS)
+                noise = draw.lognormal(-2, 1.0, HEADS)  # some heads vary much more over pairs than most
+                changes = truth * gaps[:, None] + noise * drawn(draw, kind, tail, (units, HEADS))
+                found = effects(changes, gaps)
+                held.append(
+                    np.where(np.isnan(found.low), np.nan, (found.low <= truth) & (truth <= found.high))
+                )
+                p.append(p_values(found, chance(found.value), units, told_apart(gaps)))
+            about = {"changes": kind, "tail": tail, "pairs": units}
+            rows.append(about | {"interval": _mean(np.concatenate(held))} | _levels(np.concatenate(p)))
+    return rows
+
+
+def looked(runs: int) -> list[Row]:
+    """Retrieval: the share of tokens of needles that a head looks at, all of a needle or not one, or in part."""
+    from headscope.analyses.retrieval.statistics import BAR, scores
+
+    rows: list[Row] = []
+    for alike in (0.3, 0.9):
+        for units in (8, 12, 24, 48):
+            row: Row = {"correlation": alike, "needles": units}
+            draw = _random("looked", alike, units)
+            counts = draw.integers(4, 9, units).astype(np.float64)
+            spread = (1 - alike) / alike
+            for share in (0.02, BAR, 0.3, 0.9):
+                chances = draw.beta(share * spread, (1 - share) * spread, (units, 1, runs))
+                hits = draw.binomial(counts.astype(int)[:, None, None], chances).astype(np.float64)
+                found = scores(hits, counts, 0.01)
+                row |= {
+                    f"{share:g}": _held(found["retrieval_low"], found["retrieval_high"], share)["interval"]
+                }
+                if share == BAR:
+                    levels = _levels(found["p"])
+            rows.append(row | levels)
+    return rows
+
+
+def conditions(runs: int) -> list[Row]:
+    """Whole answers of needles (retrieval, streaming): an accuracy, and how much larger one is than another."""
+    from headscope.measures.resample import Gain, share_interval
+
+    rows: list[Row] = []
+    for units in (6, 12, 24):
+        row: Row = {"needles": units}
+        many = np.full(runs, float(units))
+        for share in (0.05, 0.3, 0.5, 0.9):
+            draw = _random("conditions", units, share)
+            right = (draw.random((units, runs)) < share).astype(np.float64)
+            ends = share_interval(right.mean(0), jackknife.error(right, np.ones_like(right)), many, many)
+            more = right - (draw.random((units, runs)) < 0.3)
+            ones = np.ones_like(more)
+            gain = Gain(more.mean(0), jackknife.error(more, ones), many, many)
+            row[f"accuracy {share:g}"] = _held(*ends, share)["interval"]
+            row[f"loss {share - 0.3:g}"] = _held(*gain.interval(), share - 0.3)["interval"]
+        rows.append(row)
+    return rows
+
+
+def layers(runs: int) -> list[Row]:
+    """Two models: how far 12 layers moved, a skewed figure of each document, and whether one moved more than all."""
+    import xarray as xr
+
+    from headscope.analyses.compare_models.statistics import by_layer
+
+    rows: list[Row] = []
+    for documents, unequal in ((5, False), (8, False), (13, False), (30, False), (8, True), (30, True)):
+        draw = _random("layers", documents, unequal)
+        held: list[Floats] = []
+        q: list[float] = []
+        for _ in range(max(1, runs // 12)):
+            n = draw.lognormal(5, 0.8 if unequal else 0.0, (documents, 1))
+            own = draw.standard_gamma(2.0, (documents, 1)) * draw.standard_gamma(2.0, (documents, 12)) * 0.01
+            parts = {"js_layer": own * n, "js_excess": (own - own.mean(1, keepdims=True)) * n}
+            figures = {name: ("layer", s.sum(0) / n.sum()) for name, s in parts.items()}
+            figures |= {f"{name}_se": ("layer", jackknife.error(s, n)) for name, s in parts.items()}
+            figures |= {f"{name}_skewness": ("layer", jackknife.skewness(s, n)) for name, s in parts.items()}
+            figures |= {f"cosine_layer{end}": ("layer", np.ones(12)) for end in ("", "_se")}
+            figures["js_documents"] = ((), float(jackknife.effective(n)[0]))
+            found: Any = by_layer(xr.Dataset(figures, {"layer": np.arange(12)}))
+            low, high = found["js_low"].to_numpy(), found["js_high"].to_numpy()
+            held.append(np.where(np.isnan(low), np.nan, (low <= 0.04) & (high >= 0.04)))
+            q.append(float(found["excess_q"].min()))
+        told = np.array([each for each in q if each == each])
+        about = {"documents": documents, "sizes": "unequal" if unequal else "equal"}
+        any_layer = float((told <= 0.05).mean()) if len(told) else np.nan
+        rows.append(
+            about | {"interval of js": _mean(np.concatenate(held)), "some excess_q ≤ 0.05": any_layer}
+        )
+    return rows
+
+
+def changes(runs: int) -> list[Row]:
+    """Roles of two models: the difference of a head's scores, of pairs of documents or of other documents."""
+    rows: list[Row] = []
+    for documents, unequal in ((5, False), (8, False), (20, False), (60, False), (20, True)):
+        for paired in (True, False):
+            row: Row = {"documents": documents, "sizes": "unequal" if unequal else "equal", "paired": paired}
+            for centre in (0.5, 0.9):
+                draw = _random("changes", documents, unequal, paired, centre)
+                n = draw.lognormal(5, 0.8 if unequal else 0.0, (2, documents, runs)).round()
+                n[1] = n[0] if paired else n[1]
+                s = n * draw.beta(centre * 8, (1 - centre) * 8, n.shape)
+                value = s.sum(1) / n.sum(1)
+                difference = value[0] - value[1]
+                each = [jackknife.effective(one) for one in n]
+                if paired:
+                    se, count = jackknife.error(s[0] - s[1], n[0]), each[0]
+                else:
+                    se = np.hypot(*(jackknife.error(*two) for two in zip(s, n, strict=True)))
+                    count = np.minimum(*each)
+                covers = _held(*jackknife.interval(difference, se, count), 0.0)["interval"]
+                levels = _levels(jackknife.differs(difference, se, count))
+                row |= {f"{name}, mean {centre}": rate for name, rate in levels.items()}
+                row[f"interval, mean {centre}"] = covers
+            rows.append(row)
+    return rows
+
+
+def sentences(runs: int) -> list[Row]:
+    """Sentence heads: kurtosis over sentences that receive normal or exponential weights, of one text or of several."""
+    from headscope.analyses.sentences.statistics import dataset, kurtosis
+
+    rows: list[Row] = []
+    for texts, many in ((1, 10), (1, 20), (1, 50), (5, 20), (8, 20), (12, 20), (30, 20), (8, 50)):
+        draw = _random("sentences", texts, many)
+        row: Row = {"texts": texts, "sentences": many}
+        for kind in ("normal", "exponential"):
+            truth = float(kurtosis(KINDS[kind](draw, (200_000, many))).mean())
+            values = [KINDS[kind](draw, (1, runs, many)) for _ in range(texts)]
+            found = dataset(values, [0], {}, None)
+            ends = found["kurtosis_low"].values, found["kurtosis_high"].values
+            row[f"interval, {kind}"] = _held(*ends, truth)["interval"]
+            if kind == "normal":
+                row |= _levels(found["p"].values)
+        rows.append(row)
+    return rows
+
+
+def rotations(runs: int) -> list[Row]:
+    """What heads write: copying scores of circuits without relation, and how many tokens promote themselves."""
+    from headscope.analyses.writes.run import DRAWS
+    from headscope.analyses.writes.statistics import eigenvalue_scores
+    from headscope.measures.resample import share_interval
+
+    rows: list[Row] = []
+    for size, rank in ((4, 4), (16, 16), (16, 3), (64, 64)):
+        draw = _random("rotations", size, rank)
+        p: list[Floats] = []
+        for seed in range(max(1, runs // 100 // max(1, size // 8))):
+            left, right = draw.standard_normal((2, 24, size, rank))
+            found = eigenvalue_scores(left @ np.swapaxes(right, 1, 2), DRAWS, seed)
+            p.append(found["copying_p"])
+        row: Row = {"dimensions": size, "rank": rank} | _levels(np.concatenate(p))
+        sample = np.full(runs, 256.0)
+        for share in (0.01, 0.1, 0.5):
+            itself = draw.binomial(256, share, runs) / sample
+            ends = share_interval(itself, np.zeros(runs), sample, sample)
+            row[f"itself {share:g}"] = _held(*ends, share)["interval"]
+        rows.append(row)
+    return rows
+
+
+def probes(runs: int) -> list[Row]:
+    """Two probes on the same sentences: a correlation's interval, and the difference of their accuracies."""
+    from headscope.analyses.probes.statistics import ByCluster
+
+    rows: list[Row] = []
+    for documents, each in ((8, 10), (20, 10), (60, 5)):
+        draw = _random("probes", documents, each)
+        clusters = np.repeat(np.arange(documents), each)
+        held: list[list[float]] = []
+        p: list[float] = []
+        for _ in range(max(1, runs // 20)):
+            lengths = draw.integers(5, 30, len(clusters))
+            by = ByCluster(lengths, clusters)
+            ease = 0.2 * draw.standard_normal(documents)[clusters]
+            sentence = np.repeat(np.arange(len(clusters)), lengths)
+            means = []
+            for _ in range(2):
+                hard = (
+                    ease
+                    + 0.3 * draw.standard_normal(len(clusters))
+                    + 0.1 * draw.standard_normal(documents)[clusters]
+                )
+                means.append(by.share(hard[sentence] + draw.standard_normal(len(sentence)) < 0.8, sentence))
+            more = means[0].minus(means[1])
+            rho = by.by_length(np.tanh(0.8 + ease + 0.3 * draw.standard_normal(len(clusters))))
+            truth = _spearman_truth()
+            held.append([bool(more.ends[0] <= 0 <= more.ends[1]), bool(rho.ends[0] <= truth <= rho.ends[1])])
+            p.append(float(more.gain.differs()))
+        covers = np.mean(held, 0).tolist()
+        about: Row = {"documents": documents, "sentences each": each}
+        rows.append(about | {"difference": covers[0], "spearman": covers[1]} | _levels(np.array(p)))
+    return rows
+
+
+def figures(runs: int) -> list[Row]:
+    """Figures that are no shares, such as importance in nats: a mean over documents that are skewed."""
+    rows: list[Row] = []
+    for documents, unequal in ((5, False), (8, False), (13, False), (30, False), (13, True), (30, True)):
+        row: Row = {"documents": documents, "sizes": "unequal" if unequal else "equal"}
+        for kind in KINDS:
+            draw = _random("figures", documents, unequal, kind)
+            n = draw.lognormal(5.0, 0.8 if unequal else 0.0, (documents, runs)).round().clip(10)
+            s = n * drawn(draw, kind, "right", n.shape)
+            value, se, skew = s.sum(0) / n.sum(0), jackknife.error(s, n), jackknife.skewness(s, n)
+            row[kind] = _held(*jackknife.interval(value, se, jackknife.effective(n), skew=skew), 0.0)[
+                "interval"
+            ]
+        rows.append(row)
+    return rows
+
+
+def _spearman_truth() -> float:
+    """The mean of what `probes` draws as correlations."""
+    points, weights = np.polynomial.hermite_e.hermegauss(40)
+    return float((weights * np.tanh(0.8 + np.hypot(0.2, 0.3) * points)).sum() / weights.sum())
+
+
+def arrangement(runs: int) -> list[Row]:
+    """Distances: whether heads of one layer are nearer to each other, where layers say nothing of distances."""
+    import xarray as xr
+
+    from headscope.analyses.distance.arrangement import same_layer
+
+    rows: list[Row] = []
+    for depth, heads in ((3, 4), (6, 4), (12, 12)):
+        draw = _random("arrangement", depth, heads)
+        count = depth * heads
+        at = np.repeat(np.arange(depth), heads)
+        p: list[float] = []
+        for seed in range(max(1, runs // 40)):
+            places = draw.standard_normal((count, 5))
+            apart = np.sqrt(((places[:, None] - places) ** 2).sum(-1))
+            names = [f"L{layer}H{number}" for number, layer in enumerate(at)]
+            coords = {
+                name: (f"head_{side}", value)
+                for side in "ab"
+                for name, value in (
+                    (f"head_{side}", names),
+                    (f"layer_{side}", at),
+                    (f"index_{side}", np.arange(count)),
+                )
+            }
+            found = xr.Dataset({"distance": (("head_a", "head_b"), apart)}, coords)
+            p.append(same_layer(found, permutations=999, seed=seed).p)
+        rows.append({"layers": depth, "heads": heads} | _levels(np.array(p)))
+    return rows
+
+
+def together(runs: int) -> list[Row]:
+    """The report's summary: intervals of all heads that hold at once (Bonferroni)."""
+    rows: list[Row] = []
+    for documents in (5, 8, 13, 30, 100):
+        row: Row = {"documents": documents}
+        for centre in (0.5, 0.9):
+            draw = _random("together", documents, centre)
+            n = np.full((documents, max(1, runs // HEADS), HEADS), 100.0)
+            s = n * draw.beta(centre * 8, (1 - centre) * 8, n.shape)
+            value, count = s.sum(0) / n.sum(0), jackknife.effective(n)
+            low = jackknife.interval(
+                value, jackknife.error(s, n), count, confidence=1 - 0.05 / HEADS, share=True
+            )[0]
+            row[f"no lower end of {HEADS} is above, mean {centre}"] = float((low <= centre).all(-1).mean())
+        rows.append(row)
+    return rows
+
+
+PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
+    "needles": (needles, 40_000),
+    "pairs": (pairs, 40_000),
+    "looked": (looked, 20_000),
+    "conditions": (conditions, 40_000),
+    "layers": (layers, 24_000),
+    "changes": (changes, 20_000),
+    "sentences": (sentences, 20_000),
+    "rotations": (rotations, 40_000),
+    "probes": (probes, 20_000),
+    "arrangement": (arrangement, 20_000),
+    "together": (together, 72_000),
+    "figures": (figures, 20_000),
+}
+"""Each part, and how many figures a row of it takes."""
+
+
+def markdown(rows: list[Row]) -> str:
+    """Rows as a table of Markdown; levels with two digits."""
+
+    def text(name: str, value: Any) -> str:
+        if isinstance(value, float):
+            return "–" if np.isnan(value) else f"{value:.{2 if name.startswith('p ≤') else 3}f}"
+        return str(value)
+
+    lines = ["| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
+    return "\n".join(lines + ["| " + " | ".join(text(*cell) for cell in row.items()) + " |" for row in rows])
+
+
+def _held(low: Floats, high: Floats, truth: Floats | float) -> Row:
+    """How often intervals hold the truth, where there are any."""
+    return {"interval": _mean(np.where(np.isnan(low), np.nan, (low <= truth) & (truth <= high)))}
+
+
+def _mean(values: Floats) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else np.nan
+
+
+def _levels(p: Floats) -> Row:
+    """How often p is at most a level, by that level."""
+    told = p[np.isfinite(p)]
+    return {
+        f"p ≤ {level:g}": float((told <= level).mean() / level) if told.size else np.nan for level in LEVELS
+    }
+
+
+def _random(*names: object) -> np.random.Generator:
+    """Numbers of their own for each row, whatever else is run."""
+    return np.random.default_rng(zlib.crc32(repr(names).encode()))
