@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from headscope.measures.jackknife import LEAST, above, effective, error, interval, left_out, skewness
+from headscope.measures.jackknife import LEAST, above, differs, effective, error, interval, left_out, skewness
 
 
 @settings(max_examples=50, deadline=None)
@@ -98,3 +98,9 @@ def test_documents_that_are_all_alike_have_no_error() -> None:
         assert error(alike, np.full(count, 10.0)) == 0
         alike[0] += 1e-6
         assert error(alike, np.full(count, 10.0)) > 0
+
+
+def test_a_difference_without_an_error_is_sure_and_none_is_none() -> None:
+    same = np.zeros(3)
+    for skew in (None, same, np.array([0.3, 0.0, -0.3])):
+        assert differs(np.array([1.0, 0.0, -1.0]), same, np.full(3, 6.0), skew).tolist() == [0, 1, 0]

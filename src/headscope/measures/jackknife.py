@@ -209,7 +209,7 @@ def _corrected(t: Floats, skew: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         lean = np.clip(skew, -4.5 / t * (1 + 0.5 / t**2), 0.0)  # more would correct by less
         less = t + lean * t**2 / 3 + lean**2 * t**3 / 27 + lean / 6
-    return np.where(t > 0, np.minimum(t, less), t)
+    return np.where((t > 0) & (t < np.inf), np.minimum(t, less), t)
 
 
 def unseen(documents: Floats | float, share: float = 0.35) -> Floats:
