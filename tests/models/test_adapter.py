@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import transformers
 import headscope as hs
 from headscope import cli, corpora
 from headscope.engines import Processes
-from headscope.errors import InputError, ModelError
+from headscope.errors import HeadscopeWarning, InputError, ModelError
 from headscope.stream.identity import weights
 from tests.helpers.presence import needs
 from tests.helpers.small_models import sharpen
@@ -264,3 +265,62 @@ def test_the_command_line_takes_it(
     words = ["measure", str(lines), "-m", str(base), "--adapter", str(adapter), "--meta", str(meta)]
     assert run(monkeypatch, *words, "--measures", "previous", "-o", tmp_path / "figures.csv") == 0
     assert json.loads(meta.read_text())["model"]["notes"] == ["adapter tuned"]
+
+
+BERT = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+ON_BERT: dict[str, tuple[str, str]] = {
+    "SEQ_CLS": ("BertForMaskedLM", "BertForSequenceClassification"),
+    "TOKEN_CLS": ("BertForMaskedLM", "BertForTokenClassification"),
+    "QUESTION_ANS": ("BertForMaskedLM", "BertForQuestionAnswering"),
+    "FEATURE_EXTRACTION": ("BertForMaskedLM", "BertModel"),
+}
+CASES: dict[str, tuple[str, str, str | None]] = {
+    **{f"{task} on a masked language model": (*kinds, task) for task, kinds in ON_BERT.items()},
+    **{f"{task} on an encoder": ("BertModel", kind, task) for task, (_, kind) in ON_BERT.items()},
+    "a reward model": ("LlamaForCausalLM", "LlamaForSequenceClassification", "SEQ_CLS"),
+    "an embedder of a language model": ("LlamaForCausalLM", "LlamaModel", "FEATURE_EXTRACTION"),
+    "a language model": ("LlamaForCausalLM", "LlamaForCausalLM", "CAUSAL_LM"),
+    "no task": ("BertForMaskedLM", "BertForSequenceClassification", None),
+}
+"""What the base was saved as, what the adapter was trained on, and as which task."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_class_is_the_one_that_the_adapter_was_trained_on(case: str, tmp_path: Path) -> None:
+    needs("peft")
+    before, after, task = CASES[case]
+    torch.manual_seed(0)
+    if before.startswith("Bert"):
+        whole = sharpen(
+            getattr(transformers, before)(transformers.BertConfig(vocab_size=len(byte_level()), **BERT))
+        )
+        targets = ["query", "key"]
+    else:
+        whole, targets = llama(), ["q_proj", "k_proj"]
+        whole.config.pad_token_id = 0
+    saved(whole, tmp_path / "base")
+    labels = {} if after.endswith(("LM", "Model", "Answering")) else {"num_labels": 5}
+    module = getattr(transformers, after).from_pretrained(tmp_path / "base", **labels)
+    more = {} if task is None else {"task_type": task}
+    if task is None:
+        more = {"modules_to_save": ["classifier"]}
+    trained(module, lora(target_modules=targets, **more)).save_pretrained(tmp_path / "tuned")
+    with warnings.catch_warnings(record=True, action="always", category=HeadscopeWarning) as said:
+        model = hs.load(tmp_path / "base", adapter=tmp_path / "tuned")
+    random = [str(each.message) for each in said]  # a head comes with the adapter, a pooler from nowhere
+    assert all("pooler.dense.bias, " in line and "classifier" not in line for line in random)
+    assert type(model.module).__name__ == after
+    import peft
+
+    again = getattr(transformers, after).from_pretrained(tmp_path / "base", **labels)
+    wrapped = peft.PeftModel.from_pretrained(again, tmp_path / "tuned").eval()
+    ids = torch.tensor(model.encode(TEXT).ids)[None]
+    with torch.no_grad():
+        same = zip(model.module(ids).to_tuple(), wrapped(ids).to_tuple(), strict=True)
+        for mine, theirs in () if random else same:
+            if isinstance(mine, torch.Tensor):
+                torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-5)
+    for mine, theirs in zip(
+        hs.capture(model, TEXT).layers, eager(again, model.encode(TEXT).ids), strict=True
+    ):
+        np.testing.assert_allclose(mine, theirs, atol=1e-5)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from torch import nn
 
@@ -40,6 +43,59 @@ def called(adapter: str | os.PathLike[str]) -> str:
     name = os.fspath(adapter)
     path = Path(name).expanduser()
     return path.resolve().name if path.is_dir() else name
+
+
+class Wanted(NamedTuple):
+    """What an adapter says of the model that it was trained on.
+
+    Attributes:
+        kind: the class, or one of transformers' Auto classes; None where nothing says it.
+        labels: how many its head tells apart; None without a head of classes.
+        given: the names of weights that it brings whole, such as those of its head.
+    """
+
+    kind: Any = None
+    labels: int | None = None
+    given: frozenset[str] = frozenset()
+
+
+_TASKS = {
+    "SEQ_CLS": "AutoModelForSequenceClassification",
+    "TOKEN_CLS": "AutoModelForTokenClassification",
+    "QUESTION_ANS": "AutoModelForQuestionAnswering",
+    "CAUSAL_LM": "AutoModelForCausalLM",
+    "SEQ_2_SEQ_LM": "AutoModelForSeq2SeqLM",
+    "FEATURE_EXTRACTION": "AutoModel",
+}
+
+
+def wanted(adapter: str | os.PathLike[str]) -> Wanted:
+    """The model that an adapter was trained on: by its task, or by the class that peft wrote down.
+
+    Raises `ModelError` where there is no such adapter, or it cannot be read.
+    """
+    import transformers
+
+    where, revision = located(adapter)
+    options = {} if revision is None else {"revision": revision}
+    peft = library("peft")
+    if not Path(where).is_dir():
+        reachable(where, CONFIG)
+    with one_line(os.fspath(adapter), not Path(where).is_dir()), warnings.catch_warnings(action="ignore"):
+        config = peft.PeftConfig.from_pretrained(where, **options)
+        task = str(getattr(config.task_type, "value", config.task_type))
+        mapping: Mapping[str, str] = config.auto_mapping or {}
+        kind: Any = getattr(transformers, _TASKS.get(task, mapping.get("base_model_class", "")), None)
+        if config.is_prompt_learning or not (Path(where) / "adapter_model.safetensors").is_file():
+            return Wanted(kind)
+        weights: Mapping[str, Any] = peft.load_peft_weights(where, device="cpu", **options)
+    given = {_plain(name): tuple(value.shape) for name, value in weights.items() if "lora_" not in name}
+    heads = [
+        shape[0]
+        for name, shape in given.items()
+        if re.search(r"(classifier|score)(\.out_proj)?\.weight$", name)
+    ]
+    return Wanted(kind, heads[0] if len(heads) == 1 else None, frozenset(given))
 
 
 def merged(module: nn.Module, adapter: str | os.PathLike[str], base: str) -> nn.Module:

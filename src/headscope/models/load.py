@@ -29,7 +29,7 @@ from headscope.demo import (
 from headscope.errors import HeadscopeWarning, InputError, ModelError
 from headscope.lazy import module
 from headscope.models import checkpoint, gguf
-from headscope.models.adapter import CONFIG, located, merged
+from headscope.models.adapter import CONFIG, Wanted, merged, wanted
 from headscope.models.adapter import called as adapter_name
 from headscope.models.hub import one_line, reachable
 from headscope.models.model import Model
@@ -92,10 +92,11 @@ def load(
     if revision is not None and (not isinstance(model, str) or Path(model).is_dir() or file is not None):
         found = "a module" if isinstance(model, nn.Module | tuple | Model) else f"{model or 'the demo model'}"
         raise InputError(f"revision: expected the name of a model on the hub beside it, found {found}")
+    asked = Wanted()
     if adapter is not None:
         if isinstance(model, nn.Module | tuple | Model):
             raise InputError("adapter: expected the name of a model beside it, found a module")
-        located(adapter)  # before a large model is read
+        asked = wanted(adapter)  # before a large model is read
     if isinstance(model, Model):
         loaded = replace(model, checked=None)
     elif isinstance(model, nn.Module):
@@ -103,12 +104,13 @@ def load(
     elif isinstance(model, tuple):
         loaded = _given(cast("tuple[Any, ...]", model))
     elif model is None:
-        loaded = _pretrained(demo_folder(), DEMO_NAME, torch_dtype, None, False, spread)
+        loaded = _pretrained(demo_folder(), DEMO_NAME, torch_dtype, None, False, spread, asked)
         loaded.revision = f"sha256:{DEMO_SHA256[:12]}"
     elif file is not None:
         loaded = _converted(file, file.name if model != DEMO_LM else DEMO_LM_NAME, torch_dtype, spread)
     else:
-        loaded = _pretrained(*_locate(os.fspath(model)), torch_dtype, revision, trust_remote_code, spread)
+        where = _locate(os.fspath(model))
+        loaded = _pretrained(*where, torch_dtype, revision, trust_remote_code, spread, asked)
     loaded.allow_unknown = loaded.allow_unknown or allow_unknown
     if adapter is not None:
         loaded.module = merged(loaded.module, adapter, loaded.name)
@@ -272,6 +274,7 @@ def _pretrained(
     revision: str | None,
     trust_remote_code: bool,
     spread: Spread | None,
+    asked: Wanted | None = None,
 ) -> Model:
     import transformers
 
@@ -290,6 +293,11 @@ def _pretrained(
         named: Any = getattr(hub, architecture, None)  # a name of a file: of a model, or of anything
         known = isinstance(named, type) and issubclass(named, hub.PreTrainedModel)
         loader: Any = named if known else hub.AutoModel
+        asked = asked or Wanted()
+        if asked.kind is not None and isinstance(config, getattr(asked.kind, "config_class", None) or object):
+            loader = asked.kind
+        if asked.labels is not None and config.num_labels != asked.labels:
+            config.num_labels = asked.labels
         if getattr(config, "auto_map", None) and trust_remote_code:
             loader = hub.AutoModel
 
@@ -328,7 +336,9 @@ def _pretrained(
         model.feature_extractor = _feature_extractor(where, name, options)
     if model.reads == "pixel_values" or hasattr(config, "vision_config"):
         _find_processors(model, where, name, options)
-    model.notes = tuple(checkpoint.notes(name, module, info["missing_keys"], info["unexpected_keys"]))
+    model.notes = tuple(
+        checkpoint.notes(name, module, set(info["missing_keys"]) - asked.given, info["unexpected_keys"])
+    )
     if taken is not None:
         model.notes += (f"{checkpoint.UNDER} {taken} in the checkpoint",)
     return model
