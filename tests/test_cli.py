@@ -14,7 +14,7 @@ import xarray as xr
 from headscope import cli
 from headscope.console.options import LoadOptions
 from tests.helpers.small_models import save_bert
-from tests.helpers.small_tokenizers import listed
+from tests.helpers.small_tokenizers import demo, listed
 
 pytestmark = pytest.mark.usefixtures("demo_at_hand")
 
@@ -381,3 +381,40 @@ def test_view_puts_a_model_into_a_page_with_its_texts(
     assert run(monkeypatch, "view", *texts, "--live", "-o", tmp_path / "page.html") == 0
     assert asked == [{"text": "A cat sat.", **more}]
     assert (tmp_path / "page.html").exists()
+
+
+def test_check_takes_a_model_by_either_way(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    save_bert(tmp_path / "bert", demo(), vocab_size=len(demo()))
+    for arguments in ((tmp_path / "bert",), ("-m", tmp_path / "bert")):
+        assert run(monkeypatch, "check", *arguments) == 0
+        assert capsys.readouterr().out.startswith("bert: BertModel, ")
+    assert run(monkeypatch, "check", tmp_path / "bert", "-m", "other") == 2
+    assert "-m: expected one model, found other beside " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("view", "A cat.", "--layer", "-1"), "layer takes 0 to 5; found -1"),
+        (
+            ("measure", "--measures", "entrpy"),
+            "measures: found 'entrpy'; did you mean 'entropy'? expected surface",
+        ),
+        (
+            ("compare", "models", "text.txt", "demo"),
+            "expected A [B] [CORPUS], models first, found the file text.txt",
+        ),
+    ],
+)
+def test_what_is_meant_is_said_first(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: Path,
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(text.parent)
+    assert run(monkeypatch, *arguments) == 2
+    assert said in capsys.readouterr().err

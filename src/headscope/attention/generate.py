@@ -116,6 +116,10 @@ def _given(
         return prepare(model, text, image=image, audio=audio)
     if text is None:
         raise InputError("generate: expected a text, image or audio, found none")
+    if isinstance(text, list) and text and isinstance(text[0], str):
+        raise InputError(
+            f"generate: expected one text, or the messages of one conversation, found {len(text)} strings"
+        )
     prompt = (
         model.chat(text, add_generation_prompt=True) if isinstance(text, list) else tokens_of(model, text)
     )

@@ -9,17 +9,18 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console.options import AsJson, ModelOptions, print_json
-from headscope.errors import HeadscopeWarning
+from headscope.errors import HeadscopeWarning, InputError
 
 
 @dataclass(frozen=True)
 class _ModelOptions(ModelOptions):
-    model: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="MODEL", help="Hub name, folder or .gguf file, or demo-lm; else the demo model."
-        ),
-    ] = None
+    named: Annotated[str | None, typer.Argument(metavar="MODEL", help="The same as -m MODEL.")] = None
+
+    def __post_init__(self) -> None:
+        if self.named is not None and self.model not in (None, self.named):
+            raise InputError(f"-m: expected one model, found {self.model} beside {self.named}")
+        object.__setattr__(self, "model", self.named or self.model)
+        super().__post_init__()
 
 
 def check(

@@ -89,8 +89,8 @@ def parse(name: str) -> list[Measure]:
     near = get_close_matches(name, known, n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(
-        f"measures: expected {', '.join(known)}, offset-2 (any number), offset-8..-5, tokens2..4, to_<class>, "
-        f"<class>_to_<class>, or file.py:name, found {name!r}{meant}"
+        f"measures: found {name!r}{meant or ','} expected {', '.join(known)}, offset-2 (any number), offset-8..-5, "
+        "tokens2..4, to_<class>, <class>_to_<class>, or file.py:name"
     )
 
 

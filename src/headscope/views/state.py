@@ -71,6 +71,11 @@ def _whole(value: Any, _: Any = None) -> int:
     return int(value)
 
 
+def _layer(value: Any, _: Any) -> int:
+    _check(not isinstance(value, bool) and value == int(value))
+    return int(value)  # which layers there are is said where it is looked up
+
+
 def _number(value: Any, _: Any = None) -> float:
     _check(not isinstance(value, bool) and math.isfinite(float(value)))
     return float(value)
@@ -137,6 +142,7 @@ def _span(value: Any, _: Any) -> list[float] | None:
 
 
 _READERS: Mapping[Any, Callable[[Any, Any], Any]] = {
+    "layer": _layer,
     bool: _bool,
     int: _whole,
     float: _number,

@@ -62,6 +62,11 @@ def models(
         raise InputError("models: expected two (or --adapter or --untrained SEED), found one")
     else:
         first, second, rest = items[0], items[1], items[2:]
+    for one in (first, second):
+        if Path(one).is_file() and Path(one).suffix.lower() != ".gguf":
+            raise InputError(
+                f"models: expected A [B] [CORPUS], models first, found the file {one} in a model's place"
+            )
     texts = reading.of([Path(one) for one in rest])
     a, b = how.trained.named(first), how.named(second)
     why = run.counterparts(a, b)
