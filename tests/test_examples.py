@@ -3,7 +3,6 @@ JavaScript."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,12 +67,13 @@ def read(name: str) -> Any:
 def kernel() -> Iterator[Any]:
     """A kernel for one notebook after another: the libraries that they import are loaded once."""
     pytest.importorskip("ipykernel")
+    run_sync = pytest.importorskip("jupyter_core.utils").run_sync
     manager = pytest.importorskip("jupyter_client").AsyncKernelManager(kernel_name="python3")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("TRANSFORMERS_VERBOSITY", raising=False)  # what a reader would see
         yield manager
     if manager.has_kernel:
-        asyncio.run(manager.shutdown_kernel(now=True))
+        run_sync(manager.shutdown_kernel)(now=True)  # where another test has left a loop running, too
 
 
 ANEW = """
