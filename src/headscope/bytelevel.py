@@ -25,11 +25,11 @@ LETTERS = _letters()
 """The letters by which vocabularies write bytes."""
 
 _LETTER = {byte: letter for letter, byte in LETTERS.items()}
-_BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
+BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
+"""Bytes as they are written in a piece."""
+
 _LONE = re.compile("[\udc80-\udcff]")  # what Python reads a byte as that is part of no character
-_DOTTED = unicodedata.normalize(
-    "NFD", "Ġ"
-)  # the letter G with a dot, as Maltese has it, which is no mark here
+_DOTTED = unicodedata.normalize("NFD", "Ġ")  # the letter with a dot that Maltese has, which is no mark
 
 
 @lru_cache(maxsize=1 << 16)
@@ -42,17 +42,16 @@ def readable(piece: str) -> str:
     if piece.lstrip("Ġ").isascii():
         return piece
     try:
-        text = bytes(LETTERS[letter] for letter in piece).decode("utf-8", "surrogateescape")
+        raw = bytes(LETTERS[letter] for letter in piece)
     except KeyError:
         return piece
-    text = text.replace("Ġ", _DOTTED).replace(" ", "Ġ")
-    return _LONE.sub(lambda found: f"<0x{ord(found[0]) - 0xDC00:02X}>", text)
+    return _characters(raw).replace("Ġ", _DOTTED).replace(" ", "Ġ")
 
 
 def vocabulary_piece(piece: str) -> str:
     """The piece of the vocabulary that `readable` gives as `piece`."""
     text = piece.replace("Ġ", " ").replace(_DOTTED, "Ġ")
-    text = _BYTES.sub(lambda found: _spelled(found[0]).decode("utf-8", "surrogateescape"), text)
+    text = BYTES.sub(lambda found: spelled(found[0]).decode("utf-8", "surrogateescape"), text)
     return "".join(_LETTER[byte] for byte in text.encode("utf-8", "surrogateescape"))
 
 
@@ -73,15 +72,19 @@ def is_raw(pieces: Sequence[str]) -> bool:
 
 def merged(text: str) -> str:
     """A text in which bytes that make characters together are those characters: ``<0xC3><0xBC>`` is ü."""
-    if "<0x" not in text:
-        return text
-
-    def whole(found: re.Match[str]) -> str:
-        read = _spelled(found[0]).decode("utf-8", "surrogateescape")
-        return _LONE.sub(lambda byte: f"<0x{ord(byte[0]) - 0xDC00:02X}>", read)
-
-    return _BYTES.sub(whole, text)
+    return BYTES.sub(lambda found: _characters(spelled(found[0])), text)
 
 
-def _spelled(pieces: str) -> bytes:
+def _characters(raw: bytes) -> str:
+    """The characters that bytes make; those that are part of none are written as bytes."""
+    text = raw.decode("utf-8", "surrogateescape")
+    return _LONE.sub(lambda byte: f"<0x{ord(byte[0]) - 0xDC00:02X}>", text)
+
+
+def spelled(pieces: str) -> bytes:
+    """The bytes that are written so.
+
+    >>> spelled("<0xE2><0x80>")
+    b'\\xe2\\x80'
+    """
     return bytes.fromhex(re.sub("<0x|>", "", pieces))

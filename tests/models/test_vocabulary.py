@@ -53,7 +53,7 @@ def test_loading_warns() -> None:
 def test_pieces_beyond_the_embedding_are_refused() -> None:
     told = (
         r"^BertModel: expected a tokenizer with ids below 60, the rows of the model's embedding, found 30,522 pieces up "
-        r"to id 30,521 \('.*'\): it is another's$"
+        r"to id 30,521 \('.*'\): its vocabulary is another's$"
     )
     with pytest.raises(RefusedError, match=told):
         hs.load((bert(60), demo()))

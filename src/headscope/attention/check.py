@@ -19,7 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headscope.attention.mixers import unseen
 from headscope.attention.parts import group, is_causal, seen_by
@@ -197,10 +197,8 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     short = (ids.shape[1] + 1) // 2
     both, mask = ids.repeat(2, 1), torch.ones_like(ids).repeat(2, 1)
     both[0, short:], mask[0, short:] = getattr(model.tokenizer, "pad_token_id", None) or 0, 0
-    more = {"token_type_ids": torch.zeros_like(both)} if needs_types(model.backbone) else {}
     alone, beside = (
-        _pass(model, given, seen, **{name: one[: len(given), : given.shape[1]] for name, one in more.items()})
-        for given, seen in ((ids[:, :short], mask[1:, :short]), (both, mask))
+        _pass(model, given, seen) for given, seen in ((ids[:, :short], mask[1:, :short]), (both, mask))
     )
     worst = 0.0
     for one, other in zip(alone[0], beside[0], strict=True):
@@ -215,15 +213,9 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     return worst
 
 
-def needs_types(module: nn.Module) -> bool:
-    """Whether a module's `forward` does not run without token types."""
-    types = signature(module.forward).parameters.get("token_type_ids")
-    return types is not None and types.default is types.empty
-
-
-def _pass(
-    model: Model, ids: Tensor, mask: Tensor, **more: Tensor
-) -> tuple[list[AttentionRecord], list[Tensor]]:
+def _pass(model: Model, ids: Tensor, mask: Tensor) -> tuple[list[AttentionRecord], list[Tensor]]:
+    types = signature(model.backbone.forward).parameters.get("token_type_ids")
+    more = {"token_type_ids": torch.zeros_like(ids)} if types and types.default is types.empty else {}
     records: list[AttentionRecord] = []
     with recording(model.backbone, records.append):
         output = model.backbone(input_ids=ids, attention_mask=mask, **more, **uncached(model.backbone))

@@ -88,9 +88,7 @@ def sample(tokenizer: PreTrainedTokenizerBase) -> str:
             if number not in special
         )
         for text in chain(("A", "a"), own):
-            with suppress(
-                Exception
-            ):  # what tokenizers raise for what they do not know has no type of its own
+            with suppress(Exception):  # what tokenizers raise has no type of its own
                 ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
                 if text.strip() and ids and tokenizer.unk_token_id not in ids:
                     _sample[tokenizer] = text
@@ -207,9 +205,8 @@ def divides(before: str, after: str, *, apart: bool, punctuation: bool) -> bool:
         return False
     if punctuation or is_han(before) or is_han(after):
         return True
-    bound = (
-        clings(before) and not "\ufe00" <= before <= "\ufe0f"
-    )  # a sign of an emoji's form joins no letters
+    # A sign of an emoji's form joins no letters.
+    bound = clings(before) and not "\ufe00" <= before <= "\ufe0f"
     return apart and not (bound and after.isalpha())
 
 

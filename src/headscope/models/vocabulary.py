@@ -61,6 +61,7 @@ def vocabulary(model: Model) -> Vocabulary | None:
         last, _ = own[-1]
         raise RefusedError(
             f"{model.name}: expected a tokenizer with ids below {rows:,}, the rows of the model's embedding, found "
-            f"{len(ids):,} pieces up to id {last:,} ({shown_piece(model.tokenizer, last)!r}): it is another's"
+            f"{len(ids):,} pieces up to id {last:,} ({shown_piece(model.tokenizer, last)!r}): "
+            "its vocabulary is another's"
         )
     return Vocabulary(len(ids), rows, [piece for _, piece in beyond])

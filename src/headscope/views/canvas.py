@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from headscope.bytelevel import BYTES, spelled
 from headscope.errors import HeadscopeWarning
 from headscope.tokens import strip_markers
 from headscope.views import fonts
@@ -203,7 +204,7 @@ def rendered(figure: Any, kind: str, metadata: Mapping[str, str], dots: float) -
 def label(piece: str, longest: int = 24) -> str:
     """A piece as it is printed: without the marks of its tokenizer but for ``##``, and not endless."""
     text = piece if piece.startswith("##") else strip_markers(piece)
-    text = _BYTES.sub(_hexadecimal, text)
+    text = BYTES.sub(_hexadecimal, text)
     text = _JOINERS.get(text, text).translate(_WHITE) or "␣"
     text = "".join(_seen(character) for character in text)
     if not text.strip():
@@ -215,12 +216,11 @@ def label(piece: str, longest: int = 24) -> str:
 
 _WHITE = str.maketrans("\n\tĠ▁", "⏎⇥␣␣")
 _JOINERS = {"\u200c": "ZWNJ", "\u200d": "ZWJ"}
-_BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
 
 
 def _hexadecimal(run: re.Match[str]) -> str:
     """Bytes of a character that other pieces have the rest of: in hexadecimal, tied to those pieces."""
-    own = bytes.fromhex(re.sub("<0x|>", "", run[0]))
+    own = spelled(run[0])
     if own.isascii():
         return own.decode()
     return f"{'‿' * (0x80 <= own[0] < 0xC0)}{own.hex().upper()}{'‿' * any(byte >= 0xC0 for byte in own)}"
