@@ -83,6 +83,7 @@ def build_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Calla
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # that of all workers
+    folder = Path(os.environ.get("TESTS_BUILT", folder))  # that of all parts: tools/run_tests.py
 
     def build(name: str, function: Callable[[], str]) -> str:
         path = folder / f"{name}.html"

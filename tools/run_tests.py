@@ -1,6 +1,6 @@
 """Run all tests, or the parts that are named, each to its end, and say how it ended.
 
-    python tools/run_tests.py                    every part but `deep`
+    python tools/run_tests.py                    all but `deep`
     python tools/run_tests.py lint types unit    these
     python tools/run_tests.py --busy 4           beside four processes that do nothing but compute
 
@@ -14,8 +14,10 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -50,11 +52,15 @@ PARTS: dict[str, list[list[str]]] = {
     "docs": [[str(BIN / "mkdocs"), "build", "--quiet", "--strict"]],
     "unit": [[*PYTEST, "-m", "not slow and not deep", "--ignore", "tests/browser"]],
     "slow": [[*PYTEST, "-m", "slow and not deep", "--ignore", "tests/browser"]],
+    "python": [[*PYTEST, "-m", "not deep", "--ignore", "tests/browser"]],
     "browser": [[*PYTEST, "-m", "not deep", "tests/browser"]],
     "deep": [[*PYTEST, "-m", "deep", "tests"]],
 }
 BESIDE = ("lint", "types", "frontend", "docs")
 """The parts that run one after the other while the others do."""
+
+WHOLE = (*BESIDE, "python", "browser")
+"""What `make test` runs. `python` is `unit` and `slow` at once: they are collected once and share what they build."""
 
 MAY_MISS = re.compile(
     r"shared beside the repository|Firefox|WebKit|torchao|bitsandbytes|does not start|its layers look at different axes"
@@ -141,8 +147,9 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := [name for name in options.parts if name not in PARTS]:
         parser.error(f"{unknown[0]} is no part: one of {', '.join(PARTS)}")
-    chosen = options.parts or [name for name in PARTS if name != "deep"]
+    chosen = options.parts or WHOLE
     OUT.mkdir(parents=True, exist_ok=True)
+    os.environ["TESTS_BUILT"] = tempfile.mkdtemp(prefix="built-", dir=OUT)  # pages that several parts look at
     begun = time.monotonic()
     busy = [subprocess.Popen([PYTHON, "-c", "while True: pass"]) for _ in range(options.busy)]
     try:
@@ -153,6 +160,7 @@ def main() -> int:
     finally:
         for process in busy:
             process.kill()
+        shutil.rmtree(os.environ["TESTS_BUILT"])
     print(f"\n{'part':10} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}")
     for part in parts:
         print(

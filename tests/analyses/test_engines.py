@@ -120,7 +120,7 @@ def test_maps_of_probes(demo: Model, pair: Any, tmp_path: Path) -> None:
             corpora.builtin_trees(),
             kinds=["attention", "reinitialised", "structural"],
             epochs=1,
-            limit=16,
+            limit=4,
             resume=tmp_path / name,
             engine=engine,
         )
