@@ -82,13 +82,20 @@ def serve() -> Iterator[Callable[..., str]]:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """$CHROMIUM, or the system's."""
-    path = os.environ.get("CHROMIUM") or "/usr/bin/chromium"
-    if not Path(path).is_file():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no Chromium at {path}: set CHROMIUM to one")
+def program() -> Path:
+    """$CHROMIUM, or the system's: that without windows, where there is one."""
+    of_system = ("/usr/bin/chromium-headless-shell", "/usr/bin/chromium")
+    paths = [path] if (path := os.environ.get("CHROMIUM")) else of_system
+    found = next((Path(path) for path in paths if Path(path).is_file()), None)
+    if found is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {' or '.join(paths)}: set CHROMIUM to one")
+    return found
+
+
+@pytest.fixture(scope="session")
+def chromium(program: Path) -> Iterator[Any]:
     with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=path, args=FLAGS)
+        browser = play.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
         browser.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,10 @@ def html() -> str:
 
 
 @pytest.fixture(scope="module")
-def printed(chromium: Any, html: str, tmp_path_factory: pytest.TempPathFactory) -> pypdf.PdfReader:
+def printed(program: Path, html: str, tmp_path_factory: pytest.TempPathFactory) -> pypdf.PdfReader:
     """The page printed by the browser of these tests."""
     output = tmp_path_factory.mktemp("pdf") / "report.pdf"
-    print_page(html, output, Path(os.environ.get("CHROMIUM") or "/usr/bin/chromium"))
+    print_page(html, output, program)
     return pypdf.PdfReader(output)
 
 
