@@ -97,4 +97,4 @@ def test_every_analysis_batches_so(convolved: Model) -> None:
 @pytest.mark.slow
 def test_a_whole_report(convolved: Model) -> None:
     """Cards, coreference, probes and the rest; a section that failed would say so."""
-    assert "expected inputs of one length" not in hs.report(convolved, limit=16, limit_sentences=12)
+    assert "expected inputs of one length" not in hs.report(convolved, limit=6, limit_sentences=6)

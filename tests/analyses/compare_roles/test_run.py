@@ -12,7 +12,6 @@ import headscope as hs
 from headscope.analyses.roles import run
 from headscope.errors import InputError
 from headscope.models import Model
-from tests.helpers.compared_models import lines
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,20 +30,6 @@ def once() -> Iterator[None]:
         patch.setattr(run, "NEEDLES", 4)
         patch.setattr(run, "NEEDLE_TEXT", 96)
         yield
-
-
-@pytest.mark.slow
-def test_untrained_heads_lose_their_roles(demo: Model) -> None:
-    """L0H2 of the demo model looks at the previous token."""
-    blank = hs.load((demo.module, demo.tokenizer), untrained=0)
-    found = hs.compare.roles(demo, blank, hs.corpora.builtin(), limit=40)
-    changes = found.changes
-    lost = changes[(changes["role"] == "previous token") & (changes["change"] == "lost")]
-    assert list(zip(lost["layer"], lost["head"], strict=True)) == [(0, 2)]
-    assert not (found.b["role"] == "previous token").any()
-    moved = hs.compare.models(demo, blank, lines(), measures=["previous"], limit=6)
-    own = moved.figures.sel(measure="previous", layer=0, head=2)
-    assert float(own["difference"]) > 10 * float(own["se"])
 
 
 @pytest.mark.slow
