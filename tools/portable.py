@@ -1,6 +1,6 @@
 """Run the numeric tests as other machines would, and name each test that fails with the machine on which it does.
 
-    python tools/portable.py                      the unit tests on all nine, the slow ones on the first three
+    python tools/portable.py                      unit and slow tests on the first three, those of `MIXED` on all nine
     python tools/portable.py --machine old slow   one machine, one part
 
 Numeric are all tests but those of pages in a browser, of tools/ and of what the command line says (`NOT_NUMERIC`, by
@@ -27,6 +27,9 @@ NOT_NUMERIC = (
     "tests/*refus*",
     "tests/test_wrong_calls.py",
 )
+
+MIXED = ("tests/measures", "tests/attention", "tests/analyses", "tests/run")
+"""What a machine whose libraries are of several ages runs, of the unit tests: where torch's figures meet numpy's."""
 
 OLD, MIDDLE, OWN = range(3)
 SETTINGS: dict[str, dict[str, tuple[str, str, str]]] = {
@@ -58,6 +61,7 @@ MACHINES: dict[str, tuple[int, int, int]] = {
     "own torch, middle numpy": (OWN, MIDDLE, OLD),
 }
 """Torch, numpy, threads: each setting of one meets each of every other."""
+COHERENT = [name for name, ages in MACHINES.items() if len(set(ages)) == 1]
 
 PROBE = """
 import hashlib, json
@@ -145,7 +149,8 @@ def run(name: str, part: str) -> Part:
     ended, begun, report = Part(f"{part} on {name}"), time.monotonic(), OUT / f"{stem}.xml"
     report.unlink(missing_ok=True)
     ignored = [f"--ignore-glob={ROOT / pattern}" for pattern in NOT_NUMERIC]
-    command = [*PARTS[part][0], *ignored, "-p", "no:cacheprovider", f"--junitxml={report}"]
+    rooms = () if name in COHERENT else MIXED
+    command = [*PARTS[part][0], *ignored, "-p", "no:cacheprovider", f"--junitxml={report}", *rooms]
     with (OUT / f"{stem}.log").open("w", encoding="utf-8") as log:
         done = subprocess.run(
             command, cwd=ROOT, env=environment(*MACHINES[name]), stdout=log, stderr=subprocess.STDOUT
@@ -172,10 +177,9 @@ def main() -> int:
     given = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     prove()
-    coherent = [name for name, ages in MACHINES.items() if len(set(ages)) == 1]
     ended: list[Part] = []
     for part in given.part or ["unit", "slow"]:
-        for name in given.machine or (MACHINES if part == "unit" else coherent):
+        for name in given.machine or (MACHINES if part == "unit" else COHERENT):
             ended.append(run(name, part))
     for each in ended:
         for failure in each.failed:
