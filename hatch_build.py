@@ -18,6 +18,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 STATIC = "src/headscope/views/static"
+COLOURS = "../src/headscope/views/colours.json"
 OLDEST_NODE = 18
 WANTED = (
     "carried.css",
@@ -59,14 +60,13 @@ class BuildError(Exception):
 
 def stamp(frontend: Path) -> str:
     """The sum of the bundle's sources: the same as in frontend/build.mjs."""
-    names = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json"]
-    paths = [frontend / name for name in names] + [
-        path for path in (frontend / "src").rglob("*") if path.is_file()
+    names = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json", COLOURS]
+    names += [
+        path.relative_to(frontend).as_posix() for path in (frontend / "src").rglob("*") if path.is_file()
     ]
-    named = sorted((path.relative_to(frontend).as_posix(), path) for path in paths)
     total = hashlib.sha256()
-    for name, path in named:
-        total.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
+    for name in sorted(names):
+        total.update(f"{name}\0".encode() + (frontend / name).read_bytes() + b"\0")
     return total.hexdigest()
 
 

@@ -8,6 +8,7 @@ import * as esbuild from "esbuild";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const target = join(root, "..", "src", "headscope", "views", "static");
+const COLOURS = "../src/headscope/views/colours.json"; // what CSS, TypeScript and Python's figures are coloured with
 const watch = process.argv.includes("--watch");
 
 function files(folder) {
@@ -19,7 +20,8 @@ function files(folder) {
 
 // The same sum as in hatch_build.py: name, NUL, bytes, NUL of each source, in the order of their names.
 function stamp() {
-  const sources = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json"].map((name) => join(root, name));
+  const names = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json", COLOURS];
+  const sources = names.map((name) => join(root, name));
   const named = [...sources, ...files(join(root, "src"))].map((path) => [relative(root, path).split(sep).join("/"), path]);
   named.sort(([a], [b]) => (a < b ? -1 : 1));
   const sum = createHash("sha256");
@@ -56,6 +58,21 @@ const shared = {
   metafile: true,
   logLevel: "warning",
 };
+// colours.css: the colours as variables of the page's themes. Lists, of scales and hues, are TypeScript's alone.
+const colours = {
+  name: "colours",
+  setup(build) {
+    const path = join(root, COLOURS);
+    build.onResolve({ filter: /^colours\.css$/ }, () => ({ path, namespace: "colours" }));
+    build.onLoad({ filter: /./, namespace: "colours" }, () => {
+      const rules = Object.entries(JSON.parse(readFileSync(path, "utf8"))).map(([theme, own]) => {
+        const variables = Object.entries(own).filter(([, value]) => typeof value === "string");
+        return `.hs${theme === "dark" ? '[data-theme="dark"]' : ""} { ${variables.map(([name, value]) => `--${name}: ${value};`).join(" ")} }`;
+      });
+      return { contents: rules.join("\n"), loader: "css", watchFiles: [path] };
+    });
+  },
+};
 const seen = new Set();
 const finish = {
   name: "finish",
@@ -74,8 +91,8 @@ mkdirSync(target, { recursive: true });
 copyFileSync(join(root, "node_modules", "onnxruntime-web", "dist", "ort-wasm-simd-threaded.wasm"), join(target, "engine.wasm"));
 // Pages run a plain script; a notebook imports a module.
 const contexts = await Promise.all([
-  esbuild.context({ ...shared, entryPoints: { report: "src/report/page.ts", explorer: "src/explorer/page.ts", live: "src/live/page.ts", carried: "src/live/carried/page.ts", worker: "src/live/carried/worker.ts" }, format: "iife", plugins: [finish] }),
-  esbuild.context({ ...shared, entryPoints: { widget: "src/explorer/widget.ts" }, format: "esm", plugins: [finish] }),
+  esbuild.context({ ...shared, entryPoints: { report: "src/report/page.ts", explorer: "src/explorer/page.ts", live: "src/live/page.ts", carried: "src/live/carried/page.ts", worker: "src/live/carried/worker.ts" }, format: "iife", plugins: [colours, finish] }),
+  esbuild.context({ ...shared, entryPoints: { widget: "src/explorer/widget.ts" }, format: "esm", plugins: [colours, finish] }),
 ]);
 for (const context of contexts) {
   if (watch) {

@@ -1,15 +1,12 @@
 // The palettes, interpolated in OKLab. Sequential: teal, monotone in lightness, indexed by √weight.
 
+import colours from "../../src/headscope/views/colours.json";
+
 export type Theme = "light" | "dark";
 
-const SEQUENTIAL: Record<Theme, readonly string[]> = {
-  light: ["#f6f8f8", "#e0efed", "#b4dcd6", "#74bdb6", "#2f938e", "#0f6466", "#08363d"],
-  dark: ["#171c1f", "#17312f", "#18504d", "#1f7f78", "#45b3a5", "#9adfcb", "#effff6"],
-};
-const DIVERGING: Record<Theme, readonly string[]> = {
-  light: ["#8f3d00", "#cf6a12", "#eeb27c", "#f5f5f3", "#9cc1e6", "#3579bf", "#12406f"],
-  dark: ["#ffb469", "#d97a26", "#6f4423", "#1c2124", "#25486c", "#4288d0", "#8cc4ff"],
-};
+/** Every colour, by theme: what CSS has as variables, and the lists of scales and hues. Neighbouring heads differ in
+ * every colour vision: test/vision.test.ts measures how much. */
+export const COLOURS: Record<Theme, typeof colours.light> = colours;
 
 type Triple = readonly [number, number, number];
 
@@ -68,8 +65,8 @@ export interface Palette {
 }
 
 export const PALETTES: Record<Theme, Palette> = {
-  light: { sequential: ramp(SEQUENTIAL.light), diverging: ramp(DIVERGING.light) },
-  dark: { sequential: ramp(SEQUENTIAL.dark), diverging: ramp(DIVERGING.dark) },
+  light: { sequential: ramp(COLOURS.light.sequential), diverging: ramp(COLOURS.light.diverging) },
+  dark: { sequential: ramp(COLOURS.dark.sequential), diverging: ramp(COLOURS.dark.diverging) },
 };
 
 /** A pixel of a palette as a CSS colour. */

@@ -1,10 +1,11 @@
 // Heads on a picture: where areas stand in a raster, what veils say, and rows and means of maps with masks and blocks.
 
 import { expect, test } from "vitest";
+import { COLOURS } from "../src/color";
 import { Store } from "../src/data";
 import type { Shown } from "../src/explorer/cut";
 import { asked, looks, looksIn, looksOf, lookers, mapOf, meansOf, missing, mixed, unseen } from "../src/explorer/rows";
-import { type Owner, Scene, SIGNS } from "../src/explorer/scene";
+import { type Owner, Scene } from "../src/explorer/scene";
 import { Data } from "../src/explorer/source";
 import { DEFAULTS, type Full, settle } from "../src/explorer/state";
 import { areaAt, type Box, covered, Raster } from "../src/explorer/veils";
@@ -47,7 +48,7 @@ test("what cannot be seen is grey, and a difference has the colour of its sign",
   raster.veil([NaN, 0.5, -0.5, 0], { ...LOOK, signed: true });
   const hex = (pixel: number): string => `#${[0, 8, 16].map((by) => ((pixel >>> by) & 255).toString(16).padStart(2, "0")).join("")}`;
   const [grey, plus, minus, none] = [...raster.pixels];
-  expect([hex(plus!), hex(minus!), none! >>> 24]).toEqual([SIGNS.light.plus, SIGNS.light.minus, 0]);
+  expect([hex(plus!), hex(minus!), none! >>> 24]).toEqual([COLOURS.light.plus, COLOURS.light.minus, 0]);
   expect([hex(grey!), grey! >>> 24]).toEqual(["#868c92", 199]);
   raster.veil([NaN, 0.5, 0.125, 0], { ...LOOK, opacity: 0.8 });
   expect(alpha(raster)).toEqual([199, 0, 102, 204]);

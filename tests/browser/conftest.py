@@ -88,7 +88,9 @@ def program() -> Path:
     paths = [path] if (path := os.environ.get("CHROMIUM")) else of_system
     found = next((Path(path) for path in paths if Path(path).is_file()), None)
     if found is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {' or '.join(paths)}: set CHROMIUM to one")
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(
+            f"no {' or '.join(paths)}: set CHROMIUM to one"
+        )
     return found
 
 

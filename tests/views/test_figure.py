@@ -156,7 +156,7 @@ class TestPictures:
         one = Input({"self": some(heads=4)}, neurons={"self": neurons(v=[np.ones((2, 8, 8))] * 2)})
         for width in ("column", "text"):
             svg = picture("svg", [one], {**state, "theme": theme}, width=width)
-            assert (DARK if theme == "dark" else LIGHT).ground.encode() in svg
+            assert (DARK if theme == "dark" else LIGHT).bg.encode() in svg
         assert picture("pdf", [one], {**state, "theme": theme}).startswith(b"%PDF")
         assert picture("png", [one], {**state, "theme": theme}, dots=72).startswith(b"\x89PNG")
 

@@ -8,7 +8,7 @@ import { SQUARE } from "../data";
 import { fair, received, type Shown, value } from "./cut";
 import { BEND, type HeadBox, middle } from "./headlayout";
 import type { Lines } from "./lines";
-import { type Focus, type Scene, SIGNS } from "./scene";
+import type { Focus, Scene } from "./scene";
 
 export const OTHERS = 0.07;
 const THIN = 0.004;
@@ -90,7 +90,7 @@ function resting(pen: Pen, scene: Scene, box: HeadBox, maps: readonly Shown[], s
   bars(pen, scene, box, maps.length, true, scene.columns.items.length, true, scrolled, (m, b) => {
     const map = maps[m]!;
     const found = means[m]![b]!;
-    return { share: Math.abs(found) / most, text: number(found, map.scale, most / 20), color: map.sign ? (SIGNS[scene.owner.theme][found < 0 ? "minus" : "plus"]) : scene.color(map.head) };
+    return { share: Math.abs(found) / most, text: number(found, map.scale, most / 20), color: map.sign ? scene.colours[found < 0 ? "minus" : "plus"] : scene.color(map.head) };
   });
 }
 

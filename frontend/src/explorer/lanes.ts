@@ -4,7 +4,7 @@ import { PALETTES } from "../color";
 import { weight as short } from "../format";
 import { area, lettering, paint, type Pen, surface, write } from "./canvas";
 import { type Shown, value } from "./cut";
-import { type Scene, SIGNS } from "./scene";
+import type { Scene } from "./scene";
 import { onPixels, shownSpan, type Span, type Times } from "./soundlayout";
 
 /** One lane: a number for each place of the time axis, drawn in a colour. */
@@ -44,7 +44,7 @@ export function drawLanes(canvas: HTMLCanvasElement, scene: Scene, times: Times,
     area(pen, ink("--line"), 0, floor, width, 1);
     const seen = onPixels(lane.values, times, span, Math.round(width));
     const signed = seen.some((each) => each < 0);
-    const { plus, minus } = SIGNS[scene.owner.theme];
+    const { plus, minus } = scene.colours;
     pen.globalAlpha = lane.on ? 1 : 0.85;
     hill(pen, seen, 1, most, floor, tall - 5, signed ? plus : lane.color);
     if (signed) hill(pen, seen, -1, most, floor, tall - 5, minus);
@@ -104,7 +104,7 @@ export function drawCell(pen: CanvasRenderingContext2D, scene: Scene, source: HT
   fade(pen, scene.owner.ink("--panel"), seen, most, [x, y, tall]);
   pen.save();
   pen.translate(x, 0);
-  const { plus, minus } = SIGNS[scene.owner.theme];
+  const { plus, minus } = scene.colours;
   hill(pen, seen, 1, most, y + height, height - tall - 2, scene.against ? plus : scene.accent);
   if (scene.against) hill(pen, seen, -1, most, y + height, height - tall - 2, minus);
   pen.restore();

@@ -1,6 +1,6 @@
 // What one input shows: its tokens, its maps, and what is pointed at. Every picture of the input draws from this.
 
-import type { Theme } from "../color";
+import { COLOURS, type Theme } from "../color";
 import type { MeasureColumn, PartInfo } from "../protocol";
 import { type Item, type Side, side } from "./axis";
 import { combine, cut, difference, type Shown } from "./cut";
@@ -48,17 +48,6 @@ export interface Owner {
   /** Say what went wrong in the place of the pictures. */
   fail(error: unknown): void;
 }
-
-/** Neighbours differ in every colour vision: test/vision.test.ts measures how much. */
-export const HEADS: Record<Theme, readonly string[]> = {
-  light: ["#3b6bd0", "#d36700", "#2f9cc7", "#c4256f", "#73a143", "#824625", "#7a57ab", "#498848", "#4b5a5e", "#cd8330", "#173c6f", "#d63333"],
-  dark: ["#789bfd", "#fba267", "#6dd2ed", "#f66b9e", "#cee12c", "#cc8f63", "#b69ce4", "#87d48a", "#a7adbb", "#e0bb3e", "#a0bbfa", "#d8766e"],
-};
-export const ACCENT: Record<Theme, string> = { light: "#0e7774", dark: "#45b3a5" };
-export const SIGNS: Record<Theme, { minus: string; plus: string }> = {
-  light: { minus: "#cf6a12", plus: "#3579bf" },
-  dark: { minus: "#d97a26", plus: "#4288d0" },
-};
 
 export class Scene {
   hovered: Focus | null = null;
@@ -296,8 +285,12 @@ export class Scene {
     this.owner.tip(null);
   }
 
+  get colours(): typeof COLOURS.light {
+    return COLOURS[this.owner.theme];
+  }
+
   get accent(): string {
-    return ACCENT[this.owner.theme];
+    return this.colours.accent;
   }
 
   /** Whose figures are, "in A", where two inputs are there; beside a difference too they are the first's. */
@@ -316,12 +309,12 @@ export class Scene {
 
   /** The colour of a head: its own where several are open. */
   color(head: number): string {
-    return this.many && head >= 0 ? HEADS[this.owner.theme][head % 12]! : this.accent;
+    return this.many && head >= 0 ? this.colours.heads[head % 12]! : this.accent;
   }
 
   /** The colour of a line or bar. */
   stroke(map: Shown, at: number): string {
-    if (map.sign && !this.many) return map.sign[at]! < 0 ? SIGNS[this.owner.theme].minus : SIGNS[this.owner.theme].plus;
+    if (map.sign && !this.many) return map.sign[at]! < 0 ? this.colours.minus : this.colours.plus;
     return this.color(map.head);
   }
 

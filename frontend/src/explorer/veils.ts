@@ -1,10 +1,9 @@
 // What lies over a picture: an area that is not looked at is dark, one that cannot be seen is grey.
 
-import type { Theme } from "../color";
+import { COLOURS, type Theme } from "../color";
 import type { AxisInfo, PictureInfo } from "../protocol";
 import type { Side } from "./axis";
 import { ratio } from "./canvas";
-import { SIGNS } from "./scene";
 
 /** Left, top, right, bottom in the picture's own pixels. */
 export type Box = readonly [number, number, number, number];
@@ -128,7 +127,7 @@ export class Raster {
 
   veil(shares: ArrayLike<number>, { opacity, signed, theme }: Look): void {
     const most = this.largest(shares);
-    const [plus, minus] = [number(SIGNS[theme].plus), number(SIGNS[theme].minus)];
+    const [plus, minus] = [number(COLOURS[theme].plus), number(COLOURS[theme].minus)];
     const colors = darkness(opacity);
     this.fill(shares.length, (place) => {
       const share = shares[place]!;

@@ -1,16 +1,11 @@
 // The colours of layers.
 
-import { css, oklab, ramp, type Theme } from "../color";
+import { COLOURS, css, oklab, ramp, type Theme } from "../color";
 
-/** From blue for the first layer to orange for the last, as in the printed figure. */
-const STOPS: Record<Theme, readonly string[]> = {
-  light: ["#1d2f9e", "#2c86d8", "#1d9c8a", "#8aa21f", "#e39a12", "#c2410c", "#7c1d06"],
-  dark: ["#5468f0", "#4fb0ff", "#35d6bd", "#b5e04a", "#f4cf3a", "#fb8a3c", "#e0483a"],
-};
-
-/** As far from each other as there is room: equal steps of the way through the stops, not of their number. */
+/** From blue for the first layer to orange for the last, as in the printed figure, and as far from each other as there is
+ * room: equal steps of the way through the stops, not of their number. */
 export function layerHues(count: number, theme: Theme): string[] {
-  const stops = STOPS[theme];
+  const stops = COLOURS[theme].layers;
   const labs = stops.map(oklab);
   const ends = [0];
   for (let i = 1; i < labs.length; i++) ends.push(ends[i - 1]! + Math.hypot(...labs[i]!.map((x, c) => x - labs[i - 1]![c]!)));

@@ -43,7 +43,7 @@ class Canvas:
         self._fonts = fonts.installed(FONTS)
         self._missing: set[str] = set()
         size = (width / POINTS, height / POINTS)
-        self.figure: Any = self._mpl.figure.Figure(figsize=size, facecolor=colours.ground)
+        self.figure: Any = self._mpl.figure.Figure(figsize=size, facecolor=colours.bg)
         self._axes = self.figure.add_axes((0, 0, 1, 1))
         self._axes.set(xlim=(0, width), ylim=(height, 0))
         self._axes.axis("off")

@@ -145,8 +145,8 @@ def style(theme: Theme) -> Generator[Palette]:
     settings = {
         "font.family": list(fonts.installed(FONTS)),
         "text.color": colours.ink,
-        "figure.facecolor": colours.ground,
-        "axes.facecolor": colours.ground,
+        "figure.facecolor": colours.bg,
+        "axes.facecolor": colours.bg,
         "axes.edgecolor": colours.line2,
         "axes.labelcolor": colours.ink2,
         "grid.color": colours.line,
@@ -324,7 +324,7 @@ def grid_of_heads(
     wide, high = size(ax)
     gap = 0.8 if min(wide / columns, high / rows) > 5 else 0.3
     masked = np.ma.masked_invalid(values)
-    ground = {"edgecolor": colours.ground, "linewidth": gap}
+    ground = {"edgecolor": colours.bg, "linewidth": gap}
     mesh = ax.pcolormesh(np.arange(columns), np.arange(rows), masked, cmap=scale, norm=norm, **ground)
     ax.set(
         xlim=(-0.5, columns - 0.5),

@@ -139,7 +139,7 @@ def curves(
         for target in link.gold.targets:
             y0, y1 = (top + (_mean(each) + 0.5) * row for each in _joined(link.gold, target))
             for ink, width, dashed in (
-                (canvas.colours.ground, 1.9, False),
+                (canvas.colours.bg, 1.9, False),
                 (_ink(canvas, link.right), 0.9, not link.right),
             ):
                 canvas.curves([(ends[0], y0, ends[1], y1)], [ink], [width], [1.0], dashed=dashed, order=2.5)
@@ -202,7 +202,7 @@ def _ink(canvas: Canvas, right: bool) -> str:
 
 
 def _frame(canvas: Canvas, box: Box, right: bool) -> None:
-    canvas.rectangle(*box, None, edge=canvas.colours.ground, line=1.9, order=2.6)
+    canvas.rectangle(*box, None, edge=canvas.colours.bg, line=1.9, order=2.6)
     canvas.rectangle(*box, None, edge=_ink(canvas, right), line=0.9, dashed=not right, order=2.7)
 
 
@@ -234,8 +234,6 @@ def _cross(canvas: Canvas, x: float, y: float, size: float) -> None:
 
 def _mark(canvas: Canvas, strokes: Sequence[Sequence[Point]], right: bool) -> None:
     for stroke in strokes:
-        canvas.lines(
-            [(*one, *other) for one, other in pairwise(stroke)], canvas.colours.ground, 2.2, order=2.8
-        )
+        canvas.lines([(*one, *other) for one, other in pairwise(stroke)], canvas.colours.bg, 2.2, order=2.8)
     for stroke in strokes:
         _line(canvas, stroke, right, 1.0, dashed=False)

@@ -170,9 +170,7 @@ class Grid:
         value = self.figures.values[layer, head]
         finite = math.isfinite(value)
         if not finite or value < self.selection.state["least"]:
-            canvas.rectangle(
-                x - 0.3, y - 0.3, cell + 0.6, self.tall + 0.6, colours.ground, alpha=0.86, order=1.6
-            )
+            canvas.rectangle(x - 0.3, y - 0.3, cell + 0.6, self.tall + 0.6, colours.bg, alpha=0.86, order=1.6)
         y += self.tall + 1.6
         if finite:
             most = max([1e-9, *(each for each in self.figures.values.values() if math.isfinite(each))])

@@ -245,7 +245,7 @@ class HeadLines:
                 stripes = (0.22, 0.64) if striped and strength > 0.14 else ()
                 boxes += [(start + at * step, y, step - 0.8, bar)] * 2
                 boxes += [(start + at * step, y + bar * part, step - 0.8, bar * 0.14) for part in stripes]
-                inks += [colours.track, hue(head, len(values), colours), *[colours.ground for _ in stripes]]
+                inks += [colours.track, hue(head, len(values), colours), *[colours.bg for _ in stripes]]
                 alphas += [1.0, (0.6 if faint else 1.0) * strength, *[0.55 for _ in stripes]]
         canvas.rectangles(boxes, inks, alphas)
 
@@ -327,7 +327,7 @@ def column(
             left = x - wide if align == "right" else x
             high = max(row * 0.9, size * 1.2)
             canvas.rectangle(left, y - high / 2, wide, high, colours.accent, radius=2.0)
-            ink = colours.ground
+            ink = colours.bg
         canvas.text(x + (-3 if align == "right" else 3), y, label(piece), size, ink, align=align)
 
 

@@ -219,7 +219,7 @@ class HeadNeurons:
     ) -> None:
         """Rows of neurons with a gap between them; `strength` below 1 fades a row into the ground."""
         largest = float(np.quantile(np.abs(values), 0.985)) or 1.0
-        ground = np.array([int(canvas.colours.ground[place : place + 2], 16) for place in (1, 3, 5)], float)
+        ground = np.array([int(canvas.colours.bg[place : place + 2], 16) for place in (1, 3, 5)], float)
         pixels = diverging(values / largest, canvas.colours).astype(float)
         faded = strength[:, None, None] * pixels + (1 - strength)[:, None, None] * ground
         stripes = np.repeat(np.rint(faded).astype(np.uint8), 9, 0)

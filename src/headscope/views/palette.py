@@ -1,13 +1,16 @@
 """The colours of every figure: one palette for light ground and one for dark.
 
 Colour has one job at a time: teal is how much attention, blue and orange are signs, twelve hues tell heads
-apart (a head's number is always printed beside its hue). Neighbouring heads differ in every colour vision.
+apart (a head's number is always printed beside its hue). Neighbouring heads differ in every colour vision. All stand
+in colours.json, which pages read too.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +27,7 @@ class Palette:
     `right` and `wrong` are of gold links, whose shapes say the same.
     """
 
-    ground: str
+    bg: str
     ink: str
     ink2: str
     ink3: str
@@ -40,43 +43,14 @@ class Palette:
     wrong: str
 
 
-def _hexes(colours: str) -> list[str]:
-    return [f"#{colour}" for colour in colours.split()]
+def _read() -> tuple[Palette, Palette]:
+    given = json.loads((Path(__file__).parent / "colours.json").read_text(encoding="utf-8"))
+    names = [field.name for field in fields(Palette)]
+    light, dark = (Palette(**{name: given[theme][name] for name in names}) for theme in ("light", "dark"))
+    return light, dark
 
 
-LIGHT = Palette(
-    ground="#ffffff",
-    ink="#16191d",
-    ink2="#5a626b",
-    ink3="#656d75",
-    line="#e8eaec",
-    line2="#d3d7db",
-    track="#f1f3f4",
-    accent="#0e7774",
-    wash="#e8f3f2",
-    sequential=_hexes("f6f8f8 e0efed b4dcd6 74bdb6 2f938e 0f6466 08363d"),
-    diverging=_hexes("8f3d00 cf6a12 eeb27c f5f5f3 9cc1e6 3579bf 12406f"),
-    heads=_hexes("3b6bd0 d36700 2f9cc7 c4256f 73a143 824625 7a57ab 498848 4b5a5e cd8330 173c6f d63333"),
-    right="#6a3fc4",
-    wrong="#c2500a",
-)
-
-DARK = Palette(
-    ground="#0f1214",
-    ink="#e9ecee",
-    ink2="#a2abb3",
-    ink3="#8b959e",
-    line="#23292d",
-    line2="#363e44",
-    track="#1b2024",
-    accent="#45b3a5",
-    wash="#12302e",
-    sequential=_hexes("171c1f 17312f 18504d 1f7f78 45b3a5 9adfcb effff6"),
-    diverging=_hexes("ffb469 d97a26 6f4423 1c2124 25486c 4288d0 8cc4ff"),
-    heads=_hexes("789bfd fba267 6dd2ed f66b9e cee12c cc8f63 b69ce4 87d48a a7adbb e0bb3e a0bbfa d8766e"),
-    right="#b9a0ff",
-    wrong="#ff9a52",
-)
+LIGHT, DARK = _read()
 
 
 def palette(theme: Theme) -> Palette:

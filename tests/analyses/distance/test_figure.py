@@ -83,7 +83,7 @@ def test_two_panels(found: xr.Dataset, theme: str) -> None:
     assert any("small" in text for text in said)
     assert "<image" not in picture
     colours = palette(theme)  # type: ignore[arg-type]
-    assert colours.ground in picture
+    assert colours.bg in picture
     first, second = (colours.heads[place] for place in (0, 1))
     assert discs(left, first) == 4  # layer 0
     assert discs(right, first) == 1 + 1  # its function, the legend

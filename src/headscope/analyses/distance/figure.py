@@ -165,13 +165,11 @@ def _heads(
     """Discs in colours, grey rings for None; those that are `marked` have an edge in ink and their name beside them."""
     radius = min(3.2 if len(xy) <= 160 else 2.2, charts.size(ax)[0] / 55)
     order = sorted(range(len(xy)), key=lambda head: (head in marked, fills[head] is not None))
-    edges = [
-        colours.ink if head in marked else colours.ground if fills[head] else colours.ink3 for head in order
-    ]
+    edges = [colours.ink if head in marked else colours.bg if fills[head] else colours.ink3 for head in order]
     ax.scatter(
         *xy[order].T,
         s=(2 * radius) ** 2,
-        facecolors=[fills[head] or colours.ground for head in order],
+        facecolors=[fills[head] or colours.bg for head in order],
         edgecolors=edges,
         linewidths=[0.9 if head in marked else 0.6 for head in order],
         zorder=3,
@@ -184,7 +182,7 @@ def _heads(
         text = ax.annotate(
             str(names[head]), xy[head], (0, 0), size=_LABEL, textcoords="offset points", zorder=4
         )
-        text.set_bbox({"facecolor": colours.ground, "alpha": 0.6, "pad": 0.2, "linewidth": 0})
+        text.set_bbox({"facecolor": colours.bg, "alpha": 0.6, "pad": 0.2, "linewidth": 0})
         box = text.get_window_extent()
         places, boxes = _around(points[head], np.array([box.width, box.height]) / dots, radius)
         best = int(np.argmin([_overlap(box, taken, panel) for box in boxes]))

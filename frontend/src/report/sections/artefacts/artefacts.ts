@@ -2,9 +2,8 @@
 
 import "./artefacts.css";
 import * as Plot from "@observablehq/plot";
-import { css, type Theme } from "../../../color";
+import { COLOURS, css, type Theme } from "../../../color";
 import { h } from "../../../dom";
-import { HEADS } from "../../../explorer/scene";
 import { brief, code, paper, percent, plural, range, share, whole } from "../../../format";
 import type { ArtefactRow, ArtefactsSection } from "../../../protocol";
 import { bar } from "../../bars";
@@ -37,7 +36,7 @@ function histogram(info: ArtefactsSection, width: number, theme: Theme): SVGElem
     y: { type: "sqrt", label: null, tickSize: 0, ticks: 4, tickFormat: whole },
     marks: [
       Plot.gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 4 }),
-      Plot.rectY(bins, { x1: "from", x2: "to", y: "count", fill: (bin: { from: number }) => (bin.from >= info.cutoff ? HEADS[theme][1] : "var(--accent)"), inset: 0.4 }),
+      Plot.rectY(bins, { x1: "from", x2: "to", y: "count", fill: (bin: { from: number }) => (bin.from >= info.cutoff ? COLOURS[theme].heads[1] : "var(--accent)"), inset: 0.4 }),
       Plot.ruleX([info.cutoff], { stroke: "var(--ink2)", strokeDasharray: "3 3" }),
     ],
   });
@@ -51,7 +50,7 @@ function byLayer(info: ArtefactsSection, width: number, theme: Theme): SVGElemen
     { layer, kind: "others", value: info.others[i] },
   ]);
   const known = points.filter(({ value }) => value !== null && value !== undefined);
-  const hue = ({ kind }: { kind: string }): string => (kind === "artefacts" ? HEADS[theme][1]! : "var(--accent)");
+  const hue = ({ kind }: { kind: string }): string => (kind === "artefacts" ? COLOURS[theme].heads[1]! : "var(--accent)");
   const drawing = Plot.plot({
     ...FRAME,
     width,

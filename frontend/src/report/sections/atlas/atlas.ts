@@ -1,10 +1,9 @@
 // The atlas of heads: every head a point by any two figures, with marks that stay, its card, and its queries and keys.
 
 import "./atlas.css";
-import { css } from "../../../color";
+import { COLOURS, css } from "../../../color";
 import { fromPage, Store } from "../../../data";
 import { clamp, h } from "../../../dom";
-import { HEADS } from "../../../explorer/scene";
 import { nameOf as called } from "../../../explorer/toolbar";
 import { code, figure, paper, plural } from "../../../format";
 import type { AtlasSection, Reason } from "../../../protocol";
@@ -55,7 +54,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   // By role where there are as many colours, and at first where a role says something of most; else by layer.
   const leading = roles.map((own) => own[0] ?? null);
   const groups = [...new Set(leading.filter((name) => name !== null))];
-  const byRole = groups.length > 0 && groups.length <= HEADS.light.length;
+  const byRole = groups.length > 0 && groups.length <= COLOURS.light.heads.length;
 
   const many = 4 * leading.filter((name) => name !== null).length >= leading.length;
   const state = { x: choices[0]!.id, y: (places ? choices[1]! : (measured[0] ?? layered)).id, color: byRole && many ? "role" : "layer" };
@@ -132,7 +131,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
       return cells.map((cell) => (cell && Number.isFinite(measure.value(cell)) ? css(measure.pixel(measure.value(cell), now.theme)) : null));
     }
     if (state.color === "role") {
-      const hues = HEADS[now.theme];
+      const hues = COLOURS[now.theme].heads;
       const count = (name: string | null): HTMLElement => h("b.dim", {}, String(leading.filter((each) => each === name).length));
       key.replaceChildren(...groups.map((name, group) => h("span", {}, h("i", { style: `background:${hues[group]}` }), `${name} `, count(name))), ...(leading.includes(null) ? [h("span", {}, h("i.ringed"), "none of these ", count(null))] : []));
       return leading.map((name) => (name === null ? null : hues[groups.indexOf(name)]!));

@@ -1,6 +1,6 @@
 // Queries and keys of one head on a plane, with their tokens; what a query looks at most is joined to it.
 
-import { HEADS } from "../../../explorer/scene";
+import { COLOURS } from "../../../color";
 import type { Store } from "../../../data";
 import { h, s } from "../../../dom";
 import { figure } from "../../../format";
@@ -81,7 +81,7 @@ export class Plane {
     const scale = Math.min((width - 2 * EDGE) / across, (height - 2 * EDGE) / up);
     const [midX, midY] = ends.map(([low, high]) => (low + high) / 2) as [number, number];
     this.dots = placed.map(({ side, token, at: [x, y] }) => ({ side, token, x: width / 2 + scale * (x - midX), y: height / 2 - scale * (y - midY) }));
-    const [blue, orange] = HEADS[now.theme];
+    const [blue, orange] = COLOURS[now.theme].heads;
     this.key.replaceChildren(h("span", {}, h("i", { style: `background:${blue}` }), "queries"), h("span", {}, h("i.square", { style: `background:${orange}` }), "keys"));
     const marks = this.dots.map(({ side: which, x, y }) =>
       which === "query" ? s("circle", { class: "mark", cx: x, cy: y, r: 2.6, fill: blue! }) : s("rect", { class: "mark", x: x - 2.4, y: y - 2.4, width: 4.8, height: 4.8, fill: orange! }),

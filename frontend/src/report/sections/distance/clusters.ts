@@ -1,9 +1,8 @@
 // Heads on a plane by their distances, coloured by layer and by role: figure 6 of Clark et al. 2019.
 
 import "./clusters.css";
-import { css, inkOn, PALETTES, type Theme } from "../../../color";
+import { COLOURS, css, inkOn, PALETTES, type Theme } from "../../../color";
 import { h, s } from "../../../dom";
-import { HEADS } from "../../../explorer/scene";
 import { bare, code, fixed, paper } from "../../../format";
 import type { ClustersSection } from "../../../protocol";
 import { spaced } from "../../cells";
@@ -63,7 +62,7 @@ export const section: Section<ClustersSection> = (element, info, host) => {
 
   // By role, or by cluster where there are no roles or more than there are colours.
   const roles = [...new Set(role.filter((name) => name !== null))];
-  const byRole = roles.length > 0 && roles.length <= HEADS.light.length;
+  const byRole = roles.length > 0 && roles.length <= COLOURS.light.heads.length;
   const groups = byRole ? roles : [...new Set(cluster)].sort((a, b) => a - b).map((number) => `cluster ${number}`);
   const groupOf = layer.map((_, i) => groups.indexOf(byRole ? (role[i] ?? "") : `cluster ${cluster[i]}`));
   const [left, right] = [panel("By layer"), panel(byRole ? "By role" : "By cluster")];
@@ -100,7 +99,7 @@ export const section: Section<ClustersSection> = (element, info, host) => {
     const width = beside ? Math.floor((now.width - 28) / 2) : Math.min(now.width, 460);
     maps.classList.toggle("beside", beside);
     const hues = layerHues(layers.length, now.theme);
-    const colors = HEADS[now.theme];
+    const colors = COLOURS[now.theme].heads;
     drawMap(left, layer.map((index) => hues[layers.indexOf(index)]!), width, now);
     drawMap(right, groupOf.map((group) => (group < 0 ? null : colors[group]!)), width, now);
     const numbered = new Map(spaced(layers, Math.min(22, 280 / layers.length), 16));

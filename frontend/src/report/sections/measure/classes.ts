@@ -1,9 +1,9 @@
 // Kinds of tokens over one another, by layer: figures 2 and 3 of Clark et al. 2019.
 
+import { COLOURS } from "../../../color";
 import { brief } from "../../../format";
 import * as Plot from "@observablehq/plot";
 import { h } from "../../../dom";
-import { HEADS } from "../../../explorer/scene";
 import type { ClassesSection, PanelInfo } from "../../../protocol";
 import { beside, captioned, type Chart, chart, type Mark, marksOf, means, redrawn } from "../../chart";
 import { tidy } from "../../figures";
@@ -22,7 +22,7 @@ function panelOf({ title, names, ...info }: PanelInfo, host: Host): Chart {
   const points = new Points(host, ({ cell, index }) => figureTip(figures, measures[index]!, cell), ({ cell, index }) => host.open(cell, ofMeasure(measures[index]!, cell)), true);
 
   const draw = (now: Now, width: number): void => {
-    const hues = measures.map((_, series) => HEADS[now.theme][series]!);
+    const hues = measures.map((_, series) => COLOURS[now.theme].heads[series]!);
     const hue = ({ index }: Mark): string => hues[index]!;
     key.replaceChildren(...names.map((name, series) => h("span", {}, h("i", { style: `background:${hues[series]}` }), name)));
     const marks = measures.flatMap((measure, series) => {

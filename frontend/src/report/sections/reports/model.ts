@@ -1,7 +1,7 @@
 // The picture of the whole model: layers down, heads across, what each head is known to do as a colour and a letter.
 
+import { COLOURS } from "../../../color";
 import { h, s } from "../../../dom";
-import { HEADS } from "../../../explorer/scene";
 import { plural } from "../../../format";
 import type { SummarySection } from "../../../protocol";
 import { layout, spaced } from "../../cells";
@@ -59,7 +59,7 @@ export class Model {
     const { size, gap } = layout(figures.rows, figures.columns, room - LABEL.left, 420, 30);
     const step = size + gap;
     const [width, height] = [LABEL.left + figures.columns * step, LABEL.top + figures.rows * step];
-    const hue = (mark: number): string => HEADS[theme][mark % HEADS[theme].length]!;
+    const hue = (mark: number): string => COLOURS[theme].heads[mark % COLOURS[theme].heads.length]!;
     const letter = (x: number, y: number, mark: number): SVGElement => s("text", { class: "letter", x, y, dy: "0.35em" }, this.letters[mark]!);
     const texts: SVGElement[] = [];
     this.rects = figures.cells.map((cell) => {
