@@ -39,6 +39,7 @@ _FIELDS = ("jsonl", "csv", "tsv", "parquet", "arrow")  # formats of fields that 
 _FORMATS = {
     "text": "plain text",
     "conllu": "CoNLL-U",
+    "conll2012": "CoNLL-2012",
     "builtin": "the built-in corpus",
     "pharaoh": "word alignments",
 }
@@ -47,8 +48,8 @@ Format = Annotated[
     TextKind | None,
     typer.Option(
         "--format",
-        help="By default told from the suffix (before .gz or .zst): .jsonl, .conllu, .csv, .tsv, .parquet, .arrow, "
-        "else text.",
+        help="By default told from the suffix (before that of a compressed file): .jsonl, .conllu, .csv, .tsv, "
+        ".parquet, .arrow; of another name from how the file begins.",
     ),
 ]
 AnnotatedFormat = Annotated[
@@ -127,6 +128,8 @@ class ReadingOptions:
                 files, text=self.text_field, document=self._field(kind), strict=self.strict
             )
         self._among((), kind)
+        if kind == "conll2012":
+            return corpora.conll2012(files, strict=self.strict)
         return corpora.conllu(files, strict=self.strict) if files else corpora.builtin(pack=pack)
 
     def _field(self, kind: str) -> str | None:
@@ -157,12 +160,13 @@ def once(corpus: Corpus, distinct: bool) -> Corpus:
 
 def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
     """What a file of texts holds, told from its name, or the files of a folder."""
-    from headscope.corpora.opening import counted, suffix_of, walked
+    from headscope.corpora.kinds import holds
+    from headscope.corpora.opening import STDIN, counted, standard_input, suffix_of, walked
 
     if format is not None:
         return [format]
     if not os.path.isdir(path):
-        return [SUFFIXES.get(suffix_of(path), "text")]
+        return [SUFFIXES.get(suffix_of(path)) or holds(standard_input() if str(path) == STDIN else path)]
     suffixes = (".txt", *SUFFIXES)
     found, others = walked(path, suffixes, compressed=True)
     if not found:
@@ -331,17 +335,20 @@ def linked(
 
 
 _ENDS: Mapping[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
-_ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", **_ENDS}
+_ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_ENDS}
 
 
 def _told(path: Path, ends: Mapping[str, str]) -> str:
-    """The format that a name tells by its end."""
+    """The format that a name tells by its end, or else the file by how it begins."""
+    from headscope.corpora.kinds import holds
     from headscope.corpora.opening import is_compressed
 
     name = path.stem if is_compressed(path) else path.name
     for end, kind in ends.items():
         if name.lower().endswith(end):
             return kind
+    if os.path.isfile(path) and (held := holds(path)) in ends.values():
+        return held
     *most, last = ends
     raise InputError(f"{path}: expected a name that ends in {', '.join(most)} or {last}; or say --format")
 

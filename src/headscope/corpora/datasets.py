@@ -12,6 +12,7 @@ from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
 from headscope.corpora.jsonlines import KINDS, Documents, each_of, fields, named
+from headscope.corpora.kinds import begins_as_table
 from headscope.corpora.opening import suffix_of
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
@@ -88,9 +89,9 @@ def dataset(
     more: dict[str, Any] = {"pack": pack, "strict": strict, "documents": each_of(document, "row")}
     paths = _paths(rows)
     if paths is not None:
-        files = Files(paths, TABLES)
+        files = Files(paths, TABLES, rows=True)
         for path in files.paths:
-            if suffix_of(path) not in TABLES:
+            if _kind(path) is None:
                 raise InputError(
                     f"{path}: expected a name that ends in {' or '.join(TABLES)}; for others hs.corpora.jsonl, table"
                 )
@@ -197,9 +198,14 @@ def _of_files(files: Files, text: str | None, document: str | None) -> Rows:
         before = files.read = before + Path(path).stat().st_size
 
 
+def _kind(path: str) -> str | None:
+    """Parquet or Arrow, as a file begins or is called; None for neither."""
+    return begins_as_table(path) or (suffix_of(path)[1:] if suffix_of(path) in TABLES else None)
+
+
 def _columns(path: str) -> list[str]:
     with _understood(path):
-        if suffix_of(path) == ".parquet":
+        if _kind(path) == "parquet":
             return list(module("pyarrow.parquet").read_schema(path).names)
         with _arrow(path) as reader:
             return list(reader.schema.names)
@@ -208,7 +214,7 @@ def _columns(path: str) -> list[str]:
 def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
     """Record batches of some columns, of few rows each, and what share of the file is read with each."""
     with _understood(path):
-        if suffix_of(path) == ".parquet":
+        if _kind(path) == "parquet":
             file = module("pyarrow.parquet").ParquetFile(path)
             total, done = max(1, file.metadata.num_rows), 0
             for batch in file.iter_batches(batch_size=_ROWS, columns=list(columns)):
@@ -251,5 +257,5 @@ def _understood(path: str) -> Generator[None]:
     try:
         yield
     except library.ArrowException as error:
-        kind = suffix_of(path).removeprefix(".").capitalize()
+        kind = str(_kind(path)).capitalize()
         raise CorpusError(path, None, f"expected a file of {kind}, found {reason(error)}") from None

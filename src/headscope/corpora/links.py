@@ -80,6 +80,7 @@ def links(paths: Paths, *, document: str | None = None, strict: bool = False) ->
         documents=ends,
         within=by_lines(read),
         suffixes=JSON_LINES,
+        records=True,
     )
 
 

@@ -37,7 +37,9 @@ def spoken(paths: Paths, *, strict: bool = False) -> Corpus:
     """
     expected = "expected JSON objects, found blank lines only"
     documents = each_of(None, "line")
-    return Corpus.of_files(paths, _examples, strict=strict, expected=expected, documents=documents)
+    return Corpus.of_files(
+        paths, _examples, strict=strict, expected=expected, documents=documents, records=True
+    )
 
 
 def _examples(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:

@@ -1,0 +1,73 @@
+"""What a file holds whose name does not say it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from headscope.corpora.files import Files
+from headscope.corpora.line import Line
+from headscope.corpora.marks import HEAD, table
+from headscope.corpora.opening import readable, suffix_of
+from headscope.errors import CorpusError
+
+Held = Literal["text", "jsonl", "conllu", "conll2012", "parquet", "arrow"]
+
+_ROW = re.compile(r"[0-9]+([-.][0-9]+)?(\t[^\t]*){9}")
+_PAGES = {"<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML"}
+_LOOKED = 200  # lines
+
+
+def holds(path: str | Path) -> Held:
+    """What a file holds, told from how it begins: JSON (``jsonl``), a treebank, a table, or else a text.
+
+    Raises `CorpusError` for a file that is missing or no text, and for pages of HTML and XML.
+    """
+    path = str(path)
+    if (kind := begins_as_table(path)) is not None:
+        return kind
+    files = Files(path)
+    lines = (line for line in files if line.text.strip())
+    begin = list(islice(lines, _LOOKED))
+    if suffix_of(path) == ".json" or _is_json(path, begin):
+        return "jsonl"
+    first = begin[0].text.lstrip().lower() if begin else ""
+    for mark, name in _PAGES.items():
+        if first.startswith(mark):
+            raise CorpusError(
+                path, None, f"expected text, found a page of {name}; --format text reads its marks as well"
+            )
+    if any(line.text.startswith("#begin document") for line in begin):
+        return "conll2012"
+    row = next((line.text for line in begin if not line.text.startswith("#")), "")
+    return "conllu" if _ROW.fullmatch(row) else "text"
+
+
+def begins_as_table(path: str) -> Literal["parquet", "arrow"] | None:
+    """Which kind of a file of rows it is; None for none, and for a stream of Arrow."""
+    if not os.path.isfile(path):
+        return None
+    with readable(path), open(path, "rb") as file:
+        return table(file.read(HEAD))
+
+
+def _is_json(path: str, begin: list[Line]) -> bool:
+    """Whether the first line is an object of JSON, or the whole file an array."""
+    first = begin[0].text.lstrip() if begin else ""
+    if first[:1] == "{":
+        return _reads(first)
+    if first[:1] != "[" or not re.match(r"\[\s*([\[{\"\]]|$)", first):
+        return False
+    return _reads("\n".join(line.text for line in Files(path)))
+
+
+def _reads(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
