@@ -65,7 +65,7 @@ CORPORA = {
     "conllu_entity_never_ends.conllu": ":6: sentence s-1: word 1: Entity: expected the end of 'e1' in the same sentence, found none",
     "conllu_entity_is_no_bracket.conllu": ":6: sentence s-1: word 1: Entity: expected brackets such as (e1 or e1), found 'e1'",
     "encoded_sentence_too_long.conllu": ":6: sentence s-1: expected at most 512 tokens in a sentence, found 602",
-    "encoded_unknown_piece.jsonl": ":2: pieces[1]: expected a piece of the tokenizer's vocabulary, found 'qwertyuiop'",
+    "encoded_unknown_piece.jsonl": ":2: pieces[1]: expected a piece of the tokenizer's vocabulary, found 'qwertyuiop'; name words 'words'",
     "encoded_pair_too_long.jsonl": ":1: expected at most 512 tokens for a pair of texts, found 603",
     "encoded_tokens_too_long.jsonl": ":1: expected at most 512 tokens for tokens taken as they are, found 600",
     "encoded_word_too_long.jsonl": ":1: words: expected at most 510 pieces in a word, found 600 in '....................'…",
