@@ -59,7 +59,7 @@ CORPORA = {
     "conllu_head_is_itself.conllu": ":6: sentence s-1: expected another word as head, found the word itself (1)",
     "conllu_relation_is_missing.conllu": ":6: sentence s-1: expected a relation, found _",
     "conllu_no_root.conllu": ":6: sentence s-1: expected one root, found none",
-    "conllu_two_roots.conllu": ":7: sentence s-1: expected one root, found 2: words 1, 2",
+    "conllu_two_roots.conllu": ":7: sentence s-1: expected one root, found 2: words 1, 2; a tree has one, from which it is read",
     "conllu_cycle.conllu": ":6: sentence s-1: expected a tree, found a cycle: 1 → 2 → 3 → 1",
     "conllu_entity_never_begins.conllu": ":7: sentence s-1: word 2: Entity: expected an open bracket of 'e1', found its end in 'e1)'",
     "conllu_entity_never_ends.conllu": ":6: sentence s-1: word 1: Entity: expected the end of 'e1' in the same sentence, found none",

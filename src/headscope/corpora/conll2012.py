@@ -8,8 +8,8 @@ from functools import partial
 
 from headscope.corpora import collins
 from headscope.corpora.corpus import Corpus
-from headscope.corpora.entities import Brackets
-from headscope.corpora.example import Example, Mention
+from headscope.corpora.entities import Brackets, Read, Unmatched, withheld
+from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError
 from headscope.deprecated import unused
 from headscope.doors import validated
@@ -62,11 +62,14 @@ def conll2012(paths: Paths, *, strict: bool = False) -> Corpus:
     [(['He', 'slept', '.'], [1, -1, 1])]
     """
     expected, part = "expected sentences, found none", "each part of a document"
-    return Corpus.of_files(paths, _sentences, strict=strict, expected=expected, documents=part)
+    read = partial(_sentences, Unmatched(), strict)
+    return Corpus.of_files(paths, read, strict=strict, expected=expected, documents=part)
 
 
-def _sentences(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
-    return (partial(_sentence, *block) for block in _blocks(lines))
+def _sentences(told: Unmatched, strict: bool, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
+    with told.said() as unmatched:
+        for block in _blocks(lines):
+            yield partial(_sentence, *block, None if strict else unmatched)
 
 
 def _blocks(lines: Iterable[Line]) -> Iterator[tuple[list[Line], int, int]]:
@@ -85,7 +88,9 @@ def _blocks(lines: Iterable[Line]) -> Iterator[tuple[list[Line], int, int]]:
         yield block, document, number
 
 
-def _sentence(block: Sequence[Line], document: int, position: int) -> Example:
+def _sentence(
+    block: Sequence[Line], document: int, position: int, unmatched: list[CorpusError] | None
+) -> Example:
     rows: list[list[str]] = []
     name = "/".join([*block[0].text.split()[:2], str(position)])
 
@@ -100,12 +105,18 @@ def _sentence(block: Sequence[Line], document: int, position: int) -> Example:
             raise fail(number, f"expected the word number {number}, found {columns[2]!r}")
         rows.append(columns)
     words = [row[3] for row in rows]
+    if (why := withheld(words)) is not None:
+        raise fail(0, why)
     penn = [row[4] for row in rows]
     try:
         heads = collins.heads(collins.read([row[5] for row in rows], penn), len(rows))
-        mentions = _mentions([row[-1] for row in rows])
+        mentions, wrong = _mentions([row[-1] for row in rows])
+        if wrong and unmatched is None:
+            raise wrong[0]
     except WordError as error:
         raise fail(error.word, str(error)) from None
+    if unmatched is not None:
+        unmatched += [fail(error.word, str(error)) for error in wrong]
     return Example(
         words=words,
         heads=heads,
@@ -129,7 +140,7 @@ def _features(word: str, tag: str) -> Mapping[str, str]:
     return {"Number": _NUMBER[tag]} if tag in _NUMBER else {}
 
 
-def _mentions(column: Sequence[str]) -> list[Mention]:
+def _mentions(column: Sequence[str]) -> Read:
     """Mentions from ``(1``, ``1)`` and ``(1)``, parted by ``|``."""
     brackets = Brackets()
     for word, value in enumerate(column):
