@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from headscope.models import Model
 
 TextKind = Literal["text", "jsonl", "conllu", "csv", "tsv", "parquet", "arrow"]
-AnnotationKind = Literal["conllu", "conll2012", "word-heads"]
-LinksKind = Literal["jsonl", "pharaoh", "conllu", "conll2012", "word-heads"]
+AnnotationKind = Literal["conllu", "conll2012", "word-heads", "clusters"]
+LinksKind = Literal["jsonl", "pharaoh", "conllu", "conll2012", "word-heads", "clusters"]
 
 SUFFIXES: dict[str, TextKind] = {
     ".jsonl": "jsonl",
@@ -56,7 +56,8 @@ AnnotatedFormat = Annotated[
     AnnotationKind | None,
     typer.Option(
         "--format",
-        help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation).",
+        help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation), .jsonl "
+        "(clusters of coreference); of another name from how the file begins.",
     ),
 ]
 LinksFormat = Annotated[
@@ -292,7 +293,10 @@ def annotated(
     for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
         if not off:
             raise InputError(f"{option}: expected CoNLL-U, found {kind}")
-    return (corpora.word_heads if kind == "word-heads" else corpora.conll2012)(paths, strict=strict)
+    read = {"word-heads": corpora.word_heads, "conll2012": corpora.conll2012, "clusters": corpora.clusters}[
+        kind
+    ]
+    return read(paths, strict=strict)
 
 
 def linked(
@@ -334,8 +338,9 @@ def linked(
     return annotated(files, cast("AnnotationKind", kind), words=words, relations=relations, strict=strict)
 
 
-_ENDS: Mapping[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
-_ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_ENDS}
+_TREES: Mapping[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
+_ENDS: Mapping[str, AnnotationKind] = {".jsonl": "clusters", ".json": "clusters", **_TREES}
+_ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_TREES}
 
 
 def _told(path: Path, ends: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+from headscope.corpora.conll2012 import BEGIN
 from headscope.corpora.files import Files
 from headscope.corpora.line import Line
 from headscope.corpora.marks import HEAD, table
@@ -41,7 +42,7 @@ def holds(path: str | Path) -> Held:
             raise CorpusError(
                 path, None, f"expected text, found a page of {name}; --format text reads its marks as well"
             )
-    if any(line.text.startswith("#begin document") for line in begin):
+    if any(BEGIN.match(line.text) for line in begin):
         return "conll2012"
     row = next((line.text for line in begin if not line.text.startswith("#")), "")
     return "conllu" if _ROW.fullmatch(row) else "text"

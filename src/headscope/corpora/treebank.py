@@ -46,11 +46,11 @@ def conllu(
             and listed (`Corpus`).
 
     Broken is: a line that has not 10 columns parted by tabs, ids that do not count from 1, ranges (``1-2``) of words
-    that are not there or overlap, a head that is no number, is out of range or is the word itself, no root or two (a tree is
-    read from its root), a cycle, a relation that is missing, words that are all ``_`` (a treebank without its texts),
-    and entity brackets that are none, or of which nothing says what the cluster is. A mention that does not begin and
-    end in one sentence is left out, which is said; a strict corpus refuses its sentence. One that begins or ends on an
-    empty node has the words between.
+    that are not there or overlap, a head that is no number, is out of range or is the word itself, no root or two (a
+    tree is read from its root), a cycle, a relation that is missing, words that are all ``_`` (a treebank without its
+    texts), and entity brackets that are none, or of which nothing says what the cluster is. A mention that does not
+    begin and end in one sentence is left out, which is said; a strict corpus refuses its sentence. One that begins or
+    ends on an empty node has the words between.
 
     >>> sentence = next(iter(hs.corpora.conllu("train.conllu")))
     >>> [(sentence.words[place], sentence.relations[place], sentence.heads[place]) for place in (3, 7)]
@@ -246,19 +246,23 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool, st
     kept = [(token, line) for token, line in both if isinstance(token["id"], int)]
     if not kept:
         raise fail(lines[0], "expected words, found none")
+    treeless = state.layout is not None and all(token["head"] is None for token, _ in kept)
     for expected, (token, line) in enumerate(kept, 1):
         if token["id"] != expected:
             raise fail(line, f"expected the word id {expected}, found {token['id']}")
-        if token["head"] is None:
+        if token["head"] is None and not treeless:
             raise fail(line, "expected a head, found _")
     rows = _Rows(
         [str(token["form"]) for token, _ in kept],
-        [int(token["head"]) for token, _ in kept],
+        [] if treeless else [int(token["head"]) for token, _ in kept],
         [str(token["deprel"] or "") for token, _ in kept],
         [line.number for _, line in kept],
     )
     _check_ranges(both, len(kept), fail)
-    _check_tree(rows, lambda number, message: fail(kept[number][1], message))
+    if (why := withheld(rows.words)) is not None:
+        raise fail(lines[0], why)
+    if not treeless:
+        _check_tree(rows, lambda number, message: fail(kept[number][1], message))
     tags = [str(token["upos"] or "") for token, _ in kept]
     features: list[Mapping[str, str]] = [token["feats"] or {} for token, _ in kept]
     try:
@@ -271,9 +275,11 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool, st
     state.unmatched += wrong
     example = Example(
         words=rows.words,
-        heads=[head - 1 for head in rows.heads],
-        relations=[relation.split(":")[0] if main else relation for relation in rows.relations],
-        tags=tags,
+        heads=None if treeless else [head - 1 for head in rows.heads],
+        relations=None
+        if treeless
+        else [relation.split(":")[0] if main else relation for relation in rows.relations],
+        tags=tags if any(tag != "_" for tag in tags) else None,
         features=features,
         mentions=spans if spans or state.layout is not None else None,
         document=state.document,
@@ -378,6 +384,8 @@ def _pairs(block: list[Line], state: _State) -> Example:
         rows.heads.append(int(match[2]))
         rows.relations.append(match[3])
         rows.lines.append(line.number)
+    if (why := withheld(rows.words)) is not None:
+        raise block[0].error(why)
     _check_tree(rows, lambda number, message: CorpusError(block[0].path, rows.lines[number], message))
     if state.started or block[0].offset is not None:
         state.document = block[0].document(state.document)
@@ -395,8 +403,6 @@ def _pairs(block: list[Line], state: _State) -> Example:
 def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
     """Raise where heads and relations are no tree."""
     count = len(rows.words)
-    if (why := withheld(rows.words)) is not None:
-        raise fail(0, why)
     for number, (head, relation) in enumerate(zip(rows.heads, rows.relations, strict=True)):
         if head > count:
             raise fail(number, f"expected a head from 0 to {count}, found {head}")
@@ -426,7 +432,7 @@ def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
 def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Example:
     """The same sentence with each multiword token as one word."""
     assert example.words is not None
-    assert example.heads is not None
+    above = example.heads or [-1] * len(example.words)
     group = list(range(len(example.words)))
     forms: dict[int, str] = {}
     for token in tokens:
@@ -442,9 +448,7 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
     where = [index[start] for start in group]
     main = [
         next(
-            word
-            for word in range(len(group))
-            if group[word] == start and _outside(example.heads[word], group, start)
+            word for word in range(len(group)) if group[word] == start and _outside(above[word], group, start)
         )
         for start in starts
     ]
@@ -452,11 +456,11 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
     def pick(values: Sequence[Any] | None) -> list[Any] | None:
         return None if values is None else [values[word] for word in main]
 
-    heads = [example.heads[word] for word in main]
+    heads: list[int] | None = pick(example.heads)
     spans = example.mentions
     return Example(
         words=[forms.get(start, example.words[start]) for start in starts],
-        heads=[head if head < 0 else where[head] for head in heads],
+        heads=None if heads is None else [head if head < 0 else where[head] for head in heads],
         relations=pick(example.relations),
         tags=pick(example.tags),
         features=pick(example.features),
