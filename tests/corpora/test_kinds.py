@@ -164,6 +164,7 @@ def test_a_tree_is_refused_with_what_it_holds(indent: int | None, tmp_path: Path
     ("content", "said"),
     [
         ("[]", "found an empty array"),
+        (" \n\n", "expected JSON objects, found blank lines only"),
         ('["a"', r"found broken JSON at column 5 \(Expecting ',' delimiter\)"),
         ('["a",\n "b" "c"]', r":2: .*found broken JSON at column 6"),
         ('["a"] x', r"found broken JSON at column 7 \(Extra data\)"),

@@ -35,7 +35,7 @@ def report(
     ] = None,
     coref: Annotated[
         list[Path] | None,
-        typer.Option(help="Coreference for table 2: .conllu or _conll; the built-in corpus by default."),
+        typer.Option(help="Coreference for table 2, as `coref` reads it; the built-in corpus by default."),
     ] = None,
     against: Annotated[
         str | None,

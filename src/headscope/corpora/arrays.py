@@ -27,7 +27,7 @@ def elements(path: str, lines: Iterable[Line]) -> Iterator[Line]:
     """
     rest = (line for line in lines if line.text.strip())
     first = list(islice(rest, 2))
-    if len(first) == 2 and _complete(first[0].text):
+    if not first or (len(first) == 2 and _complete(first[0].text)):
         yield from chain(first, rest)
         return
     kept = [*first, *_at_most(path, rest)]

@@ -191,7 +191,9 @@ def _of_files(files: Files, text: str | None, document: str | None) -> Rows:
         number = 0
         wanted = _wanted(_columns(path), text, document)
         for batch, share in _batches(path, wanted):
-            for row in batch.to_pylist():
+            with _understood(path):
+                rows = batch.to_pylist()
+            for row in rows:
                 number += 1
                 yield Line(path, number, ""), row
             files.read = before + int(share * Path(path).stat().st_size)
@@ -256,6 +258,6 @@ def _understood(path: str) -> Generator[None]:
     library = module("pyarrow")
     try:
         yield
-    except library.ArrowException as error:
+    except (library.ArrowException, OSError, UnicodeDecodeError) as error:  # of data that is broken
         kind = str(_kind(path)).capitalize()
         raise CorpusError(path, None, f"expected a file of {kind}, found {reason(error)}") from None
