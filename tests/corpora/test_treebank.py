@@ -216,6 +216,7 @@ EMPTY = "{}\t_\t_\t_\t_\t_\t_\t_\t_\t{}\n"
             row("1-2", "ab") + row("2-3", "bc") + row(1, "a") + row(2, "b", 1) + row(3, "c", 1),
             ":2: expected a range that begins after 1-2, found 2-3, which overlaps it",
         ),
+        (row(1, "a") + row(2, "b", -1), ":2: expected a head from 0 to 2, found -1"),
         (row(1, "a", 0, "Entity=(person-1)"), ":1: word 1: Entity: expected '# global.Entity' before (person-1, as it says"),
         (
             "# global.Entity = etype-head\n" + row(1, "a", 0, "Entity=(person-1)"),

@@ -221,12 +221,14 @@ def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
             total, done = max(1, file.metadata.num_rows), 0
             for batch in file.iter_batches(batch_size=_ROWS, columns=list(columns)):
                 done += batch.num_rows
+                batch.validate(full=True)
                 yield batch, done / total
             return
-        with _arrow(path) as reader:
+        with _arrow(path, columns) as reader:
             for whole, share in _record_batches(reader):
+                whole.validate(full=True)
                 for start in range(0, whole.num_rows, _ROWS):
-                    yield whole.select(list(columns)).slice(start, _ROWS), share
+                    yield whole.slice(start, _ROWS), share
 
 
 def _record_batches(reader: Any) -> Iterator[tuple[Any, float]]:
@@ -240,15 +242,20 @@ def _record_batches(reader: Any) -> Iterator[tuple[Any, float]]:
 
 
 @contextmanager
-def _arrow(path: str) -> Generator[Any]:
-    """What reads an Arrow file, of either of its two formats."""
+def _arrow(path: str, columns: Sequence[str] | None = None) -> Generator[Any]:
+    """What reads an Arrow file, or some of its columns, of either of its two formats.
+
+    It is read, not mapped into memory: what a broken one says is beyond its end would end the process.
+    """
     library, formats = module("pyarrow"), module("pyarrow.ipc")
-    with library.memory_map(path) as source:
+    with library.OSFile(path) as source:
+        places = None if columns is None else list(map(_columns(path).index, columns))
+        options = formats.IpcReadOptions(included_fields=places)
         try:
-            reader = formats.open_file(source)
+            reader = formats.open_file(source, options=options)
         except library.ArrowInvalid:
             source.seek(0)
-            reader = formats.open_stream(source)
+            reader = formats.open_stream(source, options=options)
         with reader:
             yield reader
 

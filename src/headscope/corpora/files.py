@@ -150,7 +150,7 @@ class Listed:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.paths = [str(path) for path in paths]
-        self.sizes = [path.stat().st_size if path.exists() else 0 for path in paths]
+        self.sizes = [path.stat().st_size if os.path.exists(path) else 0 for path in paths]
         self.total = sum(self.sizes)
         self.read = 0
 

@@ -148,7 +148,7 @@ def _of_paths(
     files: list[Path] = []
     others: Counter[str] = Counter()
     for path in paths:
-        if not path.exists():
+        if not os.path.exists(path):
             raise CorpusError(path, None, f"expected a folder or a {sense.noun}, found nothing there")
         if not path.is_dir():
             files.append(path)

@@ -404,7 +404,7 @@ def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
     """Raise where heads and relations are no tree."""
     count = len(rows.words)
     for number, (head, relation) in enumerate(zip(rows.heads, rows.relations, strict=True)):
-        if head > count:
+        if not 0 <= head <= count:
             raise fail(number, f"expected a head from 0 to {count}, found {head}")
         if head == number + 1:
             raise fail(number, f"expected another word as head, found the word itself ({head})")
