@@ -66,7 +66,7 @@ def write(folder: Path, name: str, content: str) -> Path:
     ],
 )
 def test_the_same_story_in_each_format(tmp_path: Path, name: str, content: str) -> None:
-    corpus = annotated([write(tmp_path, name, content)], None)
+    corpus = annotated([write(tmp_path, name, content)], None, clusters=True)
     examples = list(corpus)
     assert [example.words for example in examples] == [SENTENCES[0], SENTENCES[2]]
     assert [example.mentions for example in examples] == MENTIONS
@@ -142,7 +142,7 @@ def test_antecedents_are_found_without_parses_and_it_is_said(tmp_path: Path) -> 
     model = hs.load()
     found: list[tuple[int, dict[str, int]]] = []
     for name, content in (("a.jsonl", json.dumps(PRECO)), ("a.conll", LITBANK), ("b.conll", GUM)):
-        corpus = annotated([write(tmp_path, name, content)], None)
+        corpus = annotated([write(tmp_path, name, content)], None, clusters=True)
         with pytest.warns(
             HeadscopeWarning, match="head words of mentions: no parse and no tags: the last word before"
         ):

@@ -115,7 +115,7 @@ def console(path: Path) -> Corpus:
 
 
 def trees(path: Path) -> Corpus:
-    return sources.annotated([path], None)
+    return sources.annotated([path], None, clusters=True)
 
 
 def linked(path: Path) -> Corpus:

@@ -56,8 +56,8 @@ AnnotatedFormat = Annotated[
     AnnotationKind | None,
     typer.Option(
         "--format",
-        help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation), .jsonl "
-        "(clusters of coreference); of another name from how the file begins.",
+        help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation), of coreference "
+        ".jsonl (clusters); of another name from how the file begins.",
     ),
 ]
 LinksFormat = Annotated[
@@ -277,9 +277,10 @@ def annotated(
     *,
     words: Literal["syntactic", "surface"] = "syntactic",
     relations: Literal["full", "main"] = "full",
+    clusters: bool = False,
     strict: bool = False,
 ) -> Corpus:
-    """The sentences with annotations in these files, or the built-in ones.
+    """The sentences with annotations in these files, or the built-in ones; with `clusters` JSON lines of these as well.
 
     Raises `InputError` where a name does not tell the format, and for what the format does not have.
     """
@@ -287,7 +288,7 @@ def annotated(
 
     if not paths:
         return corpora.builtin_trees(words=words, relations=relations)
-    kind = _one_of([format or _told(path, _ENDS) for path in paths])
+    kind = _one_of([format or _told(path, _CLUSTERS if clusters else _TREES) for path in paths])
     if kind == "conllu":
         return corpora.conllu(paths, words=words, relations=relations, strict=strict)
     for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
@@ -339,7 +340,7 @@ def linked(
 
 
 _TREES: Mapping[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
-_ENDS: Mapping[str, AnnotationKind] = {".jsonl": "clusters", ".json": "clusters", **_TREES}
+_CLUSTERS: Mapping[str, AnnotationKind] = {".jsonl": "clusters", ".json": "clusters", **_TREES}
 _ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_TREES}
 
 

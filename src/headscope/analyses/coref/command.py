@@ -56,7 +56,7 @@ def coref(
 
     kept = long.run(table.output)
     table.check()
-    sentences = sources.once(sources.annotated(documents, format, strict=strict), distinct)
+    sentences = sources.once(sources.annotated(documents, format, clusters=True, strict=strict), distinct)
     loaded = model.load()
     options: dict[str, Any] = {
         "window": window,
