@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 
 from headscope import corpora
+from headscope.cli import main, serve
 from headscope.console.sources import ReadingOptions
 from headscope.corpora.kinds import holds
 from headscope.errors import CorpusError, InputError
+from headscope.stream import plan
 
 TEXT = "One line.\n\nAnother lïne.\n"
 TREE = {"version": "1.1", "data": [{"title": "A", "paragraphs": [{"context": "It rains."}]}]}
@@ -196,6 +198,28 @@ def test_treebanks_and_tables_are_known_by_what_they_hold(tmp_path: Path) -> Non
     path = tmp_path / "a.pq"
     parquet.write_table(pytest.importorskip("pyarrow").table({"text": ["One."]}), path)
     assert [each.text for each in ReadingOptions().of([path])] == ["One."]
+
+
+def test_a_command_of_one_text_takes_no_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('["A text."]')
+    for command, arguments in ((main, ["headscope", "sentences"]), (plan.main, ["plan"])):
+        monkeypatch.setattr("sys.argv", [*arguments, str(path)])
+        with pytest.raises(SystemExit) as ended:
+            command()
+        assert ended.value.code == 2
+        assert "a.json: expected a text, found records of JSON" in capsys.readouterr().err
+
+
+def test_texts_to_offer_are_records_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"text": "One."}, "Two."], indent=1))
+    assert [each.get("text") for each in serve._texts(path)] == ["One.", "Two."]  # pyright: ignore[reportPrivateUsage]
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress("One.\tTwo.\n".encode("utf-16")))
+    assert serve._texts(path) == [{"text": "One.", "pair": "Two."}]  # pyright: ignore[reportPrivateUsage]
 
 
 def test_what_is_missing_is_told_as_ever(tmp_path: Path) -> None:

@@ -20,6 +20,13 @@ Held = Literal["text", "jsonl", "conllu", "conll2012", "parquet", "arrow"]
 
 _ROW = re.compile(r"[0-9]+([-.][0-9]+)?(\t[^\t]*){9}")
 _PAGES = {"<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML"}
+_SAID = {
+    "jsonl": "records of JSON",
+    "conllu": "a treebank",
+    "conll2012": "coreference in columns",
+    "parquet": "a table of Parquet",
+    "arrow": "a table of Arrow",
+}
 _LOOKED = 200  # lines
 
 
@@ -46,6 +53,13 @@ def holds(path: str | Path) -> Held:
         return "conll2012"
     row = next((line.text for line in begin if not line.text.startswith("#")), "")
     return "conllu" if _ROW.fullmatch(row) else "text"
+
+
+def text_of(path: str | Path) -> Files:
+    """A file that has to be a text. Raises `CorpusError` for one that holds something else."""
+    if (kind := holds(path)) != "text":
+        raise CorpusError(path, None, f"expected a text, found {_SAID[kind]}")
+    return Files(path)
 
 
 def begins_as_table(path: str) -> Literal["parquet", "arrow"] | None:
