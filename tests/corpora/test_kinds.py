@@ -94,7 +94,7 @@ def test_a_file_of_utf_16_that_breaks_off_is_told(tmp_path: Path) -> None:
         (tarred(b"text"), "an archive of tar"),
         (gzip.compress(tarred(b"text")), "an archive of tar"),
         (bz2.compress(gzip.compress(b"text")), "a compressed file"),
-        (zipped(b"x", "a.xml", "b/c.xml"), r"an archive of 2 files \(2 .xml\)"),
+        (zipped(b"x", "a.xml", "b/c.xml", "__MACOSX/._a.xml"), r"an archive of 2 files \(2 .xml\)"),
         ("no mark at all".encode("utf-16-le"), r"NUL bytes"),
     ],
 )  # fmt: skip
@@ -187,6 +187,9 @@ def test_treebanks_and_tables_are_known_by_what_they_hold(tmp_path: Path) -> Non
     for name, content, kind in (
         ("a", tree, "conllu"),
         ("a.conll", tree, "conllu"),
+        ("a.dat", "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t2\t3\tA.\tB.\n", "tsv"),
+        ("a", '"text","label"\n"A, b.",1\n', "csv"),
+        ("a", "Text, and a pair of others.\n", "text"),
         ("a.md", "# Title\n\nText.\n", "text"),
         ("a.txt", "[1] A note.\n", "text"),
         ("a.txt", "{not json}\n", "text"),

@@ -14,14 +14,17 @@ from headscope.corpora.files import Files
 from headscope.corpora.line import Line
 from headscope.corpora.marks import HEAD, table
 from headscope.corpora.opening import readable, suffix_of
+from headscope.corpora.tables import TEXTS
 from headscope.errors import CorpusError
 
-Held = Literal["text", "jsonl", "conllu", "conll2012", "parquet", "arrow"]
+Held = Literal["text", "jsonl", "csv", "tsv", "conllu", "conll2012", "parquet", "arrow"]
 
 _ROW = re.compile(r"[0-9]+([-.][0-9]+)?(\t[^\t]*){9}")
-_PAGES = {"<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML"}
+_PAGES = {"<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML", "<svg": "XML"}
 _SAID = {
     "jsonl": "records of JSON",
+    "csv": "a table",
+    "tsv": "a table",
     "conllu": "a treebank",
     "conll2012": "coreference in columns",
     "parquet": "a table of Parquet",
@@ -31,7 +34,7 @@ _LOOKED = 200  # lines
 
 
 def holds(path: str | Path) -> Held:
-    """What a file holds, told from how it begins: JSON (``jsonl``), a treebank, a table, or else a text.
+    """What a file holds, told from how it begins: JSON (``jsonl``), a treebank, a table of texts, or else a text.
 
     Raises `CorpusError` for a file that is missing or no text, and for pages of HTML and XML.
     """
@@ -51,8 +54,19 @@ def holds(path: str | Path) -> Held:
             )
     if any(BEGIN.match(line.text) for line in begin):
         return "conll2012"
+    header = begin[0].text if begin else ""
+    if _names_texts(header, "\t"):
+        return "tsv"
+    if _names_texts(header, ","):
+        return "csv"
     row = next((line.text for line in begin if not line.text.startswith("#")), "")
     return "conllu" if _ROW.fullmatch(row) else "text"
+
+
+def _names_texts(line: str, parted: str) -> bool:
+    """Whether a line names columns of texts that are known, and others."""
+    names = {name.strip(' "') for name in line.split(parted)}
+    return len(names) > 1 and any(names.issuperset(known) for known in TEXTS)
 
 
 def text_of(path: str | Path) -> Files:

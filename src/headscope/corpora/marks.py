@@ -45,6 +45,7 @@ _OTHERS = {
     b"\xd0\xcf\x11\xe0": "a document of Office",
     b"{\\rtf": "a document of RTF",
     b"Rar!": "an archive of RAR",
+    b"\x1f\x9d": "a file of compress (.Z)",
     b"7z\xbc\xaf": "an archive of 7-Zip",
     b"\x7fELF": "a program",
     **{bytes([0x80, version]): "a pickle" for version in (2, 3, 4, 5)},
