@@ -217,6 +217,9 @@ EMPTY = "{}\t_\t_\t_\t_\t_\t_\t_\t_\t{}\n"
             ":2: expected a range that begins after 1-2, found 2-3, which overlaps it",
         ),
         (row(1, "a") + row(2, "b", -1), ":2: expected a head from 0 to 2, found -1"),
+        (row(1, "a") + row(2, "b", 10**30), ":2: expected a head from 0 to 2, found 1"),
+        (row(1, "a").replace("\t0\troot", f"\t{'9' * 5000}\troot"), ":1: expected a number as head, found '999"),
+        (row("9" * 5000, "a"), ":1: expected CoNLL-U, found a line that cannot be read ("),
         (row(1, "a", 0, "Entity=(person-1)"), ":1: word 1: Entity: expected '# global.Entity' before (person-1, as it says"),
         (
             "# global.Entity = etype-head\n" + row(1, "a", 0, "Entity=(person-1)"),
@@ -254,6 +257,27 @@ def test_a_mention_on_an_empty_node_is_of_the_words_in_it(tmp_path: Path) -> Non
     )
     (example,) = corpora.conllu(write(tmp_path, content), strict=True)
     assert example.mentions == [Mention(0, 1, "e2"), Mention(1, 3, "e3")]
+
+
+def test_entities_stand_on_ranges_and_ends_may_say_all_that_beginnings_do(tmp_path: Path) -> None:
+    content = (
+        LAYOUT
+        + row("1-2", "ab", 0, "Entity=(e1-x-1-)")
+        + row(1, "a")
+        + row(2, "b", 1, "Entity=(e2-y-1-")
+        + row(3, "c", 1, "Entity=e2-y-1-)")
+    )
+    (example,) = corpora.conllu(write(tmp_path, content), strict=True)
+    assert example.mentions == [Mention(0, 2, "e1"), Mention(1, 3, "e2")]
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000, "٣", "_"])
+def test_numbers_that_are_none_are_told(tmp_path: Path, number: str) -> None:
+    with pytest.raises(CorpusError, match=r":1: expected a number as head"):
+        list(corpora.word_heads(write(tmp_path, f"a {number}-dep\n", "a.txt")))
+    for line in (f"{number}\ta\t_\n", f"x 0 {number} a NN (NP*) - - - - * -\n"):
+        with pytest.raises(CorpusError, match=r":1: sentence .*expected the word number"):
+            list(corpora.conll2012(write(tmp_path, line, "a_conll")))
 
 
 def test_a_mention_over_sentences_costs_itself_only(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ _CLOSING = (*_MARKS, '"', "'", "''", "”", "’", ")", "]", "&quot;")
 BEGIN = re.compile(r"#\s*begin document\b(.*)")
 """A line with which a document begins."""
 
+_NUMBER_OF = re.compile("[0-9]{1,9}")
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _TAGS: Mapping[str, str] = {
     **dict.fromkeys(("PRP", "PRP$", "WP", "WP$", "EX"), "PRON"),
@@ -166,8 +167,8 @@ def _sentence(block: _Block, unmatched: list[CorpusError] | None) -> Example:
         if len(columns) != _BARE if bare else len(columns) < _LEAST:
             raise fail(number, f"expected {expected}, found {len(columns)}")
         found = columns[0 if bare else 2]
-        if not first.isdecimal() or found != str(int(first) + number):
-            wanted = int(first) + number if first.isdecimal() else "of a word"
+        if not _NUMBER_OF.fullmatch(first) or found != str(int(first) + number):
+            wanted = int(first) + number if _NUMBER_OF.fullmatch(first) else "of a word"
             raise fail(number, f"expected the word number {wanted}, found {found!r}")
         if not columns[1 if bare else 3]:
             raise fail(number, "expected a word, found none")

@@ -12,7 +12,7 @@ from headscope.corpora.files import WordError
 from headscope.errors import CorpusError, HeadscopeWarning
 
 _BRACKET = re.compile(r"\(([^()]+)(\)?)|([^()]+)\)")
-_PART = re.compile(r"\[\d+/\d+\]$")
+_PART = re.compile(r"\[[0-9]{1,9}/[0-9]{1,9}\]$")
 
 
 Read = tuple[list[Mention], list[WordError]]
@@ -45,7 +45,7 @@ def mentions(entities: Sequence[tuple[int, int, str]], layout: str | None) -> Re
                     else f"'# global.Entity' before ({name}"
                 )
                 raise WordError(start, f"Entity: expected {wrong}, as it says what of it is the cluster")
-            entity = _entity(name, field if match[1] else None)
+            entity = _entity(name, field)
             if match[1]:
                 brackets.begin(entity, start)
             if match[3] or match[2]:

@@ -23,6 +23,7 @@ from headscope.errors import CorpusError, InputError
 Words = Literal["syntactic", "surface"]
 Relations = Literal["full", "main"]
 _COLUMNS = 10
+_HEAD = re.compile(r"[0-9]{1,9}|_")
 _KEPT = {"newdoc": re.compile(r"#\s*newdoc\b"), "layout": re.compile(r"#\s*global\.Entity\s*(=|$)")}
 _WORD = "1\tx\t_\t_\t_\t_\t0\troot\t_\t_"
 _NEWDOC = "what follows a '# newdoc', each file where there is none"
@@ -234,11 +235,13 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool, st
     for line in lines:
         try:
             both.append((_parse(line.text), line))
-        except ParseException as error:
+        except (ParseException, ValueError) as error:  # Python's own for a number of thousands of digits
             head = line.text.split("\t")[6]
-            if not re.fullmatch(r"\d+|_", head):
-                raise fail(line, f"expected a number as head, found {head!r}") from None
-            raise fail(line, f"expected CoNLL-U, found a line that cannot be read ({error})") from None
+            if not _HEAD.fullmatch(head.strip() or "_"):
+                raise fail(line, f"expected a number as head, found {head[:40]!r}") from None
+            raise fail(
+                line, f"expected CoNLL-U, found a line that cannot be read ({str(error)[:80]})"
+            ) from None
     tokens = [token for token, _ in both]
     for token, line in both:
         if token["id"] is None:
@@ -316,8 +319,9 @@ def _entities(tokens: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, str]]
         number, misc = token["id"], cast("Mapping[str, str]", token["misc"] or {})
         if isinstance(number, int):
             found.append((number - 1, number, misc.get("Entity") or ""))
-        elif number[1] == ".":
-            found.append((number[0], number[0], misc.get("Entity") or ""))
+        else:  # a range of words, or an empty node behind a word
+            start, end = (number[0] - 1, number[2]) if number[1] == "-" else (number[0], number[0])
+            found.append((start, end, misc.get("Entity") or ""))
     return found
 
 
@@ -378,8 +382,8 @@ def _pairs(block: list[Line], state: _State) -> Example:
         match = re.fullmatch(r"(\S+)\s+(-?\w+)-(\S+)", line.text.strip())
         if match is None:
             raise CorpusError(line.path, line.number, f"expected 'word head-relation', found {line.text!r}")
-        if not match[2].isdigit():
-            raise CorpusError(line.path, line.number, f"expected a number as head, found {match[2]!r}")
+        if match[2] == "_" or not _HEAD.fullmatch(match[2]):
+            raise line.error(f"expected a number as head, found {match[2][:40]!r}")
         rows.words.append(match[1])
         rows.heads.append(int(match[2]))
         rows.relations.append(match[3])
