@@ -17,6 +17,7 @@ import pytest
 from headscope import corpora
 from headscope.cli import main, serve
 from headscope.console.sources import ReadingOptions
+from headscope.corpora import Corpus
 from headscope.corpora.kinds import holds
 from headscope.errors import CorpusError, InputError
 from headscope.stream import plan
@@ -40,6 +41,10 @@ def tarred(content: bytes) -> bytes:
         member.size = len(content)
         archive.addfile(member, io.BytesIO(content))
     return place.getvalue()
+
+
+def console(path: Path) -> Corpus:
+    return ReadingOptions().of([path])
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
@@ -69,6 +74,19 @@ def test_other_codings_are_known_by_their_mark(coding: str, packed: str, tmp_pat
     path.write_bytes(PACKED[packed](content) if packed else content)
     (example,) = corpora.table(path)
     assert (example.text, example.source) == ("Eine Zeile – ja.", f"{path}:2")
+
+
+@pytest.mark.parametrize("content", ["".encode("utf-16"), gzip.compress(b""), "".encode("utf-8-sig")])
+def test_a_file_that_is_empty_but_for_its_form(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(content)
+    for read in (corpora.text, corpora.jsonl, corpora.conllu, corpora.clusters, console):
+        with pytest.raises(CorpusError, match=r"a: expected [\w ]+, found (blank lines only|none.*)$"):
+            list(read(path))
+    with pytest.raises(
+        CorpusError, match=r"a:(1:)? expected (sentences, found none|words, found a blank line)$"
+    ):
+        list(corpora.alignments(path, path, path))
 
 
 def test_a_file_of_utf_16_that_breaks_off_is_told(tmp_path: Path) -> None:
@@ -180,6 +198,21 @@ def test_json_that_is_broken_gives_nothing(content: str, said: str, tmp_path: Pa
     path.write_text(content)
     with pytest.raises(CorpusError, match=said):
         list(corpora.jsonl(path))
+
+
+def test_an_array_of_more_than_is_read_whole_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("arrays", "kinds"):
+        monkeypatch.setattr(f"headscope.corpora.{module}.MOST", 40)
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(["A text."] * 9, indent=1))
+    for name in ("a.json", "a"):
+        path = path.rename(tmp_path / name)
+        with pytest.raises(
+            CorpusError, match="expected an array of at most 40 characters, found more; JSON lines may"
+        ):
+            list(console(path))
 
 
 def test_treebanks_and_tables_are_known_by_what_they_hold(tmp_path: Path) -> None:

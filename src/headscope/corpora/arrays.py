@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice
-from typing import Any
 
 from headscope.corpora.line import Line
 from headscope.corpora.opening import suffix_of
 from headscope.errors import CorpusError
 
-MOST = 1 << 28
+MOST = 1 << 27
 """How many characters such a file has at most: it is read whole."""
 
 _WHITE = " \t\r\n"
@@ -31,12 +31,18 @@ def elements(path: str, lines: Iterable[Line]) -> Iterator[Line]:
         yield from chain(first, rest)
         return
     kept = [*first, *_at_most(path, rest)]
+    line = kept[0]
     try:
-        yield from list(_elements(path, kept))
+        text, places = _places(path, kept)
     except CorpusError:
         if suffix_of(path) == ".json":
             raise
         yield from kept
+        return
+    kept.clear()  # of a large file one copy is enough
+    for number, start, end in zip(places[::3], places[1::3], places[2::3], strict=True):
+        own = text[start:end]
+        yield line._replace(number=number, text=f'{{"text": {own}}}' if own[0] == '"' else own)
 
 
 def broken(error: ValueError | RecursionError) -> str:
@@ -68,9 +74,10 @@ def _at_most(path: str, lines: Iterable[Line]) -> Iterator[Line]:
         yield line
 
 
-def _elements(path: str, lines: list[Line]) -> Iterator[Line]:
+def _places(path: str, lines: Sequence[Line]) -> tuple[str, array[int]]:
+    """The text of a file; and of each element the number of the line where it begins, and where it begins and ends."""
     text = "\n".join(line.text for line in lines)
-    starts = [0, *accumulate(len(line.text) + 1 for line in lines)]
+    starts = array("q", accumulate((len(line.text) + 1 for line in lines), initial=0))
 
     def at(position: int) -> Line:
         return lines[min(bisect_right(starts, position), len(lines)) - 1]
@@ -78,31 +85,24 @@ def _elements(path: str, lines: list[Line]) -> Iterator[Line]:
     def fail(message: str, position: int) -> json.JSONDecodeError:
         return json.JSONDecodeError(message, text, position)
 
-    decoder = json.JSONDecoder()
-    position = 0
+    decoder, found = json.JSONDecoder(), array("q")
+    position = _after(text, 0)
+    listed = text[position : position + 1] == "["
     try:
-        position = _after(text, 0)
-        if text[position : position + 1] != "[":
-            _, end = decoder.raw_decode(text, position)
-            if (more := _after(text, end)) < len(text):
-                raise fail("Extra data", more)
-            yield at(position)._replace(text=text[position:end])
-            return
-        position = _after(text, position + 1)
-        if text[position : position + 1] == "]":
-            raise CorpusError(path, None, "expected texts or objects, found an empty array")
+        if listed:
+            position = _after(text, position + 1)
+            if text[position : position + 1] == "]":
+                raise CorpusError(path, None, "expected texts or objects, found an empty array")
         while True:
-            value: Any
-            value, end = decoder.raw_decode(text, position)
-            own = json.dumps({"text": value}) if isinstance(value, str) else text[position:end]
-            yield at(position)._replace(text=own)
+            _, end = decoder.raw_decode(text, position)
+            found.extend((at(position).number, position, end))
             end = _after(text, end)
-            if text[end : end + 1] == "]":
+            if not listed or text[end : end + 1] == "]":
                 break
             if text[end : end + 1] != ",":
                 raise fail("Expecting ',' delimiter", end)
             position = _after(text, end + 1)
-        if (more := _after(text, end + 1)) < len(text):
+        if (more := _after(text, end + listed)) < len(text):
             raise fail("Extra data", more)
     except CorpusError:
         raise
@@ -110,6 +110,7 @@ def _elements(path: str, lines: list[Line]) -> Iterator[Line]:
         raise at(error.pos).error(f"expected texts or objects, found {broken(error)}") from None
     except (ValueError, RecursionError) as error:
         raise at(position).error(f"expected texts or objects, found {broken(error)}") from None
+    return text, found
 
 
 def _after(text: str, position: int) -> int:

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+from headscope.corpora.arrays import MOST
 from headscope.corpora.conll2012 import BEGIN
 from headscope.corpora.files import Files
 from headscope.corpora.line import Line
@@ -91,7 +92,13 @@ def _is_json(path: str, begin: list[Line]) -> bool:
         return _reads(first)
     if first[:1] != "[" or not re.match(r"\[\s*([\[{\"\]]|$)", first):
         return False
-    return _reads("\n".join(line.text for line in Files(path)))
+    size, parts = 0, list[str]()
+    for line in Files(path):
+        size += len(line.text)
+        if size > MOST:
+            return True  # who reads it says that it is too large
+        parts.append(line.text)
+    return _reads("\n".join(parts))
 
 
 def _reads(text: str) -> bool:
