@@ -138,6 +138,7 @@ def test_a_mention_over_sentences_is_left_out_and_said(tmp_path: Path) -> None:
         list(corpora.clusters(path, strict=True))
 
 
+@pytest.mark.slow
 def test_antecedents_are_found_without_parses_and_it_is_said(tmp_path: Path) -> None:
     model = hs.load()
     found: list[tuple[int, dict[str, int]]] = []
@@ -157,3 +158,33 @@ def test_antecedents_are_found_without_parses_and_it_is_said(tmp_path: Path) -> 
         warnings.simplefilter("error", HeadscopeWarning)
         parsed = hs.coreference(model, corpora.builtin_trees(), limit=20)
     assert json.loads(parsed.attrs["meta"])["mention_heads"] == "parse"
+
+
+def test_documents_of_ontogum_have_the_same_mentions_in_columns(shared: Path, tmp_path: Path) -> None:
+    """Written as GUM's .conll has them: no sentences, brackets one after another, words counted through the document."""
+    for path in sorted((shared / "data" / "ontogum").glob("*.conllu"))[::6]:
+        words: list[str] = []
+        spans: list[tuple[int, int, str]] = []
+        for sentence in corpora.conllu(path):
+            spans += [
+                (start + len(words), end + len(words), cluster)
+                for start, end, cluster in sentence.mentions or ()
+            ]
+            words += sentence.words or ()
+        rows: list[str] = []
+        for place, word in enumerate(words):
+            begins = [f"({cluster}" for start, end, cluster in spans if start == place < end - 1]
+            single = [f"({cluster})" for start, end, cluster in spans if start == place == end - 1]
+            ends = [f"{cluster})" for start, end, cluster in spans if start < place == end - 1]
+            rows.append(f"{place}\t{word}\t{''.join([*ends, *begins, *single]) or '_'}\n")
+        written = write(tmp_path, "a.conll", f"# begin document {path.stem}\n{''.join(rows)}# end document\n")
+        found, before = list[tuple[int, int, str]](), 0
+        sentences = list(corpora.conll2012(written, strict=True))
+        for sentence in sentences:
+            found += [
+                (start + before, end + before, cluster) for start, end, cluster in sentence.mentions or ()
+            ]
+            before += len(sentence.words or ())
+        assert [word for sentence in sentences for word in sentence.words or ()] == words
+        assert sorted(found) == sorted(spans)
+        assert max(len(sentence.words or ()) for sentence in sentences) < 128
