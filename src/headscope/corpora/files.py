@@ -67,10 +67,12 @@ class Files:
         self.name = ", ".join(map(_named, given))
         self.total = sum(_size(path) for path in self.paths)
         self.read = 0
-        forms = {} if rows else {path: form_of(path) for path in self.paths}
-        json = {path for path, form in forms.items() if form.begins == b"[" or suffix_of(path) == ".json"}
+        self._forms = {} if rows else {path: form_of(path) for path in self.paths}
+        json = {
+            path for path, form in self._forms.items() if form.begins == b"[" or suffix_of(path) == ".json"
+        }
         self._arrays = json if records else set[str]()
-        self.in_order = bool(self._arrays) or not all(form.plain for form in forms.values())
+        self.in_order = bool(self._arrays) or not all(form.plain for form in self._forms.values())
         self._checked = self.total > CHECKED or self.in_order
 
     def __iter__(self) -> Iterator[Line]:
@@ -115,7 +117,7 @@ class Files:
 
     def _lines(self, path: str) -> Iterator[Line]:
         before = place = 0
-        with opened(path) as (content, file):
+        with opened(path, self._forms[path]) as (content, file):
             for number, line in enumerate(content, 1):
                 text = decoded(line, path, number, before)
                 before += len(line)

@@ -76,9 +76,11 @@ class Form(NamedTuple):
 def form_of(path: str) -> Form:
     """How a file has its text, told from how it begins. Raises `CorpusError` where it is no text."""
     with readable(path), open(path, "rb") as file:
-        packed = packing(file.read(HEAD)) is not None
-    with readable(path), _unpacked(path) as (content, _):
-        head = content.read(HEAD)
+        head = file.read(HEAD)
+    packed = packing(head) is not None
+    if packed:
+        with readable(path), _unpacked(path) as (content, _):
+            head = content.read(HEAD)
     if (other := no_text(head)) is not None:
         raise CorpusError(path, None, f"expected text, found {other}")
     kind = coding(head)
@@ -87,12 +89,9 @@ def form_of(path: str) -> Form:
 
 
 @contextmanager
-def opened(path: str) -> Generator[tuple[Iterable[bytes], BinaryIO]]:
-    """The lines of a file in UTF-8, and the file itself, whose place tells how far it is read.
-
-    Raises `CorpusError` for what is no text.
-    """
-    kind = form_of(path).coding
+def opened(path: str, form: Form) -> Generator[tuple[Iterable[bytes], BinaryIO]]:
+    """The lines of a file of this form in UTF-8, and the file itself, whose place tells how far it is read."""
+    kind = form.coding
     with readable(path), _unpacked(path) as (content, file):
         if kind is None:
             yield content, file
