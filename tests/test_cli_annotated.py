@@ -229,7 +229,7 @@ def test_60_documents_of_coreference_with_faults_give_the_figures_of_the_good_on
     """Two long sentences and a broken bracket are left out; one without mentions in each document is read on over."""
     faulty = {
         7: sentence(101, 154),
-        31: sentence(102, 6).replace("-1)", "-1", 1),
+        31: sentence(102, 6).replace("-1)", "-1))", 1),
         50: sentence(103, 200),
     }
     layout = "# global.Entity = eid-etype-head\n"
@@ -255,7 +255,7 @@ def test_60_documents_of_coreference_with_faults_give_the_figures_of_the_good_on
     long, tip = "expected at most 128 tokens in a sentence, found", "; give a larger window"
     said = [
         f"faulty.conllu:{at['s-101']}: sentence s-101: {long} 156{tip}",
-        f"faulty.conllu:{at['s-102']}: sentence s-102: word 1: Entity: expected the end of 'e102' in the same sentence, found none",
+        f"faulty.conllu:{at['s-102']}: sentence s-102: word 1: Entity: expected brackets such as (e1 or e1), found '(e102-person-1))'",
         f"faulty.conllu:{at['s-103']}: sentence s-103: {long} 202{tip}",
     ]
     listed = "\n  ".join(["headscope: left out 3 inputs of faulty.conllu:", *said])
@@ -311,7 +311,7 @@ PLANTED = """# global.Entity = eid-etype-head
 5	could	can	VERB	_	_	2	advcl	_	_
 
 # sent_id = b-2
-1	She	she	PRON	_	_	2	nsubj	_	Entity=(e1-person-1
+1	She	she	PRON	_	_	2	nsubj	_	Entity=e1-person-1
 2	woke	wake	VERB	_	_	0	root	_	_
 
 # sent_id = b-3
@@ -335,7 +335,7 @@ SCOPES = "\n".join(map(json.dumps, [*ROWS, ROWS[0]]))
             "coref",
             "e.conllu",
             PLANTED,
-            "e.conllu:10: sentence b-2: word 1: Entity: expected the end of 'e1'",
+            "e.conllu:10: sentence b-2: word 1: Entity: expected brackets such as (e1",
             2,
         ),
         (

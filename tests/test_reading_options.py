@@ -142,7 +142,7 @@ def test_without_a_file_links_are_of_the_built_in_trees() -> None:
     ("files", "options", "said"),
     [
         (["a.jsonl", "a.conllu"], {}, "these files are jsonl and conllu; give them apart, or say --format"),
-        (["a.de"], {}, "{0}: expected a name that ends in .jsonl, .conllu, _conll or .txt; or say --format"),
+        (["a.de"], {}, "{0}: expected a name that ends in .jsonl, .json, .conllu, _conll or .txt; or say --format"),
         (["a.en", "a.ALIGN"], {}, "expected three files, A, B and their alignments last, found {0}, {1}"),
         (["a.ALIGN", "a.de", "a.en"], {}, "expected three files, A, B and their alignments last, found {0}, {1}, {2}"),
         (["a.de", "a.en"], {"format": "pharaoh"}, "expected three files, A, B and their alignments last, found {0}, {1}"),

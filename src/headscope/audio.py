@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import warnings
 from math import gcd
@@ -132,7 +133,7 @@ def _is_wav(audio: str | Path | bytes) -> bool:
     """Whether scipy is to read a file: WAV, and what is not there, which it says."""
     if isinstance(audio, bytes):
         return audio[:4] in (b"RIFF", b"RIFX", b"RF64")
-    return str(audio).lower().endswith((".wav", ".wave")) or not Path(audio).is_file()
+    return str(audio).lower().endswith((".wav", ".wave")) or not os.path.isfile(audio)
 
 
 def _read(source: Any, name: str) -> tuple[int, npt.NDArray[Any]]:

@@ -101,6 +101,15 @@ CONLL = st.one_of(
         ]
     ),
 )
+SPANS = st.lists(st.lists(st.lists(st.integers(-1, 4), max_size=3) | VALUES, max_size=2), max_size=2) | VALUES
+DOCUMENT = st.dictionaries(
+    st.sampled_from(["sentences", "mention_clusters", "clusters", "id"]),
+    SPANS | st.lists(st.lists(WORDS | VALUES, max_size=4), max_size=3),
+    max_size=3,
+).map(json.dumps)
+BARE = st.tuples(CELL, WORDS, CELL | st.sampled_from(["(1", "1)", "(1)", "(1(2)", "1)2)", "(1|2)"])).map(
+    "\t".join
+)
 READERS: dict[str, tuple[str, Callable[[str], Any], st.SearchStrategy[str]]] = {
     "text": (".txt", corpora.text, LETTERS),
     "lines": (".txt", lambda path: corpora.text(path, pack=None, documents="line"), LETTERS),
@@ -114,6 +123,9 @@ READERS: dict[str, tuple[str, Callable[[str], Any], st.SearchStrategy[str]]] = {
     "conllu": (".conllu", corpora.conllu, COLUMNS),
     "conllu-surface": (".conllu", lambda path: corpora.conllu(path, words="surface", relations="main"), COLUMNS),
     "conll2012": (".v4_gold_conll", corpora.conll2012, CONLL),
+    "columns": (".conll", corpora.conll2012, BARE | st.sampled_from(["# begin document x", "", "# end document"])),
+    "clusters": (".jsonl", corpora.clusters, DOCUMENT),
+    "json": (".json", corpora.jsonl, OBJECTS | st.sampled_from(["[", ",", "]", '"a"', "{"])),
     "word-heads": (".txt", corpora.word_heads, st.lists(CELL | st.just("3-nsubj") | st.just("0-root"), max_size=3).map(" ".join)),
 }  # fmt: skip
 

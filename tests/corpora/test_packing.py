@@ -197,3 +197,38 @@ def test_packs_hold_at_most_what_the_model_takes() -> None:
         corpus([["a"]], 32).encoded(Reader(demo(), 16))
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         corpus([["a"]], 32).encoded(Reader(demo(), 512), max_length=16)
+
+
+PIECES = {
+    "demo": (["[CLS]", "the", "cat", "[SEP]", "cat", "[SEP]"], r"\[CLS\] first and \[SEP\] last"),
+    "roberta": (["<s>", "The", "Ġcat", "</s>"], "<s> first and </s> last"),
+    "unigram": (["▁The", "▁cat", "</s>"], "</s> last"),
+    "byte_level": (["The", "Ġcat", "Ġ", "sat"], "marks of spaces"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_are_pieces_by_the_vocabulary_and_the_layout(kind: str) -> None:
+    """A file for named entities has words under `tokens`: most are pieces as well, and were measured bare."""
+    model = KINDS[kind]()
+    pieces, layout = PIECES[kind]
+    pieces = [piece for piece in pieces if piece in model.tokenizer.get_vocab()]
+    words = [["the", "cat", "at"], ["The", "cat", "qwertyuiop"], ["at", "it", "he", "no"]]
+    lines = [Example(pieces=each, source=f"x:{number}") for number, each in enumerate([pieces, *words], 1)]
+    own = Corpus("x", lambda: iter(lines))
+    (kept,) = own.encoded(model)
+    assert kept.tokens is not None
+    assert kept.pieces == pieces
+    said = [re.sub(r"^x:\d: ", "", str(error)) for error in own.broken]
+    assert len(said) == len(words)
+    for message in said:
+        assert re.match(rf"tokens: expected {layout}|pieces\[\d\]: expected a piece of the", message)
+        assert message.endswith("; name words 'words'")
+
+
+def test_pieces_of_one_word_need_no_marks_of_spaces() -> None:
+    model = KINDS["byte_level"]()
+    own = [list(model.encode(text).pieces) for text in ("cat", "knot", ".", "unbelievably", "中文字也行吗")]
+    lines = [Example(pieces=each, source="x:1") for each in own]
+    own.pop(3)  # as long as words that nothing parts
+    assert [one.pieces for one in Corpus("x", lambda: iter(lines)).encoded(model)] == own

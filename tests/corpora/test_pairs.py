@@ -109,7 +109,7 @@ def test_csv_is_what_was_written(
         ),
         ("a.jsonl", '{"text": 1, "label": 1}', {}, ":1: 'text': expected a string, found a number"),
         ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "a"}', {}, ":2: 'label': expected a string or a number, found none"),
-        ("a.jsonl", "[1]", {}, ":1: expected a JSON object, found a list"),
+        ("a.jsonl", "[1]", {}, ":1: expected a JSON object, found a number"),
         ("a.jsonl", "{", {}, ":1: expected a JSON object, found broken JSON at column 2 (Expecting property name enclosed in double quotes)"),
         ("a.tsv", "text\tlabel\na\t1\n", {"label": "text"}, ":2: expected different columns, found 'text', 'text'"),
     ],
@@ -125,7 +125,7 @@ def test_what_is_broken_is_named(
 
 def test_other_suffixes_and_text_b_alone(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"expected a name that ends in \.tsv, \.txt, \.csv, \.jsonl, found \.xlsx"
+        InputError, match=r"expected a name that ends in \.tsv, \.txt, \.csv, \.jsonl, \.json, found \.xlsx"
     ):
         corpora.pairs(tmp_path / "a.xlsx")
     with pytest.raises(InputError, match="text_b: expected text_a beside it"):

@@ -60,12 +60,12 @@ def test_surface_words_and_main_relations(tmp_path: Path) -> None:
 def test_several_entities_on_one_word() -> None:
     """Ends before beginnings, nested and of one word; two mentions of one cluster open at once; in order of beginning."""
     column = ["(a(b)", "_", "a)(c(a)", "(d-person-1)c)", "(e", "(e", "e)e)"]
-    found = mentions([{"Entity": value} if value != "_" else {} for value in column], "GRP-etype-head")
+    found, _ = mentions([(place, place + 1, value) for place, value in enumerate(column)], "GRP-etype-head")
     assert found == [
         *(Mention(0, 3, "a"), Mention(0, 1, "b"), Mention(2, 4, "c"), Mention(2, 3, "a"), Mention(3, 4, "d")),
         *(Mention(4, 7, "e"), Mention(5, 7, "e")),
     ]
-    by_eid = mentions([{"Entity": "(person-x-1)"}], "etype-eid-head")
+    by_eid, _ = mentions([(0, 1, "(person-x-1)")], "etype-eid-head")
     assert by_eid == [Mention(0, 1, "x")]
 
 
@@ -195,3 +195,104 @@ def test_real_treebanks(shared: Path) -> None:
         field.count("(") for path in files for field in re.findall(r"Entity=([^|\s]+)", path.read_text())
     )
     assert sum(len(example.mentions or ()) for example in texts) == opened > 3000
+
+
+def row(number: int | str, form: str, head: int | str = 0, misc: str = "_") -> str:
+    return f"{number}\t{form}\t_\tNOUN\t_\t_\t{head}\t{'root' if head == 0 else 'dep'}\t_\t{misc}\n"
+
+
+LAYOUT = "# global.Entity = eid-etype-head-other\n"
+EMPTY = "{}\t_\t_\t_\t_\t_\t_\t_\t_\t{}\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (row(1, "_") + row(2, "_", 1), ":1: expected words, found _ alone: the texts were withheld"),
+        (row(1, "____") + row(2, "__", 1), ":1: expected words, found ____ alone: the texts were withheld"),
+        ("2-9\tab\t" + "_\t" * 7 + "_\n" + row(1, "a"), ":1: expected a range of the 1 words here, found 2-9"),
+        (row(1, "a") + row("2-3", "bc") + row(2, "b", 1), ":2: expected a range of the 2 words here, found 2-3"),
+        (
+            row("1-2", "ab") + row("2-3", "bc") + row(1, "a") + row(2, "b", 1) + row(3, "c", 1),
+            ":2: expected a range that begins after 1-2, found 2-3, which overlaps it",
+        ),
+        (row(1, "a") + row(2, "b", -1), ":2: expected a head from 0 to 2, found -1"),
+        (row(1, "a") + row(2, "b", 10**30), ":2: expected a head from 0 to 2, found 1"),
+        (row(1, "a").replace("\t0\troot", f"\t{'9' * 5000}\troot"), ":1: expected a number as head, found '999"),
+        (row("9" * 5000, "a"), ":1: expected CoNLL-U, found a line that cannot be read ("),
+        (row(1, "a", 0, "Entity=(person-1)"), ":1: word 1: Entity: expected '# global.Entity' before (person-1, as it says"),
+        (
+            "# global.Entity = etype-head\n" + row(1, "a", 0, "Entity=(person-1)"),
+            ":2: word 1: Entity: expected eid or GRP in '# global.Entity = etype-head'",
+        ),
+        (row(1, "a") + row(2, "b"), "expected one root, found 2: words 1, 2; a tree has one, from which it is read"),
+    ],
+)  # fmt: skip
+def test_sentences_that_cannot_be_what_they_say(tmp_path: Path, content: str, message: str) -> None:
+    for words in ("syntactic", "surface"):
+        corpus = corpora.conllu(write(tmp_path, content), words=words)
+        with pytest.raises(CorpusError, match=re.escape(message)):
+            list(corpus)
+
+
+def test_withheld_words_of_every_format(tmp_path: Path) -> None:
+    two = "a 0 {} [WORD] NN {} - - - - * -"
+    for read, name, content in (
+        (corpora.conll2012, "a_conll", two.format(0, "(NP*") + "\n" + two.format(1, "*)") + "\n"),
+        (corpora.word_heads, "a.txt", "_ 2-dep\n_ 0-root\n"),
+    ):
+        with pytest.raises(
+            CorpusError, match=r":1: .*expected words, found .* alone: the texts were withheld"
+        ):
+            list(read(write(tmp_path, content, name)))
+
+
+def test_a_mention_on_an_empty_node_is_of_the_words_in_it(tmp_path: Path) -> None:
+    content = LAYOUT + (
+        EMPTY.format("0.1", "Entity=(e1-person-1)")  # of no word
+        + row(1, "a", 0, "Entity=(e2-x-1-")
+        + EMPTY.format("1.1", "Entity=e2)(e3-x-1-")
+        + row(2, "b", 1)
+        + row(3, "c", 1, "Entity=e3)")
+    )
+    (example,) = corpora.conllu(write(tmp_path, content), strict=True)
+    assert example.mentions == [Mention(0, 1, "e2"), Mention(1, 3, "e3")]
+
+
+def test_entities_stand_on_ranges_and_ends_may_say_all_that_beginnings_do(tmp_path: Path) -> None:
+    content = (
+        LAYOUT
+        + row("1-2", "ab", 0, "Entity=(e1-x-1-)")
+        + row(1, "a")
+        + row(2, "b", 1, "Entity=(e2-y-1-")
+        + row(3, "c", 1, "Entity=e2-y-1-)")
+    )
+    (example,) = corpora.conllu(write(tmp_path, content), strict=True)
+    assert example.mentions == [Mention(0, 2, "e1"), Mention(1, 3, "e2")]
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000, "٣", "_"])
+def test_numbers_that_are_none_are_told(tmp_path: Path, number: str) -> None:
+    with pytest.raises(CorpusError, match=r":1: expected a number as head"):
+        list(corpora.word_heads(write(tmp_path, f"a {number}-dep\n", "a.txt")))
+    for line in (f"{number}\ta\t_\n", f"x 0 {number} a NN (NP*) - - - - * -\n"):
+        with pytest.raises(CorpusError, match=r":1: sentence .*expected the word number"):
+            list(corpora.conll2012(write(tmp_path, line, "a_conll")))
+
+
+def test_a_mention_over_sentences_costs_itself_only(tmp_path: Path) -> None:
+    first = row(1, "a", 0, "Entity=(e1-x-1-)(e2-x-1-") + row(2, "b", 1)
+    second = row(1, "c", 0, "Entity=e2)(e3-x-1-)") + row(2, "d", 1, "Entity=(e4[1/2]-x-1-)")
+    third = row(1, "e", 0, "Entity=(e4[2/2]-x-1-)")
+    path = write(tmp_path, LAYOUT + "\n".join((first, second, third)))
+    corpus = corpora.conllu(path)
+    with pytest.warns(
+        HeadscopeWarning, match="left out the mentions of 3 brackets .*, the first: .*bank.conllu:2.* of 'e2'"
+    ):
+        examples = list(corpus)
+    assert [each.mentions for each in examples] == [
+        [Mention(0, 1, "e1")], [Mention(0, 1, "e3"), Mention(1, 2, "e4")], [],
+    ]  # fmt: skip
+    assert corpus.cuts(20) is not None
+    with pytest.raises(CorpusError, match=r"word 1: Entity: expected the end of 'e2' in the same sentence"):
+        list(corpora.conllu(path, strict=True))

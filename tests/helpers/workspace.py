@@ -28,6 +28,11 @@ It rained in the north.,2
 """
 SCOPES = '{"words": ["He", "did", "not", "see"], "cue": [2], "scope": [0, 1, 3]}\n'
 LINKS = '{"text": "x = 1; print(x)", "links": [{"from": 13, "to": 0, "label": "definition"}]}\n'
+CLUSTERS = {
+    "id": "tale",
+    "sentences": [["Ann", "met", "a", "dog", "."], ["It", "liked", "her", "."]],
+    "mention_clusters": [[[0, 0, 1], [1, 2, 3]], [[0, 2, 4], [1, 0, 1]]],
+}
 WORD_HEADS = "The 2-det\ncat 3-nsubj\nslept 0-root\n"
 SPEECH = {"audio": "speech.wav", "words": ["so", "it", "was"], "times": [[0.0, 0.4], [0.4, 0.9], [1.1, 1.5]]}
 CONLL2012 = """#begin document (tale); part 000
@@ -57,6 +62,7 @@ def write_corpora(folder: Path) -> None:
         "news.csv": NEWS,
         "scopes.jsonl": SCOPES * 4,
         "links.jsonl": LINKS,
+        "clusters.jsonl": json.dumps(CLUSTERS) + "\n",
         "de.txt": "das Haus ist klein\n",
         "en.txt": "the house is small\n",
         "de-en.align": "0-0 1-1 2-2 3-3\n",

@@ -289,10 +289,13 @@ def test_texts_that_are_none_are_refused(tmp_path: Path, said: Callable[..., str
         == f"headscope: {lines}:2: input, text: expected a text, found int"
     )
     lines.write_text("{", encoding="utf-8")
-    assert said("--read-only-text", str(lines)) == f"headscope: {lines}:1: expected JSON"
+    assert (
+        said("--read-only-text", str(lines))
+        == f"headscope: {lines}:1: expected a JSON object, found broken JSON at column 2 (Expecting property name enclosed in double quotes)"
+    )
     lines.write_text("\n", encoding="utf-8")
     assert "expected a text on each line, found none" in said("--read-only-text", str(lines))
-    assert "No such file" in said("--read-only-text", str(tmp_path / "none.txt"))
+    assert "expected a file, found nothing there" in said("--read-only-text", str(tmp_path / "none.txt"))
 
 
 def test_a_port_in_use_is_said(said: Callable[..., str]) -> None:

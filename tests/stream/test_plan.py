@@ -45,6 +45,6 @@ def test_costs_are_of_what_is_read(tmp_path: Path) -> None:
     assert found.tokens == sum(len(each.tokens or ()) for each in corpus.encoded(model))
     assert found.forward > 0
     assert found.back > 0
-    path.write_text("\x00\n", encoding="utf-8")
+    path.write_text("\x01\n", encoding="utf-8")
     with pytest.raises(InputError, match="expected at least one"):
         measured(model, hs.corpora.text(path, pack=128, documents="line"))

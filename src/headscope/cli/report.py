@@ -35,7 +35,7 @@ def report(
     ] = None,
     coref: Annotated[
         list[Path] | None,
-        typer.Option(help="Coreference for table 2: .conllu or _conll; the built-in corpus by default."),
+        typer.Option(help="Coreference for table 2, as `coref` reads it; the built-in corpus by default."),
     ] = None,
     against: Annotated[
         str | None,
@@ -144,7 +144,7 @@ def report(
         sections=sections.split(",") if sections else None,
         limit=reading.limit,
         treebank=own(sources.annotated(treebank, None, strict=reading.strict)) if treebank else None,
-        coref=own(sources.annotated(coref, None, strict=reading.strict)) if coref else None,
+        coref=own(sources.annotated(coref, None, clusters=True, strict=reading.strict)) if coref else None,
         against=model.how.trained.named(against) if against else None,
         pairs=own(corpora.pairs(pairs, label=label, strict=reading.strict)) if pairs else None,
         links=own(sources.linked(links, None, strict=reading.strict)) if links else None,

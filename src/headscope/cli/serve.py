@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headscope.console.options import ModelOptions, say
-from headscope.errors import CorpusError, InputError, RunError
+from headscope.errors import InputError, RunError
 
 if TYPE_CHECKING:
+    from headscope.corpora.files import Line
     from headscope.views.wire import LiveInput
 
 
@@ -76,28 +76,26 @@ def serve(
 
 
 def _texts(path: Path) -> list[LiveInput]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = "no UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise InputError(f"{path}: expected a file of texts ({why})") from None
-    found = [_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    from headscope.corpora.files import Files
+    from headscope.corpora.kinds import holds
+    from headscope.corpora.opening import suffix_of
+
+    json = suffix_of(path) == ".jsonl" or holds(path) == "jsonl"
+    found = [_input(line, json) for line in Files(path, records=json) if line.text.strip()]
     if not found:
         raise InputError(f"{path}: expected a text on each line, found none")
     return found
 
 
-def _line(path: Path, number: int, line: str) -> LiveInput:
-    if path.suffix != ".jsonl":
-        text, _, pair = line.partition("\t")
+def _input(line: Line, json: bool) -> LiveInput:
+    if not json:
+        text, _, pair = line.text.partition("\t")
         return {"text": text, "pair": pair} if pair else {"text": text}
-    try:
-        found: Any = json.loads(line)
-    except ValueError:
-        raise CorpusError(path, number, "expected JSON") from None
+    from headscope.corpora.jsonlines import json_object
     from headscope.live.session import read_input
 
+    found = json_object(line)
     try:
         return read_input(found)
     except InputError as error:
-        raise CorpusError(path, number, str(error)) from None
+        raise line.error(str(error)) from None

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from headscope.models import Model
 
 TextKind = Literal["text", "jsonl", "conllu", "csv", "tsv", "parquet", "arrow"]
-AnnotationKind = Literal["conllu", "conll2012", "word-heads"]
-LinksKind = Literal["jsonl", "pharaoh", "conllu", "conll2012", "word-heads"]
+AnnotationKind = Literal["conllu", "conll2012", "word-heads", "clusters"]
+LinksKind = Literal["jsonl", "pharaoh", "conllu", "conll2012", "word-heads", "clusters"]
 
 SUFFIXES: dict[str, TextKind] = {
     ".jsonl": "jsonl",
@@ -39,6 +39,7 @@ _FIELDS = ("jsonl", "csv", "tsv", "parquet", "arrow")  # formats of fields that 
 _FORMATS = {
     "text": "plain text",
     "conllu": "CoNLL-U",
+    "conll2012": "CoNLL-2012",
     "builtin": "the built-in corpus",
     "pharaoh": "word alignments",
 }
@@ -47,15 +48,16 @@ Format = Annotated[
     TextKind | None,
     typer.Option(
         "--format",
-        help="By default told from the suffix (before .gz or .zst): .jsonl, .conllu, .csv, .tsv, .parquet, .arrow, "
-        "else text.",
+        help="By default told from the suffix (before that of a compressed file): .jsonl, .conllu, .csv, .tsv, "
+        ".parquet, .arrow; of another name from how the file begins.",
     ),
 ]
 AnnotatedFormat = Annotated[
     AnnotationKind | None,
     typer.Option(
         "--format",
-        help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation).",
+        help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation), of coreference "
+        ".jsonl (clusters); of another name from how the file begins.",
     ),
 ]
 LinksFormat = Annotated[
@@ -127,6 +129,8 @@ class ReadingOptions:
                 files, text=self.text_field, document=self._field(kind), strict=self.strict
             )
         self._among((), kind)
+        if kind == "conll2012":
+            return corpora.conll2012(files, strict=self.strict)
         return corpora.conllu(files, strict=self.strict) if files else corpora.builtin(pack=pack)
 
     def _field(self, kind: str) -> str | None:
@@ -157,12 +161,13 @@ def once(corpus: Corpus, distinct: bool) -> Corpus:
 
 def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
     """What a file of texts holds, told from its name, or the files of a folder."""
-    from headscope.corpora.opening import counted, suffix_of, walked
+    from headscope.corpora.kinds import holds
+    from headscope.corpora.opening import STDIN, counted, standard_input, suffix_of, walked
 
     if format is not None:
         return [format]
     if not os.path.isdir(path):
-        return [SUFFIXES.get(suffix_of(path), "text")]
+        return [SUFFIXES.get(suffix_of(path)) or holds(standard_input() if str(path) == STDIN else path)]
     suffixes = (".txt", *SUFFIXES)
     found, others = walked(path, suffixes, compressed=True)
     if not found:
@@ -272,9 +277,10 @@ def annotated(
     *,
     words: Literal["syntactic", "surface"] = "syntactic",
     relations: Literal["full", "main"] = "full",
+    clusters: bool = False,
     strict: bool = False,
 ) -> Corpus:
-    """The sentences with annotations in these files, or the built-in ones.
+    """The sentences with annotations in these files, or the built-in ones; with `clusters` JSON lines of these as well.
 
     Raises `InputError` where a name does not tell the format, and for what the format does not have.
     """
@@ -282,13 +288,16 @@ def annotated(
 
     if not paths:
         return corpora.builtin_trees(words=words, relations=relations)
-    kind = _one_of([format or _told(path, _ENDS) for path in paths])
+    kind = _one_of([format or _told(path, _CLUSTERS if clusters else _TREES) for path in paths])
     if kind == "conllu":
         return corpora.conllu(paths, words=words, relations=relations, strict=strict)
     for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
         if not off:
             raise InputError(f"{option}: expected CoNLL-U, found {kind}")
-    return (corpora.word_heads if kind == "word-heads" else corpora.conll2012)(paths, strict=strict)
+    read = {"word-heads": corpora.word_heads, "conll2012": corpora.conll2012, "clusters": corpora.clusters}[
+        kind
+    ]
+    return read(paths, strict=strict)
 
 
 def linked(
@@ -330,18 +339,22 @@ def linked(
     return annotated(files, cast("AnnotationKind", kind), words=words, relations=relations, strict=strict)
 
 
-_ENDS: Mapping[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
-_ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", **_ENDS}
+_TREES: Mapping[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
+_CLUSTERS: Mapping[str, AnnotationKind] = {".jsonl": "clusters", ".json": "clusters", **_TREES}
+_ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_TREES}
 
 
 def _told(path: Path, ends: Mapping[str, str]) -> str:
-    """The format that a name tells by its end."""
+    """The format that a name tells by its end, or else the file by how it begins."""
+    from headscope.corpora.kinds import holds
     from headscope.corpora.opening import is_compressed
 
     name = path.stem if is_compressed(path) else path.name
     for end, kind in ends.items():
         if name.lower().endswith(end):
             return kind
+    if os.path.isfile(path) and (held := holds(path)) in ends.values():
+        return held
     *most, last = ends
     raise InputError(f"{path}: expected a name that ends in {', '.join(most)} or {last}; or say --format")
 

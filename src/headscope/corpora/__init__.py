@@ -8,6 +8,7 @@
 
 from headscope.corpora.alignments import alignments
 from headscope.corpora.batches import Block, blocks
+from headscope.corpora.clusters import clusters
 from headscope.corpora.conll2012 import conll2012
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.datasets import dataset
@@ -37,6 +38,7 @@ __all__ = [
     "builtin_images",
     "builtin_sounds",
     "builtin_trees",
+    "clusters",
     "conll2012",
     "conllu",
     "dataset",

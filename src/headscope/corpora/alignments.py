@@ -54,7 +54,12 @@ def alignments(
     """
     files = Files([a, b, links])
     return Corpus(
-        files.name, partial(_examples, files, base), files=files, strict=strict, documents="each sentence"
+        files.name,
+        partial(_examples, files, base),
+        files=files,
+        strict=strict,
+        expected="expected sentences, found none",
+        documents="each sentence",
     )
 
 

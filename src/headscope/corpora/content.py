@@ -74,7 +74,7 @@ def _perceived(one: Any) -> Iterator[bytes]:
     """A picture or a sound: the bytes of its file, or its numbers."""
     if isinstance(one, str | os.PathLike):
         path = Path(cast("str | os.PathLike[str]", one))
-        yield path.read_bytes() if path.is_file() else b"none"
+        yield path.read_bytes() if os.path.isfile(path) else b"none"
     elif isinstance(one, tuple):
         for part in cast("tuple[Any, ...]", one):
             yield from _perceived(part)

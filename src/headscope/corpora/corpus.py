@@ -103,6 +103,7 @@ class Corpus:
         kind: Kind = "text",
         within: Within | None = None,
         suffixes: Sequence[str] = (),
+        records: bool = False,
     ) -> Corpus:
         """What `read` makes of the lines of some files.
 
@@ -114,8 +115,9 @@ class Corpus:
             strict: refuse examples that are broken, instead of leaving them out.
             within: how the files are read from the midst of one on, where that is possible.
             suffixes: of the files that are read of a folder.
+            records: whether arrays of JSON are read as JSON lines are.
         """
-        files = Files(paths, suffixes)
+        files = Files(paths, suffixes, records=records)
         return cls(
             files.name,
             partial(read, files),
@@ -126,7 +128,7 @@ class Corpus:
             documents=documents,
             kind=kind,
             unread=files.unread,
-            within=None if files.compressed else within,
+            within=None if files.in_order else within,
         )
 
     def __repr__(self) -> str:

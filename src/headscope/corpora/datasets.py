@@ -12,6 +12,7 @@ from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
 from headscope.corpora.jsonlines import KINDS, Documents, each_of, fields, named
+from headscope.corpora.kinds import begins_as_table
 from headscope.corpora.opening import suffix_of
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
@@ -88,9 +89,9 @@ def dataset(
     more: dict[str, Any] = {"pack": pack, "strict": strict, "documents": each_of(document, "row")}
     paths = _paths(rows)
     if paths is not None:
-        files = Files(paths, TABLES)
+        files = Files(paths, TABLES, rows=True)
         for path in files.paths:
-            if suffix_of(path) not in TABLES:
+            if _kind(path) is None:
                 raise InputError(
                     f"{path}: expected a name that ends in {' or '.join(TABLES)}; for others hs.corpora.jsonl, table"
                 )
@@ -190,16 +191,23 @@ def _of_files(files: Files, text: str | None, document: str | None) -> Rows:
         number = 0
         wanted = _wanted(_columns(path), text, document)
         for batch, share in _batches(path, wanted):
-            for row in batch.to_pylist():
+            with _understood(path):
+                rows = batch.to_pylist()
+            for row in rows:
                 number += 1
                 yield Line(path, number, ""), row
             files.read = before + int(share * Path(path).stat().st_size)
         before = files.read = before + Path(path).stat().st_size
 
 
+def _kind(path: str) -> str | None:
+    """Parquet or Arrow, as a file begins or is called; None for neither."""
+    return begins_as_table(path) or (suffix_of(path)[1:] if suffix_of(path) in TABLES else None)
+
+
 def _columns(path: str) -> list[str]:
     with _understood(path):
-        if suffix_of(path) == ".parquet":
+        if _kind(path) == "parquet":
             return list(module("pyarrow.parquet").read_schema(path).names)
         with _arrow(path) as reader:
             return list(reader.schema.names)
@@ -208,17 +216,19 @@ def _columns(path: str) -> list[str]:
 def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
     """Record batches of some columns, of few rows each, and what share of the file is read with each."""
     with _understood(path):
-        if suffix_of(path) == ".parquet":
+        if _kind(path) == "parquet":
             file = module("pyarrow.parquet").ParquetFile(path)
             total, done = max(1, file.metadata.num_rows), 0
             for batch in file.iter_batches(batch_size=_ROWS, columns=list(columns)):
                 done += batch.num_rows
+                batch.validate(full=True)
                 yield batch, done / total
             return
-        with _arrow(path) as reader:
+        with _arrow(path, columns) as reader:
             for whole, share in _record_batches(reader):
+                whole.validate(full=True)
                 for start in range(0, whole.num_rows, _ROWS):
-                    yield whole.select(list(columns)).slice(start, _ROWS), share
+                    yield whole.slice(start, _ROWS), share
 
 
 def _record_batches(reader: Any) -> Iterator[tuple[Any, float]]:
@@ -232,15 +242,20 @@ def _record_batches(reader: Any) -> Iterator[tuple[Any, float]]:
 
 
 @contextmanager
-def _arrow(path: str) -> Generator[Any]:
-    """What reads an Arrow file, of either of its two formats."""
+def _arrow(path: str, columns: Sequence[str] | None = None) -> Generator[Any]:
+    """What reads an Arrow file, or some of its columns, of either of its two formats.
+
+    It is read, not mapped into memory: what a broken one says is beyond its end would end the process.
+    """
     library, formats = module("pyarrow"), module("pyarrow.ipc")
-    with library.memory_map(path) as source:
+    with library.OSFile(path) as source:
+        places = None if columns is None else list(map(_columns(path).index, columns))
+        options = formats.IpcReadOptions(included_fields=places)
         try:
-            reader = formats.open_file(source)
+            reader = formats.open_file(source, options=options)
         except library.ArrowInvalid:
             source.seek(0)
-            reader = formats.open_stream(source)
+            reader = formats.open_stream(source, options=options)
         with reader:
             yield reader
 
@@ -250,6 +265,6 @@ def _understood(path: str) -> Generator[None]:
     library = module("pyarrow")
     try:
         yield
-    except library.ArrowException as error:
-        kind = suffix_of(path).removeprefix(".").capitalize()
+    except (library.ArrowException, OSError, UnicodeDecodeError) as error:  # of data that is broken
+        kind = str(_kind(path)).capitalize()
         raise CorpusError(path, None, f"expected a file of {kind}, found {reason(error)}") from None

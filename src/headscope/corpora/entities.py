@@ -1,49 +1,66 @@
-"""Coreference written as brackets in CoNLL-U's MISC column (``Entity=``: CorefUD, GUM, OntoGUM)."""
+"""Coreference written as brackets: in CoNLL-U's MISC column (``Entity=``: CorefUD, GUM, OntoGUM), and in columns."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 from headscope.corpora.example import Mention
 from headscope.corpora.files import WordError
+from headscope.errors import CorpusError, HeadscopeWarning
 
 _BRACKET = re.compile(r"\(([^()]+)(\)?)|([^()]+)\)")
-_PART = re.compile(r"\[\d+/\d+\]$")
+_PART = re.compile(r"\[[0-9]{1,9}/[0-9]{1,9}\]$")
 
 
-def mentions(misc: Sequence[Mapping[str, str]], layout: str | None) -> list[Mention]:
-    """The mentions of one sentence, in the order in which they open.
+Read = tuple[list[Mention], list[WordError]]
+"""Mentions in the order in which they open, and what is wrong with the brackets of those that are left out."""
+
+
+def mentions(entities: Sequence[tuple[int, int, str]], layout: str | None) -> Read:
+    """The mentions of one sentence.
 
     Args:
-        misc: the MISC column of each word.
+        entities: what ``Entity=`` says of each word, and from which word up to which that is: nothing for empty nodes,
+            so that a mention of empty nodes alone is of no word, and is passed over.
         layout: what ``# global.Entity`` says: names parted by ``-``, of which ``eid`` (or ``GRP``) is the cluster.
 
-    A mention of several parts (``[1/2]``) is read as the words from its first part to its last.
-    Raises `WordError` for brackets that do not match.
+    A mention of several parts (``[1/2]``) is read as the words from its first part to its last. One that does not begin
+    and end in the sentence is left out. Raises `WordError` for what is no bracket, and where it cannot be told what of
+    it is the cluster.
     """
     field = _place(layout)
     brackets = Brackets("Entity: ")
-    for word, fields in enumerate(misc):
-        value = fields.get("Entity", "")
-        rest = value
-        for match in _BRACKET.finditer(value):
+    for start, end, value in entities:
+        rest = value if value != "_" else ""
+        for match in _BRACKET.finditer(rest):
             rest = rest.replace(match[0], "", 1)
             name = match[1] or match[3]
-            entity = _entity(name, field if match[1] else None)
+            if match[1] and field is None and "-" in name:
+                wrong = (
+                    f"eid or GRP in '# global.Entity = {layout}'"
+                    if layout
+                    else f"'# global.Entity' before ({name}"
+                )
+                raise WordError(start, f"Entity: expected {wrong}, as it says what of it is the cluster")
+            entity = _entity(name, field)
             if match[1]:
-                brackets.begin(entity, word)
+                brackets.begin(entity, start)
             if match[3] or match[2]:
-                brackets.end(entity, word, value)
+                brackets.end(entity, end - 1, value)
         if rest:
-            raise WordError(word, f"Entity: expected brackets such as (e1 or e1), found {value!r}")
-    return _joined(brackets.mentions())
+            raise WordError(start, f"Entity: expected brackets such as (e1 or e1), found {value!r}")
+    found, wrong = brackets.mentions()
+    return _joined([mention for mention in found if mention.start < mention.end], wrong), wrong
 
 
 class Brackets:
     """Brackets around the mentions of one sentence, as they are read word by word.
 
-    Raises `WordError`, whose message begins with `where`, for brackets that do not match.
+    Attributes:
+        wrong: what is wrong with those that have no partner; messages begin with `where`.
     """
 
     def __init__(self, where: str = "") -> None:
@@ -51,6 +68,7 @@ class Brackets:
         self._open: dict[str, list[int]] = {}
         self._mentions: list[Mention | None] = []
         self._starts: list[int] = []
+        self.wrong: list[WordError] = []
 
     def begin(self, cluster: str, word: int) -> None:
         """A mention of a cluster begins at a word."""
@@ -61,26 +79,61 @@ class Brackets:
     def end(self, cluster: str, word: int, value: str) -> None:
         """The last mention of a cluster that began ends with a word, as `value` says."""
         if not self._open.get(cluster):
-            raise WordError(
-                word, f"{self._where}expected an open bracket of {cluster!r}, found its end in {value!r}"
-            )
+            said = f"{self._where}expected an open bracket of {cluster!r}, found its end in {value!r}"
+            self.wrong.append(WordError(max(word, 0), said))
+            return
         number = self._open[cluster].pop()
         self._mentions[number] = Mention(self._starts[number], word + 1, cluster)
 
-    def mentions(self) -> list[Mention]:
-        """The mentions in the order in which they begin."""
+    def mentions(self) -> Read:
+        """The mentions in the order in which they begin, and what is wrong."""
         for cluster, numbers in self._open.items():
-            if numbers:
-                raise WordError(
-                    self._starts[numbers[-1]],
-                    f"{self._where}expected the end of {cluster!r} in the same sentence, found none",
+            for number in numbers:
+                said = f"{self._where}expected the end of {cluster!r} in the same sentence, found none"
+                self.wrong.append(WordError(self._starts[number], said))
+        return [mention for mention in self._mentions if mention is not None], self.wrong
+
+
+class Unmatched:
+    """Says once of a corpus which brackets have no partner in their sentence.
+
+    Args:
+        told: whether it has been said.
+    """
+
+    def __init__(self, *, told: bool = False) -> None:
+        self._told = told
+
+    @contextmanager
+    def said(self) -> Generator[list[CorpusError]]:
+        """A list for what is found in a pass; at its end, which may come early, a warning of it."""
+        found: list[CorpusError] = []
+        try:
+            yield found
+        finally:
+            if found and not self._told:
+                self._told = True
+                warnings.warn(
+                    f"left out the mentions of {len(found):,} brackets that have no partner in their sentence, the "
+                    f"first: {found[0]}",
+                    HeadscopeWarning,
+                    stacklevel=2,
                 )
-        return [mention for mention in self._mentions if mention is not None]
 
 
-def _place(layout: str | None) -> int:
+def withheld(words: Sequence[str]) -> str | None:
+    """What is wrong where the words of a sentence are placeholders: a corpus that is shared without its texts."""
+    blank = all(word == "[WORD]" or not word.strip("_") for word in words)
+    if not blank or (len(words) == 1 and words[0] not in ("_", "[WORD]")):  # a rule, as mails have it
+        return None
+    return (
+        f"expected words, found {words[0]} alone: the texts were withheld, and have to be put in their places"
+    )
+
+
+def _place(layout: str | None) -> int | None:
     names = (layout or "").strip().split("-")
-    return next((names.index(name) for name in ("eid", "GRP") if name in names), 0)
+    return next((names.index(name) for name in ("eid", "GRP") if name in names), None)
 
 
 def _entity(name: str, field: int | None) -> str:
@@ -91,7 +144,7 @@ def _entity(name: str, field: int | None) -> str:
     return parts[field] if field < len(parts) else parts[0]
 
 
-def _joined(mentions: Sequence[Mention]) -> list[Mention]:
+def _joined(mentions: Sequence[Mention], wrong: list[WordError]) -> list[Mention]:
     """Mentions of several parts as one, from the first part to the last."""
     whole: list[Mention] = []
     pending: dict[str, int] = {}
@@ -111,7 +164,6 @@ def _joined(mentions: Sequence[Mention]) -> list[Mention]:
             if number == total:
                 del pending[cluster]
         else:
-            raise WordError(
-                mention.start, f"Entity: expected the first part of {cluster!r} before part {number}"
-            )
+            said = f"Entity: expected the first part of {cluster!r} before part {number}"
+            wrong.append(WordError(mention.start, said))
     return whole

@@ -8,40 +8,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
 
-from headscope.corpora.opening import STDIN, expanded, is_compressed, opened, readable
+from headscope.corpora.arrays import elements
+from headscope.corpora.line import Line
+from headscope.corpora.opening import STDIN, expanded, form_of, opened, readable, suffix_of
 from headscope.errors import CorpusError, InputError
 
 Paths = str | Path | Sequence[str | Path]
 
 CHECKED = 1 << 31
 """Files of up to so many bytes are looked through for what is not UTF-8 before the first is read."""
-
-
-class Line(NamedTuple):
-    """A line of a file without its end; lines count from 1.
-
-    `offset` is where it begins, counted in bytes over all files, where these are read in cuts.
-    """
-
-    path: str
-    number: int
-    text: str
-    offset: int | None = None
-
-    def document(self, before: int) -> int:
-        """The number of the document that begins with the line: the next one, or, in cuts, where it begins."""
-        return before + 1 if self.offset is None else self.offset
-
-    @property
-    def source(self) -> str:
-        """Such as ``news.txt:12``."""
-        return f"{self.path}:{self.number}"
-
-    def error(self, message: str) -> CorpusError:
-        """An error that begins with the line's file and number."""
-        return CorpusError(self.path, self.number, message)
 
 
 class WordError(InputError):
@@ -57,39 +33,53 @@ class WordError(InputError):
 
 
 class Files:
-    """Some UTF-8 files, read one line at a time, as often as asked: also compressed ones, and standard input (``-``).
+    """Some files of text, read one line at a time, as often as asked.
+
+    They are in UTF-8, or in what a mark at their beginning says (UTF-16, UTF-32); compressed ones and standard input
+    (``-``) as well.
 
     Args:
         paths: the files.
         suffixes: of the files that are read of a folder that is among them; none where there is to be none.
+        records: whether the elements of an array of JSON are lines (`headscope.corpora.arrays`).
+        rows: whether the files are no text.
 
     Attributes:
         paths: the files.
         name: their names, or those of the folders, without the folders that these are in.
         unread: what is to be said of other files in the folders.
-        compressed: whether some are, and can be read in order only.
+        in_order: whether some can be read in order only.
         total: their size in bytes.
         read: how many bytes the reading under way has read.
 
-    Raises `CorpusError` for a file that is missing, a directory, unreadable or empty, and, when the first is read, for
-    a line of any of them that is not UTF-8 (of compressed files and more than `CHECKED` bytes when it is reached).
+    Raises `CorpusError` for a file that is missing, a directory, unreadable, empty or no text; and, when the first is
+    read, for a line of any that is not UTF-8 (where they can be read in order only, or have more than `CHECKED` bytes,
+    when it is reached).
     """
 
-    def __init__(self, paths: Paths, suffixes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, paths: Paths, suffixes: Sequence[str] = (), *, records: bool = False, rows: bool = False
+    ) -> None:
         given = [paths] if isinstance(paths, str | Path) else list(paths)
         if not given:
             raise InputError("paths: expected at least one file, found none")
         self.paths, self.unread = expanded(given, suffixes)
         self.name = ", ".join(map(_named, given))
-        self.compressed = any(map(is_compressed, self.paths))
         self.total = sum(_size(path) for path in self.paths)
         self.read = 0
-        self._checked = self.total > CHECKED or self.compressed
+        self._forms = {} if rows else {path: form_of(path) for path in self.paths}
+        json = {
+            path for path, form in self._forms.items() if form.begins == b"[" or suffix_of(path) == ".json"
+        }
+        self._arrays = json if records else set[str]()
+        self.in_order = bool(self._arrays) or not all(form.plain for form in self._forms.values())
+        self._checked = self.total > CHECKED or self.in_order
 
     def __iter__(self) -> Iterator[Line]:
         self._begin()
         for path in self.paths:
-            yield from self._lines(path)
+            lines = self._lines(path)
+            yield from elements(path, lines) if path in self._arrays else lines
 
     def abreast(self) -> Iterator[tuple[Line, ...]]:
         """The lines side by side: the first of each file, then the second of each, and so on.
@@ -127,11 +117,11 @@ class Files:
 
     def _lines(self, path: str) -> Iterator[Line]:
         before = place = 0
-        with opened(path) as (content, file):
+        with opened(path, self._forms[path]) as (content, file):
             for number, line in enumerate(content, 1):
                 text = decoded(line, path, number, before)
                 before += len(line)
-                here = file.tell() if self.compressed else before
+                here = file.tell() if self.in_order else before
                 self.read, place = self.read + here - place, here
                 yield Line(path, number, text)
 
@@ -162,7 +152,7 @@ class Listed:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.paths = [str(path) for path in paths]
-        self.sizes = [path.stat().st_size if path.exists() else 0 for path in paths]
+        self.sizes = [path.stat().st_size if os.path.exists(path) else 0 for path in paths]
         self.total = sum(self.sizes)
         self.read = 0
 

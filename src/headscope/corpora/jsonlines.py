@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from headscope.corpora.files import Line
+from headscope.corpora.arrays import broken
+from headscope.corpora.line import Line
 from headscope.errors import InputError
 
 MAIN = ("text", "words", "tokens", "messages", "prompt_token_ids")
@@ -39,13 +40,8 @@ def json_object(line: Line) -> dict[str, Any]:
     """The object that a line holds. Raises `CorpusError` where it holds something else."""
     try:
         value: Any = json.loads(line.text)
-    except json.JSONDecodeError as error:
-        raise line.error(
-            f"expected a JSON object, found broken JSON at column {error.colno} ({error.msg})"
-        ) from None
     except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else "a number of too many digits"
-        raise line.error(f"expected a JSON object, found JSON that cannot be read ({reason})") from None
+        raise line.error(f"expected a JSON object, found {broken(error)}") from None
     if not isinstance(value, dict):
         raise line.error(f"expected a JSON object, found {KINDS[type(value)]}")
     return cast("dict[str, Any]", value)
@@ -101,7 +97,7 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
         row = {"text": row[text], **{key: row[key] for key in ("pair", "label") if key in row}}
     main = [key for key in MAIN if key in row]
     if len(main) != 1:
-        keys = " and ".join(map(repr, main)) or ", ".join(map(repr, row)) or "none"
+        keys = " and ".join(map(repr, main)) or ", ".join(map(_held, row, row.values())) or "none"
         raise fail(f"expected one of the keys {', '.join(map(repr, MAIN))}, found {keys}")
     for key, partner in (
         ("pair", "text"),
@@ -129,6 +125,15 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
         raise fail(f"'tags': expected {len(found['words'])}, one a word, found {len(found['tags'])}")
     label = scalar(row, "label", fail)
     return found if label is None else {**found, "label": label}
+
+
+def _held(key: str, value: Any) -> str:
+    """A key, and the objects that are listed under it."""
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return repr(key)
+    items = cast("list[dict[str, Any]]", value)
+    objects = "1 object" if len(items) == 1 else f"{len(items):,} objects"
+    return f"{key!r} (a list of {objects} with {', '.join(map(repr, items[0])) or 'no keys'})"
 
 
 def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:

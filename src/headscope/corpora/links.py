@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -80,6 +81,7 @@ def links(paths: Paths, *, document: str | None = None, strict: bool = False) ->
         documents=ends,
         within=by_lines(read),
         suffixes=JSON_LINES,
+        records=True,
     )
 
 
@@ -236,7 +238,7 @@ def _read(line: Line, document: str | None, numbers: Documents) -> Example:
     picture = None
     if "image" in row:
         picture = Path(line.path).parent / string(row["image"], "'image'", line.error)
-        if not picture.is_file():
+        if not os.path.isfile(picture):
             raise line.error(f"'image': expected a picture, found nothing at {picture}")
     if picture is None or not row.keys().isdisjoint(MAIN):
         found: dict[str, Any] = fields(row, None, line.error)

@@ -18,7 +18,7 @@ from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Listed
 from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, string, strings
 from headscope.corpora.linking import read_links
-from headscope.corpora.opening import counted, walked
+from headscope.corpora.opening import counted, suffix_of, walked
 from headscope.corpora.speech import times_of
 from headscope.errors import CorpusError, InputError
 from headscope.failures import reason
@@ -105,7 +105,7 @@ def corpus_of(source: Any, sense: Sense, columns: Columns, limit: int | None, st
     paths = _paths(source)
     if paths is None:
         return _of_items(source, sense, columns, limit, strict)
-    if all(path.suffix.lower() == ".jsonl" for path in paths):
+    if all(suffix_of(path) in (".jsonl", ".json") for path in paths):
         return Corpus.of_files(
             paths,
             lambda lines: islice(_examples(_of_lines(lines), sense, columns), limit),
@@ -113,6 +113,7 @@ def corpus_of(source: Any, sense: Sense, columns: Columns, limit: int | None, st
             documents=each_of(None, "line"),
             strict=strict,
             kind=sense.kind,
+            records=True,
         )
     return _of_paths(paths, sense, columns, limit, strict)
 
@@ -147,7 +148,7 @@ def _of_paths(
     files: list[Path] = []
     others: Counter[str] = Counter()
     for path in paths:
-        if not path.exists():
+        if not os.path.exists(path):
             raise CorpusError(path, None, f"expected a folder or a {sense.noun}, found nothing there")
         if not path.is_dir():
             files.append(path)

@@ -32,7 +32,13 @@ def negations(paths: Paths, *, strict: bool = False) -> Corpus:
     expected = "expected JSON objects, found blank lines only"
     line = each_of(None, "line")
     return Corpus.of_files(
-        paths, _examples, strict=strict, expected=expected, documents=line, within=by_lines(_examples)
+        paths,
+        _examples,
+        strict=strict,
+        expected=expected,
+        documents=line,
+        within=by_lines(_examples),
+        records=True,
     )
 
 

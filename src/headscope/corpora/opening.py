@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import atexit
+import bz2
 import gzip
 import importlib
 import io
+import lzma
 import os
 import shutil
 import sys
 import tempfile
+import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Generator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
+from headscope.corpora.marks import HEAD, coding, no_text, packing
 from headscope.errors import CorpusError, InputError
 from headscope.failures import reason
 from headscope.lazy import missing
@@ -25,17 +29,24 @@ from headscope.lazy import missing
 STDIN = "-"
 """The path that stands for standard input."""
 
-COMPRESSED = (".gz", ".zst")
+COMPRESSED = (".gz", ".bz2", ".xz", ".lzma", ".zst", ".zip")
 """Suffixes of compressed files, behind that of what they hold."""
 
 _CHUNK = 1 << 16
 _NAMED = 6  # suffixes of other files that are named
+_BROKEN = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
 
 def suffix_of(path: str | Path) -> str:
     """The suffix of what a file holds, in lower case: ``.jsonl`` for ``data.jsonl.gz``."""
     path = Path(path)
-    return Path(path.stem if is_compressed(path) else path.name).suffix.lower()
+    if not is_compressed(path):
+        return path.suffix.lower()
+    suffix = Path(path.stem).suffix.lower()
+    if not suffix and path.suffix.lower() == ".zip" and os.path.isfile(path):
+        with suppress(InputError), readable(str(path)), zipfile.ZipFile(path) as archive:
+            suffix = Path(_member(archive, str(path)).filename).suffix.lower()
+    return suffix
 
 
 def is_compressed(path: str | Path) -> bool:
@@ -43,19 +54,87 @@ def is_compressed(path: str | Path) -> bool:
     return Path(path).suffix.lower() in COMPRESSED
 
 
-@contextmanager
-def opened(path: str) -> Generator[tuple[BinaryIO, BinaryIO]]:
-    """The content of a file, and the file itself, whose place tells how far it is read. Raises `CorpusError`."""
+class Form(NamedTuple):
+    """How a file has its text.
+
+    Attributes:
+        packed: whether it is compressed.
+        coding: another coding than UTF-8, which a mark says.
+        begins: the first character that is no white space, as a byte.
+    """
+
+    packed: bool
+    coding: str | None
+    begins: bytes
+
+    @property
+    def plain(self) -> bool:
+        """Whether its bytes are its text in UTF-8."""
+        return not self.packed and self.coding is None
+
+
+def form_of(path: str) -> Form:
+    """How a file has its text, told from how it begins. Raises `CorpusError` where it is no text."""
     with readable(path), open(path, "rb") as file:
-        suffix = Path(path).suffix.lower()
-        if suffix == ".gz":
-            with gzip.GzipFile(fileobj=file) as content:
-                yield cast(BinaryIO, content), file
-        elif suffix == ".zst":
-            with _zstd(file) as content:
-                yield content, file
-        else:
+        head = file.read(HEAD)
+    packed = packing(head) is not None
+    if packed:
+        with readable(path), _unpacked(path) as (content, _):
+            head = content.read(HEAD)
+    if (other := no_text(head)) is not None:
+        raise CorpusError(path, None, f"expected text, found {other}")
+    kind = coding(head)
+    text = head.removeprefix(b"\xef\xbb\xbf") if kind is None else head.decode(kind, "ignore").encode()
+    return Form(packed, kind, text.lstrip()[:1])
+
+
+@contextmanager
+def opened(path: str, form: Form) -> Generator[tuple[Iterable[bytes], BinaryIO]]:
+    """The lines of a file of this form in UTF-8, and the file itself, whose place tells how far it is read."""
+    kind = form.coding
+    with readable(path), _unpacked(path) as (content, file):
+        if kind is None:
+            yield content, file
+            return
+        lines = io.TextIOWrapper(content, kind, newline="\n")
+        try:
+            yield map(str.encode, lines), file
+        except UnicodeDecodeError as error:
+            found = f"bytes that are none ({error.reason})"
+            raise CorpusError(path, None, f"expected text of {kind.upper()}, found {found}") from None
+
+
+@contextmanager
+def _unpacked(path: str) -> Generator[tuple[BinaryIO, BinaryIO]]:
+    """The content of a file, and the file itself."""
+    with open(path, "rb") as file:
+        kind = packing(file.read(HEAD))
+        file.seek(0)
+        if kind is None:
             yield file, file
+        elif kind == "zip":
+            with zipfile.ZipFile(file) as archive, archive.open(_member(archive, path)) as content:
+                yield cast("BinaryIO", content), file
+        else:
+            with _OPENERS[kind](file) as content:
+                yield content, file
+
+
+def _member(archive: zipfile.ZipFile, path: str) -> zipfile.ZipInfo:
+    """The one file of an archive, but for hidden ones. Raises `CorpusError` for more, for none, and for a password."""
+    files = [
+        each
+        for each in archive.infolist()
+        if not each.is_dir()
+        and not any(part.startswith((".", "__MACOSX")) for part in each.filename.split("/"))
+    ]
+    if len(files) != 1:
+        kinds = Counter(Path(each.filename).suffix.lower() for each in files)
+        found = f"{counted(kinds, '')}; unpack it, or give one file" if files else "no files"
+        raise CorpusError(path, None, f"expected text, found an archive of {found}")
+    if files[0].flag_bits & 1:
+        raise CorpusError(path, None, "expected text, found an archive with a password")
+    return files[0]
 
 
 def _zstd(file: BinaryIO) -> Any:
@@ -100,6 +179,14 @@ class _Frames(io.RawIOBase):
         return size
 
 
+_OPENERS: dict[str, Any] = {
+    "gzip": partial(gzip.GzipFile, None, "rb", 9),
+    "bz2": bz2.BZ2File,
+    "xz": lzma.LZMAFile,
+    "zstd": _zstd,
+}
+
+
 @contextmanager
 def readable(path: str) -> Generator[None]:
     """Raise `CorpusError` where a file cannot be read, or not be decompressed."""
@@ -107,7 +194,7 @@ def readable(path: str) -> Generator[None]:
         yield
     except OSError as error:
         raise CorpusError(path, None, f"cannot be read: {error.strerror or reason(error)}") from None
-    except (EOFError, zlib.error) as error:
+    except _BROKEN as error:
         raise CorpusError(path, None, f"cannot be read: {reason(error)}") from None
     except Exception as error:
         if type(error).__name__ != "ZstdError":
@@ -157,13 +244,13 @@ def standard_input() -> Path:
     return place
 
 
-def counted(others: Counter[str]) -> str:
+def counted(others: Counter[str], what: str = "other ") -> str:
     """Files that are something else, such as ``12 other files (9 .mp4, 3 .txt)``."""
     listed = [f"{count:,} {suffix or 'without a suffix'}" for suffix, count in others.most_common(_NAMED)]
     if len(others) > _NAMED:
         listed.append("…")
     total = others.total()
-    return f"{total:,} other file{'s' * (total > 1)} ({', '.join(listed)})"
+    return f"{total:,} {what}file{'s' * (total > 1)} ({', '.join(listed)})"
 
 
 def walked(

@@ -20,6 +20,7 @@ from headscope.errors import CorpusError, InputError
 from headscope.tokens import Tokens
 
 _WINDOW = 256  # examples whose pieces are counted in one call
+_UNMARKED = 3  # pieces of letters that have a case, at most, in a text without a space
 _TOGETHER = 64  # inputs that are put together at once
 
 LeaveOut = Callable[[CorpusError], None]
@@ -425,7 +426,7 @@ def _tokens(model: Encoder, example: Example) -> Tokens:
         assert example.audio is not None
         return model.hear(example.audio)
     if example.pieces is not None:
-        return model.from_pieces(example.pieces)
+        return _laid_out(model, example.pieces)
     if example.messages is not None:
         return model.chat(example.messages)
     if example.ids is not None:
@@ -433,6 +434,40 @@ def _tokens(model: Encoder, example: Example) -> Tokens:
     if example.words is not None:
         return model.from_words(example.words, example.pair_words)
     return model.encode(example.text or "", example.pair)
+
+
+def _laid_out(model: Encoder, pieces: Sequence[str]) -> Tokens:
+    """Tokens taken as they are. Raises `InputError` for words: for what the vocabulary or the layout does not have."""
+    try:
+        tokens = model.from_pieces(pieces)
+    except InputError as error:
+        raise InputError(f"{error}; name words 'words'") from None
+    sample = model.sample()
+    own = model.encode(sample)
+    inside = np.flatnonzero(~own.mask("special"))
+    begin, end = own.pieces[: inside[0]], own.pieces[inside[-1] + 1 :]
+    if begin or end:
+        if tokens.pieces[: len(begin)] != begin or tokens.pieces[len(tokens) - len(end) :] != end:
+            sides = [f"{' '.join(side)} {where}" for side, where in ((begin, "first"), (end, "last")) if side]
+            expected = f"{' and '.join(sides)}, as the tokenizer puts them"
+            raise InputError(
+                f"tokens: expected {expected}, found {pieces[0]!r} … {pieces[-1]!r}; name words 'words'"
+            )
+    elif not any(map(_marked, tokens.pieces)) and any(
+        map(_marked, model.encode(f"{sample} {sample}").pieces)
+    ):
+        whole = [piece for piece in tokens.pieces if not piece.startswith("<0x")]  # others are bytes
+        words = sum(piece.upper() != piece.lower() for piece in whole)
+        if words > _UNMARKED or (words and model.encode("".join(whole)).pieces != tokens.pieces):
+            raise InputError(
+                f"tokens: expected marks of spaces on some, found none on {pieces[:4]}; name words 'words'"
+            )
+    return tokens
+
+
+def _marked(piece: str) -> bool:
+    """Whether a piece says that a word begins or ends with it."""
+    return piece.startswith(("▁", "Ġ")) or piece.endswith("</w>")
 
 
 def spaced(tokens: Tokens, example: Example) -> Tokens:

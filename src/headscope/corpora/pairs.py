@@ -12,7 +12,7 @@ from headscope.corpora.example import Example
 from headscope.corpora.files import Line
 from headscope.corpora.jsonlines import Fail, each_of, string
 from headscope.corpora.opening import suffix_of
-from headscope.corpora.tables import READERS, Rows, refuse, text_columns
+from headscope.corpora.tables import JSON, READERS, Rows, refuse, text_columns
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
 
@@ -45,8 +45,8 @@ def pairs(
 
     Args:
         path: ``.tsv`` or ``.txt`` (columns parted by tabs, read without quoting, as the Microsoft paraphrase corpus and
-            GLUE are), ``.csv`` (with quoting), or ``.jsonl`` (one object a line); UTF-8. The first row of a table
-            names its columns.
+            GLUE are), ``.csv`` (with quoting), ``.jsonl`` (one object a line) or ``.json`` (an array of
+            objects). The first row of a table names its columns.
         label: the column of labels; by default one of `LABELS` that is there.
         text_a, text_b: the columns of the texts; with `text_a` alone inputs are single texts. By default the first of
             `headscope.corpora.tables.TEXTS` that is there.
@@ -75,7 +75,9 @@ def pairs(
         else each_of(document, "row")
     )
     expected = "expected rows of texts, found none"
-    return Corpus.of_files(path, read, strict=strict, expected=expected, documents=documents)
+    return Corpus.of_files(
+        path, read, strict=strict, expected=expected, documents=documents, records=suffix in JSON
+    )
 
 
 _Wanted = tuple[str | None, str | None, str | None, str | None]

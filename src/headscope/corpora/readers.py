@@ -33,14 +33,16 @@ _FEW, _SOON = 20, 500  # documents of which, and after which, it is said what th
 
 @validated
 def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", strict: bool = False) -> Corpus:
-    """Plain text: one sentence or paragraph a line, a blank line between documents, UTF-8.
+    """Plain text: one sentence or paragraph a line, a blank line between documents.
 
     Errors and tests are by document, so it matters what one is. A heading (``= Name =``, as in WikiText) is no document
     by itself: it is one with what follows. Warns (`HeadscopeWarning`) where most documents have one line.
 
     Args:
-        paths: a file or several, or folders of ``.txt`` files, read in the order of their names; ``.gz`` and ``.zst``
-            are decompressed as they are read, and ``-`` is standard input. A document never goes on in the next file.
+        paths: a file or several, or folders of ``.txt`` files, read in the order of their names; ``-`` is standard
+            input. Text is UTF-8, or UTF-16 or UTF-32 where a mark at its beginning says so; what is compressed (gzip,
+            bzip2, xz, Zstandard, a zip archive of one file) is known by how it begins and decompressed as it is read.
+            A document never goes on in the next file.
         documents: where they end: at ``blank`` lines, with each ``line``, or with each ``file``.
         pack: whole lines of a document are packed into inputs of at most so many tokens, special ones included:
             ``[CLS] a [SEP] b [SEP]``, with the line border nearest to the middle between a and b (``[CLS] a
@@ -50,7 +52,7 @@ def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", st
             None: each line is an input.
         strict: refuse a line of which the model can read nothing; else it is left out and listed (`Corpus`).
 
-    Raises `CorpusError` for files that are missing, directories, empty or not UTF-8.
+    Raises `CorpusError` for files that are missing, directories, empty, or no text.
 
     >>> next(iter(hs.corpora.text("wiki.txt", pack=None))).text[:30]
     'The old stone bridge at Harrow'
@@ -134,11 +136,12 @@ def numbers_of(documents: Sequence[str | int], count: int) -> list[int]:
 def jsonl(
     paths: Paths, *, text: str | None = None, document: str | None = None, strict: bool = False
 ) -> Corpus:
-    """JSON lines: one object a line, each an input.
+    """JSON lines: one object a line, each an input; or an array of texts or objects, read as these lines would be.
 
-    An object has `text` (and `pair`), or `words` (and `pair_words`), or `tokens` (taken as they are, special
-    ones included), or `messages` (a conversation for the model's chat template: objects with `role` and `content`), or
-    `prompt_token_ids` (and `token_ids`: what a server logged, as vLLM names it; taken as they are). It may have a
+    An object has `text` (and `pair`), or `words` (and `pair_words`), or `tokens` (pieces of the vocabulary, taken as
+    they are, with the special ones that the tokenizer puts around a text), or `messages` (a conversation for the
+    model's chat template: objects with `role` and `content`), or `prompt_token_ids` (and `token_ids`: what a server
+    logged, as vLLM names it; taken as they are). It may have a
     `label` (string or number) and a `document` (string or number): lines of one file that follow one another with the
     same `document` are one document; a line without one is a document of its own. Beside `words` there may be `tags`,
     one a word: each makes a class of tokens, the pieces of its words, named in lower case (``NOUN`` gives ``noun``, for
@@ -166,6 +169,7 @@ def jsonl(
         documents=ends,
         within=by_lines(read),
         suffixes=JSON_LINES,
+        records=True,
     )
 
 

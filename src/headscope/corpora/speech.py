@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,9 @@ def spoken(paths: Paths, *, strict: bool = False) -> Corpus:
     """
     expected = "expected JSON objects, found blank lines only"
     documents = each_of(None, "line")
-    return Corpus.of_files(paths, _examples, strict=strict, expected=expected, documents=documents)
+    return Corpus.of_files(
+        paths, _examples, strict=strict, expected=expected, documents=documents, records=True
+    )
 
 
 def _examples(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
@@ -52,7 +55,7 @@ def _read(line: Line, documents: Documents) -> Example:
 def of_object(fields: Mapping[str, Any], line: Line, documents: Documents) -> Example:
     """The example of an object with `audio`. Raises `CorpusError` for what it lacks."""
     audio = Path(line.path).parent / string(fields.get("audio"), "'audio'", line.error)
-    if not audio.is_file():
+    if not os.path.isfile(audio):
         raise line.error(f"'audio': expected a WAV file, found nothing at {audio}")
     words = strings(fields.get("words"), "'words'", line.error)
     times = times_of(fields.get("times"), len(words), line)

@@ -30,6 +30,9 @@ TEXTS: tuple[tuple[str, ...], ...] = (
 )
 """Columns of texts that are known: the Microsoft paraphrase corpus', GLUE's, and those of JSON lines."""
 
+JSON = (".jsonl", ".json")
+"""Suffixes of files of JSON."""
+
 Row = tuple[Line, Mapping[str, Any] | CorpusError]
 """The line of a row, and its cells by their columns, or what is wrong with it."""
 
@@ -196,6 +199,6 @@ READERS: Mapping[str, Rows] = {
     ".tsv": partial(_by_file, _by_tabs),
     ".txt": partial(_by_file, _by_tabs),
     ".csv": partial(_by_file, _by_commas),
-    ".jsonl": _objects,
+    **dict.fromkeys(JSON, _objects),
 }
 """What reads rows, by the suffix of the file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, cast
 
@@ -13,7 +13,7 @@ from conllu.parser import DEFAULT_FIELDS, parse_dict_value, parse_id_value, pars
 
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.cuts import Within
-from headscope.corpora.entities import mentions
+from headscope.corpora.entities import Unmatched, mentions, withheld
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError, packaged
 from headscope.deprecated import unused
@@ -23,6 +23,7 @@ from headscope.errors import CorpusError, InputError
 Words = Literal["syntactic", "surface"]
 Relations = Literal["full", "main"]
 _COLUMNS = 10
+_HEAD = re.compile(r"[0-9]{1,9}|_")
 _KEPT = {"newdoc": re.compile(r"#\s*newdoc\b"), "layout": re.compile(r"#\s*global\.Entity\s*(=|$)")}
 _WORD = "1\tx\t_\t_\t_\t_\t0\troot\t_\t_"
 _NEWDOC = "what follows a '# newdoc', each file where there is none"
@@ -45,15 +46,18 @@ def conllu(
         strict: refuse broken sentences with a `CorpusError` that names file, line and sentence; else they are left out
             and listed (`Corpus`).
 
-    Broken is: a line that has not 10 columns parted by tabs, ids that do not count from 1, a head that is no number,
-    is out of range or is the word itself, no root or two, a cycle, a relation that is missing, and entity brackets that
-    do not match.
+    Broken is: a line that has not 10 columns parted by tabs, ids that do not count from 1, ranges (``1-2``) of words
+    that are not there or overlap, a head that is no number, is out of range or is the word itself, no root or two (a
+    tree is read from its root), a cycle, a relation that is missing, words that are all ``_`` (a treebank without its
+    texts), and entity brackets that are none, or of which nothing says what the cluster is. A mention that does not
+    begin and end in one sentence is left out, which is said; a strict corpus refuses its sentence. One that begins or
+    ends on an empty node has the words between.
 
     >>> sentence = next(iter(hs.corpora.conllu("train.conllu")))
     >>> [(sentence.words[place], sentence.relations[place], sentence.heads[place]) for place in (3, 7)]
     [('bridge', 'nsubj:pass', 7), ('closed', 'root', -1)]
     """
-    return _corpus(paths, _reader(words, relations), strict, _NEWDOC, _comments)
+    return _corpus(paths, _reader(words, relations, strict=strict), strict, _NEWDOC, _comments)
 
 
 @unused("skip_broken")
@@ -81,7 +85,7 @@ def builtin_trees(*, words: Words = "syntactic", relations: Relations = "full") 
     [('The', 'det'), ('old', 'amod'), ('stone', 'compound'), ('bridge', 'nsubj')]
     """
     read = _reader(words, relations)
-    trees = partial(_sentences, read, packaged("builtin.conllu"))
+    trees = partial(_Sentences(read), packaged("builtin.conllu"))
     return Corpus("built-in treebank", trees, documents=_NEWDOC)
 
 
@@ -103,31 +107,34 @@ MOST_WORDS = 10_000
 
 @dataclass
 class _State:
-    """Where a file is being read: its document, whether the file says so, and the layout of its entities."""
+    """Where a file is being read: its document, whether the file says so, and the layout of its entities.
+
+    Also what is wrong with brackets that have no partner in their sentence.
+    """
 
     document: int = -1
     known: bool = False
     path: str = ""
     layout: str | None = None
     started: bool = False
+    unmatched: list[CorpusError] = field(default_factory=list[CorpusError])
 
 
-def _reader(words: Words, relations: Relations) -> Read:
+def _reader(words: Words, relations: Relations, *, strict: bool = False) -> Read:
     """What reads a sentence of CoNLL-U with these options."""
     for name, value, allowed in (("words", words, Words), ("relations", relations, Relations)):
         if value not in allowed.__args__:
             raise InputError(f"{name}: expected {' or '.join(allowed.__args__)}, found {value!r}")
-    return partial(_sentence, surface=words == "surface", main=relations == "main")
+    return partial(_sentence, surface=words == "surface", main=relations == "main", strict=strict)
 
 
 def _corpus(
     paths: Paths, read: Read, strict: bool, documents: str, context: Callable[[Iterator[Line]], list[Line]]
 ) -> Corpus:
-    sentences = partial(_sentences, read)
     return Corpus.of_files(
         paths,
-        sentences,
-        within=Within(sentences, context, _border),
+        _Sentences(read),
+        within=Within(_Sentences(read, told=True), context, _border),
         strict=strict,
         expected="expected sentences, found none that can be read",
         documents=documents,
@@ -135,12 +142,20 @@ def _corpus(
     )
 
 
-def _sentences(read: Read, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
-    state = _State()
-    for block in _blocks(lines):
-        if block[0].path != state.path:
-            state = _State(block[0].document(state.document), path=block[0].path)
-        yield partial(read, block, state)
+class _Sentences:
+    """Reads sentences; says once which mentions it leaves out."""
+
+    def __init__(self, read: Read, *, told: bool = False) -> None:
+        self._read, self._unmatched = read, Unmatched(told=told)
+
+    def __call__(self, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
+        state = _State()
+        with self._unmatched.said() as unmatched:
+            for block in _blocks(lines):
+                if block[0].path != state.path:
+                    path = block[0].path
+                    state = _State(block[0].document(state.document), path=path, unmatched=unmatched)
+                yield partial(self._read, block, state)
 
 
 def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -199,7 +214,7 @@ def _nothing(_: Iterator[Line]) -> list[Line]:
     return []
 
 
-def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool) -> Example:
+def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool, strict: bool) -> Example:
     lines = [line for line in block if not line.text.startswith("#")]
     metadata = _metadata(block, state)
     name = metadata.get("sent_id", "")
@@ -220,11 +235,13 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool) ->
     for line in lines:
         try:
             both.append((_parse(line.text), line))
-        except ParseException as error:
+        except (ParseException, ValueError) as error:  # Python's own for a number of thousands of digits
             head = line.text.split("\t")[6]
-            if not re.fullmatch(r"\d+|_", head):
-                raise fail(line, f"expected a number as head, found {head!r}") from None
-            raise fail(line, f"expected CoNLL-U, found a line that cannot be read ({error})") from None
+            if not _HEAD.fullmatch(head.strip() or "_"):
+                raise fail(line, f"expected a number as head, found {head[:40]!r}") from None
+            raise fail(
+                line, f"expected CoNLL-U, found a line that cannot be read ({str(error)[:80]})"
+            ) from None
     tokens = [token for token, _ in both]
     for token, line in both:
         if token["id"] is None:
@@ -232,29 +249,40 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool) ->
     kept = [(token, line) for token, line in both if isinstance(token["id"], int)]
     if not kept:
         raise fail(lines[0], "expected words, found none")
+    treeless = state.layout is not None and all(token["head"] is None for token, _ in kept)
     for expected, (token, line) in enumerate(kept, 1):
         if token["id"] != expected:
             raise fail(line, f"expected the word id {expected}, found {token['id']}")
-        if token["head"] is None:
+        if token["head"] is None and not treeless:
             raise fail(line, "expected a head, found _")
     rows = _Rows(
         [str(token["form"]) for token, _ in kept],
-        [int(token["head"]) for token, _ in kept],
+        [] if treeless else [int(token["head"]) for token, _ in kept],
         [str(token["deprel"] or "") for token, _ in kept],
         [line.number for _, line in kept],
     )
-    _check_tree(rows, lambda number, message: fail(kept[number][1], message))
+    _check_ranges(both, len(kept), fail)
+    if (why := withheld(rows.words)) is not None:
+        raise fail(lines[0], why)
+    if not treeless:
+        _check_tree(rows, lambda number, message: fail(kept[number][1], message))
     tags = [str(token["upos"] or "") for token, _ in kept]
     features: list[Mapping[str, str]] = [token["feats"] or {} for token, _ in kept]
     try:
-        spans = mentions([token["misc"] or {} for token, _ in kept], state.layout)
+        spans, unmatched = mentions(_entities(tokens), state.layout)
     except WordError as error:
-        raise fail(kept[error.word][1], str(error)) from None
+        raise fail(kept[min(error.word, len(kept) - 1)][1], str(error)) from None
+    wrong = [fail(kept[min(error.word, len(kept) - 1)][1], str(error)) for error in unmatched]
+    if wrong and strict:
+        raise wrong[0]
+    state.unmatched += wrong
     example = Example(
         words=rows.words,
-        heads=[head - 1 for head in rows.heads],
-        relations=[relation.split(":")[0] if main else relation for relation in rows.relations],
-        tags=tags,
+        heads=None if treeless else [head - 1 for head in rows.heads],
+        relations=None
+        if treeless
+        else [relation.split(":")[0] if main else relation for relation in rows.relations],
+        tags=tags if any(tag != "_" for tag in tags) else None,
         features=features,
         mentions=spans if spans or state.layout is not None else None,
         document=state.document,
@@ -264,6 +292,37 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool) ->
         spaces=_spaces(tokens, said="text" in metadata),
     )
     return _on_surface(example, tokens) if surface else example
+
+
+def _check_ranges(
+    both: Sequence[tuple[Mapping[str, Any], Line]], count: int, fail: Callable[[Line, str], CorpusError]
+) -> None:
+    """Raise where what a multiword token spans is no range of words, or begins in another one."""
+    before = (0, "-", 0)
+    for token, line in both:
+        number = token["id"]
+        if not isinstance(number, tuple) or cast("tuple[Any, ...]", number)[1] != "-":
+            continue
+        first, _, last = span = cast("tuple[int, str, int]", number)
+        if not 1 <= first <= last <= count:
+            raise fail(line, f"expected a range of the {count} words here, found {first}-{last}")
+        if first <= before[2]:
+            found = f"found {first}-{last}, which overlaps it"
+            raise fail(line, f"expected a range that begins after {before[0]}-{before[2]}, {found}")
+        before = span
+
+
+def _entities(tokens: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, str]]:
+    """What ``Entity=`` says, and of which words: from which up to which."""
+    found: list[tuple[int, int, str]] = []
+    for token in tokens:
+        number, misc = token["id"], cast("Mapping[str, str]", token["misc"] or {})
+        if isinstance(number, int):
+            found.append((number - 1, number, misc.get("Entity") or ""))
+        else:  # a range of words, or an empty node behind a word
+            start, end = (number[0] - 1, number[2]) if number[1] == "-" else (number[0], number[0])
+            found.append((start, end, misc.get("Entity") or ""))
+    return found
 
 
 def _spaces(tokens: Sequence[Mapping[str, Any]], *, said: bool) -> list[bool] | None:
@@ -323,12 +382,14 @@ def _pairs(block: list[Line], state: _State) -> Example:
         match = re.fullmatch(r"(\S+)\s+(-?\w+)-(\S+)", line.text.strip())
         if match is None:
             raise CorpusError(line.path, line.number, f"expected 'word head-relation', found {line.text!r}")
-        if not match[2].isdigit():
-            raise CorpusError(line.path, line.number, f"expected a number as head, found {match[2]!r}")
+        if match[2] == "_" or not _HEAD.fullmatch(match[2]):
+            raise line.error(f"expected a number as head, found {match[2][:40]!r}")
         rows.words.append(match[1])
         rows.heads.append(int(match[2]))
         rows.relations.append(match[3])
         rows.lines.append(line.number)
+    if (why := withheld(rows.words)) is not None:
+        raise block[0].error(why)
     _check_tree(rows, lambda number, message: CorpusError(block[0].path, rows.lines[number], message))
     if state.started or block[0].offset is not None:
         state.document = block[0].document(state.document)
@@ -347,7 +408,7 @@ def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
     """Raise where heads and relations are no tree."""
     count = len(rows.words)
     for number, (head, relation) in enumerate(zip(rows.heads, rows.relations, strict=True)):
-        if head > count:
+        if not 0 <= head <= count:
             raise fail(number, f"expected a head from 0 to {count}, found {head}")
         if head == number + 1:
             raise fail(number, f"expected another word as head, found the word itself ({head})")
@@ -356,7 +417,8 @@ def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
     roots = [number + 1 for number, head in enumerate(rows.heads) if head == 0]
     if len(roots) != 1:
         count_of_roots = f"{len(roots)}: words {', '.join(map(str, roots))}" if roots else "none"
-        raise fail(roots[1] - 1 if roots else 0, f"expected one root, found {count_of_roots}")
+        more = "; a tree has one, from which it is read" if roots else ""
+        raise fail(roots[1] - 1 if roots else 0, f"expected one root, found {count_of_roots}{more}")
     below = {0}  # the words that are known to hang on the root, and the root
     for number in range(count):
         path: dict[int, None] = {}
@@ -374,7 +436,7 @@ def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
 def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Example:
     """The same sentence with each multiword token as one word."""
     assert example.words is not None
-    assert example.heads is not None
+    above = example.heads or [-1] * len(example.words)
     group = list(range(len(example.words)))
     forms: dict[int, str] = {}
     for token in tokens:
@@ -390,9 +452,7 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
     where = [index[start] for start in group]
     main = [
         next(
-            word
-            for word in range(len(group))
-            if group[word] == start and _outside(example.heads[word], group, start)
+            word for word in range(len(group)) if group[word] == start and _outside(above[word], group, start)
         )
         for start in starts
     ]
@@ -400,11 +460,11 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
     def pick(values: Sequence[Any] | None) -> list[Any] | None:
         return None if values is None else [values[word] for word in main]
 
-    heads = [example.heads[word] for word in main]
+    heads: list[int] | None = pick(example.heads)
     spans = example.mentions
     return Example(
         words=[forms.get(start, example.words[start]) for start in starts],
-        heads=[head if head < 0 else where[head] for head in heads],
+        heads=None if heads is None else [head if head < 0 else where[head] for head in heads],
         relations=pick(example.relations),
         tags=pick(example.tags),
         features=pick(example.features),

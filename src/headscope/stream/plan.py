@@ -29,6 +29,7 @@ import torch
 
 from headscope.attention.load import load
 from headscope.corpora import Corpus, text
+from headscope.corpora.kinds import text_of
 from headscope.errors import HeadscopeError, InputError
 from headscope.measures.choose import choose, default_measures
 from headscope.measures.sums import Sums
@@ -242,6 +243,8 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     try:
+        for path in asked.corpus:
+            text_of(path)
         model = load(asked.model) if asked.model else load()
         corpus = text(asked.corpus, pack=128)
         costs = measured(model, corpus)

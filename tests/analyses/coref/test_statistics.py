@@ -2,32 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from headscope.analyses.coref.headword import mention_head
 from headscope.analyses.coref.statistics import (
     CANDIDATES,
     RULES,
     Mentioned,
+    annotated,
     by_rules,
     candidates,
     dataset,
     every_head,
     items,
-    mention_head,
-    mentioned,
     table,
 )
 from headscope.analyses.links.sums import LinkSums
+from headscope.corpora import Example, Mention
 from headscope.errors import InputError
 
 
 def test_the_head_of_a_mention() -> None:
     """*the dog that barks*: the word whose head is outside; a comma at the start does not count."""
-    heads, tags = [1, 4, 3, 1, -1], ["DET", "NOUN", "PRON", "VERB", "VERB"]
-    assert mention_head(0, 4, heads, tags) == 1
-    assert mention_head(2, 3, heads, tags) == 2
-    assert mention_head(0, 2, [2, 2, -1], ["PUNCT", "NOUN", "VERB"]) == 1
+    words, heads, tags = (
+        ["the", "dog", "that", "barks", "runs"],
+        [1, 4, 3, 1, -1],
+        ["DET", "NOUN", "PRON", "VERB", "VERB"],
+    )
+    assert mention_head(0, 4, words, heads, tags) == 1
+    assert mention_head(2, 3, words, heads, tags) == 2
+    assert mention_head(0, 2, [",", "dog", "ran"], [2, 2, -1], ["PUNCT", "NOUN", "VERB"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "head"),
+    [
+        ("the dog that barks", "DET NOUN PRON VERB", "dog"),
+        ("the president of France", "DET NOUN ADP PROPN", "president"),
+        ("John 's old house", "PROPN PART ADJ NOUN", "house"),
+        ("a state - managed bank", "DET NOUN PUNCT VERB NOUN", "state"),
+        ("Ann , who left", "PROPN PUNCT PRON VERB", "Ann"),
+        ("the three", "DET NUM", "three"),
+        ("her", "PRON", "her"),
+        ('" .', "PUNCT PUNCT", '"'),
+        ("Chicago 's", "PROPN PART", "Chicago"),
+        ("all of them", "DET ADP PRON", "them"),
+    ],
+)
+def test_the_head_of_a_mention_without_a_parse(text: str, tags: str, head: str) -> None:
+    words = text.split()
+    assert words[mention_head(0, len(words), words, None, tags.split())] == head
+    by_words = {"a state - managed bank": "bank", "all of them": "all"}.get(text, head)
+    assert words[mention_head(0, len(words), words, None, None)] == by_words
 
 
 def say(
@@ -81,7 +110,9 @@ def test_candidates_by_hand() -> None:
 def test_types_and_persons() -> None:
     words, heads, tags = ["Ann", "likes", "her", "dog"], [1, -1, 3, 1], ["PROPN", "VERB", "PRON", "NOUN"]
     features = [{"Number": "Sing"}, {}, {"Gender": "Fem"}, {}]
-    found = mentioned([(0, 1, "1"), (2, 4, "2"), (2, 3, "1")], words, heads, tags, features)
+    spans = [Mention(0, 1, "1"), Mention(2, 4, "2"), Mention(2, 3, "1")]
+    given = Example(words=words, heads=heads, tags=tags, features=features, mentions=spans)
+    found, _ = annotated(given)
     assert [(each.word, each.type, each.text) for each in found] == [
         ("ann", "proper", "ann"),
         ("dog", "nominal", "her dog"),
@@ -89,6 +120,13 @@ def test_types_and_persons() -> None:
     ]
     assert found[0].features == {"Number": "Sing", "Person": "3"}
     assert found[2].features == {"Gender": "Fem"}
+    bare, _ = annotated(replace(given, heads=None, tags=None, features=None))
+    assert [(each.word, each.type) for each in bare] == [
+        ("ann", "other"),
+        ("dog", "other"),
+        ("her", "pronoun"),
+    ]
+    assert bare[2].features == {"Number": "Sing", "Person": "3", "Gender": "Fem"}
 
 
 def test_figures_by_hand() -> None:

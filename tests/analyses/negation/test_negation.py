@@ -114,7 +114,7 @@ def test_a_planted_change_is_found() -> None:
         ({"words": ["no"], "cue": [], "scope": []}, "'cue': expected a list of places, found an empty list"),
         ({"words": ["no"], "cue": [0]}, "'scope': expected a list of places, found none"),
         ({"words": ["no"], "cue": [0], "scope": [1]}, "'scope': expected places from 0 to 0, found 1"),
-        ([1], "expected a JSON object, found a list"),
+        ([1], "expected a JSON object, found a number"),
         (
             {"words": ["no"], "cue": [0], "scope": [], "document": []},
             "'document': expected a string or a number, found a list",

@@ -25,7 +25,8 @@ def coref(
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="Coreference: .conllu with Entity= or CoNLL-2012; the built-in corpus by default.",
+            help="Coreference: .conllu with Entity=, CoNLL-2012, .conll, or .jsonl with clusters; the built-in corpus "
+            "by default.",
         ),
     ] = None,
     format: sources.AnnotatedFormat = None,
@@ -55,7 +56,7 @@ def coref(
 
     kept = long.run(table.output)
     table.check()
-    sentences = sources.once(sources.annotated(documents, format, strict=strict), distinct)
+    sentences = sources.once(sources.annotated(documents, format, clusters=True, strict=strict), distinct)
     loaded = model.load()
     options: dict[str, Any] = {
         "window": window,

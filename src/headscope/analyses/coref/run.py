@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.coref import statistics
+from headscope.analyses.coref.headword import SAID, By, told_by
 from headscope.analyses.links.engine import Engine, run
 from headscope.analyses.links.questions import Asked, Candidates, Way
 from headscope.analyses.links.sums import LinkSums
@@ -22,6 +24,7 @@ from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.packing import spaced
 from headscope.deprecated import unused
 from headscope.doors import Count, Seed, validated
+from headscope.errors import HeadscopeWarning
 from headscope.link import Link, Span
 from headscope.models import Model, expect_model
 from headscope.stream.estimate import CLUSTERS, ahead, line
@@ -55,8 +58,10 @@ def coreference(
 
     Args:
         model: from `headscope.load`. Of an encoder-decoder, the encoder is measured.
-        corpus: `headscope.corpora.conllu` of files with ``Entity=`` brackets, or examples with words, trees, tags and
-            mentions.
+        corpus: `headscope.corpora.conllu` of files with ``Entity=`` brackets, `headscope.corpora.conll2012`,
+            `headscope.corpora.clusters`, or examples with words and mentions. A mention stands for its head word, which
+            a tree and tags tell best; without them it is told by a rule, which is said in a warning and in the
+            description as ``mention_heads`` (docs/linguistics.md).
         window: tokens of an input, special ones included: a document is cut into runs of whole sentences. An antecedent
             in another window is not looked for, as a head cannot see it.
         rows: attention from a word is the ``mean`` over its pieces, or that of its ``first`` piece.
@@ -82,14 +87,19 @@ def coreference(
     size = window if model.max_length is None else min(window, model.max_length)
     if limit is not None:
         corpus = _first(corpus, limit)
-    if isinstance(corpus, Corpus):
-        _expect_mentions(windows(model, corpus, size))
+    about: dict[str, Any] = {"seed": seed}
+    if isinstance(corpus, Corpus) and (by := _mention_heads(windows(model, corpus, size))) is not None:
+        about["mention_heads"] = by
+        if by != "parse":
+            warnings.warn(
+                f"{corpus.name}: head words of mentions: {SAID[by]}", HeadscopeWarning, stacklevel=2
+            )
     return run(
         KIND,
         _Mentions(model, size, rows),
         corpus,
         options={"rows": rows, "window": size},
-        about={"seed": seed},
+        about=about,
         batch_size=batch_size,
         limit=None,
         more={"limit": limit},
@@ -109,15 +119,19 @@ def _first(corpus: Corpus | Iterable[Example], limit: int) -> Corpus | Iterable[
     return list(islice(corpus, limit))
 
 
-def _expect_mentions(texts: Iterable[Example]) -> None:
-    """Raise `InputError` where no mention has an antecedent: reads to the first that has."""
+def _mention_heads(texts: Iterable[Example]) -> By | None:
+    """What tells the head words of mentions, from the first text in which one has an antecedent; None without texts.
+
+    Raises `InputError` where no mention has one.
+    """
     count = 0
     for text in texts:
         count += 1
         if statistics.annotated(text)[1]:
-            return
+            return told_by(text)
     if count:
         raise statistics.nothing(count)
+    return None
 
 
 class _Mentions(Engine):
@@ -166,7 +180,9 @@ def _word(word: int) -> Span:
 def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
     if "shard" in meta and not len(sums.answers):
         return without_figures(meta)
-    return statistics.dataset(sums, seed=about["seed"], meta=meta)
+    return statistics.dataset(
+        sums, seed=about["seed"], meta=meta | {"mention_heads": about.get("mention_heads")}
+    )
 
 
 KIND = Kind("coref", LinkSums.from_arrays, _figures)
@@ -217,8 +233,8 @@ def windows(
 
 def _unusable(example: Example) -> str | None:
     """What a sentence lacks."""
-    if example.words is None or example.heads is None or example.tags is None:
-        return "expected a sentence with words, a tree and tags, found none"
+    if example.words is None:
+        return "expected a sentence of words, found none"
     if example.mentions is None:
         return "expected coreference (# global.Entity and Entity= in MISC), found none"
     return None
@@ -231,6 +247,8 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
     spaces = [space for example in run for space in example.spaces or ()]
     features = [each for example in run for each in example.features or [_NONE] * len(example.words or ())]
     numbered = list(zip(starts, run, strict=False))
+    parsed = all(example.heads is not None for example in run)
+    tagged = all(example.tags is not None for example in run)
     heads = [
         head if head < 0 else head + start for start, example in numbered for head in example.heads or ()
     ]
@@ -242,9 +260,9 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
     joined = replace(
         run[0],
         words=words,
-        heads=heads,
+        heads=heads if parsed else None,
         relations=None,
-        tags=[tag for example in run for tag in example.tags or ()],
+        tags=[tag for example in run for tag in example.tags or ()] if tagged else None,
         features=features,
         mentions=mentions,
         spaces=spaces if len(spaces) == len(words) else None,

@@ -18,9 +18,11 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.coref.headword import mention_head
 from headscope.analyses.links.statistics import papers, stacked
 from headscope.analyses.links.sums import LinkSums
 from headscope.corpora import Example
+from headscope.corpora.conll2012 import pronoun
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.dataset import description
@@ -82,44 +84,18 @@ class Item:
     before: tuple[Mentioned, ...]
 
 
-def mention_head(start: int, end: int, heads: Sequence[int], tags: Sequence[str]) -> int:
-    """The leftmost word of a span that is no punctuation and whose head is outside of it; its first word if none."""
-    words = range(start, end)
-    for word in words:
-        if tags[word] != "PUNCT" and not start <= heads[word] < end:
-            return word
-    return start
-
-
-def mentioned(
-    spans: Sequence[tuple[int, int, str]],
-    words: Sequence[str],
-    heads: Sequence[int],
-    tags: Sequence[str],
-    features: Sequence[Mapping[str, str]],
-) -> list[Mentioned]:
-    """The mentions of a window. Nouns are third person."""
-    mentions: list[Mentioned] = []
-    for start, end, cluster in spans:
-        head = mention_head(start, end, heads, tags)
-        person = {"Person": "3"} if tags[head] in ("NOUN", "PROPN") else {}
-        text = " ".join(words[start:end]).lower()
-        kind = _TYPE.get(tags[head], "other")
-        mentions.append(
-            Mentioned(head, text, words[head].lower(), cluster, kind, {**features[head], **person})
-        )
-    return mentions
-
-
 def annotated(example: Example) -> tuple[list[Mentioned], list[Item]]:
-    """The mentions of a window, and those that are evaluated."""
-    mentions = mentioned(
-        example.mentions or (),
-        example.words or (),
-        example.heads or (),
-        example.tags or (),
-        example.features or (),
-    )
+    """The mentions of a window, and those that are evaluated. Nouns are third person."""
+    words, tags = example.words or (), example.tags
+    mentions: list[Mentioned] = []
+    for start, end, cluster in example.mentions or ():
+        head = mention_head(start, end, words, example.heads, tags)
+        features = (example.features or {head: {}})[head] if tags is not None else pronoun(words[head]) or {}
+        tag = tags[head] if tags is not None else "PRON" if features else "X"
+        person = {"Person": "3"} if tag in ("NOUN", "PROPN") else {}
+        text = " ".join(words[start:end]).lower()
+        kind = _TYPE.get(tag, "other")
+        mentions.append(Mentioned(head, text, words[head].lower(), cluster, kind, {**features, **person}))
     return mentions, items(mentions)
 
 

@@ -51,7 +51,7 @@ def read(model: Model, given: Given | None) -> tuple[list[Pair], str, str | None
     none is left out.
     """
     if given is None or isinstance(given, str | os.PathLike):
-        lines: Sequence[Line] = packaged(DEMO) if given is None else list(Files(Path(given)))
+        lines: Sequence[Line] = packaged(DEMO) if given is None else list(Files(Path(given), records=True))
         named = [(json_object(line), line.error) for line in lines if line.text.strip()]
         name = "demo pairs" if given is None else str(given)
     else:

@@ -28,12 +28,12 @@ def sentences(
 ) -> None:
     """Where does a long text look back, sentence by sentence, and which heads look at few sentences?"""
     from headscope.analyses.sentences.run import sentences as run
-    from headscope.corpora.files import Files
+    from headscope.corpora.kinds import text_of
     from headscope.measures.dataset import description
 
     table.check((*console.TABLES, ".nc"))
     console.check_places(figure, suffixes=console.PICTURES)
-    texts = ["\n".join(line.text for line in Files([file])) for file in files]
+    texts = ["\n".join(line.text for line in text_of(file)) for file in files]
     text = texts[0] if len(texts) == 1 else texts
     result = run(model.load(), text, unit=unit, apart=apart, progress=True)
     rows: Any = result.table()

@@ -1,0 +1,32 @@
+"""A line of a file, by which readers say where they are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from headscope.errors import CorpusError
+
+
+class Line(NamedTuple):
+    """A line of a file without its end; lines count from 1.
+
+    `offset` is where it begins, counted in bytes over all files, where these are read in cuts.
+    """
+
+    path: str
+    number: int
+    text: str
+    offset: int | None = None
+
+    def document(self, before: int) -> int:
+        """The number of the document that begins with the line: the next one, or, in cuts, where it begins."""
+        return before + 1 if self.offset is None else self.offset
+
+    @property
+    def source(self) -> str:
+        """Such as ``news.txt:12``."""
+        return f"{self.path}:{self.number}"
+
+    def error(self, message: str) -> CorpusError:
+        """An error that begins with the line's file and number."""
+        return CorpusError(self.path, self.number, message)
