@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -11,7 +12,17 @@ from typing import Any, cast
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
-from headscope.corpora.jsonlines import KINDS, Documents, each_of, fields, named
+from headscope.corpora.jsonlines import (
+    KINDS,
+    LABELS,
+    MAIN,
+    TEXTS,
+    Documents,
+    each_of,
+    fields,
+    known_texts,
+    named,
+)
 from headscope.corpora.opening import suffix_of
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
@@ -21,17 +32,18 @@ from headscope.lazy import module
 TABLES = (".parquet", ".arrow")
 """Suffixes of files of rows."""
 
-_FIELDS = (
-    "text",
-    "pair",
-    "words",
-    "pair_words",
-    "tokens",
-    "tags",
-    "messages",
-    "prompt_token_ids",
-    "token_ids",
-    "label",
+_FIELDS = tuple(
+    dict.fromkeys(
+        (
+            *MAIN,
+            "pair",
+            "pair_words",
+            "tags",
+            "token_ids",
+            *(name for each in TEXTS for name in each),
+            *LABELS,
+        )
+    )
 )
 _ROWS = 1_024  # rows that are held at a time
 
@@ -65,8 +77,9 @@ def dataset(
     """Rows with a text each: a data set of Hugging Face's ``datasets``, streamed or not, or Parquet and Arrow files.
 
     A row has what a line of `headscope.corpora.jsonl` has: `text` (and `pair`), or `words`, `tokens`, `messages` or
-    `prompt_token_ids`; it may have a `label` and a `document`: rows that follow one another with the same are one, a
-    row without one is a document of its own. Other columns are not read. Values that are null count as not there.
+    `prompt_token_ids`, or columns of `headscope.corpora.jsonlines.TEXTS`; it may have a `label` and a `document`: rows
+    that follow one another with the same are one, a row without one is a document of its own. Other columns are not
+    read. Values that are null count as not there, and so do labels of -1 in a column of classes.
 
     Args:
         rows: a data set, a list of dicts, or what else gives dicts and can be read again; or a ``.parquet`` or
@@ -94,19 +107,22 @@ def dataset(
                 raise InputError(
                     f"{path}: expected a name that ends in {' or '.join(TABLES)}; for others hs.corpora.jsonl, table"
                 )
-            _expect_columns(_columns(path), text, document, path)
+            _expect_columns(names_in(path), text, document, path)
         expected = "expected rows, found none"
         return Corpus(
             files.name,
-            lambda: read(_of_files(files, text, document)),
+            lambda: read(rows_of(files, lambda names: _wanted(names, text, document))),
             files=files,
             expected=expected,
             unread=files.unread,
             **more,
         )
     given = _checked(rows, text, document)
+    classes = _classes(getattr(rows, "features", None))
     return Corpus(
-        "rows", lambda: read((_Row("rows", index, ""), row) for index, row in enumerate(given)), **more
+        "rows",
+        lambda: read((_Row("rows", index, ""), _labelled(row, classes)) for index, row in enumerate(given)),
+        **more,
     )
 
 
@@ -162,7 +178,7 @@ def _expect_columns(names: Sequence[str], text: str | None, document: str | None
     for name in (text, document):
         if name is not None and name not in names:
             raise InputError(f"{where}: expected a column {name!r}, found {there}")
-    if text is None and not {"text", "words", "tokens", "messages", "prompt_token_ids"} & {*names}:
+    if text is None and not {*MAIN} & {*names} and not known_texts(names):
         raise InputError(f"{where}: expected a column 'text' (or text=, --text-field), found {there}")
 
 
@@ -183,26 +199,58 @@ def _example(line: Line, row: Any, text: str | None, document: str | None, numbe
     return Example(**found, document=number, document_known=name is not None, source=line.source)
 
 
-def _of_files(files: Files, text: str | None, document: str | None) -> Rows:
-    """The rows of files, numbered from 1 in each."""
+def rows_of(files: Files, wanted: Callable[[list[str]], list[str]]) -> Rows:
+    """The rows of files, numbered from 1 in each, of the columns that are `wanted` of those that are there."""
     files.read = before = 0
     for path in files.paths:
         number = 0
-        wanted = _wanted(_columns(path), text, document)
-        for batch, share in _batches(path, wanted):
+        schema = _schema(path)
+        classes = _classes(_features(schema.metadata or {}))
+        for batch, share in _batches(path, wanted(list(schema.names))):
             for row in batch.to_pylist():
                 number += 1
-                yield Line(path, number, ""), row
+                yield Line(path, number, ""), _labelled(row, classes)
             files.read = before + int(share * Path(path).stat().st_size)
         before = files.read = before + Path(path).stat().st_size
 
 
-def _columns(path: str) -> list[str]:
+def _features(metadata: Mapping[bytes, bytes]) -> Any:
+    """What ``datasets`` writes of the columns into a file; None where it wrote nothing."""
+    try:
+        return json.loads(metadata.get(b"huggingface", b""))["info"]["features"]
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def _classes(features: Any) -> frozenset[str]:
+    """The columns of classes, by the features of a data set."""
+    kinds: dict[str, Any] = dict(features) if isinstance(features, Mapping) else {}
+    return frozenset(
+        name
+        for name, kind in kinds.items()
+        if (kind.get("_type") if isinstance(kind, dict) else type(kind).__name__) == "ClassLabel"
+    )
+
+
+def _labelled(row: Any, classes: frozenset[str]) -> Any:
+    """A row without its classes of -1, which are none."""
+    if not classes or not isinstance(row, Mapping):
+        return row
+    items = cast("Mapping[str, Any]", row).items()
+    return {name: value for name, value in items if value != -1 or name not in classes}
+
+
+def names_in(path: str) -> list[str]:
+    """The columns of a file."""
+    return list(_schema(path).names)
+
+
+def _schema(path: str) -> Any:
     with _understood(path):
         if suffix_of(path) == ".parquet":
-            return list(module("pyarrow.parquet").read_schema(path).names)
+            return module("pyarrow.parquet").read_schema(path)
         with _arrow(path) as reader:
-            return list(reader.schema.names)
+            return reader.schema
 
 
 def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
