@@ -48,7 +48,7 @@ ADVICE = "give text that it knows, or say --allow-unknown (allow_unknown=True of
 
 Captured = AttentionMaps | Parts
 Text = Annotated[
-    str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens,
+    str | tuple[str, str] | Sequence[Mapping[str, Any]] | Tokens,
     Expected("a string, (A, B), a list of messages or Tokens"),
 ]
 """What is read: a text, a pair, a conversation or tokens."""
@@ -317,7 +317,7 @@ def _encoded(model: Model, text: Any, pair: str | None) -> Tokens:
     if isinstance(text, str):
         return model.encode(text, pair)
     if isinstance(text, list) and all(isinstance(message, Mapping) for message in cast("list[Any]", text)):
-        return model.chat(cast("list[Mapping[str, str]]", text))
+        return model.chat(cast("list[Mapping[str, Any]]", text))
     raise InputError(
         "text: expected a string, (A, B), a list of messages or Tokens, "
         f"found {type(cast('object', text)).__name__}"

@@ -47,8 +47,8 @@ def view(
         bool,
         typer.Option(
             "--replay",
-            help="TEXT is a file of JSON lines as a server logs them (prompt_token_ids and token_ids, or messages): "
-            "show what these weights do with the ids.",
+            help="TEXT is a file of JSON lines as a server logs them (prompt_token_ids and token_ids, responses of "
+            "vLLM and OpenAI, or messages): show what these weights do with the ids.",
         ),
     ] = False,
     line: Annotated[int, typer.Option(min=1, help="With --replay, which line of the file, from 1.")] = 1,

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from headscope.conversations import ANSWERS
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
@@ -36,6 +37,7 @@ _FIELDS = tuple(
     dict.fromkeys(
         (
             *MAIN,
+            *ANSWERS,
             "pair",
             "pair_words",
             "tags",
@@ -178,7 +180,7 @@ def _expect_columns(names: Sequence[str], text: str | None, document: str | None
     for name in (text, document):
         if name is not None and name not in names:
             raise InputError(f"{where}: expected a column {name!r}, found {there}")
-    if text is None and not {*MAIN} & {*names} and not known_texts(names):
+    if text is None and not {*MAIN, *ANSWERS} & {*names} and not known_texts(names):
         raise InputError(f"{where}: expected a column 'text' (or text=, --text-field), found {there}")
 
 
@@ -224,12 +226,13 @@ def _features(metadata: Mapping[bytes, bytes]) -> Any:
 
 def _classes(features: Any) -> frozenset[str]:
     """The columns of classes, by the features of a data set."""
-    kinds: dict[str, Any] = dict(features) if isinstance(features, Mapping) else {}
-    return frozenset(
-        name
-        for name, kind in kinds.items()
-        if (kind.get("_type") if isinstance(kind, dict) else type(kind).__name__) == "ClassLabel"
-    )
+    kinds: Mapping[str, Any] = cast("Any", features) if isinstance(features, Mapping) else {}
+    return frozenset(name for name, kind in kinds.items() if _kind(kind) == "ClassLabel")
+
+
+def _kind(feature: Any) -> Any:
+    written = isinstance(feature, dict)
+    return cast("dict[str, Any]", feature).get("_type") if written else type(feature).__name__
 
 
 def _labelled(row: Any, classes: frozenset[str]) -> Any:

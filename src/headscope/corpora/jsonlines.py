@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
+from headscope.conversations import Fail, content, logged
 from headscope.corpora.files import Line
 from headscope.errors import InputError
 
@@ -31,9 +32,6 @@ LABELS = ("Quality", "is_duplicate", "gold_label", "label")
 
 DISAGREED = ("gold_label", "-")
 """Where SNLI's annotators do not agree, and what stands there in place of a label."""
-
-Fail = Callable[[str], InputError]
-"""Makes an error of what is wrong."""
 
 
 class _Kinds(dict[type, str]):
@@ -130,6 +128,7 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
             raise fail(f"expected a key {text!r}, found {', '.join(map(repr, row)) or 'none'}")
         string(row[text], f"{text!r}", fail)
         row = {"text": row[text], **{key: row[key] for key in ("pair", "label") if key in row}}
+    row = logged(row, fail) if text is None else row
     main = [key for key in MAIN if key in row]
     label = "label"
     if not main and (known := known_texts(row)):
@@ -171,7 +170,7 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
 
 
 def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:
-    """A conversation; what roles and contents must be, the chat template's reader says."""
+    """A conversation; what roles must be, the chat template's reader says."""
     if value == [] or not isinstance(value, list):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
@@ -179,10 +178,17 @@ def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:
     for index, one in enumerate(cast("list[Any]", value)):
         if not isinstance(one, dict):
             raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(one)]}")
-        given = cast("dict[str, Any]", one)
-        found.append(
-            {key: string(given.get(key), f"'messages'[{index}] {key!r}", fail) for key in ("role", "content")}
-        )
+        given, where = cast("dict[str, Any]", one), f"'messages'[{index}]"
+        if "content" not in given:
+            raise fail(
+                f"{where}: expected 'role' and 'content', found {', '.join(map(repr, given)) or 'none'}"
+            )
+        said = content(given, where, fail)
+        if said.strip():
+            string(said, f"{where} 'content'", fail)
+        found.append({"role": string(given.get("role"), f"{where} 'role'", fail), "content": said})
+    if not any(message["content"].strip() for message in found):
+        raise fail("'messages': expected some text, found messages that are all empty")
     return found
 
 

@@ -201,7 +201,7 @@ class Model:
         return self._fits(_encode.from_ids(self._tokenizer(), ids, written))
 
     @validated
-    def chat(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = False) -> Tokens:
+    def chat(self, messages: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool = False) -> Tokens:
         """Tokens of a conversation by the tokenizer's chat template, with classes `system`, `user`, `assistant`."""
         return self._fits(
             _encode.chat(self._tokenizer(), list(messages), add_generation_prompt=add_generation_prompt)
