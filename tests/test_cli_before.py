@@ -16,7 +16,7 @@ import pytest
 from headscope import cli
 from headscope.console.options import LoadOptions
 from headscope.errors import InputError, RunError
-from headscope.measures.files import check_place
+from headscope.saving import check_place
 
 WRITES = {
     "measure -o": ("measure", "-o", "a.csv"),

@@ -186,7 +186,7 @@ def test_a_full_disk_leaves_the_file_before(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("headscope.measures.files.os.fsync", full)
+    monkeypatch.setattr("headscope.saving.os.fsync", full)
     with pytest.raises(RunError, match=rf"^\S*heads{suffix}: cannot be written \(No space left on device\)$"):
         write(figures(["entropy"]), path)
     assert path.read_bytes() == before

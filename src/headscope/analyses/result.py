@@ -14,7 +14,7 @@ import xarray as xr
 from headscope.analyses import tables
 from headscope.doors import validated
 from headscope.measures import dataset
-from headscope.measures.files import check_place
+from headscope.saving import check_place
 from headscope.views.charts import Figure, meta_of, model_name
 from headscope.views.figure import FORMATS
 from headscope.views.page import html_text

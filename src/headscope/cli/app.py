@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -21,7 +23,7 @@ from headscope.cli.serve import serve
 from headscope.cli.view import view
 from headscope.console.groups import command
 from headscope.console.options import say
-from headscope.errors import HeadscopeError, InputError, ModelError
+from headscope.errors import HeadscopeError, InputError, ModelError, RunError
 from headscope.failures import out_of_memory
 from headscope.lazy import missing
 from headscope.stream.provenance import COMMAND
@@ -96,6 +98,9 @@ def run() -> int:
     warnings.showwarning = _warn
     typed = " ".join(["headscope", *sys.argv[1:]])
     COMMAND.set(typed.encode(errors="backslashreplace").decode())  # a file's name may be no Unicode
+    given: Any = sys
+    given.stdout = given.stdout or _Closed()  # None where it is closed: what is printed would be lost
+    given.stderr = given.stderr or open(os.devnull, "w")  # noqa: SIM115 (None would be standard output)
     streams: list[Any] = [sys.stdout, sys.stderr]
     for stream in streams:
         if hasattr(stream, "reconfigure"):
@@ -116,7 +121,20 @@ def run() -> int:
             raise
         say(f"headscope: {_why(error)}")
         return 1
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+            given = None
+        if given is not None:  # Python would try again at its end
+            given.stdout = _Closed()
     return 0
+
+
+class _Closed(io.TextIOBase):
+    """Stands for standard output that cannot be written to."""
+
+    def write(self, text: str, /) -> NoReturn:
+        raise RunError("standard output: cannot be written (it is closed)")
 
 
 def _call() -> None:
@@ -124,6 +142,14 @@ def _call() -> None:
         commands()()
     except ModuleNotFoundError as error:
         raise missing(error) from None
+    except (SystemExit, OSError):
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise RunError(f"standard output: cannot be written ({error.strerror})") from None
+        raise
 
 
 def _why(error: Exception) -> str:

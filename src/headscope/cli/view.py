@@ -137,7 +137,7 @@ def view(
 
     from headscope.live.carried import carried_page, carry
     from headscope.live.view import view as run
-    from headscope.measures.files import replacing
+    from headscope.saving import replacing
     from headscope.views.wire import LiveInput
 
     loaded = model.load()

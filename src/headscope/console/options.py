@@ -193,6 +193,8 @@ class TableOptions:
     def check(self, suffixes: Sequence[str] = ()) -> None:
         """Raise `InputError` where nothing can be written, before a long run."""
         check_places(self.output, self.meta, suffixes=suffixes)
+        if self.output is None:
+            sys.stdout.write("")  # refuses where it is closed
 
     def out(
         self, rows: Any, shown: str, *, dataset: Any = None, described: Mapping[str, Any] | None = None
@@ -268,7 +270,7 @@ def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bo
     """
     from headscope.lazy import matplotlib
     from headscope.measures.dataset import check_suffix
-    from headscope.measures.files import check_place
+    from headscope.saving import check_place
 
     if places and places[0] is not None:
         check_suffix(places[0], suffixes)
@@ -316,7 +318,7 @@ def no_map(map: Path | None) -> None:
 
 def write_meta(meta: Path | None, described: Mapping[str, Any]) -> None:
     """Write a run's description, where that was asked for."""
-    from headscope.measures.files import replacing
+    from headscope.saving import replacing
 
     if meta is not None:
         with replacing(meta) as place:

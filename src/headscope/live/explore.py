@@ -18,8 +18,8 @@ from headscope.live.carried import Weights, carried_page, carry
 from headscope.live.session import Live, read_input
 from headscope.live.view import Source, check_keywords, view
 from headscope.maps import AttentionMaps
-from headscope.measures.files import check_place, replacing
 from headscope.models import Model
+from headscope.saving import check_place, replacing
 from headscope.views.page import bundle_file
 from headscope.views.view import NOTEBOOK_DOTS, View, display_to_keep
 from headscope.views.widget import SENT

@@ -13,10 +13,11 @@ import numpy as np
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.lazy import module
-from headscope.measures.files import netcdf, replacing
+from headscope.measures.files import netcdf
 from headscope.measures.jackknife import interval
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Floats, Sums
+from headscope.saving import replacing
 
 if TYPE_CHECKING:
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]

@@ -20,12 +20,12 @@ import xarray as xr
 from headscope.corpora import Corpus, Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_suffix
-from headscope.measures.files import check_place
 from headscope.models import Model
+from headscope.saving import check_place
 from headscope.stream.batches import at_least_one, corpus_name, inputs_of_block, no_input
 from headscope.stream.blocks import Batched, Encoded, Reader, reader_for, source
 from headscope.stream.blocks import Inputs as InputsOf
-from headscope.stream.checkpoint import Folder
+from headscope.stream.checkpoint import Folder, remove_abandoned
 from headscope.stream.engines import engine_of
 from headscope.stream.identity import reading, versions, weights
 from headscope.stream.inputs import Inputs
@@ -42,6 +42,8 @@ WINDOWS: int | None = 4
 
 DESCRIBED = 1_000
 """How many of the inputs that were left out a description names."""
+
+_HIDDEN = ".headscope-"  # what folders of a shard's checkpoints are called while it runs
 
 Batches = Iterable[Sequence[Example]]
 Work = Callable[[Batches, Callable[[int], None], Collection[int]], S]
@@ -175,7 +177,8 @@ def run_long(
             place = resume
             if place is None:
                 beside = Path(cast(str, part)).resolve().parent
-                place = stack.enter_context(tempfile.TemporaryDirectory(prefix=".headscope-", dir=beside))
+                remove_abandoned(beside.glob(f"{_HIDDEN}*"))
+                place = stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=beside))
             libraries = {name: version for name, version in versions().items() if name != "python"}
             run = {
                 "kind": kind.name,
@@ -225,7 +228,7 @@ def run_long(
                 together=workers.together,
             )
         except RunError as error:
-            if folder is None or resume is None:
+            if folder is None or resume is None or folder.empty:
                 raise
             raise RunError(f"{error}; what was done before is kept in {folder.path}") from error
         read = reduced.outcome.read

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from headscope.doors import validated
 from headscope.errors import InputError, RunError
 from headscope.maps import FloatArray
-from headscope.measures.files import check_place, replacing
+from headscope.saving import check_place, replacing
 from headscope.views.explorer import Options, add_quantity, explorer_payload, views_page
 from headscope.views.figure import FORMATS, picture
 from headscope.views.inputs import Input
