@@ -221,17 +221,20 @@ class TableOptions:
         write_meta(self.meta, described)
 
 
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Keep checkpoints here, and go on from them: the same figures to the last digit.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class LongOptions:
     """How a long run is kept."""
 
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keep checkpoints here, and go on from them: the same figures to the last digit.",
-        ),
-    ] = None
+    resume: Resume = None
     shard: Annotated[
         str | None,
         typer.Option(metavar="I/N", help="Work on the I-th of N parts only, into -o PART.nc; then: merge."),

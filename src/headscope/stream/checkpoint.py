@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, cast
 
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.stream.outcome import Failure, Outcome, S, Shard, Total
 from headscope.stream.read import Read
 from headscope.stream.safefile import Arrays, BrokenFileError, apart, decode, write
@@ -150,10 +150,10 @@ class Folder(Generic[S]):
         if (ends and self.shard is not None) or time.monotonic() - self._written >= self._every:
             self.flush()
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing is kept."""
-        return not any(_NAME.fullmatch(file.name) for file in self.path.iterdir())
+    def kept(self, error: RunError) -> RunError:
+        """What ended the run, and where the rest is, if there is any."""
+        some = any(_NAME.fullmatch(file.name) for file in self.path.iterdir())
+        return RunError(f"{error}; what was done before is kept in {self.path}") if some else error
 
     def flush(self) -> None:
         """Write the latest; of a run, keep the checkpoint before it as well."""

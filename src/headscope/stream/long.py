@@ -27,7 +27,8 @@ from headscope.stream.blocks import Batched, Encoded, Reader, reader_for, source
 from headscope.stream.blocks import Inputs as InputsOf
 from headscope.stream.checkpoint import Folder, remove_abandoned
 from headscope.stream.engines import engine_of
-from headscope.stream.identity import reading, versions, weights
+from headscope.stream.identity import about_model, versions
+from headscope.stream.identity import identity as of_run
 from headscope.stream.inputs import Inputs
 from headscope.stream.outcome import Failure, Given, Outcome, S, Shard
 from headscope.stream.parts import merge_parts, write_part
@@ -179,21 +180,13 @@ def run_long(
                 beside = Path(cast(str, part)).resolve().parent
                 remove_abandoned(beside.glob(f"{_HIDDEN}*"))
                 place = stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=beside))
-            libraries = {name: version for name, version in versions().items() if name != "python"}
             run = {
-                "kind": kind.name,
-                "model": {
-                    **_model(model),
-                    "device": workers.device(model).type,
-                    "weights": weights(model),
-                    "reading": reading(model),
-                },
+                **of_run(model, kind.name, workers.device(model).type),
                 "corpus": {
                     "name": corpus_name(corpus),
                     **({"bytes": given.bytes} if mine and given.bytes else {}),
                 },
                 "options": {**options, **(identity or {})},
-                "versions": libraries,
             }
             circumstances = workers.circumstances(model)
             folder = stack.enter_context(
@@ -228,9 +221,9 @@ def run_long(
                 together=workers.together,
             )
         except RunError as error:
-            if folder is None or resume is None or folder.empty:
+            if folder is None or resume is None:
                 raise
-            raise RunError(f"{error}; what was done before is kept in {folder.path}") from error
+            raise folder.kept(error) from error
         read = reduced.outcome.read
         if isinstance(corpus, Corpus):
             corpus.was_read(read.counts, read.errors, read.left_out)
@@ -355,7 +348,7 @@ def described(
     named: dict[str, Any] = {"name": corpus_name(corpus)}
     if inputs is not None:
         named |= inputs.counts()
-    about = {**_model(model), "device": str(model.device)}
+    about = {**about_model(model), "device": str(model.device)}
     told: dict[str, Any] = {"model": about, "corpus": named, "versions": versions(), "created": _now()}
     if isinstance(corpus, Corpus):
         corpus.tell()
@@ -382,15 +375,3 @@ def _now() -> str:
 
 def _known(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _model(model: Model) -> dict[str, Any]:
-    return {
-        "name": model.name,
-        "revision": model.revision,
-        "parameters": model.parameters,
-        "dtype": str(model.dtype).removeprefix("torch."),
-        "causal": model.causal,
-        "notes": list(model.notes),
-        "unseen": model.unseen,
-    }
