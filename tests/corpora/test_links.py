@@ -187,7 +187,7 @@ def test_texts_words_pairs_and_matrices_in_python() -> None:
         ([["a", "b"]], [[(0, 2)]], {}, "items[0]: links[0]: expected words of text a up to 2, found 2 to 3"),
         ([["a", "b"]], [[(0, "x")]], {}, "items[0]: links[0]: expected a number, (start, end), (start, end, text) or a region, found 'x'"),
         ([["a", "b"]], [[(0, (0, 1, "b"))]], {}, "items[0]: links[0]: expected words of text a, since there is no other, found 0 to 1 of text b"),
-        (["ab"], [[Link(Span(2, 2), (), unit="characters")]], {}, "items[0]: links[0]: expected characters of text a up to 2, found 2 to 2"),
+        (["ab"], [[Link(Span(2, 3), (), unit="characters")]], {}, "items[0]: links[0]: expected characters of text a up to 2, found 2 to 3"),
         (["ab"], [[Link(Span(0, 1), (Span(1, 2),), candidates=(), unit="tokens")]], {}, "items[0]: links[0]: expected targets among the candidates, found the target 1 to 2"),
         (["  "], [[]], {}, "items[0]: expected some text, found '  '"),
         ([["a", ""]], [[]], {}, "items[0][1]: expected some text, found ''"),

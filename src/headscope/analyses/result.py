@@ -54,15 +54,16 @@ class Result(xr.Dataset):
         return tables.figure(self, names, **options)
 
     @validated
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
         """Write it as its suffix says, and return the path.
 
         The table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the dataset as ``.nc``, the figure as ``.svg``,
-        ``.pdf`` or ``.png``.
+        ``.pdf`` or ``.png``. A cell of a ``.csv`` that a spreadsheet might run has a quote before it, unless `raw`.
 
         Raises `InputError` for another suffix, where nothing can be written, and for a figure that it does not have.
         """
-        return save(path, self.figure, lambda: dataset.write(self, path, tables.table))
+        with dataset.raw_csv(raw):
+            return save(path, self.figure, lambda: dataset.write(self, path, tables.table))
 
     def _repr_html_(self) -> str:
         whole = str(super()._repr_html_())
@@ -87,15 +88,16 @@ class Comparison:
         return tables.figure(self.figures)
 
     @validated
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
         """Write it as its suffix says, and return the path.
 
         The table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the figures as ``.nc``, their picture as ``.svg``,
-        ``.pdf`` or ``.png``.
+        ``.pdf`` or ``.png``. `raw` is as in `Result.save`.
 
         Raises `InputError` for another suffix, and where nothing can be written.
         """
-        return save(path, self.figure, lambda: dataset.write(self.figures, path, lambda _: self.table))
+        with dataset.raw_csv(raw):
+            return save(path, self.figure, lambda: dataset.write(self.figures, path, lambda _: self.table))
 
     def _repr_html_(self) -> str:
         title = str(self.__doc__).partition(".")[0]

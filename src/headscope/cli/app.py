@@ -49,11 +49,23 @@ def _say_version(asked: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_say_version),
     ] = False,
-) -> None: ...
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw-csv",
+            help="Write cells of .csv that begin with = + - @ as they are: a spreadsheet may run them.",
+        ),
+    ] = False,
+) -> None:
+    if raw:
+        from headscope.measures.dataset import raw_csv
+
+        context.with_resource(raw_csv())
 
 
 def _collect() -> None:
