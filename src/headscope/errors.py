@@ -17,6 +17,17 @@ Every one prints as one line that names the place, what was found and what was e
 
 from __future__ import annotations
 
+import re
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def printable(text: str, keep: str = "\n\t") -> str:
+    """A text whose control characters, but those to `keep`, are written out: on a terminal it changes nothing."""
+    return _CONTROL.sub(
+        lambda one: one[0] if one[0] in keep else one[0].encode("unicode_escape").decode(), text
+    )
+
 
 class HeadscopeError(Exception):
     """Base of all errors that headscope raises on purpose."""
@@ -31,7 +42,8 @@ class CorpusError(InputError):
 
     def __init__(self, path: object, line: int | None, message: str) -> None:
         self.path, self.line, self.message = str(path), line, message
-        super().__init__(f"{path}:{line}: {message}" if line is not None else f"{path}: {message}")
+        place = printable(self.path, "")
+        super().__init__(f"{place}:{line}: {message}" if line is not None else f"{place}: {message}")
 
 
 class ShapeError(InputError):

@@ -23,7 +23,7 @@ from headscope.cli.serve import serve
 from headscope.cli.view import view
 from headscope.console.groups import command
 from headscope.console.options import say
-from headscope.errors import HeadscopeError, InputError, ModelError, RunError
+from headscope.errors import HeadscopeError, InputError, ModelError, RunError, printable
 from headscope.failures import out_of_memory
 from headscope.lazy import missing
 from headscope.stream.provenance import COMMAND
@@ -120,10 +120,10 @@ def run() -> int:
     try:
         _call()
     except (InputError, ModelError) as error:
-        say(f"headscope: {error}")
+        say(f"headscope: {_named(str(error))}")
         return 2
     except HeadscopeError as error:
-        say(f"headscope: {error}")
+        say(f"headscope: {_named(str(error))}")
         return 1
     except BrokenPipeError:
         sys.stderr.close()
@@ -131,7 +131,7 @@ def run() -> int:
     except Exception as error:
         if os.environ.get("HEADSCOPE_TRACEBACK"):
             raise
-        say(f"headscope: {_why(error)}")
+        say(f"headscope: {_named(_why(error))}")
         return 1
     finally:
         with suppress(OSError):
@@ -177,5 +177,13 @@ def _why(error: Exception) -> str:
     )
 
 
+def _named(message: str) -> str:
+    """A message whose names of files are of one line: ends of lines in what was typed are escaped."""
+    for word in sys.argv[1:]:
+        for name in {word, os.path.basename(word)}:
+            message = message.replace(name, printable(name, "")) if name else message
+    return message
+
+
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    say(f"headscope: {message}")
+    say(f"headscope: {_named(str(message))}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,7 +15,7 @@ import typer
 
 from headscope.demo import demo_package
 from headscope.doors import MOST_SEED as MOST_SEED
-from headscope.errors import InputError
+from headscope.errors import InputError, printable
 from headscope.failures import reason
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ class TableOptions:
         elif self.as_json:
             print_rows(rows)
         else:
-            print(shown)
+            print(_on_terminal(shown))
         write_meta(self.meta, described)
 
 
@@ -335,7 +336,7 @@ def print_json(value: Any) -> None:
 
 def say(message: str) -> None:
     """Print a line on stderr."""
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
 
 
 def say_part(found: Any, output: Path | None, shard: str) -> None:
@@ -379,9 +380,20 @@ def on_screen(
         shown[column] = ["" if value != value else f"{value:.3f}" for value in shown[column]]
     lines: list[str] = shown.astype(object).where(shown.notna(), "").to_string(index=False).splitlines()
     if few and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-        grey = [f"\x1b[90m{line}\x1b[0m" if one else line for line, one in zip(lines[1:], few, strict=True)]
+        grey = [f"{_GREY}{line}{_PLAIN}" if one else line for line, one in zip(lines[1:], few, strict=True)]
         lines[1:] = grey
     return "\n".join(lines)
+
+
+_GREY, _PLAIN = "\x1b[90m", "\x1b[0m"
+
+
+def _on_terminal(text: str) -> str:
+    """A text without control characters but those of `on_screen`."""
+    return "".join(
+        part if part in (_GREY, _PLAIN) else printable(part)
+        for part in re.split(f"({re.escape(_GREY)}|{re.escape(_PLAIN)})", text)
+    )
 
 
 def _name(layer: int, head: int) -> str:
