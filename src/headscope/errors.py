@@ -7,6 +7,7 @@ Every one prints as one line that names the place, what was found and what was e
     │   ├── CorpusError     … in a corpus, with file and line
     │   ├── UnknownError    … of pieces that the tokenizer does not know
     │   ├── FewError        … of too few documents for any test
+    │   ├── MissingError    … that needs a library of an extra
     │   └── ShapeError      … in an array, with the axis
     ├── ModelError          a model that cannot be found, loaded or read  (exit code 2)
     │   └── RefusedError    … whose attention cannot be captured or verified
@@ -72,6 +73,10 @@ class FewError(InputError):
     def __init__(self, told: str, message: str) -> None:
         self.told = told
         super().__init__(message)
+
+
+class MissingError(InputError):
+    """A library that one of headscope's extras brings is not installed."""
 
 
 class ModelError(HeadscopeError):

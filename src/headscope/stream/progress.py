@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from headscope.corpora import Corpus
+from headscope.notebook import in_notebook
 
 
 class Place(NamedTuple):
@@ -81,9 +82,7 @@ def bar(corpus: object, limit: int | None, shown: bool, title: str = "measuring"
 
 def bar_of(shown: bool, **options: Any) -> Any:
     """tqdm's bar on a terminal or in a notebook, where `shown`; elsewhere, such as in a log, a line a minute."""
-    err: Any = sys.stderr
-    drawn = err.isatty() or type(err).__module__.startswith("ipykernel")
-    if drawn or not shown:
+    if sys.stderr.isatty() or in_notebook() or not shown:
         return tqdm(disable=not shown, delay=1, leave=False, **options)
     return _Lines(**options)
 
