@@ -16,7 +16,7 @@ from torch import Tensor
 
 import headscope
 from headscope.attention.axes import sides
-from headscope.attention.given import say_packed, taken
+from headscope.attention.given import say_packed, say_padding, taken
 from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
@@ -268,6 +268,7 @@ def prepare(
         if pair is not None or (target is not None and not by_sound):
             raise InputError("capture: pair and target go with a text, not with inputs")
         ready = taken(model, inputs)
+        say_padding(model, ready)
         if target is None:
             return {}, ready
         expect_one_row(ready, "target goes with the inputs")

@@ -1,7 +1,7 @@
 """What transformers 5 left out and BertViz's notebooks use, given back while `headscope.bertviz` is imported.
 
-Each is added where it is missing only, changes nothing that works without it, and is named once, on stderr (in a notebook
-on stdout, as it is no error):
+Each is added where it is missing only, changes nothing that works without it, and is named once, on stderr (in a
+notebook on stdout, as it is no error):
 
 - ``tokenizer.encode_plus(a, b)``, which is now ``tokenizer(a, b)``;
 - ``model(…)[-1]`` is the maps: transformers 5 puts an empty tuple for cross-attention behind those of an encoder;
