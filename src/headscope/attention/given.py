@@ -114,7 +114,7 @@ def say_padding(model: Model, ready: Mapping[str, Any]) -> None:
             f"input_ids: {there.sum()} of {there.size} tokens are padding ({piece!r}) that is attended to; give the "
             "attention_mask that the tokenizer makes, or leave them out",
             HeadscopeWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
 

@@ -109,6 +109,8 @@ def capture(
     rows = counted(ready, axes)
     calls = record(model, ready)
     say_packed(model, ready, calls)
+    if inputs is not None:
+        say_padding(model, ready)
     records = placed(model.module, calls, ready, rows)
     captured = [assembled(model, records, row, ready, axes) for row in range(rows)]
     return captured[0] if len(captured) == 1 else captured
@@ -157,6 +159,8 @@ def gradients(
         with running(model, ready):
             output = model.module(**ready)
         say_packed(model, ready, records)
+        if inputs is not None:
+            say_padding(model, ready)
         number = asked(objective, output)
         parts = group(placed(model.module, records, ready, counted(ready, axes)))
         slopes = {
@@ -268,7 +272,6 @@ def prepare(
         if pair is not None or (target is not None and not by_sound):
             raise InputError("capture: pair and target go with a text, not with inputs")
         ready = taken(model, inputs)
-        say_padding(model, ready)
         if target is None:
             return {}, ready
         expect_one_row(ready, "target goes with the inputs")
