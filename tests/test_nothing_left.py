@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import headscope as hs
+from headscope import cli
 from headscope.cli.app import run
 from headscope.errors import RunError
 from headscope.saving import replacing
 from headscope.stream.safefile import BrokenFileError, decode, encode
+from headscope.stream.task import Task
 
 LIFE = """
 import sys, time
@@ -122,3 +126,34 @@ def test_checksums_that_begin_alike_are_told_apart() -> None:
         decode(broken, "x")
     expected, found = str(error.value).removeprefix("x: expected the checksum ").split(", found ")
     assert expected != found
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGTERM")
+def test_what_is_done_is_kept_where_a_scheduler_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, place, before = tmp_path / "a.txt", tmp_path / "run", signal.getsignal(signal.SIGTERM)
+    text.write_text("\n\n".join(f"Line {n} says that the cat number {n * 7} sat on the mat." for n in range(64)))
+    monkeypatch.setattr("headscope.stream.batches.BLOCK", 4)
+    monkeypatch.setattr("headscope.stream.blocks.BYTES", 160)
+    blocks, block = 0, Task.block
+
+    def ends(*given: Any) -> Any:
+        nonlocal blocks
+        blocks += 1
+        if blocks == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return block(*given)
+
+    monkeypatch.setattr(Task, "block", ends)
+    words = ["measure", str(text), "--measures", "previous", "--documents", "line", "--pack", "0"]
+    monkeypatch.setattr(
+        "sys.argv", ["headscope", *words, "--resume", str(place), "-o", str(tmp_path / "a.csv")]
+    )
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 143
+    assert capsys.readouterr().err.endswith("headscope: stopped\n")
+    assert [file.name for file in place.glob("*.safetensors")] == ["total-00000003.safetensors"]
+    assert {each.name for each in tmp_path.iterdir()} == {"a.txt", "run"}
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -209,7 +209,9 @@ def rows_of(files: Files, wanted: Callable[[list[str]], list[str]]) -> Rows:
         schema = _schema(path)
         classes = _classes(_features(schema.metadata or {}))
         for batch, share in _batches(path, wanted(list(schema.names))):
-            for row in batch.to_pylist():
+            with _understood(path):
+                listed: list[Any] = batch.to_pylist()
+            for row in listed:
                 number += 1
                 yield Line(path, number, ""), _labelled(row, classes)
             files.read = before + int(share * Path(path).stat().st_size)
@@ -251,9 +253,12 @@ def names_in(path: str) -> list[str]:
 def _schema(path: str) -> Any:
     with _understood(path):
         if suffix_of(path) == ".parquet":
-            return module("pyarrow.parquet").read_schema(path)
-        with _arrow(path) as reader:
-            return reader.schema
+            schema = module("pyarrow.parquet").read_schema(path)
+        else:
+            with _arrow(path) as reader:
+                schema = reader.schema
+        assert schema.names is not None  # decoded here, where it may fail
+        return schema
 
 
 def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
@@ -267,9 +272,11 @@ def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
                 yield batch, done / total
             return
         with _arrow(path) as reader:
-            for whole, share in _record_batches(reader):
+            for batch, share in _record_batches(reader):
+                whole = batch.select(list(columns))
+                whole.validate(full=True)  # of broken bytes the library would read elsewhere in memory
                 for start in range(0, whole.num_rows, _ROWS):
-                    yield whole.select(list(columns)).slice(start, _ROWS), share
+                    yield whole.slice(start, _ROWS), share
 
 
 def _record_batches(reader: Any) -> Iterator[tuple[Any, float]]:
@@ -301,6 +308,12 @@ def _understood(path: str) -> Generator[None]:
     library = module("pyarrow")
     try:
         yield
-    except library.ArrowException as error:
+    except (
+        library.ArrowException,
+        OSError,
+        ValueError,
+    ) as error:  # of Python's own kinds where bytes are broken
+        if isinstance(error, InputError):
+            raise
         kind = suffix_of(path).removeprefix(".").capitalize()
         raise CorpusError(path, None, f"expected a file of {kind}, found {reason(error)}") from None
