@@ -133,7 +133,9 @@ def test_what_is_done_is_kept_where_a_scheduler_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, place, before = tmp_path / "a.txt", tmp_path / "run", signal.getsignal(signal.SIGTERM)
-    text.write_text("\n\n".join(f"Line {n} says that the cat number {n * 7} sat on the mat." for n in range(64)))
+    text.write_text(
+        "\n\n".join(f"Line {n} says that the cat number {n * 7} sat on the mat." for n in range(64))
+    )
     monkeypatch.setattr("headscope.stream.batches.BLOCK", 4)
     monkeypatch.setattr("headscope.stream.blocks.BYTES", 160)
     blocks, block = 0, Task.block
