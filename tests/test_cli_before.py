@@ -16,7 +16,7 @@ import pytest
 from headscope import cli
 from headscope.console.options import LoadOptions
 from headscope.errors import InputError, RunError
-from headscope.measures.files import check_place
+from headscope.saving import check_place
 
 WRITES = {
     "measure -o": ("measure", "-o", "a.csv"),
@@ -86,7 +86,7 @@ def test_nothing_to_draw_with(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, said = refused(monkeypatch, capsys, *WRITES[name])
-    assert (code, said) == (1, "static pictures need matplotlib: pip install 'headscope[figures]'")
+    assert (code, said) == (2, "static pictures need matplotlib: pip install 'headscope[figures]'")
 
 
 def test_an_unknown_suffix(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

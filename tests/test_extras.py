@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import tomllib
@@ -65,6 +66,54 @@ def test_a_library_of_an_extra_is_missing(name: str, said: str, monkeypatch: pyt
     with pytest.raises(InputError) as found:
         lazy.module(name)
     assert str(found.value) == said
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "words"),
+    [
+        ("matplotlib", "figures", ["measure", "--figure", "a.svg"]),
+        ("matplotlib", "figures", ["retrieval", "--figure", "a.png"]),
+        ("starlette", "serve", ["serve"]),
+        ("uvicorn", "serve", ["serve"]),
+        ("pyarrow", "files", ["measure", "-o", "a.parquet"]),
+        ("h5py", "files", ["links", "-o", "a.nc"]),
+        ("pandas", "corpus", ["syntax"]),
+        ("xarray", "corpus", ["measure"]),
+        ("websockets", "serve", ["serve"]),
+        ("distributed", "cluster", ["measure", "--dask", "tcp://127.0.0.1:1"]),
+    ],
+)
+def test_a_missing_extra_has_one_exit_code(
+    library: str,
+    extra: str,
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in [each for each in sys.modules if each == library or each.startswith(f"{library}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [each for each in sys.modules if each.startswith("headscope.live.server")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setattr("sys.argv", ["headscope", *words])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    err = capsys.readouterr().err
+    assert err.startswith("headscope: ")
+    assert f"pip install 'headscope[{extra}]'" in err
+    assert stop.value.code == 2
+
+
+@pytest.mark.parametrize("path", ["headscope.views.widget", "headscope.live.explore"])
+def test_a_missing_widget_is_an_input_error(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    make = importlib.import_module(path)._widget_class
+    make.cache_clear()
+    with pytest.raises(InputError, match=r"needs anywidget: pip install 'headscope\[notebook\]'$"):
+        make()
+    make.cache_clear()
 
 
 def test_any_other_missing_library_is_an_import_error() -> None:

@@ -29,7 +29,7 @@ CORPORA = {
     "jsonl_number_too_long.jsonl": ":1: expected a JSON object, found JSON that cannot be read (a number of too many digits)",
     "jsonl_nested_too_deeply.jsonl": ":1: expected a JSON object, found JSON that cannot be read (nested too deeply)",
     "jsonl_not_an_object.jsonl": ":2: expected a JSON object, found a list",
-    "jsonl_no_key.jsonl": ":1: expected one of the keys 'text', 'words', 'tokens', 'messages', 'prompt_token_ids', found 'sentence', 'id'",
+    "jsonl_no_key.jsonl": ":1: expected one of the keys 'text', 'words', 'tokens', 'messages', 'prompt_token_ids', found 'heading', 'id'",
     "jsonl_empty_object.jsonl": ":1: expected one of the keys 'text', 'words', 'tokens', 'messages', 'prompt_token_ids', found none",
     "jsonl_two_keys.jsonl": ":2: expected one of the keys 'text', 'words', 'tokens', 'messages', 'prompt_token_ids', found 'text' and 'tokens'",
     "jsonl_pair_without_text.jsonl": ":1: expected 'pair' only beside 'text', found it beside 'words'",

@@ -340,8 +340,9 @@ PLAIN: list[tuple[str, Callable[[SimpleNamespace], Any], type[HeadscopeError], s
     ("sight-far", lambda of: of.maps.sight(99), InputError, "a layer from 0 to 1"),
     ("sight-letter", lambda of: of.maps.sight("x"), InputError, "a whole number"),
     ("between-letters", lambda of: of.maps.between("a", "b"), InputError, "0 or 1"),
-    *[(f"maps-save-{place}", lambda of, path=path: of.maps.save(path), InputError, "expected") for place, path in enumerate(
-        [5, None, b"x", "none/x", ".", "x" * 5000])],
+    *[(f"maps-save-{place}", lambda of, path=path: of.maps.save(path), InputError, words) for place, (path, words) in enumerate(
+        [(5, "expected"), (None, "expected"), (b"x", "expected"), ("none/x", "no such folder"), (".", "a folder"),
+         ("x" * 5000, "File name too long"), ("a\0", "cannot be written")])],
     *[(f"open-maps-{place}", lambda _, path=path: hs.open_maps(path), InputError, "expected") for place, path in enumerate(
         [5, None, b"x", "none", ".", "a\0b", "x" * 300, "wiki.txt", "gpt2/model.safetensors"])],
     *[(f"tokens-{name}-{place}", lambda _, name=name, value=value: hs.Tokens(["a", "b"], **{name: value}), ShapeError, "expected") for name in

@@ -110,7 +110,10 @@ def environment(*ages: int) -> dict[str, str]:
     found = {
         key: value for key, value in os.environ.items() if not any(key in own for own in SETTINGS.values())
     }
-    found |= {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}  # threads that wait leave the core to those that work
+    found |= {
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "KMP_BLOCKTIME": "0",
+    }  # threads that wait leave the core to those that work
     for own, age in zip(SETTINGS.values(), ages, strict=True):
         found |= settings(own, age)
     return found

@@ -89,6 +89,8 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 def room(module: str) -> str:
     """The room of a module."""
     first = module.split(".")[0]
+    if first == "__main__":
+        return "cli"
     return first if first in ROOMS else "face" if first in FACE else "core"
 
 

@@ -15,6 +15,13 @@ test("csv: what is not there is empty, text is quoted where it must be", () => {
   expect(csv(table)).toBe('head,name,value,few\n3,"a ""b"", c",0.1,True\n,,,\n1099511627776,,1,False\n');
 });
 
+test("csv: a spreadsheet runs nothing of it, and figures stay figures", () => {
+  const cells = ["=1+1", "+x", "-", "@A1", "\t=1", "＝1", "a=b", "-0.5", "+3"];
+  const lines = csv({ columns: { "=label": "text", value: "float" }, rows: cells.map((cell) => [cell, -0.5]) });
+  const calm = cells.map((cell, place) => `${place < 6 ? "'" : ""}${cell},-0.5`);
+  expect(lines).toBe(`${["'=label,value", ...calm].join("\n")}\n`);
+});
+
 test("parquet: the same values, whole numbers whole, what is not there null", async () => {
   const rows = await parquetReadObjects({ file: parquet(table) });
   expect(rows).toEqual([

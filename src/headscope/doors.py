@@ -135,6 +135,25 @@ def expect(name: str, value: object, hint: Any) -> None:
         raise InputError(f"{name}{fault.where}: expected {fault.words}, found {_shown(fault.found)}{tip}")
 
 
+def from_zero(name: str, value: int) -> int:
+    """A number from 0 as Python's own. Raises `InputError` for anything else."""
+    if type(value) is not int or not 0 <= value <= sys.maxsize:
+        expect(name, value, Number)
+    return int(value)
+
+
+def expect_fields(value: object, *names: str) -> None:
+    """Raise `InputError` where these attributes of a value are not what its class says of them."""
+    hints = _hints(type(value))
+    for name in names:
+        expect(name, getattr(value, name), hints[name])
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
 def _several(hint: Any, parameter: inspect.Parameter) -> Any:
     return Sequence[hint] if parameter.kind is inspect.Parameter.VAR_POSITIONAL else hint
 

@@ -7,6 +7,7 @@ Every one prints as one line that names the place, what was found and what was e
     │   ├── CorpusError     … in a corpus, with file and line
     │   ├── UnknownError    … of pieces that the tokenizer does not know
     │   ├── FewError        … of too few documents for any test
+    │   ├── MissingError    … that needs a library of an extra
     │   └── ShapeError      … in an array, with the axis
     ├── ModelError          a model that cannot be found, loaded or read  (exit code 2)
     │   └── RefusedError    … whose attention cannot be captured or verified
@@ -16,6 +17,21 @@ Every one prints as one line that names the place, what was found and what was e
 """
 
 from __future__ import annotations
+
+import re
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def printable(text: str, keep: str = "\n\t") -> str:
+    r"""A text whose control characters, but those to `keep`, are written out: on a terminal it changes nothing.
+
+    >>> print(printable("a\x1b[2J.txt"))
+    a\x1b[2J.txt
+    """
+    return _CONTROL.sub(
+        lambda one: one[0] if one[0] in keep else one[0].encode("unicode_escape").decode(), text
+    )
 
 
 class HeadscopeError(Exception):
@@ -31,7 +47,8 @@ class CorpusError(InputError):
 
     def __init__(self, path: object, line: int | None, message: str) -> None:
         self.path, self.line, self.message = str(path), line, message
-        super().__init__(f"{path}:{line}: {message}" if line is not None else f"{path}: {message}")
+        place = printable(self.path, "")
+        super().__init__(f"{place}:{line}: {message}" if line is not None else f"{place}: {message}")
 
 
 class ShapeError(InputError):
@@ -60,6 +77,10 @@ class FewError(InputError):
     def __init__(self, told: str, message: str) -> None:
         self.told = told
         super().__init__(message)
+
+
+class MissingError(InputError):
+    """A library that one of headscope's extras brings is not installed."""
 
 
 class ModelError(HeadscopeError):

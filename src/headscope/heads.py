@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Self
 
-from headscope.doors import Expected, validated
+from headscope.doors import Expected, from_zero, validated
 from headscope.errors import InputError
 
 _CODE = re.compile(r"L(\d+)\s*H(\d+)", re.IGNORECASE)
 _PAPER = re.compile(r"(\d+)\s*[-.:]\s*(\d+)")
 
 
-class Head(NamedTuple):
-    """One attention head. Layers and heads count from 0, as in transformers.
+class _Head(NamedTuple):
+    layer: int
+    head: int
+
+
+class Head(_Head):
+    """One attention head. Layers and heads count from 0, as in transformers; anything else is an `InputError`.
 
     >>> Head(7, 9)
     L7H9
@@ -23,8 +28,11 @@ class Head(NamedTuple):
     '8-10'
     """
 
-    layer: int
-    head: int
+    __slots__ = ()
+
+    def __new__(cls, layer: int, head: int) -> Self:
+        """A head by its numbers."""
+        return super().__new__(cls, from_zero("layer", layer), from_zero("head", head))
 
     @classmethod
     @validated

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from headscope.errors import InputError, RunError
+from headscope.errors import MissingError
 
 EXTRAS: Mapping[str, str] = {
     "pandas": "corpus",
@@ -26,12 +26,15 @@ EXTRAS: Mapping[str, str] = {
     "onnxscript": "page",
     "onnxruntime": "page",
     "distributed": "cluster",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "websockets": "serve",
 }
 """Libraries that a first picture does not need, and which of headscope's extras brings each."""
 
 
 def module(name: str) -> Any:
-    """A library's module, untyped, such as ``scipy.stats``. `InputError` where an optional one is not installed."""
+    """A library's module, untyped, such as ``scipy.stats``. `MissingError` where an optional one is not installed."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -39,21 +42,21 @@ def module(name: str) -> Any:
 
 
 def missing(error: ModuleNotFoundError) -> Exception:
-    """What to say of a library that is not there: an `InputError` that names the extra, else the error itself."""
+    """What to say of a library that is not there: a `MissingError` that names the extra, else the error itself."""
     library = (error.name or "").split(".")[0]
     if library not in EXTRAS:
         return error
-    return InputError(f"{library} is not installed: pip install 'headscope[{EXTRAS[library]}]'")
+    return MissingError(f"{library} is not installed: pip install 'headscope[{EXTRAS[library]}]'")
 
 
 def matplotlib() -> Any:
-    """The library, with the modules that pictures are drawn with. `RunError` where it is not installed."""
+    """The library, with the modules that pictures are drawn with. `MissingError` where it is not installed."""
     try:
         import matplotlib
         import matplotlib.backends.backend_agg  # pyright: ignore[reportUnusedImport]
         import matplotlib.figure  # pyright: ignore[reportUnusedImport]
     except ImportError:
-        raise RunError("static pictures need matplotlib: pip install 'headscope[figures]'") from None
+        raise MissingError("static pictures need matplotlib: pip install 'headscope[figures]'") from None
     return matplotlib
 
 

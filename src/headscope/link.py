@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, Self, cast, get_args
 
 import numpy as np
 
+from headscope.doors import expect, expect_fields, from_zero
 from headscope.errors import InputError
 from headscope.region import Region
 from headscope.tokens import BoolArray, IntArray, Tokens, strip_markers
@@ -25,27 +26,54 @@ Side = Literal["a", "b"]
 """Text A or B of an input; of an encoder-decoder, what its encoder (A) and its decoder (B) read."""
 
 
-class Span(NamedTuple):
-    """Tokens, words, characters or cells from `start` up to, not with, `end`, of text A or B.
-
-    >>> Span(4, 10, "b")
-    Span(start=4, end=10, text='b')
-    """
-
+class _Span(NamedTuple):
     start: int
     end: int
     text: Side = "a"
 
 
-class Named(NamedTuple):
+class Span(_Span):
+    """Tokens, words, characters or cells from `start` up to, not with, `end`, of text A or B.
+
+    >>> Span(4, 10, "b")
+    Span(start=4, end=10, text='b')
+
+    Raises `InputError` for a start that is no number from 0, an end that is not after it, and another text.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, start: int, end: int, text: Side = "a") -> Self:
+        """A span by its numbers."""
+        start, end = from_zero("start", start), from_zero("end", end)
+        if end <= start:
+            raise InputError(f"end: expected one after the start, {start}, found {end}")
+        if type(text) is not str or text not in ("a", "b"):
+            expect("text", text, Side)
+        return super().__new__(cls, start, end, text)
+
+
+class _Named(NamedTuple):
+    name: str
+    text: Side = "a"
+
+
+class Named(_Named):
     """All tokens of a class (`headscope.Tokens.named`), such as ``cls`` or ``register``.
 
     >>> Named("cls")
     Named(name='cls', text='a')
     """
 
-    name: str
-    text: Side = "a"
+    __slots__ = ()
+
+    def __new__(cls, name: str, text: Side = "a") -> Self:
+        """A class by its name."""
+        expect("name", name, str)
+        if not name:
+            raise InputError("name: expected the name of a class of tokens, found ''")
+        expect("text", text, Side)
+        return super().__new__(cls, name, text)
 
 
 End = Span | Region | Named
@@ -81,6 +109,19 @@ class Link:
     unit: Unit = "words"
     place: str = ""
     target_unit: Unit | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("targets", "candidates", "possible"):
+            ends: Any = getattr(self, name)
+            if isinstance(ends, list):
+                object.__setattr__(self, name, ends := tuple(cast("list[Any]", ends)))
+            if type(ends) is not tuple or not all(isinstance(end, Span | Region) for end in cast(Any, ends)):
+                expect_fields(self, name)
+        if not isinstance(self.source, Span):
+            expect_fields(self, "source")
+        named = self.label, self.unit, self.place
+        if {*map(type, named)} != {str} or self.unit != "words" or self.target_unit is not None:
+            expect_fields(self, "label", "unit", "target_unit", "place")
 
     @property
     def ends(self) -> tuple[End, ...]:

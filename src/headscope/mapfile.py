@@ -19,6 +19,7 @@ import numpy as np
 
 from headscope.errors import InputError
 from headscope.failures import reason
+from headscope.saving import check_place, replacing
 
 FORMAT = "headscope.maps/1"
 FIELDS = ("ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_ids", "boxes", "times")
@@ -69,7 +70,12 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
         },
         "visible": None if maps.visible is None else [numbers[id(seen)] for seen in maps.visible],
     }
+    about = {"format": FORMAT, "description": json.dumps(description)}
+    check_place(path)
     try:
-        numpy.save_file(arrays, os.fspath(path), {"format": FORMAT, "description": json.dumps(description)})
-    except (OSError, ValueError, safetensors.SafetensorError) as error:
-        raise InputError(f"{path}: expected a file that can be written ({reason(error)})") from None
+        with replacing(path) as place:
+            numpy.save_file(arrays, os.fspath(place), about)
+    except (ValueError, safetensors.SafetensorError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: cannot be written ({reason(error)})") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, cast
@@ -20,6 +20,9 @@ Box = tuple[float, float, float, float]
 
 Polygon = tuple[tuple[float, float], ...]
 """Corners (x, y) in a picture's pixels."""
+
+MOST = 1 << 28
+"""Pixels of a mask, at most."""
 
 REACH = 1.0
 """Pixels by which what is drawn by hand may reach out of its picture."""
@@ -176,9 +179,21 @@ def _numbers(value: Any, name: str, words: str) -> FloatArray:
         array = np.asarray(value)
     except ValueError:
         array = np.empty(0, object)
-    if array.dtype.kind not in "iuf" or not array.size or not np.isfinite(array).all():
+    numbers = isinstance(value, np.ndarray) or not any(
+        isinstance(one, bool | np.bool_) for one in _flat(value)
+    )
+    if not numbers or array.dtype.kind not in "iuf" or not array.size or not np.isfinite(array).all():
         raise InputError(f"{name}: expected {words}, found {_shown(value)}")
     return array.astype(np.float64)
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """What is in lists of lists."""
+    if isinstance(value, list | tuple):
+        for one in cast("Sequence[Any]", value):
+            yield from _flat(one)
+    else:
+        yield value
 
 
 def _box(value: Any) -> Box:
@@ -218,14 +233,17 @@ def _polygons(value: Any) -> tuple[Polygon, ...]:
 
 def _runs(value: Any) -> Runs:
     if isinstance(value, Runs):
-        runs = value
+        runs = _of_coco({"size": [value.height, value.width], "counts": value.counts})
     elif isinstance(value, Mapping):
         runs = _of_coco(cast("Mapping[str, Any]", value))
     else:
         if isinstance(value, str | os.PathLike):
             array: npt.NDArray[Any] = mask_of(Path(cast("str | os.PathLike[str]", value)))
         else:
-            array = np.asarray(value)
+            try:
+                array = np.asarray(value)
+            except ValueError:  # rows of several lengths
+                array = np.empty(0, object)
         if array.ndim != 2 or array.dtype != np.bool_:
             raise InputError(
                 "mask: expected true or false [row column], COCO's {'size', 'counts'} or a path, found "
@@ -253,6 +271,8 @@ def _of_coco(value: Mapping[str, Any]) -> Runs:
             f"mask: expected 'counts': whole numbers, or COCO's string of them, found {_shown(counts)}"
         )
     height, width = sides
+    if height * width > MOST:
+        raise InputError(f"mask: expected at most {MOST:,} pixels, found {height:,} × {width:,}")
     total = sum(cast("list[int]", found))
     if total != height * width:
         raise InputError(

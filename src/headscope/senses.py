@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from headscope.doors import Count, expect_fields
 from headscope.errors import ShapeError
 
 Kind = Literal["text", "images", "sounds"]
@@ -27,6 +28,7 @@ class Picture:
     name: str = ""
 
     def __post_init__(self) -> None:
+        expect_fields(self, "pixels", "name")
         if self.pixels.ndim != 3 or self.pixels.shape[2] != 3 or not self.pixels.size:
             raise ShapeError(f"pixels: expected [row column 3], found shape {self.pixels.shape}")
         if self.pixels.dtype != np.uint8:
@@ -49,8 +51,16 @@ class Sound:
     """
 
     samples: npt.NDArray[np.float32]
-    rate: int
+    rate: Count
     name: str = ""
+
+    def __post_init__(self) -> None:
+        expect_fields(self, "samples", "rate", "name")
+        if self.samples.ndim != 1 or not self.samples.size:
+            raise ShapeError(f"samples: expected [sample], found shape {self.samples.shape}")
+        if self.samples.dtype.kind != "f" or not np.isfinite(self.samples).all():
+            found = self.samples.dtype if self.samples.dtype.kind != "f" else "NaN or infinity"
+            raise ShapeError(f"samples: expected numbers from -1 to 1 (floats), found {found}")
 
     @property
     def seconds(self) -> float:

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import CodeType, FrameType
 from typing import Any
@@ -368,6 +368,73 @@ def test_generators_that_take_turns(model: Model) -> None:
     assert torch.equal(next(second), expected)
     second.close()
     assert torch.equal(run(model), plain)
+
+
+def test_a_generator_that_stands_still_changes_nothing_of_its_callers(model: Model) -> None:
+    plain, whole, steps = run(model), maps(model), ablating(model)
+    ablated = next(steps)
+    assert torch.equal(run(model), plain)
+    np.testing.assert_array_equal(maps(model), whole)
+    with hs.ablate(model, "L1H1"):
+        other = run(model)
+    assert torch.equal(next(steps), ablated)
+    second = ablating(model, "L1H1")
+    assert torch.equal(next(second), other)
+    assert torch.equal(next(steps), ablated)
+    assert torch.equal(run(model), plain)
+    steps.close()
+    assert torch.equal(next(second), other)
+    second.close()
+
+
+def test_what_a_generator_calls_is_within_its_edit(model: Model) -> None:
+    def inner() -> Generator[Tensor]:
+        yield run(model)
+        yield in_threads(partial(contextvars.copy_context().run, run, model))[0]
+
+    def outer() -> Generator[Tensor]:
+        with ExitStack() as stack:
+            stack.enter_context(hs.ablate(model, "L0H1"))
+            yield from inner()
+
+    with hs.ablate(model, "L0H1"):
+        expected = run(model)
+    for output in outer():
+        assert torch.equal(output, expected)
+        assert not torch.equal(run(model), expected)
+
+
+def test_a_context_manager_made_of_a_generator_is_none_of_these(model: Model) -> None:
+    @contextmanager
+    def without() -> Generator[None]:
+        with hs.ablate(model, "L0H1"):
+            yield
+
+    with hs.ablate(model, "L0H1"):
+        expected = run(model)
+    with without():
+        assert torch.equal(run(model), expected)
+    with ExitStack() as stack:
+        stack.enter_context(without())
+        assert torch.equal(run(model), expected)
+
+    def steps() -> Generator[Tensor]:
+        with without():
+            yield run(model)
+
+    for output in steps():
+        assert torch.equal(output, expected)
+        assert not torch.equal(run(model), expected)
+
+
+@pytest.fixture
+def ablated(model: Model) -> Generator[Tensor]:
+    with hs.ablate(model, "L0H1"):
+        yield run(model)
+
+
+def test_a_fixture_changes_what_its_test_captures(model: Model, ablated: Tensor) -> None:
+    assert torch.equal(run(model), ablated)
 
 
 def test_an_asynchronous_generator_that_the_loop_closes(model: Model) -> None:

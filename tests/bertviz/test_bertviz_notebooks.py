@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -160,11 +161,27 @@ def test_only_the_imports_of_bertviz_change(hub: Path, monkeypatch: pytest.Monke
     )
     assert shown == {name: views for name, (_, views) in each.items()}
     outputs = [output for cell in notebook.cells for output in cell.outputs]
-    said = "".join(output.text for output in outputs if output.get("name") == "stderr")
-    assert said.count("headscope.bertviz: gave back to transformers") == 1
+    said = {
+        name: "".join(each.text for each in outputs if each.get("name") == name)
+        for name in ("stdout", "stderr")
+    }
+    assert said["stdout"].count("headscope.bertviz: gave back to transformers") == 1
+    assert "headscope" not in said["stderr"]  # a red box
 
 
 class TestGivenBack:
+    @pytest.mark.parametrize(("notebook", "where"), [(True, "out"), (False, "err")])
+    def test_in_a_notebook_it_is_said_in_no_red_box(
+        self, notebook: bool, where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(given_back._models, "__call__", given_back._plain_call)
+        stream: Any = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
+        if notebook:
+            monkeypatch.setattr("sys.stderr", stream)
+        given_back.give_back()
+        assert stream.getvalue() == ""
+        assert getattr(capsys.readouterr(), where).startswith("headscope.bertviz: gave back to transformers")
+
     def test_maps_come_last_and_under_sdpa(self) -> None:
         """The maps of a model on its fused kernel are those of eager attention, and it stays on its kernel."""
         tokenizer = transformers.BertTokenizer.from_pretrained(demo_folder())

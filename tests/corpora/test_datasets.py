@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -127,3 +128,22 @@ def test_files_that_are_something_else_are_refused(name: str, tmp_path: Path) ->
     (tmp_path / "b.json").write_text("{}", encoding="utf-8")
     with pytest.raises(InputError, match=r"b.json: expected a name that ends in .parquet or .arrow"):
         corpora.dataset(tmp_path / "b.json")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "stream.arrow", "file.arrow"])
+def test_a_file_of_broken_bytes_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path)[name]
+    whole, draw = path.read_bytes(), random.Random(3)
+    for _ in range(60):
+        broken = bytearray(whole)
+        for _ in range(draw.choice([1, 5, 40])):
+            broken[draw.randrange(len(broken))] = draw.randrange(256)
+        path.write_bytes(broken[: draw.choice([len(broken), draw.randrange(len(broken))])])
+        said = ""
+        try:
+            for _ in corpora.dataset(path, document="page").examples():
+                pass
+        except InputError as error:
+            said = str(error)
+        assert "\n" not in said
+        assert not said or str(path) in said

@@ -76,7 +76,7 @@ def test_other_codings_are_known_by_their_mark(coding: str, packed: str, tmp_pat
     assert (example.text, example.source) == ("Eine Zeile – ja.", f"{path}:2")
 
 
-@pytest.mark.parametrize("content", ["".encode("utf-16"), gzip.compress(b""), "".encode("utf-8-sig")])
+@pytest.mark.parametrize("content", ["".encode("utf-16"), gzip.compress(b"", mtime=0), "".encode("utf-8-sig")])
 def test_a_file_that_is_empty_but_for_its_form(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)
@@ -115,6 +115,7 @@ def test_a_file_of_utf_16_that_breaks_off_is_told(tmp_path: Path) -> None:
         (zipped(b"x", "a.xml", "b/c.xml", "__MACOSX/._a.xml"), r"an archive of 2 files \(2 .xml\)"),
         ("no mark at all".encode("utf-16-le"), r"NUL bytes"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "bytes",
 )  # fmt: skip
 def test_what_is_no_text_is_named(content: bytes, said: str, tmp_path: Path) -> None:
     for name in ("a.txt", "a.jsonl", "a"):

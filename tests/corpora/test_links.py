@@ -187,7 +187,7 @@ def test_texts_words_pairs_and_matrices_in_python() -> None:
         ([["a", "b"]], [[(0, 2)]], {}, "items[0]: links[0]: expected words of text a up to 2, found 2 to 3"),
         ([["a", "b"]], [[(0, "x")]], {}, "items[0]: links[0]: expected a number, (start, end), (start, end, text) or a region, found 'x'"),
         ([["a", "b"]], [[(0, (0, 1, "b"))]], {}, "items[0]: links[0]: expected words of text a, since there is no other, found 0 to 1 of text b"),
-        (["ab"], [[Link(Span(2, 2), (), unit="characters")]], {}, "items[0]: links[0]: expected characters of text a up to 2, found 2 to 2"),
+        (["ab"], [[Link(Span(2, 3), (), unit="characters")]], {}, "items[0]: links[0]: expected characters of text a up to 2, found 2 to 3"),
         (["ab"], [[Link(Span(0, 1), (Span(1, 2),), candidates=(), unit="tokens")]], {}, "items[0]: links[0]: expected targets among the candidates, found the target 1 to 2"),
         (["  "], [[]], {}, "items[0]: expected some text, found '  '"),
         ([["a", ""]], [[]], {}, "items[0][1]: expected some text, found ''"),
@@ -295,3 +295,29 @@ def test_what_was_read_of_three_files_is_counted_again_on_each_pass(tmp_path: Pa
     for _ in range(2):
         assert len(list(corpus)) == 2
         assert corpus.bytes_read == corpus.size_hint() == 13
+
+
+@pytest.mark.parametrize("kinds", ["-", "?", "p-"])
+def test_alignments_that_count_from_1_and_fit_are_told(kinds: str, tmp_path: Path) -> None:
+    links = "".join(f"{1 + n % 2}{kinds[n % len(kinds)]}2\n" for n in range(20))
+    paths = aligned(tmp_path, "x y z\n" * 21, "k l m\n" * 21, links + "\n")
+    said = r"c\.align: no word is called 0 in 20 lines with links.* base=1 \(--base 1\)"
+    with pytest.warns(HeadscopeWarning, match=said):
+        corpora.alignments(*paths)
+
+
+@pytest.mark.parametrize(
+    ("links", "base"),
+    [
+        ("1-2\n" * 19 + "\n\n", 0),  # too few to say
+        ("1-2\n" * 20 + "2-0\n", 0),
+        ("1-2\n" * 20 + "0p1\n", 0),
+        ("1-2\n" * 20 + "10-20 00-1\n", 0),
+        ("1-2\n" * 21, 1),
+    ],
+)
+def test_other_alignments_are_not(
+    links: str, base: Any, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    corpora.alignments(*aligned(tmp_path, "x y z\n" * 21, "k l m\n" * 21, links), base=base)
+    assert not recwarn.list

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 
+import headscope as hs
+from headscope import cli
 from headscope.errors import InputError, RunError
+from headscope.link import Link, Span
 from headscope.measures.choose import choose
-from headscope.measures.dataset import COLUMNS, check_suffix, dataset, names, read, table, write, write_table
+from headscope.measures.dataset import (
+    COLUMNS,
+    check_suffix,
+    dataset,
+    names,
+    raw_csv,
+    read,
+    table,
+    write,
+    write_table,
+)
 from headscope.measures.sums import Documents
 from headscope.tokens import Tokens
 
@@ -186,7 +201,7 @@ def test_a_full_disk_leaves_the_file_before(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("headscope.measures.files.os.fsync", full)
+    monkeypatch.setattr("headscope.saving.os.fsync", full)
     with pytest.raises(RunError, match=rf"^\S*heads{suffix}: cannot be written \(No space left on device\)$"):
         write(figures(["entropy"]), path)
     assert path.read_bytes() == before
@@ -244,3 +259,65 @@ def test_links_are_followed(tmp_path: Path) -> None:
     write(figures(["previous"]), tmp_path / "link.csv")
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "real.csv").stat().st_size > 0
+
+
+RISKY = ["=1+1", "+cmd", "-x", "@SUM(1)", "\t=1", "\r=1", "-", "+", "＝1", '=HYPERLINK("http://x")']
+SAFE = ["a=b", "", "-0.5", "+3", "-1e-05", "-inf", "x-1", "'=1", " =1", "x\r=1"]
+
+
+def test_a_spreadsheet_runs_nothing_of_a_csv_file(tmp_path: Path) -> None:
+    rows = pd.DataFrame(
+        {
+            "label": [*RISKY, *SAFE],
+            "figure": np.linspace(-1, 1, len(RISKY) + len(SAFE)),
+            "n": -np.arange(len(RISKY) + len(SAFE)),
+            "=head": pd.Categorical([*RISKY, *SAFE]),
+        }
+    )
+    rows.loc[0, "figure"] = np.nan
+    path, raw = tmp_path / "a.csv", tmp_path / "raw.csv"
+    write_table(rows, path)
+    with path.open(newline="") as file:
+        head, *found = csv.reader(file)
+    assert head == ["label", "figure", "n", "'=head"]
+    expected = [each.replace("\r", "\n") for each in (*(f"'{each}" for each in RISKY), *SAFE)]
+    assert [row[0] for row in found] == [row[3] for row in found] == expected
+    assert [float(row[1] or "nan") for row in found] == pytest.approx(rows["figure"].tolist(), nan_ok=True)
+    assert [int(row[2]) for row in found] == rows["n"].tolist()
+    with raw_csv():
+        write_table(rows, raw)
+    with raw.open(newline="") as file:
+        assert [row[0] for row in csv.reader(file)] == [
+            "label",
+            *(each.replace("\r", "\n") for each in (*RISKY, *SAFE)),
+        ]
+    for suffix in (".json", ".parquet"):
+        write_table(rows, tmp_path / f"a{suffix}")
+    assert [row["label"] for row in json.loads((tmp_path / "a.json").read_text())] == [*RISKY, *SAFE]
+    assert pd.read_parquet(tmp_path / "a.parquet")["label"].tolist() == [*RISKY, *SAFE]
+
+
+def test_a_result_keeps_raw_cells_where_asked(demo: Any, tmp_path: Path) -> None:
+    links = [[Link(Span(1, 2), (Span(0, 1),), "=1+1")]] * 5
+    corpus = hs.corpora.linked(["The cat sat."] * 5, links)
+    found = hs.links(demo, corpus, least=1)
+    found.save(tmp_path / "a.csv")
+    found.save(tmp_path / "raw.csv", raw=True)
+    assert "\n'=1+1," in (tmp_path / "a.csv").read_text()
+    assert "\n=1+1," in (tmp_path / "raw.csv").read_text()
+
+
+def test_an_option_of_all_commands_keeps_raw_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo: Any
+) -> None:
+    row = {"text": "The cat sat.", "links": [{"from": [4, 7], "to": [0, 3], "label": "=1+1"}]}
+    links, out = tmp_path / "links.jsonl", tmp_path / "a.csv"
+    links.write_text("\n".join([json.dumps(row)] * 5))
+    for options, cell in (([], "\n'=1+1,"), (["--raw-csv"], "\n=1+1,"), ([], "\n'=1+1,")):
+        monkeypatch.setattr(
+            "sys.argv", ["headscope", *options, "links", str(links), "--least", "1", "-o", str(out)]
+        )
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 0
+        assert cell in out.read_text()

@@ -100,7 +100,11 @@ def test_chat_with_the_system_message_in_the_first_turn(shared: Path) -> None:
             [{"role": "user"}],
             "messages[0]: expected {'role': …, 'content': …}, found {'role': 'user'}",
         ),
-        (CHATML, [{"role": "user", "content": 3}], "messages[0]: expected content as a string, found int"),
+        (
+            CHATML,
+            [{"role": "user", "content": 3}],
+            "messages[0] 'content': expected a string, a list of parts or null, found int",
+        ),
         (LLAMA2, TALK[2:], "messages: the chat template of small refuses them: roles must alternate"),
         (
             CHATML.replace("message.content", "message.content | upper"),

@@ -501,7 +501,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(
 
     corpus = Corpus(9)
     with monkeypatch.context() as patch:
-        patch.setattr(f"headscope.measures.files.os.{call}", full)
+        patch.setattr(f"headscope.saving.os.{call}", full)
         with pytest.raises(
             RunError, match=r"^\S*total-00000005.safetensors: cannot be written \(No space left on device\)$"
         ):

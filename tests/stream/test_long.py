@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import read, write
 from headscope.measures.measure import pair_measure
 from headscope.models import Model
+from headscope.stream.checkpoint import Folder
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
 from tests.helpers import run_sample
@@ -254,6 +256,32 @@ def test_bad_options(
 # --- inputs that fail
 
 
+def test_what_shards_that_were_killed_left_goes(model: Model, tmp_path: Path) -> None:
+    def left(name: str, *, age: float = 0, lock: bool = True) -> Path:
+        place = tmp_path / name
+        place.mkdir()
+        if lock:
+            (place / "lock").touch()
+            os.utime(place / "lock", (time.time() - age,) * 2)
+        (place / "span-00000000.safetensors").touch()
+        return place
+
+    killed, begins = left(".headscope-a", age=999), left(".headscope-b")
+    others = [left(".headscope-c", lock=False), left("headscope-d", age=999)]
+    part = tmp_path / "1.nc"
+    with Folder[Any](tmp_path / ".headscope-e", {}, lambda _: None) as held:
+        os.utime(held.path / "lock", (time.time() - 999,) * 2)
+        measure(model, corpus(), measures=WANTED, shard="1/2", part=part)
+    assert {*tmp_path.iterdir()} == {part, begins, *others, held.path}
+    assert not killed.exists()
+
+
+def test_what_is_not_kept_is_not_said_to_be(model: Model, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"^corpus.txt:1: the model failed") as error:
+        measure(failing(model), corpus(bad=[0]), measures=WANTED, resume=tmp_path / "run")
+    assert "kept" not in str(error.value)
+
+
 def test_a_failure_keeps_what_was_before(model: Model, tmp_path: Path) -> None:
     broken = failing(model)
     with pytest.raises(
@@ -367,7 +395,7 @@ def test_shards_and_merge_on_the_command_line(
 ENDS = """
 import os, signal
 import headscope.stream.batches, headscope.stream.blocks
-from headscope.measures import files
+import headscope.saving as files
 from headscope.stream.checkpoint import Folder
 headscope.stream.batches.BLOCK, headscope.stream.blocks.BYTES = 4, 160
 Folder.__init__.__kwdefaults__["every"] = 0.0  # a checkpoint after every block

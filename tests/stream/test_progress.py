@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
 from tqdm import tqdm
 
 from headscope import corpora
-from headscope.stream.progress import Progress, bar
+from headscope.stream.progress import Place, Progress, bar, bar_of
 
 
 def test_what_was_done_before_does_not_count_for_the_rate() -> None:
@@ -50,3 +51,68 @@ def test_a_limit_counts_by_inputs_and_silence_is_silent(tmp_path: Path) -> None:
         progress(3)
         assert progress._bar.total == 20
         assert progress._bar.disable
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def worked(
+    monkeypatch: pytest.MonkeyPatch, err: io.StringIO, seconds: int, limit: int | None = 600
+) -> list[str]:
+    """What stderr has of a run of an input a second, in its lines."""
+    now = [1000.0]
+    monkeypatch.setattr("sys.stderr", err)
+    monkeypatch.setattr("time.time", lambda: now[0])
+    with bar([], limit, True, "measuring") as shown:
+        for _ in range(seconds):
+            now[0] += 1
+            shown(1)
+    return err.getvalue().split("\n")
+
+
+def test_in_a_log_there_is_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = worked(monkeypatch, io.StringIO(), 150)
+    assert lines == [
+        "measuring: 10%, 60 of 600 [01:00<09:00,  1.00 inputs/s]",
+        "measuring: 20%, 120 of 600 [02:00<08:00,  1.00 inputs/s]",
+        "",
+    ]
+
+
+def test_of_an_unknown_length_too_and_a_short_run_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert worked(monkeypatch, io.StringIO(), 70, None) == ["measuring: 60 [01:00,  1.00 inputs/s]", ""]
+    assert worked(monkeypatch, io.StringIO(), 59) == [""]
+
+
+def test_what_an_earlier_run_did_does_not_count_for_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    err, now = io.StringIO(), [1000.0]
+    monkeypatch.setattr("sys.stderr", err)
+    monkeypatch.setattr("time.time", lambda: now[0])
+    with bar([], 600, True, "measuring") as shown:
+        for inputs in range(0, 300, 100):
+            now[0] += 30
+            shown.passed(Place(inputs, inputs))
+        shown.begin()
+        now[0] += 60
+        shown.at(Place(260, 260))
+    assert err.getvalue().split("\n") == [
+        "passing over what is done: 17%, 100 of 600 [00:00<?, ? inputs/s]",
+        "measuring: 43%, 260 of 600 [01:00<05:40,  1.00 inputs/s]",
+        "",
+    ]
+
+
+def test_on_a_terminal_there_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", Terminal())
+    with bar_of(True, total=3, desc="measuring", unit=" inputs") as shown:
+        assert isinstance(shown, tqdm)
+
+
+def test_nothing_is_shown_where_nothing_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    err = io.StringIO()
+    monkeypatch.setattr("sys.stderr", err)
+    with bar([], 10, False) as shown:
+        shown(10)
+    assert err.getvalue() == ""

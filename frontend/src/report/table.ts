@@ -36,8 +36,11 @@ const quoted = (text: string): string => (/[",\n\r]/.test(text) ? `"${text.repla
 
 function text(value: Value): string {
   if (!hasValue(value)) return "";
-  return typeof value === "boolean" ? (value ? "True" : "False") : quoted(String(value));
+  return typeof value === "boolean" ? (value ? "True" : "False") : quoted(typeof value === "string" ? calm(value) : String(value));
 }
+
+/** A cell that no spreadsheet runs: behind a quote mark what is no figure and begins as a formula. */
+const calm = (cell: string): string => (/^[=+\-@\t\r＝＋－＠]/.test(cell) && Number.isNaN(Number(cell)) ? `'${cell}` : cell);
 
 /** The table as CSV; what is missing is empty. */
 export function csv({ columns, rows }: Table): string {

@@ -14,7 +14,7 @@ import xarray as xr
 from headscope.analyses import tables
 from headscope.doors import validated
 from headscope.measures import dataset
-from headscope.measures.files import check_place
+from headscope.saving import check_place
 from headscope.views.charts import Figure, meta_of, model_name
 from headscope.views.figure import FORMATS
 from headscope.views.page import html_text
@@ -54,15 +54,16 @@ class Result(xr.Dataset):
         return tables.figure(self, names, **options)
 
     @validated
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
         """Write it as its suffix says, and return the path.
 
         The table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the dataset as ``.nc``, the figure as ``.svg``,
-        ``.pdf`` or ``.png``.
+        ``.pdf`` or ``.png``. A cell of a ``.csv`` that a spreadsheet might run has a quote before it, unless `raw`.
 
         Raises `InputError` for another suffix, where nothing can be written, and for a figure that it does not have.
         """
-        return save(path, self.figure, lambda: dataset.write(self, path, tables.table))
+        with dataset.raw_csv(raw):
+            return save(path, self.figure, lambda: dataset.write(self, path, tables.table))
 
     def _repr_html_(self) -> str:
         whole = str(super()._repr_html_())
@@ -87,15 +88,16 @@ class Comparison:
         return tables.figure(self.figures)
 
     @validated
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
         """Write it as its suffix says, and return the path.
 
         The table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the figures as ``.nc``, their picture as ``.svg``,
-        ``.pdf`` or ``.png``.
+        ``.pdf`` or ``.png``. `raw` is as in `Result.save`.
 
         Raises `InputError` for another suffix, and where nothing can be written.
         """
-        return save(path, self.figure, lambda: dataset.write(self.figures, path, lambda _: self.table))
+        with dataset.raw_csv(raw):
+            return save(path, self.figure, lambda: dataset.write(self.figures, path, lambda _: self.table))
 
     def _repr_html_(self) -> str:
         title = str(self.__doc__).partition(".")[0]

@@ -185,10 +185,12 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     Returns the largest change of a weight, or (relative) of an output; None for what is no text of two tokens or more.
     """
     text = {"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids"}
-    if (
-        set(ready) - text
-        or not {"input_ids", "attention_mask"} <= set(ready)
-        or ready["input_ids"].shape[1] < 2
+    if set(ready) - text or "input_ids" not in ready or ready["input_ids"].shape[1] < 2:
+        return None
+    masked = "attention_mask" in ready  # else what pads an input is attended to
+    takes = signature(model.module.forward).parameters
+    if not masked and (
+        "attention_mask" in takes or any(each.kind is each.VAR_KEYWORD for each in takes.values())
     ):
         return None
     ids = ready["input_ids"][:1]
@@ -198,7 +200,8 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     both, mask = ids.repeat(2, 1), torch.ones_like(ids).repeat(2, 1)
     both[0, short:], mask[0, short:] = getattr(model.tokenizer, "pad_token_id", None) or 0, 0
     alone, beside = (
-        _pass(model, given, seen) for given, seen in ((ids[:, :short], mask[1:, :short]), (both, mask))
+        _pass(model, given, seen if masked else None)
+        for given, seen in ((ids[:, :short], mask[1:, :short]), (both, mask))
     )
     worst = 0.0
     for one, other in zip(alone[0], beside[0], strict=True):
@@ -213,12 +216,14 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     return worst
 
 
-def _pass(model: Model, ids: Tensor, mask: Tensor) -> tuple[list[AttentionRecord], list[Tensor]]:
+def _pass(model: Model, ids: Tensor, mask: Tensor | None) -> tuple[list[AttentionRecord], list[Tensor]]:
     types = signature(model.backbone.forward).parameters.get("token_type_ids")
     more = {"token_type_ids": torch.zeros_like(ids)} if types and types.default is types.empty else {}
     records: list[AttentionRecord] = []
+    if mask is not None:
+        more["attention_mask"] = mask
     with recording(model.backbone, records.append):
-        output = model.backbone(input_ids=ids, attention_mask=mask, **more, **uncached(model.backbone))
+        output = model.backbone(input_ids=ids, **more, **uncached(model.backbone))
     return records, outputs(output)
 
 

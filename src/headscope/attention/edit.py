@@ -26,7 +26,9 @@ def edit(model: Model, *changes: Hook | WhatIf | str) -> Generator[None]:
     """Within it the model runs with changed attention weights.
 
     Captures, gradients and `generate` within it see the changed weights. Other threads and tasks do not, save tasks
-    that are started within it (`asyncio.to_thread` too); for them the model runs as it was found.
+    that are started within it (`asyncio.to_thread` too); for them the model runs as it was found, and so it does for
+    the caller of a generator that stands at a yield within it (but not of one that ``contextlib.contextmanager`` or
+    ``pytest.fixture`` makes a context of, nor of an asynchronous one).
 
     Args:
         model: from `headscope.load`.
@@ -94,7 +96,7 @@ def edit(model: Model, *changes: Hook | WhatIf | str) -> Generator[None]:
 @validated
 @contextmanager
 def ablate(model: Model, *heads: AnyHead, part: str | None = None) -> Generator[None]:
-    """Within it some heads give nothing: their weights are 0.
+    """Within it some heads give nothing: their weights are 0. Who sees it: as in `edit`.
 
     Args:
         model: from `headscope.load`.

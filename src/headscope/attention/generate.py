@@ -33,7 +33,7 @@ _BEFORE = 8
 @validated
 def generate(
     model: Model,
-    text: str | Sequence[Mapping[str, str]] | Tokens | None = None,
+    text: str | Sequence[Mapping[str, Any]] | Tokens | None = None,
     *,
     image: Any = None,
     audio: Audio | None = None,
@@ -109,7 +109,7 @@ def generate(
 
 
 def _given(
-    model: Model, text: str | Sequence[Mapping[str, str]] | Tokens | None, image: Any, audio: Audio | None
+    model: Model, text: str | Sequence[Mapping[str, Any]] | Tokens | None, image: Any, audio: Audio | None
 ) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
     """The axes of what is given, and what the module takes."""
     if image is not None or audio is not None:

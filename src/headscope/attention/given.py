@@ -98,6 +98,26 @@ def _tensor(name: str, value: Any) -> Tensor:
     return torch.as_tensor(array)
 
 
+def say_padding(model: Model, ready: Mapping[str, Any]) -> None:
+    """Warn of padding that no mask hides."""
+    ids, mask = ready.get("input_ids"), ready.get("attention_mask")
+    if not isinstance(ids, Tensor) or ids.ndim != 2 or (mask is not None and mask.shape != ids.shape):
+        return
+    rows = ids.cpu().numpy()
+    there = np.stack([model.padding(row) for row in rows])
+    if mask is not None:
+        there &= mask.cpu().numpy() != 0
+    if there.any():
+        number = int(rows[there][0])
+        piece = number if model.tokenizer is None else model.tokenizer.convert_ids_to_tokens(number)
+        warnings.warn(
+            f"input_ids: {there.sum()} of {there.size} tokens are padding ({piece!r}) that is attended to; give the "
+            "attention_mask that the tokenizer makes, or leave them out",
+            HeadscopeWarning,
+            stacklevel=3,
+        )
+
+
 def say_packed(model: Model, ready: Mapping[str, Any], records: Sequence[AttentionRecord]) -> None:
     """Warn where positions begin anew, as at the documents of a packed row, and tokens see those before that.
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 import headscope
 from headscope.attention.axes import sides
-from headscope.attention.given import say_packed, taken
+from headscope.attention.given import say_packed, say_padding, taken
 from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
@@ -48,7 +48,7 @@ ADVICE = "give text that it knows, or say --allow-unknown (allow_unknown=True of
 
 Captured = AttentionMaps | Parts
 Text = Annotated[
-    str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens,
+    str | tuple[str, str] | Sequence[Mapping[str, Any]] | Tokens,
     Expected("a string, (A, B), a list of messages or Tokens"),
 ]
 """What is read: a text, a pair, a conversation or tokens."""
@@ -109,6 +109,8 @@ def capture(
     rows = counted(ready, axes)
     calls = record(model, ready)
     say_packed(model, ready, calls)
+    if inputs is not None:
+        say_padding(model, ready)
     records = placed(model.module, calls, ready, rows)
     captured = [assembled(model, records, row, ready, axes) for row in range(rows)]
     return captured[0] if len(captured) == 1 else captured
@@ -157,6 +159,8 @@ def gradients(
         with running(model, ready):
             output = model.module(**ready)
         say_packed(model, ready, records)
+        if inputs is not None:
+            say_padding(model, ready)
         number = asked(objective, output)
         parts = group(placed(model.module, records, ready, counted(ready, axes)))
         slopes = {
@@ -317,7 +321,7 @@ def _encoded(model: Model, text: Any, pair: str | None) -> Tokens:
     if isinstance(text, str):
         return model.encode(text, pair)
     if isinstance(text, list) and all(isinstance(message, Mapping) for message in cast("list[Any]", text)):
-        return model.chat(cast("list[Mapping[str, str]]", text))
+        return model.chat(cast("list[Mapping[str, Any]]", text))
     raise InputError(
         "text: expected a string, (A, B), a list of messages or Tokens, "
         f"found {type(cast('object', text)).__name__}"

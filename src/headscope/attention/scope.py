@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, Generic, TypeVar, cast
 
 from torch import nn
@@ -15,17 +18,29 @@ from torch.utils.hooks import RemovableHandle
 T = TypeVar("T")
 
 
+_MANAGERS = ("contextlib", "_pytest.fixtures")
+"""Modules that run a generator up to its yield to make a context of it."""
+
+
 @dataclass(eq=False)
 class _Entry(Generic[T]):
+    """What was entered, and the frame of the generator that did, by its id: of a generator that is no context."""
+
     thing: T
+    generator: int | None
     open: bool = True
+
+    @property
+    def seen(self) -> bool:
+        return self.open and (self.generator is None or _runs(self.generator))
 
 
 class Scope(Generic[T]):
     """What this thread or task entered and has not left.
 
-    Others do not see it, save the tasks that it starts meanwhile. It can be left in any order, and from anywhere:
-    a generator may be closed by another task than the one that began it.
+    Others do not see it, save the tasks that it starts meanwhile; nor does the caller of a generator that entered it,
+    while that stands at a yield. It can be left in any order, and from anywhere: a generator may be closed by another
+    task than the one that began it.
     """
 
     def __init__(self, name: str) -> None:
@@ -34,7 +49,7 @@ class Scope(Generic[T]):
     @contextmanager
     def entered(self, thing: T) -> Generator[None]:
         """Within it `thing` is among what this thread or task sees."""
-        entry = _Entry(thing)
+        entry = _Entry(thing, _generator(sys._getframe(1)))  # pyright: ignore[reportPrivateUsage]
         try:
             self._entries.set((*self._open(), entry))
             yield
@@ -44,10 +59,38 @@ class Scope(Generic[T]):
 
     def now(self) -> list[T]:
         """What is entered, the outermost first."""
-        return [entry.thing for entry in self._open()]
+        return [entry.thing for entry in self._open() if entry.seen]
 
     def _open(self) -> tuple[_Entry[T], ...]:
         return tuple(entry for entry in self._entries.get() if entry.open)
+
+
+def _generator(frame: FrameType | None) -> int | None:
+    """The frame of the generator that enters a context, by its id; None where a function does."""
+    while frame is not None:
+        made = frame.f_code.co_flags & inspect.CO_GENERATOR
+        caller = frame.f_back
+        if made and not (caller is not None and _module(caller) in _MANAGERS):
+            return id(frame)
+        if not made and _module(frame) not in _MANAGERS:
+            return None
+        frame = caller
+    return None
+
+
+def _module(frame: FrameType) -> Any:
+    return frame.f_globals.get("__name__")
+
+
+def _runs(generator: int) -> bool:
+    """Whether a generator's frame is among those at work, in this thread or another: it does not stand at a yield."""
+    others = sys._current_frames().values()  # pyright: ignore[reportPrivateUsage]
+    for frame in (sys._getframe(), *others):  # pyright: ignore[reportPrivateUsage]
+        while frame is not None:
+            if id(frame) == generator:
+                return True
+            frame = frame.f_back
+    return False
 
 
 _ABSENT = object()

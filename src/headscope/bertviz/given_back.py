@@ -1,6 +1,7 @@
 """What transformers 5 left out and BertViz's notebooks use, given back while `headscope.bertviz` is imported.
 
-Each is added where it is missing only, changes nothing that works without it, and is named on stderr, once:
+Each is added where it is missing only, changes nothing that works without it, and is named once, on stderr (in a
+notebook on stdout, as it is no error):
 
 - ``tokenizer.encode_plus(a, b)``, which is now ``tokenizer(a, b)``;
 - ``model(…)[-1]`` is the maps: transformers 5 puts an empty tuple for cross-attention behind those of an encoder;
@@ -18,6 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils.generic import ModelOutput
 
 from headscope.attention.interface import supports, through_interface
+from headscope.notebook import in_notebook
 
 _tokenizers: Any = PreTrainedTokenizerBase
 _models: Any = PreTrainedModel
@@ -27,7 +29,7 @@ _plain_tuple: Any = _outputs.to_tuple
 
 
 def give_back() -> None:
-    """Give back what is missing, and say so on stderr."""
+    """Give back what is missing, and say so."""
     given: list[str] = []
     if not hasattr(_tokenizers, "encode_plus"):
         _tokenizers.encode_plus = _encode_plus
@@ -40,7 +42,8 @@ def give_back() -> None:
         given.append("output_attentions under SDPA")
     if given:
         version = f"transformers {transformers.__version__}"
-        print(f"headscope.bertviz: gave back to {version}: {', '.join(given)}", file=sys.stderr)
+        where = sys.stdout if in_notebook() else sys.stderr
+        print(f"headscope.bertviz: gave back to {version}: {', '.join(given)}", file=where)
 
 
 def _encode_plus(

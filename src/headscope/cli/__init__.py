@@ -1,7 +1,7 @@
 """The command line: parse, call the public names, print.
 
 Tables go to stdout, progress and remarks to stderr. Exit codes: 0 done, 1 a run failed, 2 bad usage or bad input, 130
-stopped by Ctrl-C before a command began.
+stopped by Ctrl-C before a command began, 143 ended by SIGTERM.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def main() -> NoReturn:
         with _stoppable():
             from headscope.cli.app import run  # takes a second, in which Ctrl-C may come
 
-        code = run()
+        with _terminable():
+            code = run()
     except KeyboardInterrupt:
         print("headscope: stopped", file=sys.stderr)
         raise SystemExit(130) from None
@@ -47,6 +48,24 @@ def _stoppable() -> Generator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _terminable() -> Generator[None]:
+    """Within it SIGTERM, as schedulers send it, is an exit: what is done is kept, and nothing half written is left."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(*_: object) -> NoReturn:
+    print("headscope: stopped", file=sys.stderr)
+    raise SystemExit(143)
 
 
 def _stop(*_: object) -> NoReturn:

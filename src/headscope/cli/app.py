@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -21,7 +23,7 @@ from headscope.cli.serve import serve
 from headscope.cli.view import view
 from headscope.console.groups import command
 from headscope.console.options import say
-from headscope.errors import HeadscopeError, InputError, ModelError
+from headscope.errors import HeadscopeError, InputError, ModelError, RunError, printable
 from headscope.failures import out_of_memory
 from headscope.lazy import missing
 from headscope.stream.provenance import COMMAND
@@ -47,11 +49,23 @@ def _say_version(asked: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_say_version),
     ] = False,
-) -> None: ...
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw-csv",
+            help="Write cells of .csv that begin with = + - @ as they are: a spreadsheet may run them.",
+        ),
+    ] = False,
+) -> None:
+    if raw:
+        from headscope.measures.dataset import raw_csv
+
+        context.with_resource(raw_csv())
 
 
 def _collect() -> None:
@@ -96,6 +110,9 @@ def run() -> int:
     warnings.showwarning = _warn
     typed = " ".join(["headscope", *sys.argv[1:]])
     COMMAND.set(typed.encode(errors="backslashreplace").decode())  # a file's name may be no Unicode
+    given: Any = sys
+    given.stdout = given.stdout or _Closed()  # None where it is closed: what is printed would be lost
+    given.stderr = given.stderr or open(os.devnull, "w")  # noqa: SIM115 (None would be standard output)
     streams: list[Any] = [sys.stdout, sys.stderr]
     for stream in streams:
         if hasattr(stream, "reconfigure"):
@@ -103,10 +120,10 @@ def run() -> int:
     try:
         _call()
     except (InputError, ModelError) as error:
-        say(f"headscope: {error}")
+        say(f"headscope: {_named(str(error))}")
         return 2
     except HeadscopeError as error:
-        say(f"headscope: {error}")
+        say(f"headscope: {_named(str(error))}")
         return 1
     except BrokenPipeError:
         sys.stderr.close()
@@ -114,9 +131,22 @@ def run() -> int:
     except Exception as error:
         if os.environ.get("HEADSCOPE_TRACEBACK"):
             raise
-        say(f"headscope: {_why(error)}")
+        say(f"headscope: {_named(_why(error))}")
         return 1
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+            given = None
+        if given is not None:  # Python would try again at its end
+            given.stdout = _Closed()
     return 0
+
+
+class _Closed(io.TextIOBase):
+    """Stands for standard output that cannot be written to."""
+
+    def write(self, text: str, /) -> NoReturn:
+        raise RunError("standard output: cannot be written (it is closed)")
 
 
 def _call() -> None:
@@ -124,6 +154,14 @@ def _call() -> None:
         commands()()
     except ModuleNotFoundError as error:
         raise missing(error) from None
+    except (SystemExit, OSError):
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise RunError(f"standard output: cannot be written ({error.strerror})") from None
+        raise
 
 
 def _why(error: Exception) -> str:
@@ -139,5 +177,13 @@ def _why(error: Exception) -> str:
     )
 
 
+def _named(message: str) -> str:
+    """A message whose names of files are of one line: ends of lines in what was typed are escaped."""
+    for word in sys.argv[1:]:
+        for name in {word, os.path.basename(word)}:
+            message = message.replace(name, printable(name, "")) if name else message
+    return message
+
+
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    say(f"headscope: {message}")
+    say(f"headscope: {_named(str(message))}")

@@ -14,7 +14,7 @@ from headscope.analyses.record import Entry, entries
 from headscope.console import options as console
 from headscope.console import sources
 from headscope.errors import InputError, RunError
-from headscope.measures.files import check_place, replacing
+from headscope.saving import check_place, replacing
 
 
 def report(

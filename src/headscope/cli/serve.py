@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headscope.console.options import ModelOptions, say
-from headscope.errors import InputError, RunError
+from headscope.errors import InputError
+from headscope.lazy import module
 
 if TYPE_CHECKING:
     from headscope.corpora.files import Line
@@ -49,11 +50,10 @@ def serve(
     if token is not None and not re.fullmatch(r"[A-Za-z0-9_-]{8,}", token):
         raise InputError("--token: expected at least 8 letters, digits, - or _")
     examples = [] if read_only_text is None else _texts(read_only_text)
-    try:
-        from headscope.live.server import free_socket
-        from headscope.live.server import serve as run
-    except ModuleNotFoundError as error:
-        raise RunError(f"headscope serve needs {error.name}: pip install 'headscope[serve]'") from None
+    for library in ("starlette", "uvicorn", "websockets"):
+        module(library)
+    from headscope.live.server import free_socket
+    from headscope.live.server import serve as run
 
     listening = free_socket(port)
     loaded = model.load()

@@ -47,8 +47,8 @@ def view(
         bool,
         typer.Option(
             "--replay",
-            help="TEXT is a file of JSON lines as a server logs them (prompt_token_ids and token_ids, or messages): "
-            "show what these weights do with the ids.",
+            help="TEXT is a file of JSON lines as a server logs them (prompt_token_ids and token_ids, responses of "
+            "vLLM and OpenAI, or messages): show what these weights do with the ids.",
         ),
     ] = False,
     line: Annotated[int, typer.Option(min=1, help="With --replay, which line of the file, from 1.")] = 1,
@@ -137,7 +137,7 @@ def view(
 
     from headscope.live.carried import carried_page, carry
     from headscope.live.view import view as run
-    from headscope.measures.files import replacing
+    from headscope.saving import replacing
     from headscope.views.wire import LiveInput
 
     loaded = model.load()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,7 +15,7 @@ import typer
 
 from headscope.demo import demo_package
 from headscope.doors import MOST_SEED as MOST_SEED
-from headscope.errors import InputError
+from headscope.errors import InputError, printable
 from headscope.failures import reason
 
 if TYPE_CHECKING:
@@ -193,6 +194,8 @@ class TableOptions:
     def check(self, suffixes: Sequence[str] = ()) -> None:
         """Raise `InputError` where nothing can be written, before a long run."""
         check_places(self.output, self.meta, suffixes=suffixes)
+        if self.output is None:
+            sys.stdout.write("")  # refuses where it is closed
 
     def out(
         self, rows: Any, shown: str, *, dataset: Any = None, described: Mapping[str, Any] | None = None
@@ -215,21 +218,24 @@ class TableOptions:
         elif self.as_json:
             print_rows(rows)
         else:
-            print(shown)
+            print(_on_terminal(shown))
         write_meta(self.meta, described)
+
+
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Keep checkpoints here, and go on from them: the same figures to the last digit.",
+    ),
+]
 
 
 @dataclass(frozen=True)
 class LongOptions:
     """How a long run is kept."""
 
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keep checkpoints here, and go on from them: the same figures to the last digit.",
-        ),
-    ] = None
+    resume: Resume = None
     shard: Annotated[
         str | None,
         typer.Option(metavar="I/N", help="Work on the I-th of N parts only, into -o PART.nc; then: merge."),
@@ -268,7 +274,7 @@ def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bo
     """
     from headscope.lazy import matplotlib
     from headscope.measures.dataset import check_suffix
-    from headscope.measures.files import check_place
+    from headscope.saving import check_place
 
     if places and places[0] is not None:
         check_suffix(places[0], suffixes)
@@ -316,7 +322,7 @@ def no_map(map: Path | None) -> None:
 
 def write_meta(meta: Path | None, described: Mapping[str, Any]) -> None:
     """Write a run's description, where that was asked for."""
-    from headscope.measures.files import replacing
+    from headscope.saving import replacing
 
     if meta is not None:
         with replacing(meta) as place:
@@ -330,7 +336,7 @@ def print_json(value: Any) -> None:
 
 def say(message: str) -> None:
     """Print a line on stderr."""
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
 
 
 def say_part(found: Any, output: Path | None, shard: str) -> None:
@@ -374,9 +380,20 @@ def on_screen(
         shown[column] = ["" if value != value else f"{value:.3f}" for value in shown[column]]
     lines: list[str] = shown.astype(object).where(shown.notna(), "").to_string(index=False).splitlines()
     if few and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-        grey = [f"\x1b[90m{line}\x1b[0m" if one else line for line, one in zip(lines[1:], few, strict=True)]
+        grey = [f"{_GREY}{line}{_PLAIN}" if one else line for line, one in zip(lines[1:], few, strict=True)]
         lines[1:] = grey
     return "\n".join(lines)
+
+
+_GREY, _PLAIN = "\x1b[90m", "\x1b[0m"
+
+
+def _on_terminal(text: str) -> str:
+    """A text without control characters but those of `on_screen`."""
+    return "".join(
+        part if part in (_GREY, _PLAIN) else printable(part)
+        for part in re.split(f"({re.escape(_GREY)}|{re.escape(_PLAIN)})", text)
+    )
 
 
 def _name(layer: int, head: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,8 +14,10 @@ from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
 from headscope.corpora.jsonlines import strings
 from headscope.doors import validated
+from headscope.errors import HeadscopeWarning
 from headscope.link import Link, Side, Span
 
+_SOME = 20  # lines with links of which it is said that none names a first word
 _PAIR = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 
 
@@ -44,7 +47,8 @@ def alignments(
         strict: refuse sentences that are broken (blank, an index that no word has) with a `CorpusError` that names file
             and line; else they are left out and listed (`Corpus`).
 
-    Each sentence is a document of its own, which is not known to be one (`Example.document_known`). Raises
+    Warns (`HeadscopeWarning`) where no word of a file of some length is called 0. Each sentence is a document of its
+    own, which is not known to be one (`Example.document_known`). Raises
     `CorpusError` where the files have different numbers of lines.
 
     >>> example = next(iter(hs.corpora.alignments("de.txt", "en.txt", "de-en.align")))
@@ -53,6 +57,8 @@ def alignments(
     [('the', ['das']), ('house', ['Haus']), ('is', ['ist']), ('small', ['klein'])]
     """
     files = Files([a, b, links])
+    if base == 0:
+        _expect_a_first_word(files.paths[2])
     return Corpus(
         files.name,
         partial(_examples, files, base),
@@ -61,6 +67,19 @@ def alignments(
         expected="expected sentences, found none",
         documents="each sentence",
     )
+
+
+def _expect_a_first_word(path: str) -> None:
+    """Warn where words are counted from 1, as far as can be told: none is called 0."""
+    lines = 0
+    for line in Files(path):
+        found = _PAIR.findall(line.text)
+        if any(int(a) == 0 or int(b) == 0 for a, _, b in found):
+            return
+        lines += bool(found)
+    if lines >= _SOME:
+        told = f"no word is called 0 in {lines:,} lines with links: if the first is called 1, say base=1 (--base 1)"
+        warnings.warn(f"{path}: {told}", HeadscopeWarning, stacklevel=3)
 
 
 def _examples(files: Files, base: int) -> Iterator[Callable[[], Example]]:

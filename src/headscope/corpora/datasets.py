@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from headscope.conversations import ANSWERS
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
-from headscope.corpora.jsonlines import KINDS, Documents, each_of, fields, named
+from headscope.corpora.jsonlines import (
+    KINDS,
+    LABELS,
+    MAIN,
+    TEXTS,
+    Documents,
+    each_of,
+    fields,
+    known_texts,
+    named,
+)
 from headscope.corpora.kinds import begins_as_table
 from headscope.corpora.opening import suffix_of
 from headscope.doors import validated
@@ -22,17 +34,19 @@ from headscope.lazy import module
 TABLES = (".parquet", ".arrow")
 """Suffixes of files of rows."""
 
-_FIELDS = (
-    "text",
-    "pair",
-    "words",
-    "pair_words",
-    "tokens",
-    "tags",
-    "messages",
-    "prompt_token_ids",
-    "token_ids",
-    "label",
+_FIELDS = tuple(
+    dict.fromkeys(
+        (
+            *MAIN,
+            *ANSWERS,
+            "pair",
+            "pair_words",
+            "tags",
+            "token_ids",
+            *(name for each in TEXTS for name in each),
+            *LABELS,
+        )
+    )
 )
 _ROWS = 1_024  # rows that are held at a time
 
@@ -66,8 +80,9 @@ def dataset(
     """Rows with a text each: a data set of Hugging Face's ``datasets``, streamed or not, or Parquet and Arrow files.
 
     A row has what a line of `headscope.corpora.jsonl` has: `text` (and `pair`), or `words`, `tokens`, `messages` or
-    `prompt_token_ids`; it may have a `label` and a `document`: rows that follow one another with the same are one, a
-    row without one is a document of its own. Other columns are not read. Values that are null count as not there.
+    `prompt_token_ids`, or columns of `headscope.corpora.jsonlines.TEXTS`; it may have a `label` and a `document`: rows
+    that follow one another with the same are one, a row without one is a document of its own. Other columns are not
+    read. Values that are null count as not there, and so do labels of -1 in a column of classes.
 
     Args:
         rows: a data set, a list of dicts, or what else gives dicts and can be read again; or a ``.parquet`` or
@@ -95,19 +110,22 @@ def dataset(
                 raise InputError(
                     f"{path}: expected a name that ends in {' or '.join(TABLES)}; for others hs.corpora.jsonl, table"
                 )
-            _expect_columns(_columns(path), text, document, path)
+            _expect_columns(names_in(path), text, document, path)
         expected = "expected rows, found none"
         return Corpus(
             files.name,
-            lambda: read(_of_files(files, text, document)),
+            lambda: read(rows_of(files, lambda names: _wanted(names, text, document))),
             files=files,
             expected=expected,
             unread=files.unread,
             **more,
         )
     given = _checked(rows, text, document)
+    classes = _classes(getattr(rows, "features", None))
     return Corpus(
-        "rows", lambda: read((_Row("rows", index, ""), row) for index, row in enumerate(given)), **more
+        "rows",
+        lambda: read((_Row("rows", index, ""), _labelled(row, classes)) for index, row in enumerate(given)),
+        **more,
     )
 
 
@@ -163,7 +181,7 @@ def _expect_columns(names: Sequence[str], text: str | None, document: str | None
     for name in (text, document):
         if name is not None and name not in names:
             raise InputError(f"{where}: expected a column {name!r}, found {there}")
-    if text is None and not {"text", "words", "tokens", "messages", "prompt_token_ids"} & {*names}:
+    if text is None and not {*MAIN, *ANSWERS} & {*names} and not known_texts(names):
         raise InputError(f"{where}: expected a column 'text' (or text=, --text-field), found {there}")
 
 
@@ -184,18 +202,19 @@ def _example(line: Line, row: Any, text: str | None, document: str | None, numbe
     return Example(**found, document=number, document_known=name is not None, source=line.source)
 
 
-def _of_files(files: Files, text: str | None, document: str | None) -> Rows:
-    """The rows of files, numbered from 1 in each."""
+def rows_of(files: Files, wanted: Callable[[list[str]], list[str]]) -> Rows:
+    """The rows of files, numbered from 1 in each, of the columns that are `wanted` of those that are there."""
     files.read = before = 0
     for path in files.paths:
         number = 0
-        wanted = _wanted(_columns(path), text, document)
-        for batch, share in _batches(path, wanted):
+        schema = _schema(path)
+        classes = _classes(_features(schema.metadata or {}))
+        for batch, share in _batches(path, wanted(list(schema.names))):
             with _understood(path):
-                rows = batch.to_pylist()
-            for row in rows:
+                listed: list[Any] = batch.to_pylist()
+            for row in listed:
                 number += 1
-                yield Line(path, number, ""), row
+                yield Line(path, number, ""), _labelled(row, classes)
             files.read = before + int(share * Path(path).stat().st_size)
         before = files.read = before + Path(path).stat().st_size
 
@@ -205,12 +224,47 @@ def _kind(path: str) -> str | None:
     return begins_as_table(path) or (suffix_of(path)[1:] if suffix_of(path) in TABLES else None)
 
 
-def _columns(path: str) -> list[str]:
+def _features(metadata: Mapping[bytes, bytes]) -> Any:
+    """What ``datasets`` writes of the columns into a file; None where it wrote nothing."""
+    try:
+        return json.loads(metadata.get(b"huggingface", b""))["info"]["features"]
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def _classes(features: Any) -> frozenset[str]:
+    """The columns of classes, by the features of a data set."""
+    kinds: Mapping[str, Any] = cast("Any", features) if isinstance(features, Mapping) else {}
+    return frozenset(name for name, kind in kinds.items() if _feature(kind) == "ClassLabel")
+
+
+def _feature(feature: Any) -> Any:
+    written = isinstance(feature, dict)
+    return cast("dict[str, Any]", feature).get("_type") if written else type(feature).__name__
+
+
+def _labelled(row: Any, classes: frozenset[str]) -> Any:
+    """A row without its classes of -1, which are none."""
+    if not classes or not isinstance(row, Mapping):
+        return row
+    items = cast("Mapping[str, Any]", row).items()
+    return {name: value for name, value in items if value != -1 or name not in classes}
+
+
+def names_in(path: str) -> list[str]:
+    """The columns of a file."""
+    return list(_schema(path).names)
+
+
+def _schema(path: str) -> Any:
     with _understood(path):
         if _kind(path) == "parquet":
-            return list(module("pyarrow.parquet").read_schema(path).names)
-        with _arrow(path) as reader:
-            return list(reader.schema.names)
+            schema = module("pyarrow.parquet").read_schema(path)
+        else:
+            with _arrow(path) as reader:
+                schema = reader.schema
+        assert schema.names is not None  # decoded here, where it may fail
+        return schema
 
 
 def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
@@ -226,7 +280,7 @@ def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
             return
         with _arrow(path, columns) as reader:
             for whole, share in _record_batches(reader):
-                whole.validate(full=True)
+                whole.validate(full=True)  # of broken bytes the library would read elsewhere in memory
                 for start in range(0, whole.num_rows, _ROWS):
                     yield whole.slice(start, _ROWS), share
 
@@ -249,7 +303,7 @@ def _arrow(path: str, columns: Sequence[str] | None = None) -> Generator[Any]:
     """
     library, formats = module("pyarrow"), module("pyarrow.ipc")
     with library.OSFile(path) as source:
-        places = None if columns is None else list(map(_columns(path).index, columns))
+        places = None if columns is None else list(map(names_in(path).index, columns))
         options = formats.IpcReadOptions(included_fields=places)
         try:
             reader = formats.open_file(source, options=options)
@@ -265,6 +319,12 @@ def _understood(path: str) -> Generator[None]:
     library = module("pyarrow")
     try:
         yield
-    except (library.ArrowException, OSError, UnicodeDecodeError) as error:  # of data that is broken
+    except (
+        library.ArrowException,
+        OSError,
+        ValueError,
+    ) as error:  # of Python's own kinds where bytes are broken
+        if isinstance(error, InputError):
+            raise
         kind = str(_kind(path)).capitalize()
         raise CorpusError(path, None, f"expected a file of {kind}, found {reason(error)}") from None

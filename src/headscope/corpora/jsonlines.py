@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
+from headscope.conversations import Fail, content, logged
 from headscope.corpora.arrays import broken
 from headscope.corpora.line import Line
 from headscope.errors import InputError
@@ -13,8 +14,25 @@ from headscope.errors import InputError
 MAIN = ("text", "words", "tokens", "messages", "prompt_token_ids")
 """Keys of which each line of a text has one: what it is read from."""
 
-Fail = Callable[[str], InputError]
-"""Makes an error of what is wrong."""
+TEXTS: tuple[tuple[str, ...], ...] = (
+    ("#1 String", "#2 String"),
+    ("sentence1", "sentence2"),
+    ("question1", "question2"),
+    ("premise", "hypothesis"),
+    ("question", "sentence"),
+    ("question", "passage"),
+    ("text", "pair"),
+    ("text_a", "text_b"),
+    ("sentence",),
+    ("text",),
+)
+"""Columns of texts that are known: the Microsoft paraphrase corpus', GLUE's, and those of JSON lines."""
+
+LABELS = ("Quality", "is_duplicate", "gold_label", "label")
+"""Columns of labels that are known."""
+
+DISAGREED = ("gold_label", "-")
+"""Where SNLI's annotators do not agree, and what stands there in place of a label."""
 
 
 class _Kinds(dict[type, str]):
@@ -88,6 +106,17 @@ def named(row: Mapping[str, Any], document: str | None, fail: Fail) -> str | int
     return string(name, f"{document or 'document'!r}", fail) if isinstance(name, str) else name
 
 
+def known_texts(names: Collection[str]) -> tuple[str, ...]:
+    """The columns of texts that are known, of those that are there."""
+    return next((each for each in TEXTS if set(each) <= set(names)), ())
+
+
+def label_of(row: Mapping[str, Any], name: str, fail: Fail) -> str | int | float | None:
+    """The label of a row; None where it has none."""
+    label = scalar(row, name, fail)
+    return None if (name, label) == DISAGREED else label
+
+
 def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, Any]:
     """The fields of an example, checked; `text` is another key of its text."""
     if text is not None:
@@ -95,7 +124,16 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
             raise fail(f"expected a key {text!r}, found {', '.join(map(repr, row)) or 'none'}")
         string(row[text], f"{text!r}", fail)
         row = {"text": row[text], **{key: row[key] for key in ("pair", "label") if key in row}}
+    row = logged(row, fail) if text is None else row
     main = [key for key in MAIN if key in row]
+    label = "label"
+    if not main and (known := known_texts(row)):
+        label = next((name for name in LABELS if name in row), label)
+        texts = {
+            key: string(row[name], f"{name!r}", fail)
+            for key, name in zip(("text", "pair"), known, strict=False)
+        }
+        row, main = {**{name: row[name] for name in (label,) if name in row}, **texts}, ["text"]
     if len(main) != 1:
         keys = " and ".join(map(repr, main)) or ", ".join(map(_held, row, row.values())) or "none"
         raise fail(f"expected one of the keys {', '.join(map(repr, MAIN))}, found {keys}")
@@ -123,8 +161,8 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
         found["ids"] = prompt, _ids(row.get("token_ids", []), "token_ids", fail)
     if "tags" in found and len(found["tags"]) != len(found["words"]):
         raise fail(f"'tags': expected {len(found['words'])}, one a word, found {len(found['tags'])}")
-    label = scalar(row, "label", fail)
-    return found if label is None else {**found, "label": label}
+    name = label_of(row, label, fail)
+    return found if name is None else {**found, "label": name}
 
 
 def _held(key: str, value: Any) -> str:
@@ -137,7 +175,7 @@ def _held(key: str, value: Any) -> str:
 
 
 def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:
-    """A conversation; what roles and contents must be, the chat template's reader says."""
+    """A conversation; what roles must be, the chat template's reader says."""
     if value == [] or not isinstance(value, list):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
@@ -145,10 +183,17 @@ def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:
     for index, one in enumerate(cast("list[Any]", value)):
         if not isinstance(one, dict):
             raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(one)]}")
-        given = cast("dict[str, Any]", one)
-        found.append(
-            {key: string(given.get(key), f"'messages'[{index}] {key!r}", fail) for key in ("role", "content")}
-        )
+        given, where = cast("dict[str, Any]", one), f"'messages'[{index}]"
+        if "content" not in given:
+            raise fail(
+                f"{where}: expected 'role' and 'content', found {', '.join(map(repr, given)) or 'none'}"
+            )
+        said = content(given, where, fail)
+        if said.strip():
+            string(said, f"{where} 'content'", fail)
+        found.append({"role": string(given.get("role"), f"{where} 'role'", fail), "content": said})
+    if not any(message["content"].strip() for message in found):
+        raise fail("'messages': expected some text, found messages that are all empty")
     return found
 
 

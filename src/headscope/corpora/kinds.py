@@ -12,10 +12,10 @@ from typing import Literal
 from headscope.corpora.arrays import MOST
 from headscope.corpora.conll2012 import BEGIN
 from headscope.corpora.files import Files
+from headscope.corpora.jsonlines import TEXTS
 from headscope.corpora.line import Line
 from headscope.corpora.marks import HEAD, table
 from headscope.corpora.opening import readable, suffix_of
-from headscope.corpora.tables import TEXTS
 from headscope.errors import CorpusError
 
 Held = Literal["text", "jsonl", "csv", "tsv", "conllu", "conll2012", "parquet", "arrow"]

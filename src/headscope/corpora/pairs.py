@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headscope.corpora.corpus import Corpus
+from headscope.corpora.datasets import TABLES, names_in, rows_of
 from headscope.corpora.example import Example
-from headscope.corpora.files import Line
-from headscope.corpora.jsonlines import Fail, each_of, string
+from headscope.corpora.files import Files, Line
+from headscope.corpora.jsonlines import DISAGREED, LABELS, Fail, each_of, string
 from headscope.corpora.opening import suffix_of
-from headscope.corpora.tables import JSON, READERS, Rows, refuse, text_columns
+from headscope.corpora.tables import JSON, READERS, Row, refuse, text_columns
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
-
-LABELS = ("Quality", "is_duplicate", "gold_label", "label")
-"""Columns of labels that are known."""
 
 DOCUMENT = "document"
 """The column of documents, where there is one and no other is named."""
@@ -45,48 +43,66 @@ def pairs(
 
     Args:
         path: ``.tsv`` or ``.txt`` (columns parted by tabs, read without quoting, as the Microsoft paraphrase corpus and
-            GLUE are), ``.csv`` (with quoting), ``.jsonl`` (one object a line) or ``.json`` (an array of
-            objects). The first row of a table names its columns.
-        label: the column of labels; by default one of `LABELS` that is there.
+            GLUE are), ``.csv`` (with quoting), ``.jsonl`` (one object a line) or ``.json`` (an array of objects), in
+            UTF-8, the first row of a table naming its columns; or ``.parquet`` or ``.arrow``.
+        label: the column of labels; by default one of `headscope.corpora.jsonlines.LABELS` that is there.
         text_a, text_b: the columns of the texts; with `text_a` alone inputs are single texts. By default the first of
-            `headscope.corpora.tables.TEXTS` that is there.
+            `headscope.corpora.jsonlines.TEXTS` that is there.
         document: the column that says which rows are of one document; by default ``document`` where it is there,
             else each row is a document of its own.
         strict: refuse broken rows and empty texts or labels; else they are left out and listed (`Corpus`).
 
-    A label is kept as it is written, as a string. Raises `InputError` for another suffix, and `CorpusError` with
-    file and line for a missing column and for quotes of a .csv file that do not end.
+    A label is kept as it is written, as a string; a row without one, or with SNLI's ``-`` (its annotators do not
+    agree), is left out. Raises `InputError` for another suffix, and `CorpusError` with file and line for a missing
+    column.
 
     >>> example = next(iter(hs.corpora.pairs("pairs.tsv")))
     >>> example.text, example.pair, example.label
     ('The bank cut its rates on Tuesday .', 'On Tuesday the bank cut its rates .', '1')
     """
     suffix = suffix_of(path)
-    if suffix not in READERS:
-        raise InputError(
-            f"{path}: expected a name that ends in {', '.join(READERS)}, found {suffix or 'none'}"
-        )
+    if suffix not in (*READERS, *TABLES):
+        known = ", ".join((*READERS, *TABLES))
+        raise InputError(f"{path}: expected a name that ends in {known}, found {suffix or 'none'}")
     if text_b is not None and text_a is None:
         raise InputError("text_b: expected text_a beside it, found none")
-    read = partial(_examples, READERS[suffix], (label, text_a, text_b, document))
+    wanted: _Wanted = (label, text_a, text_b, document)
     documents = (
         "each row, or those that a column 'document' names alike"
         if document is None
         else each_of(document, "row")
     )
     expected = "expected rows of texts, found none"
+    if suffix in TABLES:
+        files = Files(path, rows=True)
+        columns = _columns(names_in(str(path)), wanted, partial(CorpusError, path, None))
+        own = [*columns.texts, columns.label, *filter(None, [columns.document])]
+        return Corpus(
+            files.name,
+            lambda: _examples(wanted, rows_of(files, lambda _: own)),
+            files=files,
+            strict=strict,
+            expected=expected,
+            documents=documents,
+        )
+    rows = READERS[suffix]
     return Corpus.of_files(
-        path, read, strict=strict, expected=expected, documents=documents, records=suffix in JSON
+        path,
+        lambda lines: _examples(wanted, rows(lines)),
+        strict=strict,
+        expected=expected,
+        documents=documents,
+        records=suffix in JSON,
     )
 
 
 _Wanted = tuple[str | None, str | None, str | None, str | None]
 
 
-def _examples(rows: Rows, wanted: _Wanted, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
+def _examples(wanted: _Wanted, rows: Iterable[Row]) -> Iterator[Callable[[], Example]]:
     columns: _Columns | None = None
     documents: dict[str, int] = {}
-    for index, (line, row) in enumerate(rows(lines)):
+    for index, (line, row) in enumerate(rows):
         if isinstance(row, CorpusError):
             yield partial(refuse, row)
             continue
@@ -130,6 +146,8 @@ def _columns(names: Sequence[str], wanted: _Wanted, fail: Fail) -> _Columns:
 
 def _cell(row: Mapping[str, Any], name: str, fail: Fail) -> str:
     value = row.get(name)
+    if (name, value) == DISAGREED:
+        raise fail(f"{name!r}: expected a label, found '-', where SNLI's annotators do not agree")
     if not isinstance(value, str | int | float) or not str(value).strip():
         kind = "none" if value is None else repr(value)
         raise fail(f"{name!r}: expected a string or a number, found {kind}")

@@ -141,7 +141,9 @@ def jsonl(
     An object has `text` (and `pair`), or `words` (and `pair_words`), or `tokens` (pieces of the vocabulary, taken as
     they are, with the special ones that the tokenizer puts around a text), or `messages` (a conversation for the
     model's chat template: objects with `role` and `content`), or `prompt_token_ids` (and `token_ids`: what a server
-    logged, as vLLM names it; taken as they are). It may have a
+    logged, as vLLM names it; taken as they are; of a response they are found in its `choices` or `outputs`), or keys of
+    `headscope.corpora.jsonlines.TEXTS`, as GLUE and SNLI name them. Contents of messages may be null or lists of parts
+    of text, as OpenAI defines them. It may have a
     `label` (string or number) and a `document` (string or number): lines of one file that follow one another with the
     same `document` are one document; a line without one is a document of its own. Beside `words` there may be `tags`,
     one a word: each makes a class of tokens, the pieces of its words, named in lower case (``NOUN`` gives ``noun``, for

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -12,23 +14,10 @@ from typing import Any, Literal
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import Documents, Fail, each_of, json_object, named, string
+from headscope.corpora.jsonlines import Documents, Fail, each_of, json_object, known_texts, named, string
 from headscope.corpora.opening import suffix_of
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
-
-TEXTS: tuple[tuple[str, ...], ...] = (
-    ("#1 String", "#2 String"),
-    ("sentence1", "sentence2"),
-    ("question1", "question2"),
-    ("premise", "hypothesis"),
-    ("question", "sentence"),
-    ("text", "pair"),
-    ("text_a", "text_b"),
-    ("sentence",),
-    ("text",),
-)
-"""Columns of texts that are known: the Microsoft paraphrase corpus', GLUE's, and those of JSON lines."""
 
 JSON = (".jsonl", ".json")
 """Suffixes of files of JSON."""
@@ -38,6 +27,10 @@ Row = tuple[Line, Mapping[str, Any] | CorpusError]
 
 Rows = Callable[[Iterable[Line]], Iterator[Row]]
 """Makes rows of the lines of files."""
+
+_LONGEST = 1 << 24  # characters of a cell; a quote that does not end goes on up to there
+_CELL = r'(?:"[^"]*+(?:""[^"]*+)*+"|[^",]*+)'
+_CELLS = re.compile(f"{_CELL}(?:,{_CELL})*+")
 
 
 @validated
@@ -54,15 +47,15 @@ def table(
 
     Args:
         paths: a file or several: ``.csv`` (with quoting), or ``.tsv`` (columns parted by tabs, without quoting).
-        text, pair: the columns of the texts; with `text` alone inputs are single texts. By default the first of `TEXTS`
-            that is there.
+        text, pair: the columns of the texts; with `text` alone inputs are single texts. By default the first of
+            `headscope.corpora.jsonlines.TEXTS` that is there.
         document: the column that says which rows are of one document; these follow one another. By default
             ``document`` where it is there, else each row is a document of its own.
         format: by default told from the suffix.
         strict: refuse broken rows and empty texts; else they are left out and listed (`Corpus`).
 
     Other columns are left alone. Raises `InputError` for another suffix and a document that has ended and goes on, and
-    `CorpusError` with file and line for a missing column and for quotes of a .csv file that do not end.
+    `CorpusError` with file and line for a missing column.
 
     >>> [(example.text[:12], example.document) for example in hs.corpora.table("news.csv", document="article")]
     [('Rates rose o', 0), ('Banks were n', 0), ('It rained in', 1)]
@@ -134,7 +127,7 @@ def text_columns(
     for name in asked:
         if name not in names:
             raise fail(f"expected a column {name!r}, found {there}")
-    known = next((each for each in TEXTS if set(each) <= set(names)), ())
+    known = known_texts(names)
     if not (asked or known):
         raise fail(f"expected columns of texts that are known (or {ask}), found {there}")
     return asked or known
@@ -154,29 +147,65 @@ def _by_commas(lines: Iterable[Line]) -> Iterator[Row]:
     return _table(_quoted(lines))
 
 
-def _quoted(lines: Iterable[Line]) -> Iterator[tuple[Line, list[str]]]:
-    """The cells of each row of a .csv file, and the line where it begins."""
+def _quoted(lines: Iterable[Line]) -> Iterator[tuple[Line, list[str] | CorpusError]]:
+    """The cells of each row of a .csv file (or what is wrong with them), and the line where it begins.
+
+    After a broken row it goes on with its second line: a quote that does not end takes in good rows. Where the quote
+    that it ends at stands within a cell, it is one row of several lines, and all of them are passed over.
+    """
     taken: list[Line] = []
+    again: deque[Line] = deque()
+    source = iter(lines)
 
     def texts() -> Iterator[str]:
-        for line in lines:
+        while line := again.popleft() if again else next(source, None):
             taken.append(line)
             yield f"{line.text}\n"
 
-    try:
-        for cells in csv.reader(texts(), strict=True):
+    reader = csv.reader(texts(), strict=True)
+    while True:
+        try:
+            cells = _next(reader)
+        except csv.Error as error:
+            first, *others = taken
+            whole = bool(others) and _within_a_cell(others[-1].text)
+            found = "one that is broken" + (f" up to line {others[-1].number}" if whole else "")
+            yield first, first.error(f"expected a row of a .csv file, found {found} ({error})")
+            again.extendleft(() if whole else reversed(others))
+            reader = csv.reader(texts(), strict=True)
+        else:
+            if cells is None:
+                return
             if cells:
                 yield taken[0], cells
-            taken.clear()
-    except csv.Error as error:
-        raise taken[0].error(f"expected a row of a .csv file, found one that is broken ({error})") from None
+        taken.clear()
 
 
-def _table(rows: Iterable[tuple[Line, list[str]]]) -> Iterator[Row]:
+def _next(rows: Iterator[list[str]]) -> list[str] | None:
+    """The next row, with long cells: how long they may be is one number for all that Python reads."""
+    before = csv.field_size_limit(_LONGEST)
+    try:
+        return next(rows, None)
+    finally:
+        csv.field_size_limit(before)
+
+
+def _within_a_cell(text: str) -> bool:
+    """Whether a line, read as a row, has a quote that neither begins nor ends a cell."""
+    good = _CELLS.match(text)
+    end = good.end() if good else 0
+    return text[end : end + 1] == '"' and text[end - 1 : end] not in ("", ",")
+
+
+def _table(rows: Iterable[tuple[Line, list[str] | CorpusError]]) -> Iterator[Row]:
     """Rows by the names of their columns, which the first one says."""
     names: list[str] = []
     for line, cells in rows:
-        if not names:
+        if isinstance(cells, CorpusError):
+            if not names:
+                raise cells
+            yield line, cells
+        elif not names:
             names = [cell.strip() for cell in cells]
             if twice := [name for index, name in enumerate(names) if name in names[:index]]:
                 raise line.error(f"expected columns of different names, found {twice[0]!r} twice")

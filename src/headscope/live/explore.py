@@ -13,13 +13,13 @@ from typing import Any, cast
 from headscope.attention.load import load
 from headscope.attention.whatif import WhatIf
 from headscope.doors import validated
-from headscope.errors import InputError, RunError
+from headscope.errors import InputError, MissingError
 from headscope.live.carried import Weights, carried_page, carry
 from headscope.live.session import Live, read_input
 from headscope.live.view import Source, check_keywords, view
 from headscope.maps import AttentionMaps
-from headscope.measures.files import check_place, replacing
 from headscope.models import Model
+from headscope.saving import check_place, replacing
 from headscope.views.page import bundle_file
 from headscope.views.view import NOTEBOOK_DOTS, View, display_to_keep
 from headscope.views.widget import SENT
@@ -58,7 +58,7 @@ class Exploration:
         return {key: value for key, value in state.items() if key != SENT}
 
     def widget(self) -> Any:
-        """The widget (`anywidget.AnyWidget`). `RunError` where the extra ``notebook`` is not installed."""
+        """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
         if self._widget is None:
             self._widget = _widget_class()(live=dict(self.live.info), asked=self._asked, state=self._state)
             self._widget.on_msg(self._answer)
@@ -79,7 +79,7 @@ class Exploration:
         Raises:
             InputError: another suffix, a place where nothing can be written, nothing to read, or a conversation.
             RefusedError: the model cannot be put into a page (headscope.live.carried): the message has the reason.
-            RunError: the extra ``page`` is not installed.
+            MissingError: the extra ``page`` is not installed.
         """
         path = Path(path)
         if path.suffix.lower() != ".html":
@@ -104,9 +104,9 @@ class Exploration:
         data: dict[str, Any] = {"text/plain": repr(self)}
         still = self._still()
         if still is not None:
-            with suppress(RunError, InputError):  # no matplotlib, or a state of which there is no picture
+            with suppress(InputError):  # no matplotlib, or a state of which there is no picture
                 data["image/png"] = base64.b64encode(still.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
-        with suppress(RunError):  # no anywidget
+        with suppress(MissingError):  # no anywidget
             bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
             kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
             data |= {kind: value for kind, value in kinds.items() if kind != "text/plain"}
@@ -184,7 +184,7 @@ def _widget_class() -> Any:
         import anywidget
         import traitlets
     except ImportError:
-        raise RunError("a notebook widget needs anywidget: pip install 'headscope[notebook]'") from None
+        raise MissingError("a notebook widget needs anywidget: pip install 'headscope[notebook]'") from None
     traits: dict[str, Any] = {
         name: cast(Any, traitlets).Dict().tag(sync=True) for name in ("live", "asked", "state")
     }

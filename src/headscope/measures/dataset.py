@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,10 +15,11 @@ import numpy as np
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.lazy import module
-from headscope.measures.files import netcdf, replacing
+from headscope.measures.files import netcdf
 from headscope.measures.jackknife import interval
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Floats, Sums
+from headscope.saving import replacing
 
 if TYPE_CHECKING:
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -301,6 +304,9 @@ def write(
 def write_table(rows: pd.DataFrame, path: str | os.PathLike[str], note: str = "") -> None:
     """Write a tidy table as ``.parquet``, ``.csv``, ``.json`` or ``.tex`` (LaTeX). Raises as `write` does.
 
+    A cell of text that begins as a formula (``= + - @``) has a quote mark before it in ``.csv``, so that no spreadsheet
+    runs it; within `raw_csv`, and in other formats, it is as it is.
+
     `note` is what a reader must know of the models; LaTeX has it as a comment, as other formats hold rows alone.
     """
     check_suffix(path, tuple(_WRITERS))
@@ -347,8 +353,41 @@ def _parquet(found: Any, path: str) -> None:
     Path(path).write_bytes(found.to_parquet(index=False))  # pyarrow's own errors have no number
 
 
+_RAW: ContextVar[bool] = ContextVar("headscope_raw_csv", default=False)
+
+_RUN = tuple("=+-@\t\r＝＋－＠")  # with what a cell begins that a spreadsheet may run
+
+
+@contextmanager
+def raw_csv(raw: bool = True) -> Generator[None]:
+    """Within it, or in what is started within it, cells of ``.csv`` files are written as they are."""
+    before = _RAW.set(raw)
+    try:
+        yield
+    finally:
+        _RAW.reset(before)
+
+
 def _csv(found: Any, path: str) -> None:
-    found.to_csv(path, index=False)
+    texts = found.select_dtypes(exclude="number").columns
+    cell = _cell if _RAW.get() else _calm
+    cells = found.assign(**{name: found[name].astype(object).map(cell) for name in texts})
+    cells.rename(columns=cell).to_csv(path, index=False)
+
+
+def _cell(cell: Any) -> Any:
+    """A cell whose lines end as those of the file do: another end would end the row."""
+    return cell.replace("\r", "\n") if isinstance(cell, str) and "\r" in cell else cell
+
+
+def _calm(cell: Any) -> Any:
+    """A cell that no spreadsheet runs: behind a quote what is no figure and begins as a formula."""
+    if not isinstance(cell, str) or not cell.startswith(_RUN):
+        return _cell(cell)
+    with suppress(ValueError):
+        float(cell)
+        return cell
+    return f"'{_cell(cell)}"
 
 
 def _json(found: Any, path: str) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from headscope.conversations import content
 from headscope.errors import InputError
 
 ROLES = ("system", "user", "assistant")
@@ -21,7 +22,7 @@ class Span(NamedTuple):
 
 def render(
     tokenizer: Any,
-    messages: Sequence[Mapping[str, str]],
+    messages: Sequence[Mapping[str, Any]],
     *,
     add_generation_prompt: bool = False,
 ) -> tuple[str, list[Span]]:
@@ -32,15 +33,17 @@ def render(
     an error: so the spans are exact for any template, also where it folds the system message into the first
     user turn.
     """
-    _check(messages)
+    said = _checked(messages)
     name = str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)
     if not tokenizer.chat_template:
         raise InputError(f"messages: {name} has no chat template; give a text instead")
-    said = [{"role": message["role"], "content": message["content"]} for message in messages]
     quote = next(
         sign for sign in map(chr, range(0xE000, 0xF8FF)) if not any(sign in one["content"] for one in said)
     )
-    marked = [{**one, "content": f"{quote}{number}{quote}"} for number, one in enumerate(said)]
+    marked = [
+        {**one, "content": f"{quote}{number}{quote}"} if one["content"].strip() else one
+        for number, one in enumerate(said)
+    ]
     text, pattern = (_apply(tokenizer, name, given, add_generation_prompt) for given in (said, marked))
     parts = re.split(f"{quote}(\\d+){quote}", pattern)
     spans: list[Span] = []
@@ -48,15 +51,16 @@ def render(
     if not text.startswith(parts[0]):
         raise InputError(f"messages: the chat template of {name} writes other text before other messages")
     for number, after in zip(map(int, parts[1::2]), parts[2::2], strict=True):
-        content = said[number]["content"]
-        for form in (content, content.strip(), content.lstrip(), content.rstrip()):
+        own = said[number]["content"]
+        for form in (own, own.strip(), own.lstrip(), own.rstrip()):
             if text.startswith(form + after, position):
                 break
         else:
             raise InputError(f"messages[{number}]: the chat template of {name} changes what is said")
         spans.append(Span(said[number]["role"], position, position + len(form)))
         position += len(form) + len(after)
-    for number in sorted(set(range(len(said))) - set(map(int, parts[1::2]))):
+    filled = {number for number, one in enumerate(said) if one["content"].strip()}
+    for number in sorted(filled - set(map(int, parts[1::2]))):
         raise InputError(
             f"messages[{number}]: the chat template of {name} leaves out the {said[number]['role']} message"
         )
@@ -76,7 +80,7 @@ def _apply(tokenizer: Any, name: str, messages: list[dict[str, str]], prompt: bo
         raise InputError(f"messages: the chat template of {name} refuses them: {reason}") from None
 
 
-def _check(messages: Sequence[Mapping[str, str]]) -> None:
+def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     if not messages:
         raise InputError("messages: expected at least one message, found none")
     for number, message in enumerate(messages):
@@ -86,7 +90,7 @@ def _check(messages: Sequence[Mapping[str, str]]) -> None:
             raise InputError(
                 f"messages[{number}]: expected the role system, user or assistant, found {message['role']!r}"
             )
-        if not isinstance(message["content"], str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InputError(
-                f"messages[{number}]: expected content as a string, found {type(message['content']).__name__}"
-            )
+    return [
+        {"role": message["role"], "content": content(message, f"messages[{number}]", InputError)}
+        for number, message in enumerate(messages)
+    ]

@@ -195,7 +195,7 @@ def from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], written: Se
 
 def chat(
     tokenizer: PreTrainedTokenizerBase,
-    messages: Sequence[Mapping[str, str]],
+    messages: Sequence[Mapping[str, Any]],
     *,
     add_generation_prompt: bool = False,
 ) -> Tokens:

@@ -26,7 +26,7 @@ from headscope.demo import (
     demo_folder,
     demo_lm_file,
 )
-from headscope.errors import HeadscopeWarning, InputError, ModelError
+from headscope.errors import HeadscopeWarning, InputError, MissingError, ModelError
 from headscope.lazy import module
 from headscope.models import checkpoint, gguf
 from headscope.models.adapter import CONFIG, Wanted, merged, wanted
@@ -144,7 +144,7 @@ def _places(
             "then give it as it is"
         )
     if find_spec("accelerate") is None:
-        raise InputError("accelerate is not installed: pip install 'headscope[large]'")
+        raise MissingError("accelerate is not installed: pip install 'headscope[large]'")
     return None, dict(device) if isinstance(device, Mapping) else "auto"
 
 

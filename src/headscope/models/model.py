@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from headscope.audio import Audio
 from headscope.doors import Count, expect, validated
-from headscope.errors import InputError, RefusedError
+from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models import encode as _encode
 from headscope.models import perceive
 from headscope.models.bulk import Bulk, bulk
@@ -190,7 +193,7 @@ class Model:
     @validated
     def from_pieces(self, pieces: Sequence[str]) -> Tokens:
         """Tokens taken as they are. Raises `InputError` for a piece that the vocabulary does not have."""
-        return self._fits(_encode.from_pieces(self._tokenizer(), pieces))
+        return self._fits(self._unpadded(_encode.from_pieces(self._tokenizer(), pieces)))
 
     @validated
     def from_ids(self, ids: Sequence[int], written: Sequence[int] = ()) -> Tokens:
@@ -198,14 +201,44 @@ class Model:
 
         Raises `InputError` for an id that the vocabulary does not have.
         """
-        return self._fits(_encode.from_ids(self._tokenizer(), ids, written))
+        return self._fits(self._unpadded(_encode.from_ids(self._tokenizer(), ids, written)))
 
     @validated
-    def chat(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = False) -> Tokens:
+    def chat(self, messages: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool = False) -> Tokens:
         """Tokens of a conversation by the tokenizer's chat template, with classes `system`, `user`, `assistant`."""
         return self._fits(
             _encode.chat(self._tokenizer(), list(messages), add_generation_prompt=add_generation_prompt)
         )
+
+    def padding(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which ids at either end of an input are padding; none where that is another special token as well."""
+        pad = getattr(self.tokenizer, "pad_token_id", None)
+        pad = getattr(self.config, "pad_token_id", None) if self.tokenizer is None else pad
+        names = (
+            "bos_token_id",
+            "eos_token_id",
+            "unk_token_id",
+            "cls_token_id",
+            "sep_token_id",
+            "mask_token_id",
+        )
+        others = {getattr(self.tokenizer or self.config, name, None) for name in names}
+        if pad is None or pad in others:
+            return np.zeros(len(ids), np.bool_)
+        own = ids != pad
+        return ~(np.logical_or.accumulate(own) & np.logical_or.accumulate(own[::-1])[::-1])
+
+    def _unpadded(self, tokens: Tokens) -> Tokens:
+        """Tokens as they are given. Warns of padding among them."""
+        assert tokens.ids is not None
+        if (there := self.padding(tokens.ids)).any():
+            piece = tokens.pieces[int(there.argmax())]
+            warnings.warn(
+                f"{self.name}: tokens begin or end in padding ({piece!r}), which is attended to; leave it out",
+                HeadscopeWarning,
+                stacklevel=3,
+            )
+        return tokens
 
     @property
     def hears(self) -> tuple[int, float] | None:

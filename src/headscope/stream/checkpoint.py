@@ -10,22 +10,24 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, cast
 
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.stream.outcome import Failure, Outcome, S, Shard, Total
 from headscope.stream.read import Read
-from headscope.stream.safefile import Arrays, BrokenFileError, decode, write
+from headscope.stream.safefile import Arrays, BrokenFileError, apart, decode, write
 
 EVERY = 10.0
 """What is not whole yet is written after the first block that ends so many seconds after the last time."""
 
+_YOUNG = 60.0  # seconds in which a folder that was made is locked
 _NAME = re.compile(r"(total|span)-(\d{8,})\.safetensors")
 _OPEN = (
     "span/"  # before the names of the arrays of a span that is not whole, beside those of the spans before it
@@ -148,6 +150,11 @@ class Folder(Generic[S]):
         if (ends and self.shard is not None) or time.monotonic() - self._written >= self._every:
             self.flush()
 
+    def kept(self, error: RunError) -> RunError:
+        """What ended the run, and where the rest is, if there is any."""
+        some = any(_NAME.fullmatch(file.name) for file in self.path.iterdir())
+        return RunError(f"{error}; what was done before is kept in {self.path}") if some else error
+
     def flush(self) -> None:
         """Write the latest; of a run, keep the checkpoint before it as well."""
         if self._latest is None:
@@ -188,7 +195,7 @@ class Folder(Generic[S]):
             which = "block 0" if blocks == 1 else f"blocks 0 to {blocks - 1}"
             raise InputError(
                 f"{self.path / name}: a checkpoint of other inputs: {which} of the corpus had the fingerprint "
-                f"{expected[:12]}, found {fingerprint[:12]}"
+                f"{apart(expected, fingerprint)}"
             )
 
     def ends(self, blocks: int) -> None:
@@ -239,6 +246,18 @@ class Folder(Generic[S]):
         about |= {"identity": self.identity, "circumstances": self._circumstances, "span_open": of_span}
         own = {f"{_OPEN}{name}": array for name, array in more.items()}
         write(file, {**arrays, **own}, {**about, **described})
+
+
+def remove_abandoned(folders: Iterable[Path]) -> None:
+    """Remove folders of checkpoints that a killed process left: of those that nobody uses, and not only just began."""
+    for folder in folders:
+        with suppress(OSError, InputError):
+            if (
+                time.time() - (folder / "lock").stat().st_mtime > _YOUNG
+                and (lock := _locked(folder)) is not None
+            ):
+                os.close(lock)
+                shutil.rmtree(folder)
 
 
 def _stored(outcome: Outcome[Any]) -> tuple[dict[str, Any], dict[str, Any]]:

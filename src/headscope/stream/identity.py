@@ -68,6 +68,26 @@ def versions() -> dict[str, str]:
     }
 
 
+def about_model(model: Model) -> dict[str, Any]:
+    """What descriptions and checkpoints say of a model."""
+    return {
+        "name": model.name,
+        "revision": model.revision,
+        "parameters": model.parameters,
+        "dtype": str(model.dtype).removeprefix("torch."),
+        "causal": model.causal,
+        "notes": list(model.notes),
+        "unseen": model.unseen,
+    }
+
+
+def identity(model: Model, kind: str, device: str) -> dict[str, Any]:
+    """Which run it is, but for its corpus and options: its kind, and the model with what makes its inputs."""
+    libraries = {name: version for name, version in versions().items() if name != "python"}
+    about = {**about_model(model), "device": device, "weights": weights(model), "reading": reading(model)}
+    return {"kind": kind, "model": about, "versions": libraries}
+
+
 def circumstances(device: torch.device) -> dict[str, Any]:
     """What may move the last digits of what runs on a device, in this process and thread."""
     told: dict[str, Any] = {

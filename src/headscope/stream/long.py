@@ -20,14 +20,15 @@ import xarray as xr
 from headscope.corpora import Corpus, Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_suffix
-from headscope.measures.files import check_place
 from headscope.models import Model
+from headscope.saving import check_place
 from headscope.stream.batches import at_least_one, corpus_name, inputs_of_block, no_input
 from headscope.stream.blocks import Batched, Encoded, Reader, reader_for, source
 from headscope.stream.blocks import Inputs as InputsOf
-from headscope.stream.checkpoint import Folder
+from headscope.stream.checkpoint import Folder, remove_abandoned
 from headscope.stream.engines import engine_of
-from headscope.stream.identity import reading, versions, weights
+from headscope.stream.identity import about_model, versions
+from headscope.stream.identity import identity as of_run
 from headscope.stream.inputs import Inputs
 from headscope.stream.outcome import Failure, Given, Outcome, S, Shard
 from headscope.stream.parts import merge_parts, write_part
@@ -42,6 +43,8 @@ WINDOWS: int | None = 4
 
 DESCRIBED = 1_000
 """How many of the inputs that were left out a description names."""
+
+_HIDDEN = ".headscope-"  # what folders of a shard's checkpoints are called while it runs
 
 Batches = Iterable[Sequence[Example]]
 Work = Callable[[Batches, Callable[[int], None], Collection[int]], S]
@@ -175,22 +178,15 @@ def run_long(
             place = resume
             if place is None:
                 beside = Path(cast(str, part)).resolve().parent
-                place = stack.enter_context(tempfile.TemporaryDirectory(prefix=".headscope-", dir=beside))
-            libraries = {name: version for name, version in versions().items() if name != "python"}
+                remove_abandoned(beside.glob(f"{_HIDDEN}*"))
+                place = stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=beside))
             run = {
-                "kind": kind.name,
-                "model": {
-                    **_model(model),
-                    "device": workers.device(model).type,
-                    "weights": weights(model),
-                    "reading": reading(model),
-                },
+                **of_run(model, kind.name, workers.device(model).type),
                 "corpus": {
                     "name": corpus_name(corpus),
                     **({"bytes": given.bytes} if mine and given.bytes else {}),
                 },
                 "options": {**options, **(identity or {})},
-                "versions": libraries,
             }
             circumstances = workers.circumstances(model)
             folder = stack.enter_context(
@@ -227,7 +223,7 @@ def run_long(
         except RunError as error:
             if folder is None or resume is None:
                 raise
-            raise RunError(f"{error}; what was done before is kept in {folder.path}") from error
+            raise folder.kept(error) from error
         read = reduced.outcome.read
         if isinstance(corpus, Corpus):
             corpus.was_read(read.counts, read.errors, read.left_out)
@@ -352,7 +348,7 @@ def described(
     named: dict[str, Any] = {"name": corpus_name(corpus)}
     if inputs is not None:
         named |= inputs.counts()
-    about = {**_model(model), "device": str(model.device)}
+    about = {**about_model(model), "device": str(model.device)}
     told: dict[str, Any] = {"model": about, "corpus": named, "versions": versions(), "created": _now()}
     if isinstance(corpus, Corpus):
         corpus.tell()
@@ -379,15 +375,3 @@ def _now() -> str:
 
 def _known(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _model(model: Model) -> dict[str, Any]:
-    return {
-        "name": model.name,
-        "revision": model.revision,
-        "parameters": model.parameters,
-        "dtype": str(model.dtype).removeprefix("torch."),
-        "causal": model.causal,
-        "notes": list(model.notes),
-        "unseen": model.unseen,
-    }

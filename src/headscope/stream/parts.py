@@ -18,7 +18,8 @@ import xarray as xr
 
 from headscope.errors import InputError
 from headscope.lazy import module
-from headscope.measures.files import netcdf, replacing
+from headscope.measures.files import netcdf
+from headscope.saving import replacing
 from headscope.stream.checkpoint import Folder, difference, restored
 from headscope.stream.outcome import Outcome, S
 from headscope.stream.reduce import Reduced

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from headscope.corpora import Corpus
+from headscope.notebook import in_notebook
 
 
 class Place(NamedTuple):
@@ -74,5 +76,62 @@ def bar(corpus: object, limit: int | None, shown: bool, title: str = "measuring"
     """A bar by inputs where a limit is known, else by the bytes of the files."""
     size = corpus.size_hint() if isinstance(corpus, Corpus) and limit is None else None
     unit: dict[str, Any] = {"unit": "B", "unit_scale": True} if size else {"unit": " inputs"}
-    with tqdm(total=size or limit, desc=title, disable=not shown, delay=1, leave=False, **unit) as own:
+    with bar_of(shown, total=size or limit, desc=title, **unit) as own:
         yield Progress(own, corpus if size and isinstance(corpus, Corpus) else None, title)
+
+
+def bar_of(shown: bool, **options: Any) -> Any:
+    """tqdm's bar on a terminal or in a notebook, where `shown`; elsewhere, such as in a log, a line a minute."""
+    if sys.stderr.isatty() or in_notebook() or not shown:
+        return tqdm(disable=not shown, delay=1, leave=False, **options)
+    return _Lines(**options)
+
+
+class _Lines:
+    """What is used of tqdm's bar, as lines."""
+
+    disable, mininterval = False, 60.0
+
+    def __init__(self, total: int | None, desc: str, unit: str, unit_scale: bool = False) -> None:
+        self.total, self.unit = total, unit
+        self.n = self.initial = 0
+        self.start_t = self.last_print_t = time.time()
+        self.postfix = ""
+        self._desc, self._scale = desc, unit_scale
+
+    def __enter__(self) -> _Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def set_postfix_str(self, text: str, refresh: bool = False) -> None:
+        """What stands at its end."""
+        self.postfix = text
+
+    def set_description_str(self, text: str, refresh: bool = False) -> None:
+        """What it is called."""
+        self._desc = text
+
+    def update(self, n: int = 1) -> None:
+        """So much further."""
+        self.n += n
+        if time.time() - self.last_print_t >= self.mininterval:
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Print a line."""
+        self.last_print_t = time.time()
+        far = "{percentage:.0f}%, {n_fmt} of {total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+        whole = "{desc}: " + (far if self.total else "{n_fmt} [{elapsed}, {rate_fmt}{postfix}]")
+        line = tqdm.format_meter(
+            self.n,
+            self.total or 0,
+            self.last_print_t - self.start_t,
+            prefix=self._desc,
+            unit=self.unit,
+            unit_scale=self._scale,
+            bar_format=whole,
+            postfix=self.postfix,
+            initial=self.initial,
+        )
+        print(line, file=sys.stderr, flush=True)

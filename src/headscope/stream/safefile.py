@@ -13,7 +13,7 @@ import numpy.typing as npt
 import safetensors.numpy
 
 from headscope.errors import InputError
-from headscope.measures.files import replacing
+from headscope.saving import replacing
 
 FORMAT = "headscope.checkpoint/4"
 
@@ -47,6 +47,15 @@ def write(file: Path, arrays: Arrays, described: Mapping[str, Any]) -> None:
     """
     with replacing(file) as temporary, open(temporary, "wb") as stream:
         stream.writelines(_parts(arrays, described))
+
+
+def apart(expected: str, found: str) -> str:
+    """Two checksums that differ, as much of them as it takes to see it."""
+    alike = next(
+        (place for place, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), len(found)
+    )
+    size = max(12, alike + 1)
+    return f"{expected[:size]}, found {found[:size]}"
 
 
 def _parts(arrays: Arrays, described: Mapping[str, Any]) -> list[bytes | memoryview]:
@@ -107,7 +116,7 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
     place = data.find(b'"sha256":"') + 10
     actual = hashlib.sha256(data[:place] + _NO_DIGEST + data[place + 64 :]).hexdigest()
     if actual != stated:
-        raise BrokenFileError(f"{where}: expected the checksum {stated[:12]}, found {actual[:12]}")
+        raise BrokenFileError(f"{where}: expected the checksum {apart(stated, actual)}")
     arrays = dict(safetensors.numpy.load(data))
     described: dict[str, Any] = json.loads(metadata["description"])
     arrays.update({name: np.array(value, np.str_) for name, value in described.pop("strings").items()})

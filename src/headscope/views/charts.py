@@ -19,7 +19,7 @@ import headscope
 from headscope import lazy
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.measures.dataset import unseen
-from headscope.measures.files import check_place, replacing
+from headscope.saving import check_place, replacing
 from headscope.views import fonts
 from headscope.views.canvas import FONTS, POINTS, readable, rendered
 from headscope.views.digits import brief

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headscope.errors import InputError, RunError
-from headscope.measures.files import replacing
+from headscope.saving import replacing
 
 COMMANDS = (
     "chromium",

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.doors import validated
-from headscope.errors import InputError, RunError
+from headscope.errors import InputError, MissingError
 from headscope.maps import FloatArray
-from headscope.measures.files import check_place, replacing
+from headscope.saving import check_place, replacing
 from headscope.views.explorer import Options, add_quantity, explorer_payload, views_page
 from headscope.views.figure import FORMATS, picture
 from headscope.views.inputs import Input
@@ -214,7 +214,7 @@ class View:
         return any(quantity["name"] == name for quantity in part["quantities"])
 
     def widget(self) -> Any:
-        """The widget (`anywidget.AnyWidget`). `RunError` where the extra ``notebook`` is not installed."""
+        """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
         if self._widget is None:
             self._widget = make_widget(self._payload, self.blobs, self.matrix, self.add)
         return self._widget
@@ -229,13 +229,13 @@ class View:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         data: dict[str, Any] = {"text/plain": repr(self)}
         # No matplotlib, or a state of which there is no picture (inputs that a filter makes unequal): still the rest.
-        with suppress(RunError, InputError):
+        with suppress(InputError):
             data["image/png"] = base64.b64encode(self.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
         try:
             bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
             kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
             data |= {kind: value for kind, value in kinds.items() if kind != "text/plain"}
-        except RunError:  # no anywidget
+        except MissingError:  # no anywidget
             data["text/html"] = framed(self.html())
         return data
 

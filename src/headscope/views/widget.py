@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from headscope.errors import HeadscopeError, RunError
+from headscope.errors import HeadscopeError, MissingError
 from headscope.views.blobs import Blobs
 from headscope.views.page import bundle_file
 from headscope.views.payload import Added, ExplorerPayload
@@ -100,7 +100,7 @@ def _widget_class() -> Any:
         import anywidget
         import traitlets
     except ImportError:
-        raise RunError("a notebook widget needs anywidget: pip install 'headscope[notebook]'") from None
+        raise MissingError("a notebook widget needs anywidget: pip install 'headscope[notebook]'") from None
     names = ("payload", "blobs", "state")
     traits: dict[str, Any] = {name: cast(Any, traitlets).Dict().tag(sync=True) for name in names}
     files = {"_esm": bundle_file("widget.js"), "_css": bundle_file("widget.css")}

@@ -45,10 +45,11 @@ def align(
     ] = False,
     limit: Annotated[int | None, typer.Option(help="With --choose: stop after this many recordings.")] = None,
     strict: console.Strict = False,
+    resume: console.Resume = None,
 ) -> None:
     """When each word of a recording was said, by the cross attention of Whisper; --choose finds the heads for it."""
     table.check(console.TABLES if choose is None else ())
-    beside = {"--best": best, "--write": write or None, "--limit": limit}
+    beside = {"--best": best, "--write": write or None, "--limit": limit, "--resume": resume}
     if choose is not None:
         beside = {"AUDIO": audio, "--text": text, "--heads": heads}
     if given := [option for option, value in beside.items() if value is not None]:
@@ -63,7 +64,8 @@ def align(
 
     speech = corpora.spoken(choose, strict=strict)
     loaded = _told(model.load(), language)
-    dataset = alignment_heads(loaded, speech, best=best, limit=limit, write=write, progress=True)
+    options: dict[str, Any] = {"best": best, "limit": limit, "write": write, "resume": resume}
+    dataset = alignment_heads(loaded, speech, **options, progress=True)
     rows = statistics.table(dataset)
     about: dict[str, Any] = json.loads(dataset.attrs["meta"])
     named = _named(about["heads"])

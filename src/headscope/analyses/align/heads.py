@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from headscope.analyses.align.listen import Heard, description, listen, median_w
 from headscope.analyses.align.statistics import Sums, by_word, dataset, entered, frames_of, smoothed
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example
+from headscope.corpora.content import said
 from headscope.corpora.corpus import leave_out, plain
 from headscope.doors import Count, validated
 from headscope.errors import InputError
@@ -27,6 +30,8 @@ from headscope.stream.batches import no_input
 from headscope.stream.long import described
 from headscope.stream.progress import bar
 from headscope.stream.provenance import COMMAND
+from headscope.stream.safefile import Arrays
+from headscope.stream.steps import Steps
 from headscope.tokens import IntArray
 
 MOST = 20
@@ -42,6 +47,7 @@ def alignment_heads(
     best: Count | None = None,
     limit: Count | None = None,
     write: bool = False,
+    resume: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Rank the heads of a model of speech by how well they align words with sound, and choose those to align with.
@@ -59,6 +65,7 @@ def alignment_heads(
         write: write the heads that were chosen into ``generation_config.json`` of the model's folder, as
             ``alignment_heads``, where transformers and `headscope.align` find them. What was there before is in the
             description, ``before``.
+        resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
         progress: show progress on stderr.
 
     Returns:
@@ -77,52 +84,81 @@ def alignment_heads(
     clusters = Clusters()
     kept: list[Example] = []
     numbers: list[int] = []
-    right: list[Floats] = []
-    ordered: list[Floats] = []
-    errors: list[Floats] = []
-    chances: list[float] = []
-    orders: list[float] = []
-    layers: list[int] = []
-    with bar(corpus, limit, progress, "listening") as bars:
+    steps = Steps(model, "align", {"best": best, "limit": limit}, resume)
+    read: list[Example] = []
+    told: set[int] = set()  # the numbers of those of which it was said that they are left out
+
+    def examples() -> Iterator[Example]:
         for example in islice(plain(corpus), limit):
+            read.append(example)
+            yield example
+
+    with bar(corpus, limit, progress, "listening") as bars:
+
+        def listened(example: Example) -> Arrays:
             try:
                 heard = _heard(model, example)
                 spans = _spans(heard, example)
             except InputError as error:
                 leave_out(corpus, example.error(error))
-                continue
-            layers = list(heard.layers)
-            most = [by_word(weights, heard.rows).argmax(-1) for weights in heard.layers.values()]
-            right.append(np.stack([_right(each, spans) for each in most]))
-            ordered.append(np.stack([(np.diff(each) >= 0).sum(-1) for each in most]).astype(np.float64))
-            alone = [_off(smoothed(weights, width), heard, example) for weights in heard.layers.values()]
-            errors.append(np.stack(alone))
-            frames = next(iter(heard.layers.values())).shape[-1]
-            chances.append(float(np.diff(spans, axis=1).sum()) / frames)
-            orders.append((len(spans) - 1) * (frames + 1) / (2 * frames))
-            kept.append(example)
-            numbers.append(clusters.number(example.document, example.document_known))
+                told.add(len(read))
+                return {"left_out": np.array([str(error)])}
             bars(1)
+            return _listened(heard, spans, example, width)
+
+        found = steps.each("recordings", examples(), listened, digest=_told, passed=lambda _: bars(1))
+    rows: list[Arrays] = []
+    for number, (example, row) in enumerate(zip(read, found, strict=True), 1):
+        if "left_out" in row:
+            if number not in told:
+                leave_out(corpus, example.error(str(row["left_out"][0])))
+            continue
+        rows.append(row)
+        kept.append(example)
+        numbers.append(clusters.number(example.document, example.document_known))
     if not kept:
         raise no_input(corpus)
+    right, ordered, errors = ([row[name] for row in rows] for name in ("right", "ordered", "errors"))
+    chances, orders = ([float(row[name]) for row in rows] for name in ("chance", "order"))
+    layers: list[int] = rows[-1]["layers"].tolist()
     words = [len(example.words or ()) for example in kept]
     ranked = _ranked(np.sum(right, 0), np.sum(errors, 0), layers)
-    together = _together(model, kept, ranked[: best or MOST], width, progress) / sum(words)
+    together = _together(model, kept, ranked[: best or MOST], width, progress, steps) / sum(words)
     count = best or int(together.argmin()) + 1
     chosen = ranked[:count]
-    told = described(model, corpus)
-    told["corpus"] |= {"examples": len(kept)}
-    told |= {"options": {"best": best, "limit": limit}, "command": COMMAND.get()}
+    about = described(model, corpus)
+    about["corpus"] |= {"examples": len(kept)}
+    about |= {"options": {"best": best, "limit": limit}, "command": COMMAND.get()}
     how = f"the best {len(chosen)} of {len(ranked)} heads" + (
         "" if best else ", of which the error is smallest"
     )
-    meta = {**told, **description(chosen, how), "error": float(together[len(chosen) - 1])}
+    meta = {**about, **description(chosen, how), "error": float(together[len(chosen) - 1])}
     if folder is not None:
         meta["before"] = _write(model, folder, chosen)
     meta["seconds"] = round(time.monotonic() - started, 3)
     kind = clusters.kind
     sums = Sums(right, ordered, errors, words, chances, orders)
     return dataset(sums, layers, clusters=numbers, kind=kind, meta=meta)
+
+
+def _listened(heard: Heard, spans: IntArray, example: Example, width: int) -> Arrays:
+    """What the heads do on one recording, by layer and head, and by chance."""
+    most = [by_word(weights, heard.rows).argmax(-1) for weights in heard.layers.values()]
+    frames = next(iter(heard.layers.values())).shape[-1]
+    alone = [_off(smoothed(weights, width), heard, example) for weights in heard.layers.values()]
+    return {
+        "right": np.stack([_right(each, spans) for each in most]),
+        "ordered": np.stack([(np.diff(each) >= 0).sum(-1) for each in most]).astype(np.float64),
+        "errors": np.stack(alone),
+        "chance": np.array(float(np.diff(spans, axis=1).sum()) / frames),
+        "order": np.array((len(spans) - 1) * (frames + 1) / (2 * frames)),
+        "layers": np.array(list(heard.layers)),
+    }
+
+
+def _told(example: Example) -> str:
+    """Which recording it is."""
+    return hashlib.sha256(b"".join(said(example))).hexdigest()
 
 
 def _heard(model: Model, example: Example) -> Heard:
@@ -174,20 +210,27 @@ def _ranked(right: Floats, errors: Floats, layers: Sequence[int]) -> list[Head]:
 
 
 def _together(
-    model: Model, examples: Sequence[Example], heads: Sequence[Head], width: int, progress: bool
+    model: Model, examples: Sequence[Example], heads: Sequence[Head], width: int, progress: bool, steps: Steps
 ) -> Floats:
     """The error of the times that the first heads give together, summed over words, ``[how many heads]``."""
     total: Floats = np.zeros(len(heads))
     counts = np.arange(1, len(heads) + 1)[:, None, None]
     layers = sorted({head.layer for head in heads})
     with bar(examples, len(examples), progress, "choosing") as bars:
-        for example in examples:
+
+        def off(example: Example) -> Arrays:
             assert example.audio is not None
             assert example.words is not None
             heard = listen(model, example.audio, example.words, layers)
             means = np.cumsum(smoothed(heard.heads(heads), width), 0) / counts
-            total += _off(means, heard, example)
             bars(1)
+            return {"off": _off(means, heard, example)}
+
+        found = steps.each(
+            "together", examples, off, digest=lambda each: (heads, _told(each)), passed=lambda _: bars(1)
+        )
+    for row in found:
+        total += row["off"]
     return total
 
 

@@ -10,7 +10,7 @@ from headscope.errors import InputError
 
 def check(long: console.LongOptions, **flags: bool) -> None:
     """Raise `InputError` for an option that heads together do not have."""
-    found = {"resume": long.resume, "shard": long.shard, "skip_failures": long.skip_failures, **flags}
+    found = {"shard": long.shard, "skip_failures": long.skip_failures, **flags}
     for name, value in found.items():
         if value:
             raise InputError(f"--{name.replace('_', '-')}: expected none with --together, found it")

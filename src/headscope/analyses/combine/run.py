@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from headscope.analyses.combine.statistics import (
@@ -29,15 +34,20 @@ from headscope.analyses.links.questions import DIRECTIONS, Asked, Axis, Directio
 from headscope.analyses.links.run import Kinds, Links
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example, blocks
+from headscope.corpora.content import said
 from headscope.doors import Count, Seed, validated
-from headscope.errors import InputError
+from headscope.errors import InputError, RunError
 from headscope.measures.measure import Floats
 from headscope.measures.resample import Clusters
 from headscope.models import Model
 from headscope.stream.batches import inputs_of_block, no_input, worked
+from headscope.stream.checkpoint import Folder
+from headscope.stream.identity import circumstances, identity
 from headscope.stream.inputs import Inputs, told_once
 from headscope.stream.long import described
+from headscope.stream.outcome import Outcome, Total
 from headscope.stream.progress import bar
+from headscope.stream.safefile import Arrays
 from headscope.words import Rows
 
 _TOKENS = 512
@@ -73,6 +83,7 @@ def combine_heads(
     seed: Seed = 0,
     limit: Count | None = None,
     batch_size: Count = 32,
+    resume: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """What all heads together know of links: a sparse weighted sum of them, the mean of the best few, the best alone.
@@ -99,6 +110,7 @@ def combine_heads(
         seed: of the halves, the draws and the folds.
         limit: use at most this many inputs.
         batch_size: inputs in a batch, at most; long ones come in fewer.
+        resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
         progress: show progress on stderr.
 
     Returns:
@@ -129,18 +141,34 @@ def combine_heads(
     engine = _Maps(model, candidates, directions, (), rows)
     engine.full, engine.aligned = False, not symmetrise
     again = corpus if isinstance(corpus, Corpus) else list(corpus)
+    options = {"candidates": candidates, "direction": direction, "symmetrise": symmetrise, "rows": rows}
+    options |= {"min_separation": apart, "sources": sources, "least": least, "seed": seed}
+    options |= {"limit": limit, "batch_size": batch_size}
+    known = {name: value for name, value in options.items() if value is not None}
     run = _Run(engine, again, apart, seed, sources, limit, batch_size, progress)
+    if resume is not None:
+        run.kept = Path(resume), {**identity(model, "combine", model.device.type), "options": known}
     with told_once():
         inputs = run.each(run.choose, "choosing heads")
         run.fit(least)
         run.each(run.score, "scoring them")
     engine.tell()
-    options = {"candidates": candidates, "direction": direction, "symmetrise": symmetrise, "rows": rows}
-    options |= {"min_separation": apart, "sources": sources, "least": least, "seed": seed}
-    options |= {"limit": limit, "batch_size": batch_size}
-    known = {name: value for name, value in options.items() if value is not None}
     meta = {**described(model, again, inputs), "options": known, "clusters": run.kind}
     return dataset(run.rows(), run.directions, run.layers, run.heads, meta)
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a pass has found up to a block."""
+
+    arrays: Arrays
+
+    def __add__(self, other: Self) -> Self:
+        return other
+
+    def to_arrays(self) -> Arrays:
+        """Itself."""
+        return self.arrays
 
 
 class _Run:
@@ -163,6 +191,7 @@ class _Run:
         self.layers: list[int] = []
         self.heads = 0
         self.kind = ""
+        self.kept: tuple[Path, dict[str, Any]] | None = None
         self._samples = Sample(sources), Sample(sources)
         self._alone: dict[tuple[str, int], tuple[Floats, float]] = {}
         self._documents: dict[tuple[str, int], set[int]] = {}
@@ -185,7 +214,11 @@ class _Run:
                 numbers[asked.number] = clusters.number(asked.document, asked.document_known)
                 yield asked
 
-        with bar(corpus, self._limit, self._progress, title) as done:
+        with self._folder(work) as folder, bar(corpus, self._limit, self._progress, title) as done:
+            behind, total = (0, Total[_State]()) if folder is None else folder.resume()
+            if total.outcome.sums is not None:
+                self._take(total.outcome.sums.arrays)
+            chain, first, number = "", "", 0
             cuts = blocks(
                 numbered(),
                 size=inputs_of_block(engine.model, corpus),
@@ -193,15 +226,102 @@ class _Run:
                 tokens_per_batch=_TOKENS,
                 same_length=engine.model.same_length,
             )
-            for block in cuts:
-                for _, (answered, _, shape) in worked(block, engine.run, done):
-                    self.layers, self.heads = shape
-                    while answered:  # the maps of a batch go before those of the next come
-                        self._one(answered.pop(), numbers, work)
+            for number, block in enumerate(cuts, 1):
+                batches = block if folder is None else list(block)
+                if folder is not None:
+                    told = b"".join(part for batch in batches for each in batch for part in said(each))
+                    chain = hashlib.sha256(chain.encode() + told).hexdigest()
+                    first = first or chain
+                if folder is not None and number <= behind:
+                    folder.compare(number, chain)
+                    done(sum(len(batch) for batch in batches))
+                    continue
+                self._block(batches, numbers, work, done)
+                if folder is not None:
+                    state = Total(Outcome(_State(self._arrays())))
+                    folder.keep(number, Outcome(), state, (first, chain), ends=True)
+            if folder is not None:
+                folder.ends(number)
         if not clusters.count:
             raise no_input(corpus)
         self.kind = clusters.kind
         return inputs
+
+    @contextmanager
+    def _folder(self, work: Any) -> Generator[Folder[_State] | None]:
+        """Where a pass is kept."""
+        if self.kept is None:
+            yield None
+            return
+        place, run = self.kept
+        now, name = circumstances(self._engine.model.device), work.__name__
+        with Folder(place / name, {**run, "pass": name}, _State, circumstances=now) as folder:
+            try:
+                yield folder
+            except RunError as error:
+                folder.flush()
+                raise folder.kept(error) from error
+            finally:
+                folder.flush()
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What both passes have found so far."""
+        names = [f"{half} {label}" for label, half in self._alone]
+        found: dict[str, npt.NDArray[Any]] = {
+            "layers": np.array(self.layers, np.int64),
+            "heads": np.array(self.heads),
+            "alone": np.array(names, np.str_),
+            "sources": np.array(list(self._sources.values()), np.int64),
+            "labels": np.array(list(self._sources), np.str_),
+            "links": np.array([self._links.get(label, "") for label in self._sources], np.str_),
+            "scored": np.array(list(self._scored), np.str_),
+        }
+        for half, sample in enumerate(self._samples):
+            found |= {f"sample{half}/{name}": array for name, array in sample.to_arrays().items()}
+        for place, (key, (right, n)) in enumerate(self._alone.items()):
+            documents = np.array(sorted(self._documents[key]), np.int64)
+            found |= {f"right{place}": right, f"n{place}": np.array(n), f"documents{place}": documents}
+        for place, scored in enumerate(self._scored.values()):
+            found[f"clusters{place}"] = np.array(scored.clusters, np.int64)
+            found |= {f"sums{place}": np.array(scored.sums), f"counts{place}": np.array(scored.counts)}
+        return found
+
+    def _take(self, arrays: Arrays) -> None:
+        """Go on from what `_arrays` gave."""
+        self.layers, self.heads = arrays["layers"].tolist(), int(arrays["heads"])
+        labels: list[str] = arrays["labels"].tolist()
+        self._sources = dict(zip(labels, arrays["sources"].tolist(), strict=True))
+        self._links = {
+            label: link for label, link in zip(labels, arrays["links"].tolist(), strict=True) if link
+        }
+        for half, sample in enumerate(self._samples):
+            prefix = f"sample{half}/"
+            sample.take(
+                {
+                    name.removeprefix(prefix): array
+                    for name, array in arrays.items()
+                    if name.startswith(prefix)
+                }
+            )
+        for place, name in enumerate(arrays["alone"].tolist()):
+            half, _, label = name.partition(" ")
+            self._alone[label, int(half)] = arrays[f"right{place}"], float(arrays[f"n{place}"])
+            self._documents[label, int(half)] = set(arrays[f"documents{place}"].tolist())
+        for place, label in enumerate(arrays["scored"].tolist()):
+            own = (list(arrays[f"{name}{place}"]) for name in ("clusters", "sums", "counts"))
+            self._scored[label] = Scored(*own)
+
+    def _block(
+        self,
+        batches: Iterable[Sequence[Example]],
+        numbers: dict[int, int],
+        work: Callable[[Asked, Pairs, int], None],
+        done: Callable[[int], None],
+    ) -> None:
+        for _, (answered, _, shape) in worked(batches, self._engine.run, done):
+            self.layers, self.heads = shape
+            while answered:  # the maps of a batch go before those of the next come
+                self._one(answered.pop(), numbers, work)
 
     def _one(
         self, answered: Answered, numbers: dict[int, int], work: Callable[[Asked, Pairs, int], None]

@@ -251,6 +251,27 @@ class Sample:
             del self._kept[self.most :]
             self._highest = self._kept[-1][0]
 
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All of it as arrays."""
+        draws, clusters, labels, features, targets = zip(*self._kept, strict=True) if self._kept else [()] * 5
+        return {
+            "highest": np.array(self._highest),
+            "draws": np.array(draws, np.float64),
+            "clusters": np.array(clusters, np.int64),
+            "labels": np.array(labels, np.str_),
+            "sizes": np.array([len(each) for each in targets], np.int64),
+            "features": np.concatenate(features) if features else np.zeros((0, 0)),
+            "targets": np.concatenate(targets) if targets else np.zeros(0, bool),
+        }
+
+    def take(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `to_arrays` gave."""
+        cuts = np.cumsum(arrays["sizes"])[:-1]
+        each = (arrays[name].tolist() for name in ("draws", "clusters", "labels"))
+        parts = (np.split(arrays[name], cuts) for name in ("features", "targets"))
+        self._kept = list(zip(*each, *parts, strict=True)) if len(arrays["sizes"]) else []
+        self._highest = float(arrays["highest"])
+
     def of(self, label: str) -> tuple[Floats, BoolArray, IntArray]:
         """Features ``[pair feature]``, targets and clusters of the pairs of a label, or of all."""
         self._prune()

@@ -48,7 +48,7 @@ class Inputs(Comparison):
         """One row a measure and head, with `headscope.analyses.compare_inputs.statistics.COLUMNS`."""
         return statistics.table(self.figures)
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
         """Write it as its suffix says, and return the path: the explorer of A − B as ``.html``, ``.svg``, ``.pdf`` or
         ``.png``, the table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the figures as ``.nc``.
 
@@ -56,7 +56,7 @@ class Inputs(Comparison):
         """
         if Path(path).suffix.lower() in (".html", *PICTURES):
             return Path(self.view().save(path))
-        return super().save(path)
+        return super().save(path, raw=raw)
 
     def view(self, **state: Any) -> View:
         """The explorer of A, of B and of A − B, which comes first, opened at the head that differs most.

@@ -128,7 +128,7 @@ def links(
         "limit": limit,
     }
     if together:
-        combined.printed(loaded, corpus, table, symmetrise=symmetrise, **options)
+        combined.printed(loaded, corpus, table, symmetrise=symmetrise, resume=long.resume, **options)
         return
     options["engine"] = engine
     line = partial(run.estimate, loaded, corpus, **options)

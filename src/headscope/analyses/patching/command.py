@@ -45,6 +45,7 @@ def patch(
         Path | None, typer.Option(metavar="FILE", help="The effects as a map of heads: .svg, .png or .pdf.")
     ] = None,
     batch_size: console.BatchSize = 32,
+    resume: console.Resume = None,
     seed: Annotated[int, typer.Option(hidden=True, help="No longer used.")] = 0,
 ) -> None:
     """Which heads made the answer? Their outputs patched between a clean and a corrupted prompt, over pairs."""
@@ -65,6 +66,7 @@ def patch(
         exact="all" if exact == "all" else int(exact),
         edges=edges,
         batch_size=batch_size,
+        resume=resume,
         progress=True,
     )
     rows: Any = result.table()

@@ -43,6 +43,11 @@ class Pair:
     wrong: int
     place: int
 
+    def told(self) -> object:
+        """Which pair it is."""
+        prompts = [None if each.ids is None else each.ids.tolist() for each in (self.clean, self.corrupted)]
+        return prompts, self.answer, self.wrong, self.place
+
 
 def read(model: Model, given: Given | None) -> tuple[list[Pair], str, str | None]:
     """The pairs of a file, as given, or that ship in the package; what they are called; the first clean prompt.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
@@ -26,6 +27,8 @@ from headscope.models.finite import not_finite
 from headscope.stream.long import described
 from headscope.stream.progress import Progress, bar
 from headscope.stream.provenance import COMMAND
+from headscope.stream.safefile import Arrays
+from headscope.stream.steps import Steps
 
 Spot = tuple[int, int]
 """The place of a layer among those with heads, and a head."""
@@ -45,6 +48,7 @@ def patching(
     exact: Number | Literal["all"] = 20,
     edges: Number = 0,
     batch_size: Count = 32,
+    resume: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Which heads carry the answer: activation patching of each head's output between two prompts.
@@ -83,6 +87,7 @@ def patching(
         exact: how many heads are patched one by one; ``"all"`` for all of them.
         edges: among how many of those heads edges are measured.
         batch_size: prompts that run at once; those of one length do.
+        resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
         progress: show a bar.
 
     Returns:
@@ -117,20 +122,42 @@ def patching(
         raise InputError(f"edges: expected at most the {most} heads that are patched (exact), found {edges}")
     gaps, clean = np.empty(len(read_pairs)), np.empty(len(read_pairs))
     estimated = np.empty((len(read_pairs), len(many)))
+    asked = {"noising": noising, "positions": positions, "exact": exact, "edges": edges}
+    steps = Steps(model, "patching", {**asked, "batch_size": batch_size}, resume)
+    batches = runs.batches(read_pairs)
+
+    def of(batch: list[int]) -> list[Pair]:
+        return [read_pairs[number] for number in batch]
+
+    def told(batch: list[int]) -> object:
+        return batch, [pair.told() for pair in of(batch)]
+
     with bar(None, len(read_pairs), progress, "estimating") as moved:
-        for batch in runs.batches(read_pairs):
-            difference, gap, change = runs.estimate([read_pairs[number] for number in batch])
-            clean[batch], gaps[batch], estimated[batch] = difference, gap, change
+
+        def estimating(batch: list[int]) -> Arrays:
+            difference, gap, change = runs.estimate(of(batch))
             moved(len(batch))
+            return {"clean": difference, "gap": gap, "change": change}
+
+        rows = steps.each(
+            "estimates", batches, estimating, digest=told, passed=lambda batch: moved(len(batch))
+        )
+    for batch, row in zip(batches, rows, strict=True):
+        clean[batch], gaps[batch], estimated[batch] = row["clean"], row["gap"], row["change"]
     estimates = statistics.effects(estimated, gaps)
     order = np.argsort(-np.abs(estimates.value), kind="stable")
     chosen: list[int] = sorted(order[: len(many) if exact == "all" else exact].tolist())
     changed = np.empty((len(read_pairs), len(chosen)))
-    with bar(None, len(read_pairs) * len(chosen), progress, "patching") as moved:
-        for batch in runs.batches(read_pairs):
-            changed[batch] = runs.patched(
-                [read_pairs[number] for number in batch], [many[which] for which in chosen], moved
-            )
+    with bar(None, changed.size, progress, "patching") as moved:
+        rows = steps.each(
+            "heads",
+            batches,
+            lambda batch: {"changed": runs.patched(of(batch), [many[which] for which in chosen], moved)},
+            digest=lambda batch: (chosen, told(batch)),
+            passed=lambda batch: moved(len(batch) * len(chosen)),
+        )
+    for batch, row in zip(batches, rows, strict=True):
+        changed[batch] = row["changed"]
     found = statistics.effects(changed, gaps)
     spread = statistics.chance(estimates.value)
     told_apart = statistics.told_apart(gaps)
@@ -154,8 +181,15 @@ def patching(
         between = _edges(sorted(largest))
         passed = np.empty((len(read_pairs), len(between)))
         with bar(None, passed.size, progress, "paths") as moved:
-            for batch in runs.batches(read_pairs):
-                passed[batch] = runs.passed([read_pairs[number] for number in batch], between, moved)
+            rows = steps.each(
+                "paths",
+                batches,
+                lambda batch: {"passed": runs.passed(of(batch), between, moved)},
+                digest=lambda batch: (between, told(batch)),
+                passed=lambda batch: moved(len(batch) * len(between)),
+            )
+        for batch, row in zip(batches, rows, strict=True):
+            passed[batch] = row["passed"]
         along = statistics.effects(passed, gaps)
         names = [tuple(_named(runs.outputs.layers, spot) for spot in edge) for edge in between]
         paths = statistics.Paths(names, along, statistics.p_values(along, spread, len(gaps), told_apart))
@@ -164,10 +198,7 @@ def patching(
         "corpus": {"name": name},
         "pairs": len(read_pairs),
         "example": example,
-        "noising": noising,
-        "positions": positions,
-        "exact": exact,
-        "edges": edges,
+        **asked,
         "command": COMMAND.get(),
     }
     scalars = {

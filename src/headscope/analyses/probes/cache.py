@@ -22,7 +22,8 @@ import torch
 from torch import Tensor
 
 from headscope.errors import InputError, RefusedError
-from headscope.measures.files import replacing
+from headscope.saving import replacing
+from headscope.stream.safefile import apart
 from headscope.tokens import IntArray
 
 Precision = Literal["uint8", "float16", "float32"]
@@ -97,7 +98,7 @@ class Store:
         found = self._digest.hexdigest()
         if found != stated:
             raise InputError(
-                f"{path}: damaged; expected the checksum {stated[:12]}, found {found[:12]}. Delete it and "
+                f"{path}: damaged; expected the checksum {apart(stated, found)}. Delete it and "
                 f"{self._about.name} to have it made again"
             )
 

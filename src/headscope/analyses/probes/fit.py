@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from headscope.analyses.probes.cache import check_run
 from headscope.analyses.probes.data import Data, batches
@@ -20,6 +19,7 @@ from headscope.analyses.probes.modules import Batch, PairProbe, Probe
 from headscope.doors import Count, Seed, validated
 from headscope.errors import RunError
 from headscope.models.untrained import seeded
+from headscope.stream.progress import bar_of
 from headscope.stream.safefile import decode, write
 from headscope.tokens import IntArray
 
@@ -247,7 +247,7 @@ def trained(
     if data.vectors is not None:
         about["vectors"] = hashlib.sha256(data.vectors.cpu().numpy().data).hexdigest()[:16]
     begin = None if path is None else _begun(path, about)
-    with tqdm(total=epochs, desc=title, unit=" epochs", disable=not progress, leave=False) as bar:
+    with bar_of(progress, total=epochs, desc=title, unit=" epochs") as bar:
         bar.update(len(begin.losses) if begin else 0)
 
         def each(state: Fitted) -> None:

@@ -34,6 +34,7 @@ def retrieval(
     seed: Annotated[
         int, typer.Option(min=0, max=console.MOST_SEED, help="Of needles, places and draws.")
     ] = 0,
+    resume: console.Resume = None,
 ) -> None:
     """Which heads retrieve what the model copies from far back, and does it answer without them?"""
     from headscope.analyses.retrieval.run import retrieval as run
@@ -52,6 +53,7 @@ def retrieval(
         k=k,
         draws=draws,
         seed=seed,
+        resume=resume,
         progress=True,
     )
     rows: Any = result.table()

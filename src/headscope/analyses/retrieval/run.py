@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ from headscope.models.model import uncached
 from headscope.stream.long import described
 from headscope.stream.progress import bar
 from headscope.stream.provenance import COMMAND
+from headscope.stream.safefile import Arrays
+from headscope.stream.steps import Steps
 
 
 @returns_result
@@ -42,6 +45,7 @@ def retrieval(
     k: Number = 10,
     draws: Count = 3,
     seed: Seed = 0,
+    resume: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Which heads retrieve, and whether the model answers without them.
@@ -68,6 +72,7 @@ def retrieval(
         k: how many heads are ablated at once; 0 for no ablation.
         draws: how often others are drawn.
         seed: of needles, places and draws.
+        resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
         progress: show a bar.
 
     Returns:
@@ -95,32 +100,38 @@ def retrieval(
         raise InputError(f"needles: expected at least 2, one of them to choose heads, found {needles}")
     source = builtin(pack=None) if corpus is None else corpus
     made = hidden(model, words_of(source), needles, lengths, seed)
-    rows: list[tuple[Floats, int]] = []
-    layers: list[int] = []
+    asked = {"needles": needles, "lengths": list(lengths), "k": k, "draws": draws, "seed": seed}
+    steps = Steps(model, "retrieval", asked, resume)
     with bar(None, len(made), progress, "needles") as moved:
-        for needle in made:
+
+        def looked(needle: Needle) -> Arrays:
             hits, produced, layers = _looked(model, needle)
-            rows.append((hits, produced))
             moved(1)
-    hits = np.stack([row for row, _ in rows])
-    counts = np.array([produced for _, produced in rows], np.float64)
+            return {"hits": hits, "produced": np.array(produced), "layers": np.array(layers)}
+
+        rows = steps.each("needles", made, looked, digest=_told, passed=lambda _: moved(1))
+    layers = rows[-1]["layers"].tolist()
+    hits = np.stack([row["hits"] for row in rows])
+    counts = np.array([int(row["produced"]) for row in rows], np.float64)
     if 2 * k > np.isfinite(hits[0]).sum():
         raise InputError(f"k: expected at most half of {np.isfinite(hits[0]).sum()} heads, found {k}")
     lengths_seen = np.array([needle.answer[0] for needle in made], np.float64)
     scores = statistics.scores(hits, counts, chance=float((1 / lengths_seen).mean()))
-    ablated = _ablated(model, made, hits, counts, layers, k, draws, seed, progress) if k else None
+    ablated = _ablated(model, made, hits, counts, layers, k, draws, seed, progress, steps) if k else None
     meta = {
         **described(model, source),
-        "needles": needles,
-        "lengths": list(lengths),
-        "k": k,
-        "draws": draws,
-        "seed": seed,
+        **asked,
         "produced": int(counts.sum()),
         "answers": sum(len(needle.answer) for needle in made),
         "command": COMMAND.get(),
     }
     return statistics.dataset(scores, layers, meta, ablated)
+
+
+def _told(needle: Needle) -> object:
+    """Which needle it is."""
+    assert needle.tokens.ids is not None
+    return needle.tokens.ids.tolist(), list(needle.answer), list(needle.inside)
 
 
 def _looked(model: Model, needle: Needle) -> tuple[Floats, int, list[int]]:
@@ -166,6 +177,7 @@ def _ablated(
     draws: int,
     seed: int,
     progress: bool,
+    steps: Steps,
 ) -> statistics.Ablation:
     """Answers to every other needle without the heads that the rest of them choose, and without others."""
     score = hits[::2].sum(0) / max(counts[::2].sum(), 1)
@@ -183,12 +195,22 @@ def _ablated(
     answered = np.empty((2 + draws, len(asked)))
     answered[0] = counts[1::2] == [len(needle.answer) for needle in asked]
     with bar(None, answered[1:].size, progress, "ablation") as moved, torch.no_grad():
-        for row, spots in enumerate([top, *others], 1):
-            change = _Silence(spots)
-            for column, needle in enumerate(asked):
-                logits = outputs.run(model.inputs([needle.tokens]), change)
-                answered[row, column] = _right(needle, logits).all()
-                moved(1)
+
+        def without(item: tuple[list[Any], Needle]) -> Arrays:
+            spots, needle = item
+            logits = outputs.run(model.inputs([needle.tokens]), _Silence(spots))
+            moved(1)
+            return {"answered": np.array(_right(needle, logits).all())}
+
+        items = [(spots, needle) for spots in (top, *others) for needle in asked]
+        found = steps.each(
+            "ablation",
+            items,
+            without,
+            digest=lambda item: (item[0], _told(item[1])),
+            passed=lambda _: moved(1),
+        )
+    answered[1:] = np.reshape([row["answered"] for row in found], answered[1:].shape)
     return statistics.Ablation(answered, [str(Head(layers[layer], head)) for layer, head in top])
 
 

@@ -34,6 +34,7 @@ def roles(
         typer.Option(min=0, max=console.MOST_SEED, help="Of the random tokens that show induction heads."),
     ] = 0,
     batch_size: console.BatchSize = 32,
+    resume: console.Resume = None,
 ) -> None:
     """What each head does: its roles, with scores, intervals, thresholds and q."""
     from headscope.analyses.roles.run import roles as run
@@ -43,7 +44,7 @@ def roles(
     engine = engines.engine()
     corpus, loaded = senses.read(texts, texts.corpus, model)
     options: dict[str, Any] = {"level": level, "batch_size": batch_size, "limit": texts.limit, "seed": seed}
-    rows: Any = run(loaded, corpus, **options, engine=engine, progress=True)
+    rows: Any = run(loaded, corpus, **options, engine=engine, resume=resume, progress=True)
     for role, reason in rows.attrs["untested"].items():
         console.say(f"{role}: not tested ({reason})")
     for role, best in rows.attrs["not_found"].items():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -40,6 +42,9 @@ SEQUENCES = 64
 NEEDLES, NEEDLE_TEXT = 16, 256
 """So many needles are hidden, in texts of about so many tokens."""
 
+READINGS = ("corpus", "long", "repeated")
+"""What is measured, in the order of `readings`, as folders of checkpoints call it."""
+
 _WINDOW = (
     2 * SINK_TOKENS
 )  # lines are packed into so many tokens to look for sinks: most inputs then have SINK_TOKENS
@@ -55,6 +60,7 @@ def roles(
     limit: Count | None = None,
     seed: Seed = 0,
     engine: Any = None,
+    resume: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
     """The roles of every head, with scores, confidence intervals, thresholds and q.
@@ -81,6 +87,7 @@ def roles(
         seed: of the random tokens.
         engine: as in `headscope.measure`: where the corpus is measured; what is told from 500 inputs or fewer, from
             needles or repeated tokens is done here.
+        resume: as in `headscope.measure`: a folder, with one in it for each reading that is measured, and for needles.
 
     Returns:
         One row a role, with `headscope.analyses.roles.statistics.COLUMNS`, and one row with the nearest role of each
@@ -93,7 +100,7 @@ def roles(
     ['previous token']
     """
     options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "progress": progress}
-    every = every_role(model, corpus, seed=seed, engine=engine, **options)
+    every = every_role(model, corpus, seed=seed, engine=engine, resume=resume, **options)
     table = statistics.named(every, level)
     told = {"level": level, "tests": len(every), "not_found": table.attrs["not_found"]}
     table.attrs["meta"] = every.attrs["meta"] | told
@@ -108,6 +115,7 @@ def every_role(
     limit: int | None = None,
     seed: int = 0,
     engine: Any = None,
+    resume: str | os.PathLike[str] | None = None,
     progress: bool = False,
     retrieved: Callable[[], xr.Dataset] | None = None,
 ) -> pd.DataFrame:
@@ -117,7 +125,7 @@ def every_role(
     """
     expect_model(model)
     with engine_of(engine) as workers:  # for all readings
-        return _every_role(model, corpus, batch_size, limit, seed, workers, progress, retrieved)
+        return _every_role(model, corpus, batch_size, limit, seed, workers, resume, progress, retrieved)
 
 
 def _every_role(
@@ -127,16 +135,22 @@ def _every_role(
     limit: int | None,
     seed: int,
     engine: Engine,
+    resume: str | os.PathLike[str] | None,
     progress: bool,
     retrieved: Callable[[], xr.Dataset] | None,
 ) -> pd.DataFrame:
     options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "engine": engine}
+
+    def kept(name: str) -> Path | None:
+        return None if resume is None else Path(resume) / name
+
     if corpus.kind != "text":
         figures = measure(
             model,
             corpus,
             measures=seen_measures(corpus.kind),
             **options,
+            resume=kept("inputs"),
             progress=progress,
         )
         return seen_roles(figures, partial(artefacts, model, corpus, batch_size=batch_size, limit=limit))
@@ -147,7 +161,10 @@ def _every_role(
         inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
         shown = progress and not place
         with unwatched():  # unknown pieces of the corpus are told where tokens are counted
-            datasets.append(measure(model, inputs, measures=measures, **options, progress=shown))
+            found = measure(
+                model, inputs, measures=measures, **options, resume=kept(READINGS[place]), progress=shown
+            )
+            datasets.append(found)
         read.append((inputs, measures))
         if "induction" in measures and isinstance(inputs, list):
             copies = copying(model, inputs)
@@ -163,7 +180,8 @@ def _every_role(
         datasets += [measured_off(model, names, off) for off in looks[1:]]
     lowered = suppression(model, corpus.encoded(model)) if model.causal else ""
     datasets += [each for each in (copies, lowered) if isinstance(each, xr.Dataset)]
-    needled = _retrieved(retrieved or partial(needles, model, seed)) if model.causal else ""
+    find = retrieved or partial(needles, model, seed, resume=kept("needles"))
+    needled = _retrieved(find) if model.causal else ""
     if isinstance(needled, xr.Dataset):
         datasets.append(needled)
     table = statistics.every(*datasets)
@@ -213,10 +231,10 @@ def seen_roles(figures: xr.Dataset, find: Callable[[], xr.Dataset]) -> pd.DataFr
     return table
 
 
-def needles(model: Model, seed: int = 0, k: int = 0) -> xr.Dataset:
+def needles(model: Model, seed: int = 0, k: int = 0, resume: Path | None = None) -> xr.Dataset:
     """What is known of a causal model's retrieval from `NEEDLES` needles, and without its top `k` heads."""
     length = min(NEEDLE_TEXT, model.max_length or NEEDLE_TEXT)
-    return retrieval(model, needles=NEEDLES, lengths=(length,), k=k, seed=seed)
+    return retrieval(model, needles=NEEDLES, lengths=(length,), k=k, seed=seed, resume=resume)
 
 
 def _retrieved(find: Callable[[], xr.Dataset]) -> xr.Dataset | str:

@@ -13,6 +13,7 @@ from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.measures.sums import Floats
+from headscope.saving import replacing
 
 
 @validated
@@ -51,9 +52,11 @@ def save_duo_attention(result: xr.Dataset, folder: str | os.PathLike[str]) -> Pa
         )
     meta, place = description(result), Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    np.savetxt(place / "full_attention_heads.tsv", gates, delimiter="\t")
+    with replacing(place / "full_attention_heads.tsv") as file:
+        np.savetxt(file, gates, delimiter="\t")
     sizes = {"sink_size": meta["sink"], "recent_size": meta["recent"]}
-    (place / "config.json").write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
+    with replacing(place / "config.json") as file:
+        file.write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
     return place
 
 

@@ -1,0 +1,97 @@
+"""Conversations and what servers log of them: OpenAI's messages and responses, and vLLM's, with the ids of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from headscope.errors import InputError
+
+ANSWERS = ("choices", "outputs")
+"""Keys of answers: of OpenAI's responses, and of what vLLM's `LLM.generate` gives."""
+
+_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+_CALLS = ("tool_calls", "function_call")
+
+Fail = Callable[[str], InputError]
+"""Makes an error of what is wrong."""
+
+
+def content(message: Mapping[str, Any], where: str, fail: Fail) -> str:
+    """What a message says: its text, the parts of it on lines of their own (as vLLM joins them), nothing for null.
+
+    Raises what `fail` makes for what a template would write that is no text: calls of tools, pictures.
+    """
+    given = message["content"]
+    if (called := next((name for name in _CALLS if message.get(name)), None)) is not None:
+        raise fail(f"{where}: expected a message of text, found {called!r}, which are not read")
+    if given is None:
+        return ""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, list):
+        kind = type(given).__name__
+        raise fail(f"{where} 'content': expected a string, a list of parts or null, found {kind}")
+    return "\n".join(
+        _part(part, f"{where} 'content'[{index}]", fail)
+        for index, part in enumerate(cast("list[Any]", given))
+    )
+
+
+def _part(part: Any, where: str, fail: Fail) -> str:
+    if isinstance(part, str):
+        return part
+    given: Mapping[str, Any] = cast("Any", part) if isinstance(part, Mapping) else {}
+    kind = given.get("type")
+    text = given.get(_PARTS[kind]) if isinstance(kind, str) and kind in _PARTS else None
+    if not isinstance(text, str):
+        raise fail(f"{where}: expected a part of text, found {part if kind is None else kind!r}")
+    return text
+
+
+def logged(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
+    """The line of a log with what was answered in its place: in `token_ids`, or as the last of the `messages`.
+
+    A response stands in `body` or `response` where it was written by OpenAI's or vLLM's batches. Of what has ids the
+    messages are left alone: the ids are what was read. Raises what `fail` makes for several answers, and for one
+    without ids where the prompt has them.
+    """
+    row = _unwrapped(row)
+    key = next((key for key in ANSWERS if _objects(row.get(key))), None)
+    answers: Sequence[Mapping[str, Any]] = row[key] if key is not None else ()
+    prompt = row.get("prompt_token_ids")
+    if prompt is None:
+        prompt = next(
+            (answer["prompt_token_ids"] for answer in answers if answer.get("prompt_token_ids")), None
+        )
+    if prompt is None and not (row.get("messages") and any("message" in answer for answer in answers)):
+        return row
+    if len(answers) > 1:
+        raise fail(f"{key!r}: expected one answer, found {len(answers)}; write a line for each")
+    if prompt is None and answers:
+        return {**row, "messages": [*row["messages"], answers[0]["message"]]}
+    for name in ANSWERS:
+        if row.get(name) and name != key:
+            raise fail(f"{name!r}: expected a list of objects, one for each answer, found {row[name]!r:.60}")
+    found = {**{name: value for name, value in row.items() if name != "messages"}, "prompt_token_ids": prompt}
+    if answers:
+        if answers[0].get("token_ids") is None:
+            there = ", ".join(map(repr, answers[0]))
+            raise fail(f"'{key}'[0]: expected 'token_ids' (vLLM's return_token_ids), found {there}")
+        if row.get("token_ids") is not None:
+            raise fail(f"expected 'token_ids' once, found them in '{key}'[0] too")
+        found["token_ids"] = answers[0]["token_ids"]
+    return found
+
+
+def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    for key in ("response", "body"):
+        inner = row.get(key)
+        if isinstance(inner, Mapping) and {"body", "messages", "prompt_token_ids", *ANSWERS} & {*inner}:
+            row = cast("Mapping[str, Any]", inner)
+    return row
+
+
+def _objects(value: Any) -> bool:
+    found = cast("list[Any]", value) if isinstance(value, list) else []
+    return bool(found) and all(isinstance(one, Mapping) for one in found)

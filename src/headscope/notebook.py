@@ -1,0 +1,10 @@
+"""Whether what is printed is shown in a notebook."""
+
+from __future__ import annotations
+
+import sys
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of one: what it says on stderr stands in a red box."""
+    return type(sys.stderr).__module__.startswith("ipykernel")

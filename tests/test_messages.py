@@ -1,0 +1,87 @@
+"""What is said on a terminal changes nothing of it: control characters, of names and labels, are escaped."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+import headscope as hs
+from headscope import cli
+from headscope.errors import CorpusError, HeadscopeWarning
+
+CONTROLS = ["\x1b[2J", "\x07", "\r", "\x08", "\x9b31m", "\u202e", "\u2066", "\x7f", "\x0c"]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr("sys.argv", ["headscope", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def escaped(text: str) -> str:
+    return text.encode("unicode_escape").decode()
+
+
+@pytest.mark.parametrize("control", [*CONTROLS, "\n", "\t"], ids=escaped)
+@pytest.mark.parametrize(
+    "words", [["measure"], ["links"], ["view", "--replay"], ["report", "--pairs"]], ids=" ".join
+)
+def test_control_characters_of_a_file_name_are_escaped(
+    words: list[str],
+    control: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = f"a{control}headscope: all is well.jsonl"
+    assert run(monkeypatch, *words, tmp_path / name) == 2
+    err = capsys.readouterr().err
+    assert control not in err.removesuffix("\n")
+    assert escaped(control) in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.filterwarnings("default::headscope.errors.HeadscopeWarning")
+@pytest.mark.parametrize("control", CONTROLS, ids=escaped)
+def test_so_are_those_of_files_in_a_folder_and_of_what_was_left_out(
+    control: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / f"a{control}.jsonl").write_text('{"text": "The cat sat."}\n{"x": 1}\n')
+    assert run(monkeypatch, "measure", tmp_path, "--measures", "previous", "--json") == 0
+    err = capsys.readouterr().err
+    assert control not in err
+    assert f"a{escaped(control)}.jsonl:2: expected one of the keys" in err
+
+
+def test_in_python_too(tmp_path: Path) -> None:
+    path = tmp_path / "a\x1b[2J\nb.jsonl"
+    path.write_text('{"text": "The cat sat."}\n{"x": 1}\n')
+    with pytest.raises(CorpusError) as error:
+        list(hs.corpora.jsonl(path, strict=True))
+    assert "a\\x1b[2J\\nb.jsonl:2: " in str(error.value)
+    assert error.value.path == str(path)
+    with pytest.warns(HeadscopeWarning, match=r"a\\x1b\[2J\\nb\.jsonl:2: "):
+        list(hs.corpora.jsonl(path))
+
+
+def test_labels_in_tables_on_a_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = '{"text": "The cat sat.", "links": [{"from": [4, 7], "to": [0, 3], "label": "\\u001b[2Jx"}]}'
+    path = tmp_path / "links.jsonl"
+    path.write_text("\n".join([row] * 5))
+    assert run(monkeypatch, "links", path, "--least", "1") == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\\x1b[2Jx" in out
+
+
+def test_python_runs_the_package(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["headscope", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("headscope", run_name="__main__")
+    assert not ended.value.code
+    assert capsys.readouterr().out == f"headscope {hs.__version__}\n"
