@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from headscope.corpora.files import Line
+from headscope.corpora.files import LONGEST_LINE, Line
 from headscope.errors import InputError
 
 MAIN = ("text", "words", "tokens", "messages", "prompt_token_ids")
@@ -57,6 +57,8 @@ def string(value: Any, name: str, fail: Fail) -> str:
         raise fail(f"{name}: expected a string, found {KINDS[type(value)]}")
     if not value.strip():
         raise fail(f"{name}: expected some text, found {value!r}")
+    if len(value) > LONGEST_LINE:
+        raise fail(f"{name}: expected at most {LONGEST_LINE:,} characters, found {len(value):,}")
     try:
         value.encode()
     except UnicodeEncodeError as error:

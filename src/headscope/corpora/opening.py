@@ -28,7 +28,7 @@ STDIN = "-"
 COMPRESSED = (".gz", ".zst")
 """Suffixes of compressed files, behind that of what they hold."""
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 12  # bytes of a compressed file that are read at once: of Zstandard they hold 130 MB at most
 _NAMED = 6  # suffixes of other files that are named
 
 
@@ -68,7 +68,7 @@ def _zstd(file: BinaryIO) -> Any:
         library: Any = importlib.import_module("zstandard")
     except ModuleNotFoundError as error:
         raise missing(error) from None
-    return io.BufferedReader(_Frames(file, library.ZstdDecompressor()), _CHUNK)
+    return io.BufferedReader(_Frames(file, library.ZstdDecompressor()), 1 << 16)
 
 
 class _Frames(io.RawIOBase):
