@@ -33,7 +33,7 @@ _FIELDS = (
     "token_ids",
     "label",
 )
-_ROWS = 1_024  # rows that are held at a time
+_ROWS = 64  # rows that are held at a time: a small file may say one long text of all
 
 
 class _Row(Line):
@@ -190,8 +190,9 @@ def _of_files(files: Files, text: str | None, document: str | None) -> Rows:
         number = 0
         wanted = _wanted(_columns(path), text, document)
         for batch, share in _batches(path, wanted):
-            for row in batch.to_pylist():
+            for index in range(batch.num_rows):
                 number += 1
+                row = {name: column[index].as_py() for name, column in zip(wanted, batch, strict=True)}
                 yield Line(path, number, ""), row
             files.read = before + int(share * Path(path).stat().st_size)
         before = files.read = before + Path(path).stat().st_size
