@@ -159,7 +159,9 @@ def test_a_small_file_of_many_samples_is_refused(tmp_path: Path, monkeypatch: py
     library = pytest.importorskip("soundfile")
     monkeypatch.setattr(audio, "MOST", 2_000)
     library.write(tmp_path / "a.flac", np.zeros((1_001, 2), np.int16), RATE)
-    with pytest.raises(InputError, match=r"a\.flac: expected at most 2,000 samples, found 2,002; cut the sound"):
+    with pytest.raises(
+        InputError, match=r"a\.flac: expected at most 2,000 samples, found 2,002; cut the sound"
+    ):
         own(tmp_path / "a.flac")
     library.write(tmp_path / "a.flac", np.zeros((1_000, 2), np.int16), RATE)
     assert len(own(tmp_path / "a.flac")[0]) == 1_000

@@ -102,7 +102,9 @@ def _pixels(image: Any, name: str) -> npt.NDArray[np.uint8]:
         image.seek(0)
     upright = module("PIL.ImageOps").exif_transpose(image)
     if upright.mode.startswith(("I", "F")):
-        return _array(np.asarray(upright).astype(np.float32) / np.float32(65535 if upright.mode != "F" else 1))
+        return _array(
+            np.asarray(upright).astype(np.float32) / np.float32(65535 if upright.mode != "F" else 1)
+        )
     if upright.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in upright.info:
         return _array(np.asarray(upright.convert("RGBA")))
     return np.asarray(upright.convert("RGB"))

@@ -237,6 +237,10 @@ def _runs(value: Any) -> Runs:
     return runs
 
 
+MOST_PIXELS = 100_000_000
+"""Pixels of a mask at most, which a few characters can say."""
+
+
 def _of_coco(value: Mapping[str, Any]) -> Runs:
     """The runs of COCO's object. Raises `InputError` where they are not of its size."""
     size, counts = value.get("size"), value.get("counts")
@@ -253,6 +257,10 @@ def _of_coco(value: Mapping[str, Any]) -> Runs:
             f"mask: expected 'counts': whole numbers, or COCO's string of them, found {_shown(counts)}"
         )
     height, width = sides
+    if height * width > MOST_PIXELS:
+        raise InputError(
+            f"mask: expected at most {MOST_PIXELS:,} pixels, found {height:,} × {width:,} = {height * width:,}"
+        )
     total = sum(cast("list[int]", found))
     if total != height * width:
         raise InputError(
@@ -273,7 +281,7 @@ def _uncompressed(text: str) -> list[int] | None:
     while place < len(text):
         number, shift, more = 0, 0, True
         while more:
-            if place == len(text) or not 0 <= (group := ord(text[place]) - 48) < 64:
+            if place == len(text) or not 0 <= (group := ord(text[place]) - 48) < 64 or shift > 60:
                 return None
             number |= (group & 31) << shift
             shift += 5

@@ -201,7 +201,9 @@ def test_a_header_of_more_than_the_file_holds(
 ) -> None:
     content = bytearray(written.read_bytes())
     name = f"llama.{key}".encode()
-    place = content.index(len(name).to_bytes(8, "little") + name) + 8 + len(name) + 4  # its type stands between
+    place = (
+        content.index(len(name).to_bytes(8, "little") + name) + 8 + len(name) + 4
+    )  # its type stands between
     content[place : place + 4] = value.to_bytes(4, "little")
     (large := tmp_path / "large.gguf").write_bytes(content)
     with pytest.raises(ModelError, match=f"large.gguf: expected {told}"):

@@ -102,7 +102,9 @@ def _expect_weights(path: Path, kind: Any, config: Any) -> None:
     tensors: list[Any] = module("gguf").GGUFReader(path).tensors
     size, stated = path.stat().st_size, sum(int(tensor.n_bytes) for tensor in tensors)
     if stated > size:
-        raise ModelError(f"{path}: expected tensors of at most {size:,} bytes, as the file has, found {stated:,}")
+        raise ModelError(
+            f"{path}: expected tensors of at most {size:,} bytes, as the file has, found {stated:,}"
+        )
     blocks = {int(match[1]) for tensor in tensors if (match := _BLOCK.search(tensor.name))}
     layers: int = config.get_text_config().num_hidden_layers
     if layers > len(blocks):
