@@ -330,7 +330,7 @@ def read(path: str | os.PathLike[str]) -> xr.Dataset:
     try:
         with xr.open_dataset(place, engine="h5netcdf") as found:  # pyright: ignore[reportUnknownMemberType]
             if found.nbytes <= MOST_BYTES:
-                return found.load()
+                return found.load()  # pyright: ignore[reportUnknownMemberType]
     except MemoryError:
         raise
     except Exception as error:  # a broken file leads to many

@@ -68,7 +68,10 @@ def expect_added(tokenizer: PreTrainedTokenizerBase) -> None:
     Such a token is found between any two letters: texts fall apart, or are read until memory is full.
     """
     normalizer: Any = getattr(getattr(tokenizer, "backend_tokenizer", None), "normalizer", None)
-    for number, token in tokenizer.added_tokens_decoder.items() if normalizer is not None else ():
+    if normalizer is None:
+        return
+    added: Mapping[int, Any] = tokenizer.added_tokens_decoder
+    for number, token in added.items():
         if token.normalized and not normalizer.normalize_str(token.content):
             raise ModelError(
                 f"tokenizer: expected added tokens that can be found in a text, found {token.content!r} (id {number}), "
