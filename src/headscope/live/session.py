@@ -333,10 +333,12 @@ class Live:
 
     def _arrays(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         self._current(asked)
-        given: Any = asked.get("names")
-        names = cast("list[Any]", given) if isinstance(given, list) else [None]
-        if not all(isinstance(name, str) for name in names):
-            raise InputError(f"names: expected a list of names of arrays, found {str(given)[:40]!r}")
+        names: Any = asked.get("names")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[Any]", names)):
+            raise InputError(
+                f"names: expected a list of names of arrays, found {str(asked.get('names'))[:40]!r}"
+            )
+        names = cast("list[str]", names)
         return ArraysAnswer(kind="arrays", id=whole_number(asked, "id"), arrays=names), self._packed(names)
 
     def _exact(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:

@@ -70,8 +70,7 @@ def expect_added(tokenizer: PreTrainedTokenizerBase) -> None:
     normalizer: Any = getattr(getattr(tokenizer, "backend_tokenizer", None), "normalizer", None)
     if normalizer is None:
         return
-    added: Mapping[int, Any] = tokenizer.added_tokens_decoder
-    for number, token in added.items():
+    for number, token in cast("Any", tokenizer).added_tokens_decoder.items():
         if token.normalized and not normalizer.normalize_str(token.content):
             raise ModelError(
                 f"tokenizer: expected added tokens that can be found in a text, found {token.content!r} (id {number}), "
