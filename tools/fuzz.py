@@ -43,6 +43,7 @@ from tests.helpers.small_models import save_gpt2, small_roberta  # noqa: E402
 from tests.helpers.workspace import write_corpora  # noqa: E402
 
 SECONDS, BYTES = 60, 2_000_000_000
+LIMIT = 40_000_000_000  # bytes of addresses, beyond which nothing is given
 UNFORESEEN = "stopped by an error that it does not know"
 WORDS = (
     *(
@@ -127,18 +128,47 @@ UNREADABLE: Mapping[str, bytes] = {
 """Corpora of which nothing can be said; nor of what is not there."""
 
 COMMANDS = (
-    "check -m gpt2", "view The-cat-sat. -m gpt2 -o out.html", "view The-cat-sat. -m gpt2 --head 1.2 -o out.svg",
-    "measure @wiki.txt -m gpt2 --limit 6 -o out.csv", "measure @chats.jsonl -m bert --measures previous,entropy",
-    "measure @news.csv -m bert --text-field text", "distance @wiki.txt -m gpt2 --limit 6", "roles @wiki.txt -m gpt2 --limit 6",
-    "links @links.jsonl -m gpt2", "syntax @train.conllu -m bert --limit 6", "coref @train.conllu -m bert --limit 6",
-    "negation @scopes.jsonl -m bert", "probe @train.conllu @dev.conllu -m bert --epochs 1 --limit 4",
-    "attribute The-cat-sat. -m gpt2 --token x", "patch -m gpt2", "retrieval @wiki.txt -m gpt2 --limit 2",
-    "streaming @wiki.txt -m gpt2 --limit 2", "writes -m gpt2 --head 1.2 -k 3", "sentences @wiki.txt -m gpt2 --limit 3",
-    "compare groups @pairs.tsv -m bert", "compare models bert bert @wiki.txt --limit 4", "compare inputs The-cat. A-dog. -m gpt2",
-    "compare training gpt2 gpt2 @wiki.txt --limit 4", "measure @wiki.txt -m gpt2 --shard 1/2 --part one.nc --limit 6",
-    "merge one.nc", "serve -m gpt2 --no-browser", "artefacts --images photos -m gpt2", "align @speech.jsonl -m gpt2",
-    "report -m gpt2 @wiki.txt --limit 2 -o out.html",
-)  # fmt: skip
+    *(
+        "check -m gpt2",
+        "view The-cat-sat. -m gpt2 -o out.html",
+        "view The-cat-sat. -m gpt2 --layer 1 --head 2 -o out.svg",
+    ),
+    *(
+        "measure @wiki.txt -m gpt2 --limit 6 -o out.csv",
+        "measure @chats.jsonl -m bert --measures previous,entropy",
+    ),
+    *(
+        "measure @news.csv -m bert --text-field text",
+        "measure @wiki.txt -m gpt2 --shard 1/2 -o one.nc --limit 6",
+    ),
+    *(
+        "distance @wiki.txt -m gpt2 --limit 6",
+        "roles @wiki.txt -m gpt2 --limit 6",
+        "links @links.jsonl -m gpt2",
+    ),
+    *(
+        "syntax @train.conllu -m bert --limit 6",
+        "coref @train.conllu -m bert --limit 6",
+        "negation @scopes.jsonl -m bert",
+    ),
+    *(
+        "probe @train.conllu @dev.conllu -m bert --epochs 1 --limit 4",
+        "attribute The-cat-sat. -m gpt2 --token x",
+    ),
+    *(
+        "patch -m gpt2",
+        "retrieval -m gpt2 --needles 2 --length 400 -k 1",
+        "streaming -m gpt2 --needles 2 --recent 8",
+    ),
+    *("writes -m gpt2 --head 1.2 -k 3", "sentences @wiki.txt -m bert", "compare groups @pairs.tsv -m bert"),
+    *("compare models bert bert @wiki.txt --limit 4", "compare inputs abc. abd. -m gpt2", "merge one.nc"),
+    *(
+        "compare training gpt2 gpt2b @wiki.txt --limit 4",
+        "serve -m gpt2 --no-browser",
+        "align @speech.jsonl -m gpt2",
+    ),
+    *("report -m gpt2 --text @wiki.txt --limit 2 -o out.html", "artefacts photos -m gpt2"),
+)
 """Lines that are right, or nearly; what is behind @ is a corpus."""
 
 
@@ -157,11 +187,12 @@ class Odd:
 def silly(of: Mapping[str, Any]) -> list[Any]:
     """Values that most arguments are not meant to have."""
     return [
-        *(None, True, False, -1, 0, 1, 2, 1.5, float("nan"), float("inf"), 10**30, -(10**30), "", "x", "L0H1", "\ud800"),
-        *(b"x", [], {}, set[int](), (), [None], ["x"], [1], [[1]], {"x": 1}, {1: 2}, ("a", "b"), "x" * 5000, Odd(), Odd),
-        *(lambda: 1, lambda *_: None, print, iter([1]), range(3), np.zeros(3), np.zeros((2, 0)), np.full((2, 2), np.nan)),
-        *(np.float32(1), np.array("x"), torch.zeros(2, 3), torch.tensor([1 + 1j]), Path("none"), Path("wiki.txt"), "wiki.txt"),
-        *(hs.Head(0, 1), hs.Head(99, 99), hs.Span(0, 1), hs.Tokens(["a"]), slice(1), ..., ["previous"], ["entropy", "x"]),
+        *(None, True, False, -1, 0, 1, 2, 1.5, float("nan"), float("inf"), 10**30, -(10**30), "", "x", "L0H1"),
+        *("\ud800", b"x", [], {}, set[int](), (), [None], ["x"], [1], [[1]], {"x": 1}, {1: 2}, ("a", "b"), "x" * 5000),
+        *(Odd(), Odd, lambda: 1, lambda *_: None, print, iter([1]), range(3), np.zeros(3), np.zeros((2, 0)), slice(1)),
+        *(np.full((2, 2), np.nan), np.float32(1), np.array("x"), torch.zeros(2, 3), torch.tensor([1 + 1j]), ...),
+        *(Path("none"), Path("wiki.txt"), "wiki.txt", hs.Head(0, 1), hs.Head(99, 99), hs.Span(0, 1), hs.Tokens(["a"])),
+        *(["previous"], ["entropy", "x"]),
         *of.values(),
     ]  # fmt: skip
 
@@ -236,10 +267,16 @@ def calls(of: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "report": {"model": model, "corpus": corpus, "limit": 2, "sections": ["figures"]},
     }
     files = {
-        "text": "wiki.txt", "jsonl": "chats.jsonl", "table": "news.csv", "conllu": "train.conllu", 
-        "word_heads": "heads.txt", "conll2012": "tale.v4_gold_conll", "links": "links.jsonl", "negations": "scopes.jsonl",
+        "text": "wiki.txt",
+        "jsonl": "chats.jsonl",
+        "table": "news.csv",
+        "conllu": "train.conllu",
+        "word_heads": "heads.txt",
+        "conll2012": "tale.v4_gold_conll",
+        "links": "links.jsonl",
+        "negations": "scopes.jsonl",
         "spoken": "speech.jsonl",
-    }  # fmt: skip
+    }
     return found | {f"corpora.{name}": {"paths": path} for name, path in files.items()}
 
 
@@ -270,7 +307,19 @@ LIKELY: Mapping[Any, list[Any]] = {
     float: [0.0, 1e-9, 0.05, 0.5, 1.0, 2, 100],
     str: ["x", "A cat.", "previous", "wiki.txt", " ", "entropy"],
     type(None): [None],
-    Sequence: [["previous"], [0], [1, 0], [0, 0], ["L0H1"], [(0, 1)], [(0, 3), (2, 5)], ["a", "b"], [0.5], [5, 200], []],
+    Sequence: [
+        ["previous"],
+        [0],
+        [1, 0],
+        [0, 0],
+        ["L0H1"],
+        [(0, 1)],
+        [(0, 3), (2, 5)],
+        ["a", "b"],
+        [0.5],
+        [5, 200],
+        [],
+    ],
     Mapping: [{}, {"a": 1}, {"input_ids": [[1, 2]]}, {"L0H1": "x"}],
 }
 
@@ -306,8 +355,8 @@ def command_cases(random_: random.Random) -> Iterator[Case]:
         parent: Any = top
         for word in words:
             parent = parent.commands.get(word, parent) if hasattr(parent, "commands") else parent
-        options = [
-            name for each in parent.params for name in each.opts if name.startswith("-") and name != "--help"
+        params = [
+            each for each in parent.params if each.opts[0].startswith("-") and "--help" not in each.opts
         ]
         refused = False
         for _ in range(random_.choice((1, 1, 1, 2, 3))):
@@ -315,18 +364,18 @@ def command_cases(random_: random.Random) -> Iterator[Case]:
             corpora = [number for number, word in enumerate(words) if word.startswith("@")]
             match random_.randrange(6):
                 case 0 | 1:
-                    words[len(words) :] = [random_.choice(options), random_.choice(WORDS)]
+                    words += _option(random_, random_.choice(params))
                 case 2:
                     words[place] = random_.choice(WORDS)
                 case 3:
                     del words[place]
                 case 4:
-                    words.insert(place, random_.choice([*words, *options, *WORDS]))
+                    words.insert(place, random_.choice([*words, *WORDS]))
                 case _ if corpora:
                     words[corpora[0]] = random_.choice([*UNREADABLE, "none.txt", "empty"])
                     refused = True
                 case _:
-                    words.append(random_.choice(options))
+                    words += _option(random_, random_.choice(params))[:1]
             if len(words) == 1:
                 break
         if "-h" in words or "--help" in words or "--version" in words or words[:1] == ["page"]:
@@ -336,6 +385,16 @@ def command_cases(random_: random.Random) -> Iterator[Case]:
         yield Case(
             told, lambda line=line: _command(line), refused and any(word in UNREADABLE for word in line)
         )
+
+
+def _option(random_: random.Random, param: Any) -> list[str]:
+    """An option, and a value that may be meant, or not."""
+    name = random_.choice([*param.opts, *param.secondary_opts])
+    if getattr(param, "is_flag", False):
+        return [name]
+    kind = param.type_descriptor.annotation
+    likely = [] if kind is str else _likely(kind)
+    return [name, str(random_.choice(likely if likely and random_.random() < 0.7 else WORDS))]
 
 
 def _command(line: list[str]) -> None:
@@ -358,16 +417,18 @@ class Ended(NamedTuple):
 
 def tried(case: Case, folder: Path) -> Ended:
     """Run a case in a fork, in a copy of a folder."""
-    begun, resident = time.monotonic(), _resident()
+    begun = time.monotonic()
     with tempfile.TemporaryDirectory() as place:
         shutil.copytree(folder, place, dirs_exist_ok=True, symlinks=True)
-        told = Path(place, ".told")
+        told, base = Path(place, ".told"), Path(place, ".base")
         child = os.fork()
         if child == 0:
+            base.write_text(str(_resident()))
             _run(case, place, told)
         _, status, used = os.wait4(child, 0)
         said = told.read_text(encoding="utf-8", errors="replace") if told.exists() else ""
-    seconds, size = time.monotonic() - begun, max(0, used.ru_maxrss * 1024 - resident)
+        size = max(0, used.ru_maxrss * 1024 - int(base.read_text()))
+    seconds = time.monotonic() - begun
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         return Ended("hang" if number == signal.SIGALRM else f"signal {number}", said[-800:], seconds, size)
@@ -388,8 +449,7 @@ def _run(case: Case, place: str, told: Path) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number in (1, 2):
             os.dup2(output, number)
-        limit = 20 * BYTES
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(SECONDS)
         warnings.simplefilter("ignore")
@@ -458,7 +518,8 @@ def _furnish(folder: Path) -> None:
     (folder / "empty").mkdir()
     for name, content in UNREADABLE.items():
         (folder / name).write_bytes(content)
-    save_gpt2(folder / "gpt2", n_positions=256)
+    save_gpt2(folder / "gpt2", n_positions=512)
+    save_gpt2(folder / "gpt2b", n_positions=512, n_layer=2)
     model = small_roberta()
     model.module.save_pretrained(folder / "bert")
     model.tokenizer.save_pretrained(folder / "bert")

@@ -38,11 +38,16 @@ def slow(seconds: float) -> Measure:
     return slow
 
 
+def resumes(name: str) -> bool:
+    """Whether a run can be resumed."""
+    function = {"measure": measure, "links": hs.links, "roles": hs.roles}[name]
+    return "resume" in inspect.signature(function).parameters
+
+
 def found(name: str, engine: Any = None, resume: Path | None = None, pause: float = 0.0) -> Any:
     """What a run gives, with a checkpoint behind each block."""
     options: dict[str, Any] = {"engine": engine}
-    function = {"measure": measure, "links": hs.links, "roles": hs.roles}[name]
-    if resume is not None and "resume" in inspect.signature(function).parameters:
+    if resume is not None and resumes(name):
         options["resume"] = resume
     if name == "measure":
         return measure(

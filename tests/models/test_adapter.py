@@ -251,7 +251,7 @@ def test_an_adapter_that_does_not_fit(
 
 @pytest.mark.parametrize("name", ["[]", "{}", "a b", "-x-", "a@@b", "x" * 200, "../none"])
 def test_a_name_that_no_adapter_can_have_is_said(base: Path, name: str) -> None:
-    with pytest.raises(ModelError, match="expected a folder|no such|cannot be"):
+    with pytest.raises(ModelError, match=r"expected a folder|no such|cannot be"):
         hs.load(base, adapter=name)
 
 
