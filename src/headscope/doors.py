@@ -216,7 +216,9 @@ def _is(value: Any, kind: Any) -> bool:
         return callable(value)
     if kind in (Sequence, Iterable):
         several = Collection if kind is Sequence else Iterable
-        one = isinstance(value, (str, bytes, bytearray, Mapping, os.PathLike)) or getattr(value, "ndim", 1) == 0
+        one = (
+            isinstance(value, (str, bytes, bytearray, Mapping, os.PathLike)) or getattr(value, "ndim", 1) == 0
+        )
         return isinstance(value, several) and not one
     return isinstance(value, kind)
 
