@@ -137,3 +137,31 @@ def test_windows_of_any_size_cover_a_sound() -> None:
         assert max(end - start for start, end in found) <= int(seconds * rate)
     with pytest.raises(InputError, match=r"seconds: expected at least one sample, 0.1 s, found 0.05"):
         windows(np.zeros(9), 10, 0.05)
+
+
+@pytest.mark.parametrize("rate", [1, 999, 1_000_001, 99_999_989])
+def test_a_rate_that_is_far_from_any_is_not_resampled(rate: int, tmp_path: Path) -> None:
+    """Some of these would take 6 to 60 GB."""
+    (tmp_path / "a.wav").write_bytes(wav(rate=rate))
+    for given in ((TONE, rate), tmp_path / "a.wav"):
+        with pytest.raises(InputError, match=f"expected a rate from 1,000 to 1,000,000, found {rate:,}"):
+            heard(given, RATE)
+    assert len(heard((TONE, rate), rate)) == len(TONE)
+
+
+@pytest.mark.parametrize("rate", [1_000, 1_000_000, 999_983])
+def test_the_lowest_and_the_highest_rates_are_resampled(rate: int) -> None:
+    assert len(heard((TONE, rate), RATE)) == -(-len(TONE) * RATE // rate)
+
+
+def test_a_small_file_of_many_samples_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence is compressed to a thousandth."""
+    library = pytest.importorskip("soundfile")
+    monkeypatch.setattr(audio, "MOST", 2_000)
+    library.write(tmp_path / "a.flac", np.zeros((1_001, 2), np.int16), RATE)
+    with pytest.raises(
+        InputError, match=r"a\.flac: expected at most 2,000 samples, found 2,002; cut the sound"
+    ):
+        own(tmp_path / "a.flac")
+    library.write(tmp_path / "a.flac", np.zeros((1_000, 2), np.int16), RATE)
+    assert len(own(tmp_path / "a.flac")[0]) == 1_000

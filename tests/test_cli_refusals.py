@@ -284,13 +284,14 @@ def test_a_model_that_cannot_run(
         (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes"), "not enough memory (Def"),
         (OSError(28, "No space left on device", "view.html"), "view.html: No space left on device"),
         (KeyError("x"), "stopped by an error that it does not know (KeyError: 'x'); HEADSCOPE_TRACEBACK=1 shows where"),
+        (type("PanicException", (BaseException,), {})("split"), "stopped by an error that it does not know (PanicException: split)"),
     ],
 )  # fmt: skip
 def test_what_nobody_foresaw(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     folder: Path,
-    error: Exception,
+    error: BaseException,
     sentence: str,
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:

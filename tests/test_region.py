@@ -245,6 +245,14 @@ def test_what_is_cut_off_has_no_patch() -> None:
             lambda: Region(mask={"size": [2], "counts": [4]}),
             r"mask: expected 'size': \[height, width\], found \[2\]",
         ),
+        (
+            lambda: Region(mask={"size": [10**6, 10**6], "counts": [0, 10**12]}),
+            "mask: expected at most 268,435,456 pixels, found 1,000,000 × 1,000,000$",
+        ),
+        (
+            lambda: Region(mask={"size": [2, 2], "counts": "P" * 400_000}),
+            "mask: expected 'counts': whole numbers",
+        ),
         (lambda: Region(mask={"size": [2, 2], "counts": "~"}), "mask: expected 'counts': whole numbers"),
         (lambda: Region(mask={"size": [2, 2], "counts": "P"}), "mask: expected 'counts': whole numbers"),
         (lambda: Region(mask={"size": [2, 2], "counts": [4]}), "mask: expected a pixel in it, found none"),

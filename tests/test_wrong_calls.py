@@ -49,7 +49,20 @@ FLAG = [(each, "True or False") for each in ("x", 5)]
 MODEL = [(each, "one from hs.load") for each in ("gpt2", 5, None, [], {}, torch.nn.Linear(2, 2), b"x")]
 CORPUS = [
     (each, "headscope.corpora.texts([...]) takes strings")
-    for each in ("wiki.txt", 5, None, ["a", "b"], [1], {}, b"x", Path("wiki.txt"), [None], np.zeros(3))
+    for each in (
+        "wiki.txt",
+        5,
+        None,
+        ["a", "b"],
+        [1],
+        {},
+        b"x",
+        Path("wiki.txt"),
+        [None],
+        np.zeros(3),
+        np.array(3),
+        torch.tensor(1),
+    )
 ]
 NUMBERS = [
     (5, "a list"),

@@ -30,6 +30,10 @@ def heard(audio: Audio, rate: int) -> npt.NDArray[np.float32]:
     """
     mono, found = _of_one_channel(audio)
     if found != rate:
+        lowest, highest = RATES
+        if not lowest <= found <= highest:
+            name = "audio" if isinstance(audio, tuple) else audio
+            raise InputError(f"{name}: expected a rate from {lowest:,} to {highest:,}, found {found:,}")
         common = gcd(found, rate)
         mono = module("scipy.signal").resample_poly(mono, rate // common, found // common)
     return mono.astype(np.float32)
@@ -46,6 +50,12 @@ def need(audio: Audio | bytes) -> None:
     if not isinstance(audio, tuple):
         module("scipy.io.wavfile" if _is_wav(audio) else "soundfile")
 
+
+RATES = 1_000, 1_000_000
+"""The lowest and the highest sampling rate that is resampled: far from a model's own that takes gigabytes."""
+
+MOST = 400_000_000
+"""Samples of a compressed file at most, over its channels: two and a half hours of CD sound, of one channel."""
 
 QUIET = 0.3
 """Seconds over which it is told how loud a sound is where it is to be cut."""
@@ -167,7 +177,12 @@ def _other(source: Any, name: str) -> tuple[int, npt.NDArray[Any]]:
     """The same of a file that is no WAV, such as FLAC."""
     soundfile = module("soundfile")
     try:
-        samples, rate = soundfile.read(source, dtype="float32")
+        with soundfile.SoundFile(source) as file:
+            if (count := file.frames * file.channels) > MOST:
+                raise InputError(f"{name}: expected at most {MOST:,} samples, found {count:,}; cut the sound")
+            samples, rate = file.read(dtype="float32"), file.samplerate
+    except InputError:
+        raise
     except Exception as error:
         said: str = getattr(error, "error_string", str(error) or type(error).__name__)
         raise InputError(

@@ -235,9 +235,10 @@ def _is(value: Any, kind: Any) -> bool:
         return callable(value)
     if kind in (Sequence, Iterable):
         several = Collection if kind is Sequence else Iterable
-        return isinstance(value, several) and not isinstance(
-            value, (str, bytes, bytearray, Mapping, os.PathLike)
+        one = (
+            isinstance(value, (str, bytes, bytearray, Mapping, os.PathLike)) or getattr(value, "ndim", 1) == 0
         )
+        return isinstance(value, several) and not one
     return isinstance(value, kind)
 
 

@@ -102,7 +102,9 @@ def _pixels(image: Any, name: str) -> npt.NDArray[np.uint8]:
         image.seek(0)
     upright = module("PIL.ImageOps").exif_transpose(image)
     if upright.mode.startswith(("I", "F")):
-        return _array(np.asarray(upright).astype(np.float64) / (65535.0 if upright.mode != "F" else 1.0))
+        return _array(
+            np.asarray(upright).astype(np.float32) / np.float32(65535 if upright.mode != "F" else 1)
+        )
     if upright.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in upright.info:
         return _array(np.asarray(upright.convert("RGBA")))
     return np.asarray(upright.convert("RGB"))
@@ -125,14 +127,17 @@ def _array(image: Any) -> npt.NDArray[np.uint8]:
         raise InputError(f"image: expected 1, 3 or 4 channels at the end, found shape {array.shape}")
     if not np.isfinite(array).all():
         raise InputError("image: expected finite numbers, found NaN or infinity")
-    if array.dtype == np.uint16:
-        array = array / 65535.0
     whole = array.dtype.kind in "bui"
-    scaled = array.astype(np.float64) * (1 if whole and array.dtype != np.bool_ else 255)
-    if scaled.min() < 0 or scaled.max() > 255.5:
+    least, most = float(array.min()), float(array.max())
+    unit = {np.dtype(np.bool_): 1.0, np.dtype(np.uint16): 65535.0}.get(array.dtype, 255.0 if whole else 1.0)
+    if least < 0 or most > unit * 255.5 / 255:
         expected = "whole numbers from 0 to 255" if whole else "fractions from 0 to 1"
-        raise InputError(f"image: expected {expected}, found {array.min():g} to {array.max():g}")
-    if scaled.shape[2] == 4:
-        alpha = scaled[..., 3:] / 255
-        scaled = scaled[..., :3] * alpha + 255 * (1 - alpha)
-    return np.rint(np.broadcast_to(scaled, (*scaled.shape[:2], 3))).astype(np.uint8)
+        raise InputError(f"image: expected {expected}, found {least:g} to {most:g}")
+    pixels = np.empty((*array.shape[:2], 3), np.uint8)
+    for row, part in enumerate(array):  # a large picture is never held in numbers of 64 bits
+        scaled = part.astype(np.float64) * (255 / unit)
+        if scaled.shape[1] == 4:
+            alpha = scaled[:, 3:] / 255
+            scaled = scaled[:, :3] * alpha + 255 * (1 - alpha)
+        pixels[row] = np.rint(scaled)
+    return pixels

@@ -293,7 +293,7 @@ def _uncompressed(text: str) -> list[int] | None:
     while place < len(text):
         number, shift, more = 0, 0, True
         while more:
-            if place == len(text) or not 0 <= (group := ord(text[place]) - 48) < 64:
+            if place == len(text) or not 0 <= (group := ord(text[place]) - 48) < 64 or shift > 60:
                 return None
             number |= (group & 31) << shift
             shift += 5

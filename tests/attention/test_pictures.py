@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,18 @@ def test_a_picture_is_read_as_it_is_seen(tmp_path: Path) -> None:
     assert picture_of(PIL.fromarray(red)).size == (4, 2)
     assert picture_of(np.array([[0.0, 1.0]])).pixels[0, :, 2].tolist() == [0, 255]
     assert picture_of(np.array([[False, True]])).pixels[0, :, 2].tolist() == [0, 255]
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "I;16", "F"])
+def test_a_large_picture_takes_little_more_than_its_pixels(mode: str) -> None:
+    """A .png file of 350 kB may hold 89 million pixels."""
+    image = PIL.new(mode, (1_000, 1_000))
+    tracemalloc.start()
+    try:
+        assert picture_of(image).size == (1_000, 1_000)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 50), (3000, 2)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -147,3 +148,21 @@ def test_a_file_of_broken_bytes_is_refused_in_one_line(name: str, tmp_path: Path
             said = str(error)
         assert "\n" not in said
         assert not said or str(path) in said
+
+
+@pytest.mark.parametrize("ends", ["parquet", "arrow"])
+def test_a_small_file_that_says_one_long_text_often(ends: str, tmp_path: Path) -> None:
+    """2 kB hold a text of 200 kB, 5,000 times: no more of them are unpacked at once than are asked for."""
+    texts: Any = pa.DictionaryArray.from_arrays(pa.array([0] * 5_000, pa.int32()), ["word " * 40_000])
+    table, path = pa.table({"text": texts}), tmp_path / f"a.{ends}"
+    if ends == "parquet":
+        pa.parquet.write_table(table, path, compression="zstd")
+    else:
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+    tracemalloc.start()
+    try:
+        assert len(next(iter(corpora.dataset(path).examples())).text or "") == 200_000
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()

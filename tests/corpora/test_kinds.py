@@ -76,7 +76,9 @@ def test_other_codings_are_known_by_their_mark(coding: str, packed: str, tmp_pat
     assert (example.text, example.source) == ("Eine Zeile – ja.", f"{path}:2")
 
 
-@pytest.mark.parametrize("content", ["".encode("utf-16"), gzip.compress(b"", mtime=0), "".encode("utf-8-sig")])
+@pytest.mark.parametrize(
+    "content", ["".encode("utf-16"), gzip.compress(b"", mtime=0), "".encode("utf-8-sig")]
+)
 def test_a_file_that_is_empty_but_for_its_form(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)

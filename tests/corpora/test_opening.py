@@ -5,16 +5,18 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import tracemalloc
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headscope import corpora
-from headscope.corpora import Corpus
+from headscope.corpora import Corpus, files, jsonlines, opening
 from headscope.corpora.opening import standard_input, suffix_of
-from headscope.errors import CorpusError, HeadscopeWarning
+from headscope.errors import CorpusError, HeadscopeWarning, InputError
 
 LINES = "\n\n".join(f"Line {number} of the story.\nAnd on it goes." for number in range(40))
 
@@ -119,3 +121,66 @@ def test_standard_input_is_read_once_and_kept(
     with pytest.raises(CorpusError, match="standard input: expected text, found nothing"):
         corpora.text("-")
     standard_input.cache_clear()
+
+
+@pytest.mark.parametrize("packed", ["", *PACKED])
+@pytest.mark.parametrize("ends", ["", "\n", "\nmore\n"])
+def test_a_line_of_many_megabytes_is_refused(
+    packed: str, ends: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20 kB of a .gz file may hold a line of 20 MB, for which a tokenizer takes 3 GB."""
+    monkeypatch.setattr(files, "LONGEST_LINE", 1_000)
+    path = tmp_path / f"a.txt{packed}"
+    write = PACKED.get(packed, bytes)
+    told = f"{path}:2: expected lines of at most 1,000 bytes, found a longer one; part it into several"
+    path.write_bytes(write(f"short\n{'a' * 1_001}{ends}".encode()))
+    with pytest.raises(CorpusError) as error:
+        list(corpora.text(path).examples())
+    assert str(error.value) == told
+    path.write_bytes(write(f"short\n{'a' * 999}\n{'b' * 1_000}".encode()))
+    assert len(list(corpora.text(path).examples())) == 3
+
+
+@pytest.mark.parametrize("size", [100, 700, 5_000])
+def test_a_line_of_many_megabytes_is_refused_in_cuts(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LONGEST_LINE", 1_000)
+    path = tmp_path / "a.txt"
+    path.write_text(f"short\n{'a' * 2_001}\nshort\n")
+    corpus = corpora.text(path)
+    cuts = corpus.cuts(size)
+    assert cuts is not None
+    parts = (corpus.stretch(cuts.stretch(number)) for number in range(len(cuts)))
+    with pytest.raises(CorpusError, match="expected lines of at most 1,000 bytes"):
+        list(chain.from_iterable(part.examples() for part in parts))
+
+
+def test_a_text_of_many_megabytes_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a table's quoted cell, of rows and of texts in memory, which are no lines."""
+    monkeypatch.setattr(jsonlines, "LONGEST_LINE", 1_000)
+    many = "a\n" * 501
+    (tmp_path / "a.csv").write_text(f'text\nshort\n"{many}"\n')
+    for corpus in (
+        corpora.table(tmp_path / "a.csv"),
+        corpora.dataset([{"text": "short"}, {"text": many}]),
+    ):
+        assert [example.text for example in corpus.examples()] == ["short"]
+        assert [error.message for error in corpus.broken] == [
+            "'text': expected at most 1,000 characters, found 1,002"
+        ]
+    with pytest.raises(InputError, match="expected at most 1,000 characters, found 1,002"):
+        corpora.texts([many])
+
+
+def test_a_small_file_of_much_is_unpacked_in_parts(tmp_path: Path) -> None:
+    """Zstandard packs to 30,000 times less, so that 20 kB hold half a gigabyte."""
+    library = pytest.importorskip("zstandard")
+    (tmp_path / "a.txt.zst").write_bytes(library.ZstdCompressor().compress(bytes(500_000_000)))
+    tracemalloc.start()
+    try:
+        with opening.opened(str(tmp_path / "a.txt.zst"), opening.Form(True, None, b"")) as (content, _):
+            content.readline(10)
+        assert tracemalloc.get_traced_memory()[1] < 150_000_000
+    finally:
+        tracemalloc.stop()

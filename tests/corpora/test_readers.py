@@ -276,7 +276,7 @@ def test_memory_does_not_grow_with_the_text(shared: Path, tmp_path: Path) -> Non
     lines = (shared / "data" / "text" / "wikitext2-valid.txt").read_text(encoding="utf-8").split("\n")[:100]
     model = Reader(stories(shared), 512, causal=True)
     peaks: list[int] = []
-    for times in (3, 9):
+    for times in (4, 12):
         path = write(tmp_path / f"{times}.txt", "\n".join(lines * times))
         tracemalloc.start()
         for block in corpora.blocks(corpora.text(path).encoded(model), size=16):
@@ -284,7 +284,7 @@ def test_memory_does_not_grow_with_the_text(shared: Path, tmp_path: Path) -> Non
                 assert batch
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.25 * peaks[0] + 100_000
+    assert peaks[1] < 1.5 * peaks[0]  # what garbage waits to be collected at a peak is a block more or less
 
 
 def documents_of(path: Path, **options: Any) -> list[int]:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ import pytest
 from headscope import cli
 from headscope.errors import InputError
 from headscope.live.frames import pack, unpack
+from headscope.live.session import Live
+from headscope.models import Model
 from tests.helpers.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -28,6 +31,9 @@ pytestmark = pytest.mark.slow
 websockets = pytest.importorskip("websockets.sync.client")
 closing = pytest.importorskip("websockets.exceptions")
 pytest.importorskip("uvicorn")
+
+from headscope.live.server import _Page, free_socket  # noqa: E402  # pyright: ignore[reportPrivateUsage]
+from tests.helpers.served import Server  # noqa: E402
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 TOKEN = "a-token-for-tests"
@@ -154,6 +160,32 @@ def test_the_page_wants_the_token(port: int) -> None:
     )  # a name that leads here for somebody else
 
 
+@pytest.mark.parametrize("host", ["[", "[::1", "]", "a]b", "[v1.x"])
+def test_a_host_that_is_none_is_a_bad_request(port: int, host: str) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as raw:
+        raw.sendall(f"GET /?token={TOKEN} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 400 "), answer[:80]
+    assert b"headscope: expected the name of a host, found" in answer
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "[", "http://127.0.0.1:{port}]"])
+def test_an_origin_that_is_none_is_refused(port: int, origin: Any) -> None:
+    with (
+        pytest.raises(closing.InvalidStatus) as caught,
+        websockets.connect(f"ws://127.0.0.1:{port}/live?token={TOKEN}", origin=origin.format(port=port)),
+    ):
+        pass
+    assert caught.value.response.status_code == 403
+
+
+@pytest.mark.parametrize("path", [f"/?token={TOKEN}", "/", "/none"])
+def test_nothing_that_is_sent_is_taken_for_another_kind(port: int, path: str) -> None:
+    headers = get(port, path)[2]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cache-Control"] == "no-store"
+
+
 @pytest.mark.parametrize(
     "path",
     ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/static/../x", "//etc/passwd", "/live", "/docs"],
@@ -266,6 +298,96 @@ def test_texts_are_offered(port: int, connect: Callable[[int], Client]) -> None:
 
 
 @pytest.fixture
+def near(demo: Model) -> Iterator[int]:
+    """The port of a server in this process."""
+    server = Server(demo)
+    yield int(server.start().partition("127.0.0.1:")[2].partition("/")[0])
+    server.stop()
+
+
+class Panic(BaseException):
+    """As pyo3 has them: no `Exception`."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            {"kind": "shown", "number": float("nan")},
+            "the answer cannot be sent (ValueError: Out of range float",
+        ),
+        ({"kind": "shown", "number": {1, 2}}, "the answer cannot be sent (TypeError: Object of type set"),
+        (Panic("split"), "the answer cannot be sent (Panic: split)"),
+    ],
+)
+def test_an_answer_that_cannot_be_sent_is_said(
+    answer: Any, told: str, near: int, connect: Callable[[int], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = connect(near)
+
+    def broken(*_: Any) -> Any:
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer, []
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Live, "answer", broken)
+        found = client.ask(kind="show", id=5, input={"text": "One."})
+    assert (found["kind"], found["id"], found["stale"]) == ("error", 5, False)
+    assert found["error"].startswith(told)
+    assert client.ask(kind="show", id=6, input={"text": "One."})["kind"] == "shown"
+
+
+def test_what_answers_is_watched(
+    near: int, connect: Callable[[int], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it fails the page is told, which connects again."""
+    client = connect(near)
+    with monkeypatch.context() as patch:
+        patch.setattr(_Page, "_answer", lambda *_: "no bytes")
+        client.send(kind="show", id=5, input={"text": "One."})
+        assert client.closed() == 1011
+    assert connect(near).ask(kind="show", id=6, input={"text": "One."})["kind"] == "shown"
+
+
+def test_a_browser_is_not_waited_for_and_not_told_the_token(tmp_path: Path) -> None:
+    """One of the console runs until it is left, and everybody sees what it is called with."""
+    script, told = tmp_path / "browser", tmp_path / "told"
+    script.write_text(
+        f"#!{sys.executable}\n"
+        "import os, pathlib, sys, time, urllib.request\n"
+        "path = urllib.request.url2pathname(sys.argv[1].partition('://')[2])\n"
+        f"part = pathlib.Path({str(told)!r} + '.part')\n"
+        "part.write_text('\\n'.join([str(os.getpid()), oct(os.stat(path).st_mode), sys.argv[1], open(path).read()]))\n"
+        f"part.rename({str(told)!r})\n"
+        "time.sleep(600)\n"
+    )
+    script.chmod(0o700)
+    process = subprocess.Popen(
+        [sys.executable, "-c", CALL, "serve"],
+        env={**ENV, "BROWSER": f"{script} %s"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        until = time.monotonic() + PATIENCE
+        while not told.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        number, mode, called, content = told.read_text().split("\n")
+        assert get(int(address.partition("127.0.0.1:")[2].partition("/")[0]), f"/?token={TOKEN}")[0] == 200
+        assert (TOKEN in called, address in content) == (False, True)
+        assert os.name == "nt" or mode == "0o100600"
+        os.kill(int(number), signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+        assert not Path(called.removeprefix("file://")).parent.exists()
+    finally:
+        process.kill()
+
+
+@pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """What the command says as it refuses: one line, before it would listen."""
     monkeypatch.setattr("headscope.live.server.serve", None)
@@ -302,6 +424,33 @@ def test_a_port_in_use_is_said(said: Callable[..., str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
         assert f"cannot listen on {number}" in said("--port", str(number))
+
+
+def test_a_port_of_a_server_that_is_not_ready_is_in_use() -> None:
+    """Its model loads; to be told after one's own has loaded would be late."""
+    with free_socket(None) as taken:
+        number = taken.getsockname()[1]
+        with pytest.raises(InputError, match=f"--port: cannot listen on {number}"):
+            free_socket(number).close()
+
+
+def test_a_token_is_read_from_a_file(
+    said: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEADSCOPE_TOKEN", raising=False)
+    path, given = tmp_path / "token", []
+    monkeypatch.setattr("headscope.live.server.serve", lambda *_, **options: given.append(options["token"]))
+    path.write_text(f"{TOKEN}\n")
+    monkeypatch.setattr("sys.argv", ["headscope", "serve", "--no-browser", "--token-file", str(path)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert (ended.value.code, given) == (0, [TOKEN])
+    assert "--token-file: expected no --token" in said("--token", TOKEN, "--token-file", str(path))
+    path.write_text("short")
+    assert (
+        said("--token-file", str(path)) == f"headscope: {path}: expected at least 8 letters, digits, - or _"
+    )
+    assert "expected a file of a token" in said("--token-file", str(tmp_path / "none"))
 
 
 def test_a_token_that_is_too_short_is_refused(

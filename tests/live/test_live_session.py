@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.attention.objective import objective
+from headscope.live.frames import pack
 from headscope.live.session import Live
 from headscope.maps import AttentionMaps
 from headscope.models import Model
@@ -351,6 +352,50 @@ def test_bad_questions_are_answered_in_a_line(demo: Model, question: dict[str, A
     before = show(live, TEXT)
     assert said in error(live, **question)
     assert ask(live, "arrays", turn=before["turn"], names=[])[0]["arrays"] == []  # what is shown still stands
+
+
+EXACT = {"kind": "exact", "layer": 0, "head": 1, "input": 0, "place": 1}
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ({"kind": {}}, "kind: expected one of show"),
+        ({"kind": ["show"]}, "kind: expected one of show"),
+        ({"kind": "arrays", "names": 1.5}, "names: expected a list of names of arrays, found '1.5'"),
+        ({"kind": "arrays", "names": [1]}, "names: expected a list of names of arrays"),
+        ({"kind": "arrays"}, "names: expected a list of names of arrays, found 'None'"),
+        ({**EXACT, "layer": "x"}, "layer: expected a whole number, found 'x'"),
+        ({**EXACT, "layer": -1}, "axis layer: no layer -1"),
+        ({**EXACT, "head": [[]]}, "head: expected a whole number, found '[[]]'"),
+        ({**EXACT, "place": None}, "place: expected a whole number, found 'None'"),
+        ({**EXACT, "place": -1}, "place: expected a token from 0 to "),
+        ({**EXACT, "place": 10**30}, "place: expected a token from 0 to "),
+        ({**EXACT, "input": 10**30}, "place: expected an input from 0 to 0, found 1000"),
+        ({**EXACT, "part": "x"}, "part: expected self, found 'x'"),
+        ({**EXACT, "part": 3}, "part: expected a string, found 3"),
+        ({**EXACT, "side": 3}, "side: expected 'from' or 'to', found '3'"),
+        ({**EXACT, "quantity": 3}, "quantity: no '3' of part 'self' in this view"),
+        ({"kind": "quantity", "name": {}}, "quantity: this view cannot compute '{}'"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else str(value)[:50],
+)  # fmt: skip
+def test_bad_questions_about_what_is_shown_are_answered_in_a_line(
+    demo: Model, question: dict[str, Any], said: str
+) -> None:
+    live = Live(demo)
+    told, _ = live.answer({"id": 7, "turn": show(live, TEXT)["turn"], **question})
+    assert said in told["error"]
+    assert not told["error"].split(":")[0].endswith("Error")
+
+
+@pytest.mark.parametrize("number", [None, True, 1.5, float("nan"), "7", [7]])
+@pytest.mark.parametrize("kind", ["exact", "quantity", "show", "none"])
+def test_a_question_without_a_number_is_answered_as_number_0(demo: Model, kind: str, number: Any) -> None:
+    live = Live(demo)
+    told, buffers = live.answer({**EXACT, "kind": kind, "id": number, "turn": show(live, "Hm.")["turn"]})
+    assert told["id"] == 0
+    assert pack(told, buffers)
 
 
 def test_what_hides_a_token_that_is_not_there_is_left_out_and_said(demo: Model) -> None:

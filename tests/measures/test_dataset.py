@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import h5netcdf
 import numpy as np
 import pandas as pd
 import pytest
@@ -185,6 +186,16 @@ def test_reading_what_is_no_dataset(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             read(tmp_path / name)
+
+
+def test_a_small_file_that_says_it_is_large_is_not_read(tmp_path: Path) -> None:
+    with h5netcdf.File(tmp_path / "large.nc", "w") as file:
+        file.dimensions = {"layer": 10**6, "head": 10**6}
+        file.create_variable("previous", ("layer", "head"), "f8", chunks=(100, 100))
+    with pytest.raises(
+        InputError, match=r"large.nc: expected figures of at most 1,000,000,000 bytes, found 8,000"
+    ):
+        read(tmp_path / "large.nc")
 
 
 # --- whole or not at all

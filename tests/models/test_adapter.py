@@ -249,6 +249,12 @@ def test_an_adapter_that_does_not_fit(
     assert said.format(base=base.name) in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["[]", "{}", "a b", "-x-", "a@@b", "x" * 200, "../none"])
+def test_a_name_that_no_adapter_can_have_is_said(base: Path, name: str) -> None:
+    with pytest.raises(ModelError, match=r"expected a folder|no such|cannot be"):
+        hs.load(base, adapter=name)
+
+
 def test_where_an_adapter_is_expected_and_where_not(base: Path, adapter: Path) -> None:
     with pytest.raises(InputError, match="adapter: expected the name of a model beside it, found a module"):
         hs.load(llama(), adapter=adapter)

@@ -14,13 +14,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+from torch import nn
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, tokenization_utils_base
 
 from headscope import words
 from headscope.bytelevel import LETTERS, merged, readable, vocabulary_piece
 from headscope.demo import demo_folder
-from headscope.errors import InputError
+from headscope.errors import InputError, ModelError
+from headscope.models import Model
 from headscope.models.encode import (
     collate,
     count,
@@ -685,3 +687,24 @@ def test_words_are_joined_where_the_vocabulary_marks_spaces(shared: Path) -> Non
     """A space before what has no piece with a space is a piece of that word."""
     assert "▁" in from_words(stories(shared), ["one", "7", "é"]).pieces
     assert from_words(listed(("C", "N")), ["C", "N"]).word_ids is not None
+
+
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("content", ["\x01", "\u00ad", "\u0301", "\ufeff"])
+def test_an_added_token_of_which_nothing_is_left_is_refused(content: str, special: bool) -> None:
+    """It would be found between any two letters: "the cat" falls apart, or is read until memory is full."""
+    for normalized in (True, False):
+        tokenizer: Any = AutoTokenizer.from_pretrained(demo_folder())
+        tokenizer.add_tokens([AddedToken(content, normalized=normalized, special=special)])
+        if normalized:
+            with pytest.raises(
+                ModelError, match=re.escape(f"found {content!r} (id {len(tokenizer) - 1}), which")
+            ):
+                Model(nn.Linear(1, 1), tokenizer)
+        else:
+            assert Model(nn.Linear(1, 1), tokenizer).encode("the cat").pieces == (
+                "[CLS]",
+                "the",
+                "cat",
+                "[SEP]",
+            )

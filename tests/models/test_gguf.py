@@ -187,6 +187,45 @@ def test_what_cannot_be_read_is_said(written: Path, cache: Path, tmp_path: Path)
         find(str(written), revision="main")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("block_count", 1_000_000, "the weights of 1,000,000 layers, found those of 2"),
+        ("feed_forward_length", 2**30, "206,158,437,504 weights, as its header says, found 16,512"),
+        ("embedding_length", 2**20, "6,597,409,505,280 weights, as its header says, found 16,512"),
+        ("vocab_size", 2**31 - 1, "68,719,492,224 weights, as its header says, found 16,512"),
+    ],
+)
+def test_a_header_of_more_than_the_file_holds(
+    key: str, value: int, told: str, written: Path, cache: Path, tmp_path: Path
+) -> None:
+    content = bytearray(written.read_bytes())
+    name = f"llama.{key}".encode()
+    place = (
+        content.index(len(name).to_bytes(8, "little") + name) + 8 + len(name) + 4
+    )  # its type stands between
+    content[place : place + 4] = value.to_bytes(4, "little")
+    (large := tmp_path / "large.gguf").write_bytes(content)
+    with pytest.raises(ModelError, match=f"large.gguf: expected {told}"):
+        find(large)
+
+
+def test_tensors_of_the_same_bytes_are_no_more_than_these(
+    written: Path, cache: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """A header of a few bytes a tensor may have all of them begin at one place."""
+    library: Any = importlib.import_module("gguf")
+
+    class Reader(library.GGUFReader):
+        def __init__(self, path: Path) -> None:
+            super().__init__(path)
+            self.tensors = self.tensors * 1_000
+
+    monkeypatch.setattr(library, "GGUFReader", Reader)
+    with pytest.raises(ModelError, match=r"expected tensors of at most [\d,]+ bytes, as the file has, found"):
+        find(written)
+
+
 def test_the_libraries_that_read_it_are_named(written: Path, cache: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "gguf", None)
     with pytest.raises(InputError, match=r"^gguf is not installed: pip install 'headscope\[demo-lm\]'$"):

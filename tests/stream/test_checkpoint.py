@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import random
 import signal
@@ -15,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -375,6 +377,38 @@ def test_no_flipped_bit_goes_unseen(place: float, bit: int) -> None:
         decode(bytes(data), "file")
 
 
+def signed(data: bytes) -> bytes:
+    """A file whose checksum is right, whatever it says."""
+    place = data.find(b'"sha256":"') + 10
+    blank = data[:place] + b"0" * 64 + data[place + 64 :]
+    return data[:place] + hashlib.sha256(blank).hexdigest().encode() + data[place + 64 :]
+
+
+@settings(max_examples=100, deadline=None)
+@given(place=st.floats(0, 1, exclude_max=True), byte=st.binary(min_size=1, max_size=1))
+def test_no_file_that_says_other_things_than_it_holds_is_believed(place: float, byte: bytes) -> None:
+    """A header may say that an array has any shape."""
+    data = bytearray(encode({"a": np.arange(9.0), "b": np.array(["x", "ÿ"])}, {"c": 1}))
+    data[8 + int(place * (len(data) - 8))] = byte[0]
+    with suppress(BrokenFileError, FormatError):
+        arrays, _ = decode(signed(bytes(data)), "file")
+        assert sum(array.nbytes for array in arrays.values()) <= len(data)
+
+
+@pytest.mark.parametrize("name", ["identity", "circumstances", "failures", "read", "span_open"])
+def test_a_checkpoint_without_what_it_needs_is_broken(name: str, tmp_path: Path) -> None:
+    run(Corpus(4), folder(tmp_path))
+    for file in tmp_path.glob("total-*"):
+        arrays, described = decode(file.read_bytes(), "file")
+        del described[name]
+        file.write_bytes(encode(arrays, described))
+    with (
+        folder(tmp_path) as own,
+        pytest.raises(InputError, match=rf"expected a checkpoint .*KeyError: '{name}'"),
+    ):
+        own.resume()
+
+
 def test_arrays_and_strings_come_back_exactly() -> None:
     given_ = {
         "f": np.array([[np.nan, -0.0, np.inf], [1e-310, 0.1, 3]]).T,
@@ -589,6 +623,49 @@ def test_broken_parts_are_said(parts: list[Path], tmp_path: Path) -> None:
         merged(tmp_path / "none.nc")
     with pytest.raises(InputError, match="expected at least one file"):
         merged()
+
+
+def header_of(path: Path, **more: Any) -> None:
+    """Have the header of a part say something else."""
+    with h5py.File(path, "a") as file:
+        group: Any = file["blocks"]
+        about = decode(group["header"][()].tobytes(), "header")[1]
+        del group["header"]
+        group["header"] = np.frombuffer(encode({}, {**about, **more}), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("blocks", "7", "header: expected a checkpoint .* found TypeError: blocks: '7'"),
+        ("span", 0, "header: expected a checkpoint .* found ValueError: 3 spans of 0 of 7 blocks"),
+        ("identity", [], "header: expected a checkpoint .* found TypeError"),
+    ],
+)
+def test_a_header_that_is_none_is_said(name: str, value: Any, told: str, parts: list[Path]) -> None:
+    header_of(parts[0], **{name: value})
+    with pytest.raises(InputError, match=f"1.nc: {told}"):
+        merged(*parts)
+
+
+def test_a_header_of_very_many_blocks_is_no_list_of_them(parts: list[Path]) -> None:
+    for path in parts:
+        header_of(path, blocks=10**15)
+    with pytest.raises(
+        InputError, match=r"999,999,999,999,993 are missing: 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, …"
+    ):
+        merged(*parts)
+
+
+def test_a_part_whose_sums_would_be_larger_than_it_is_not_read(parts: list[Path]) -> None:
+    with h5py.File(parts[0], "a") as file:
+        group: Any = file["blocks"]
+        del group["00000000"]
+        group.create_dataset("00000000", (10**13,), np.uint8, chunks=(4096,))
+    with pytest.raises(
+        InputError, match=r"1.nc: expected sums of at most [\d,]+ bytes, as the file has, found 10,000"
+    ):
+        merged(*parts)
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/0", "-1/3", "01/3"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import io
 import json
 import os
@@ -13,10 +14,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
+import types
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import cloudpickle
 import numpy as np
 import pytest
 import torch
@@ -28,7 +31,7 @@ from headscope.engines import Here, Processes
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.models import Model
 from headscope.stream.engines import engine_of, processes
-from headscope.stream.engines.carried import answer, answered, save
+from headscope.stream.engines.carried import answer, answered, packed, save
 from headscope.stream.engines.processes import parse
 from tests.helpers.run_sample import (
     WANTED,
@@ -468,3 +471,94 @@ def test_a_model_that_was_asked_for_its_states_travels() -> None:
     there = torch.load(file, weights_only=False)
     for own, other in zip(states, there.module(inputs, output_hidden_states=True).hidden_states, strict=True):
         torch.testing.assert_close(own, other, atol=0, rtol=0)
+
+
+# --- what travels as code
+
+
+@pytest.fixture
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Write a module to a folder that PYTHONPATH names, as clusters have them, and import it."""
+
+    def write(place: str) -> Any:
+        path = tmp_path / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("def double(x):\n    return 2 * x\n")
+        package = path.name == "__init__.py"
+        root = path.parents[package]
+        monkeypatch.syspath_prepend(str(root))
+        name = path.parent.name if package else path.stem
+        module = importlib.import_module(name)
+        monkeypatch.setitem(sys.modules, name, module)
+        return module
+
+    return write
+
+
+def by_value(module: Any) -> bool:
+    """Whether its function travels as its code."""
+    return b"co_code" in packed(module.double, []) or b"_make_function" in packed(module.double, [])
+
+
+@pytest.mark.parametrize("place", ["own_script.py", "own_project/__init__.py", "own-1.0/src/own_nested.py"])
+def test_code_of_ones_own_travels_as_it_is(place: str, imported: Callable[[str], Any]) -> None:
+    assert by_value(imported(place))
+
+
+def test_a_project_that_says_what_it_is_is_still_ones_own(
+    imported: Callable[[str], Any], tmp_path: Path
+) -> None:
+    """The metadata of a checkout that was built in place."""
+    module = imported("own_checkout.py")
+    (tmp_path / "own_checkout.egg-info").mkdir()
+    (tmp_path / "own_checkout.egg-info" / "PKG-INFO").write_text(
+        "Metadata-Version: 2.1\nName: own-checkout\nVersion: 1\n"
+    )
+    (tmp_path / "own_checkout.egg-info" / "SOURCES.txt").write_text("own_checkout.py\n")
+    (tmp_path / "own_checkout.egg-info" / "top_level.txt").write_text("own_checkout\n")
+    assert by_value(module)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "apps/bundle/lib/python3.11/site-packages/lib_module.py",
+        "apps/bundle/lib/python3.11/site-packages/lib_package/__init__.py",
+        "usr/lib/python3/dist-packages/lib_debian.py",
+        "target/lib_target.py",
+        "target2/lib_target_package/__init__.py",
+    ],
+)
+def test_a_library_is_sent_by_its_name_wherever_it_is(
+    place: str, imported: Callable[[str], Any], tmp_path: Path
+) -> None:
+    """As modules of a cluster, Spack, Debian, and ``pip install --target`` have them."""
+    if place.startswith("target"):
+        folder, _, rest = place.partition("/")
+        about = tmp_path / folder / "some_name-1.0.dist-info"
+        about.mkdir(parents=True)
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: some-name\nVersion: 1.0\n")
+        (about / "RECORD").write_text(
+            f"{rest},,\nsome_name-1.0.dist-info/METADATA,,\nsome_name-1.0.dist-info/RECORD,,\n"
+        )
+    assert not by_value(imported(place))
+
+
+def test_what_is_registered_is_undone(
+    imported: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also beside modules that are called otherwise than they are found, where packing fails, and not what was before."""
+    own, kept = imported("own_one.py"), imported("own_two.py")
+    odd = types.ModuleType("own_odd")
+    odd.__file__ = own.__file__
+    monkeypatch.setitem(sys.modules, "another_name", odd)
+    nameless = types.SimpleNamespace(__file__=own.__file__)
+    monkeypatch.setitem(sys.modules, "nameless", nameless)
+    cloudpickle.register_pickle_by_value(kept)
+    try:
+        assert by_value(own)
+        with pytest.raises(InputError, match="that can be sent to other processes"):
+            packed(cast(Any, threading.Lock()), [])
+        assert cloudpickle.list_registry_pickle_by_value() == {"own_two"}
+    finally:
+        cloudpickle.unregister_pickle_by_value(kept)

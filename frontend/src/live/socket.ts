@@ -46,7 +46,7 @@ export class Socket implements Carrier {
     });
     socket.addEventListener("close", ({ code, reason }) => {
       if (this.closed) return;
-      this.state({ up: false, why: code === 1008 && reason ? reason : "The connection to the model is lost. Trying again…" });
+      this.state({ up: false, why: (code === 1008 || code === 1011) && reason ? reason : "The connection to the model is lost. Trying again…" });
       this.timer = window.setTimeout(() => this.open(), this.pause);
       this.pause = Math.min(LONGEST, this.pause * 1.6);
     });

@@ -128,8 +128,9 @@ def run() -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
-    except Exception as error:
-        if os.environ.get("HEADSCOPE_TRACEBACK"):
+    except BaseException as error:
+        panic = type(error).__name__ == "PanicException"  # of a library in Rust: no `Exception`
+        if not (panic or isinstance(error, Exception)) or os.environ.get("HEADSCOPE_TRACEBACK"):
             raise
         say(f"headscope: {_named(_why(error))}")
         return 1
@@ -164,7 +165,7 @@ def _call() -> None:
         raise
 
 
-def _why(error: Exception) -> str:
+def _why(error: BaseException) -> str:
     """One line for what nobody foresaw."""
     if (full := out_of_memory(error)) is not None:
         return full

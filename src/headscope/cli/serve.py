@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import webbrowser
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,13 +45,23 @@ def serve(
     token: Annotated[
         str | None,
         typer.Option(
-            envvar="HEADSCOPE_TOKEN", help="What the address must hold; by default a new one each time."
+            envvar="HEADSCOPE_TOKEN",
+            help="What the address must hold; by default a new one each time. Other users of this machine see what "
+            "stands here, but not the environment variable, nor --token-file.",
         ),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where what the address must hold is read from.")
     ] = None,
 ) -> None:
     """Type and look: a page on this machine that follows as you type, and shows what changes of attention do."""
+    if token_file is not None:
+        if token is not None:
+            raise InputError("--token-file: expected no --token (or HEADSCOPE_TOKEN) beside it, found one")
+        token = _content(token_file, "a token").strip()
     if token is not None and not re.fullmatch(r"[A-Za-z0-9_-]{8,}", token):
-        raise InputError("--token: expected at least 8 letters, digits, - or _")
+        where = "--token" if token_file is None else token_file
+        raise InputError(f"{where}: expected at least 8 letters, digits, - or _")
     examples = [] if read_only_text is None else _texts(read_only_text)
     for library in ("starlette", "uvicorn", "websockets"):
         module(library)
@@ -62,17 +75,39 @@ def serve(
     def opened(address: str) -> None:
         print(address, flush=True)
         say("Ctrl-C ends it")
-        if not no_browser and not webbrowser.open(address):
-            say("there is no browser here; open the address yourself")
+        if not no_browser:
+            Thread(target=_open, args=(address, Path(folder)), daemon=True).start()
 
-    run(
-        models,
-        listening,
-        token=token,
-        opened=opened,
-        examples=examples,
-        loaded=f"hs.load({'' if model.model is None else repr(model.model)})",
-    )
+    with TemporaryDirectory(prefix="headscope-", ignore_cleanup_errors=True) as folder:
+        run(
+            models,
+            listening,
+            token=token,
+            opened=opened,
+            examples=examples,
+            loaded=f"hs.load({'' if model.model is None else repr(model.model)})",
+        )
+
+
+def _open(address: str, folder: Path) -> None:
+    """Have a browser open an address by way of a file that only its owner can read: all see what a browser is called
+    with. One of the console comes back when it is left.
+    """
+    place = folder / "open.html"
+    with open(place, "x", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        file.write(
+            f'<!doctype html><meta http-equiv="refresh" content="0;url={address}"><a href="{address}">open</a>'
+        )
+    if not webbrowser.open(place.as_uri()):
+        say("there is no browser here; open the address yourself")
+
+
+def _content(path: Path, what: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = "no UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise InputError(f"{path}: expected a file of {what} ({why})") from None
 
 
 def _texts(path: Path) -> list[LiveInput]:

@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 from headscope.corpora.example import Example
-from headscope.corpora.files import Line, decoded
+from headscope.corpora.files import Line, decoded, expect_short, read_line
 from headscope.corpora.opening import readable
 from headscope.errors import InputError
 
@@ -148,7 +148,7 @@ class Joined:
             return position
         with readable(path), open(path, "rb") as file:
             file.seek(position - base - 1)
-            file.readline()
+            read_line(file, path)
             return base + file.tell()
 
     def after(self, position: int) -> Iterator[Line]:
@@ -156,7 +156,7 @@ class Joined:
         path, base, _ = self.file(position)
         with readable(path), open(path, "rb") as file:
             file.seek(position - base)
-            for line in file:
+            while line := read_line(file, path):
                 yield Line(path, 0, _lenient(line, position == base), position)
                 position += len(line)
 
@@ -174,6 +174,7 @@ class Joined:
                 content = file.read(position - start) + rest
                 lines = _lines(content)
                 rest = b"" if start == least else lines.pop(0)
+                expect_short(rest, path)
                 end = start + len(content)
                 for line in reversed(lines):
                     end -= len(line)
@@ -404,6 +405,7 @@ def lines_of(stretch: Stretch) -> Iterator[Line]:
     position, first = stretch.cut.start, stretch.line
     for path, before, end in stretch.pieces:
         for number, line in enumerate(_lines(_content(path, before, end)), first):
+            expect_short(line, path, number)
             yield Line(path, number, decoded(line, path, number, before), position)
             before += len(line)
             position += len(line)

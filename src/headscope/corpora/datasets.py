@@ -48,7 +48,7 @@ _FIELDS = tuple(
         )
     )
 )
-_ROWS = 1_024  # rows that are held at a time
+_ROWS = 64  # rows that are held at a time: a small file may say one long text of all
 
 
 class _Row(Line):
@@ -209,11 +209,12 @@ def rows_of(files: Files, wanted: Callable[[list[str]], list[str]]) -> Rows:
         number = 0
         schema = _schema(path)
         classes = _classes(_features(schema.metadata or {}))
-        for batch, share in _batches(path, wanted(list(schema.names))):
-            with _understood(path):
-                listed: list[Any] = batch.to_pylist()
-            for row in listed:
+        columns = wanted(list(schema.names))
+        for batch, share in _batches(path, columns):
+            for index in range(batch.num_rows):
                 number += 1
+                with _understood(path):
+                    row = {name: column[index].as_py() for name, column in zip(columns, batch, strict=True)}
                 yield Line(path, number, ""), _labelled(row, classes)
             files.read = before + int(share * Path(path).stat().st_size)
         before = files.read = before + Path(path).stat().st_size

@@ -11,13 +11,17 @@ from pathlib import Path
 
 from headscope.corpora.arrays import elements
 from headscope.corpora.line import Line
-from headscope.corpora.opening import STDIN, expanded, form_of, opened, readable, suffix_of
+from headscope.corpora.opening import STDIN, Lines, expanded, form_of, opened, readable, suffix_of
 from headscope.errors import CorpusError, InputError
 
 Paths = str | Path | Sequence[str | Path]
 
 CHECKED = 1 << 31
 """Files of up to so many bytes are looked through for what is not UTF-8 before the first is read."""
+
+
+LONGEST_LINE = 10_000_000
+"""Bytes of a line at most: a tokenizer takes some hundred times as many of memory for it."""
 
 
 class WordError(InputError):
@@ -118,12 +122,28 @@ class Files:
     def _lines(self, path: str) -> Iterator[Line]:
         before = place = 0
         with opened(path, self._forms[path]) as (content, file):
-            for number, line in enumerate(content, 1):
+            number = 1
+            while line := read_line(content, path, number):
                 text = decoded(line, path, number, before)
                 before += len(line)
                 here = file.tell() if self.in_order else before
                 self.read, place = self.read + here - place, here
                 yield Line(path, number, text)
+                number += 1
+
+
+def read_line(content: Lines, path: str, number: int | None = None) -> bytes:
+    """The next line with its end; nothing where there is none. Raises `CorpusError` as `expect_short` does."""
+    line = content.readline(LONGEST_LINE + 1)
+    expect_short(line, path, number)
+    return line
+
+
+def expect_short(line: bytes, path: str, number: int | None = None) -> None:
+    """Raise `CorpusError` for a line that is longer than `LONGEST_LINE`."""
+    if len(line) > LONGEST_LINE:
+        told = f"expected lines of at most {LONGEST_LINE:,} bytes, found a longer one; part it into several"
+        raise CorpusError(path, number, told)
 
 
 def decoded(line: bytes, path: str, number: int, before: int) -> str:

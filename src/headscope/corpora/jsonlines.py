@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from headscope.conversations import Fail, content, logged
 from headscope.corpora.arrays import broken
+from headscope.corpora.files import LONGEST_LINE
 from headscope.corpora.line import Line
 from headscope.errors import InputError
 
@@ -71,6 +72,8 @@ def string(value: Any, name: str, fail: Fail) -> str:
         raise fail(f"{name}: expected a string, found {KINDS[type(value)]}")
     if not value.strip():
         raise fail(f"{name}: expected some text, found {value!r}")
+    if len(value) > LONGEST_LINE:
+        raise fail(f"{name}: expected at most {LONGEST_LINE:,} characters, found {len(value):,}")
     try:
         value.encode()
     except UnicodeEncodeError as error:

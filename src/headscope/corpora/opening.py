@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -32,7 +32,7 @@ STDIN = "-"
 COMPRESSED = (".gz", ".bz2", ".xz", ".lzma", ".zst", ".zip")
 """Suffixes of compressed files, behind that of what they hold."""
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 12  # bytes of a compressed file that are read at once: of Zstandard they hold 130 MB at most
 _NAMED = 6  # suffixes of other files that are named
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
@@ -88,17 +88,30 @@ def form_of(path: str) -> Form:
     return Form(packed, kind, text.lstrip()[:1])
 
 
+class _Recoded:
+    """The lines of a text in UTF-8."""
+
+    def __init__(self, lines: io.TextIOWrapper) -> None:
+        self._lines = lines
+
+    def readline(self, limit: int) -> bytes:
+        return self._lines.readline(limit).encode()
+
+
+Lines = BinaryIO | _Recoded
+"""What is read line by line."""
+
+
 @contextmanager
-def opened(path: str, form: Form) -> Generator[tuple[Iterable[bytes], BinaryIO]]:
+def opened(path: str, form: Form) -> Generator[tuple[Lines, BinaryIO]]:
     """The lines of a file of this form in UTF-8, and the file itself, whose place tells how far it is read."""
     kind = form.coding
     with readable(path), _unpacked(path) as (content, file):
         if kind is None:
             yield content, file
             return
-        lines = io.TextIOWrapper(content, kind, newline="\n")
         try:
-            yield map(str.encode, lines), file
+            yield _Recoded(io.TextIOWrapper(content, kind, newline="\n")), file
         except UnicodeDecodeError as error:
             found = f"bytes that are none ({error.reason})"
             raise CorpusError(path, None, f"expected text of {kind.upper()}, found {found}") from None
@@ -147,7 +160,7 @@ def _zstd(file: BinaryIO) -> Any:
         library: Any = importlib.import_module("zstandard")
     except ModuleNotFoundError as error:
         raise missing(error) from None
-    return io.BufferedReader(_Frames(file, library.ZstdDecompressor()), _CHUNK)
+    return io.BufferedReader(_Frames(file, library.ZstdDecompressor()), 1 << 16)
 
 
 class _Frames(io.RawIOBase):

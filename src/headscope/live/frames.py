@@ -29,9 +29,13 @@ def unpack(frame: bytes) -> dict[str, Any]:
     if len(frame) < _HEAD or len(frame) != _HEAD + size:
         raise InputError(f"frame: expected the length of a message and the message, found {len(frame)} bytes")
     try:
-        found: Any = json.loads(frame[_HEAD:])
+        found: Any = json.loads(frame[_HEAD:], parse_constant=_refuse)
     except (ValueError, RecursionError):
         raise InputError("frame: expected JSON") from None
     if not isinstance(found, dict):
         raise InputError(f"frame: expected an object, found {type(found).__name__}")
     return cast("dict[str, Any]", found)
+
+
+def _refuse(_: str) -> None:
+    raise ValueError  # NaN and infinity, which are no JSON

@@ -10,7 +10,7 @@ import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -19,10 +19,10 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from headscope.errors import InputError
+from headscope.failures import reason
 from headscope.live.frames import pack, unpack
-from headscope.live.session import Live
+from headscope.live.session import Live, fault
 from headscope.views.page import page
-from headscope.views.wire import LiveError
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")
@@ -34,8 +34,16 @@ LONGEST_FRAME = 1_000_000
 WAITING = 64
 """Questions of a page that may wait for an answer at once."""
 
-POLICY = 1008
-"""The code with which a socket is closed to one who may not ask."""
+POLICY, FAILED = 1008, 1011
+"""The codes with which a socket is closed to one who may not ask, and where something failed."""
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Of all that is sent."""
 
 
 def application(open_: Callable[[], Live], token: str, *, title: str = "headscope") -> Starlette:
@@ -52,22 +60,23 @@ def application(open_: Callable[[], Live], token: str, *, title: str = "headscop
     def known(given: str | None) -> bool:
         return given is not None and secrets.compare_digest(given.encode(), token.encode())
 
-    def here(host: str | None) -> bool:
-        return host is not None and urlsplit(f"//{host}").hostname in NAMES
-
     async def show(request: Request) -> Response:
-        headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"}
-        if not here(request.headers.get("host")) or not known(request.query_params.get("token")):
+        try:
+            here = _place(f"//{request.headers.get('host', '')}").hostname in NAMES
+        except InputError as error:
+            return PlainTextResponse(f"headscope: {error}\n", 400)
+        if not here or not known(request.query_params.get("token")):
             return PlainTextResponse(
-                "headscope: this address needs the token that `headscope serve` printed\n", 403, headers
+                "headscope: this address needs the token that `headscope serve` printed\n", 403
             )
-        return HTMLResponse(html, headers=headers)
+        return HTMLResponse(html)
 
     async def answer(websocket: WebSocket) -> None:
-        origin = websocket.headers.get("origin")
-        host = websocket.headers.get("host")
-        same = origin is not None and urlsplit(origin).netloc == host
-        if not (here(host) and same and known(websocket.query_params.get("token"))):
+        asked, may = websocket.headers, False
+        with contextlib.suppress(InputError):
+            host = asked.get("host", "")
+            may = _place(f"//{host}").hostname in NAMES and _place(asked.get("origin", "")).netloc == host
+        if not (may and known(websocket.query_params.get("token"))):
             await websocket.close(POLICY)
             return
         await websocket.accept()
@@ -80,6 +89,14 @@ def application(open_: Callable[[], Live], token: str, *, title: str = "headscop
 
     routes = [Route("/", show), WebSocketRoute("/live", answer)]
     return Starlette(routes=routes, lifespan=life)
+
+
+def _place(address: str) -> SplitResult:
+    """The parts of an address. Raises `InputError` for what is none."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        raise InputError(f"expected the name of a host, found {address[2:60]!r}") from None
 
 
 class _Page:
@@ -96,20 +113,24 @@ class _Page:
         self._stopped = False
 
     async def run(self) -> None:
-        """Answer until the page is gone."""
+        """Answer until the page is gone, or what reads or answers its questions fails: then it is told why."""
         await self._websocket.send_bytes(pack({"kind": "info", "id": 0, "info": self._live.info}))
-        working = asyncio.create_task(self._work())
+        tasks = [asyncio.create_task(each()) for each in (self._read, self._work)]
         try:
-            while True:
-                self._take(await self._frame())
-        except (WebSocketDisconnect, RuntimeError):
-            pass
-        except InputError as error:
-            with contextlib.suppress(Exception):
-                await self._websocket.close(POLICY, str(error)[:120])
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._stopped = True
-            working.cancel()
+            for task in tasks:
+                task.cancel()
+        for error in (task.exception() for task in done):
+            if not isinstance(error, WebSocketDisconnect):
+                with contextlib.suppress(Exception):
+                    code = POLICY if isinstance(error, InputError) else FAILED
+                    await self._websocket.close(code, reason(error or RuntimeError("ended"))[:120])
+
+    async def _read(self) -> None:
+        while True:
+            self._take(await self._frame())
 
     async def _frame(self) -> dict[str, Any]:
         message = await self._websocket.receive()
@@ -140,16 +161,17 @@ class _Page:
             asked = self._waiting.pop(0)
             self._stopped = False
             if asked["kind"] == "stale":
-                number = asked.get("id")
-                told = LiveError(
-                    kind="error", id=number if isinstance(number, int) else 0, error="", stale=True
-                )
-                await self._websocket.send_bytes(pack(told))
+                await self._websocket.send_bytes(pack(fault(asked, "", stale=True)))
                 continue
-            content, buffers = await loop.run_in_executor(
-                self._pool, self._live.answer, asked, lambda: self._stopped
-            )
-            await self._websocket.send_bytes(pack(content, buffers))
+            frame = await loop.run_in_executor(self._pool, self._answer, asked)
+            await self._websocket.send_bytes(frame)
+
+    def _answer(self, asked: dict[str, Any]) -> bytes:
+        """The frame of an answer; that of what is wrong with one that cannot be sent."""
+        try:
+            return pack(*self._live.answer(asked, lambda: self._stopped))
+        except BaseException as error:  # a panic of a library in Rust is no `Exception`
+            return pack(fault(asked, f"the answer cannot be sent ({reason(error)})"))
 
 
 def free_socket(port: int | None) -> socket.socket:
@@ -164,6 +186,7 @@ def free_socket(port: int | None) -> socket.socket:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((HOST, port or 0))
+        found.listen()  # now: another that is not ready yet, as its model loads, may have the port as well
     except (OSError, OverflowError) as error:
         found.close()
         why = error.strerror if isinstance(error, OSError) else "no such port"
@@ -203,6 +226,7 @@ def serve(
         application(lambda: Live(*models, **options), token, title=f"headscope: {names}"),
         log_level="warning",
         access_log=False,
+        headers=[*HEADERS.items()],
         ws="websockets-sansio",
         ws_max_size=LONGEST_FRAME,
         ws_per_message_deflate=False,

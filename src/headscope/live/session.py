@@ -16,7 +16,7 @@ from headscope.attention.neurons import watch
 from headscope.attention.one import decoder_start, decoder_tokens, gradients, running, tokens_of
 from headscope.attention.whatif import WhatIf
 from headscope.errors import HeadscopeError, HeadscopeWarning, InputError
-from headscope.failures import out_of_memory
+from headscope.failures import out_of_memory, reason
 from headscope.live.predictions import Says, predictions, says
 from headscope.live.quantities import NAMES, Origin, offered
 from headscope.maps import AttentionMaps
@@ -25,7 +25,7 @@ from headscope.tokens import Tokens
 from headscope.views.blobs import LiveBlobs
 from headscope.views.inputs import Input
 from headscope.views.view import Computed, View
-from headscope.views.widget import exact
+from headscope.views.widget import exact, number_of, whole_number
 from headscope.views.wire import (
     ArraysAnswer,
     Effect,
@@ -166,7 +166,7 @@ class Live:
         }
         stale = False
         try:
-            if kind not in ways:
+            if not isinstance(kind, str) or kind not in ways:
                 raise InputError(f"kind: expected one of {', '.join(ways)}, found {str(kind)[:40]!r}")
             return ways[kind](asked, stopped)
         except (StaleError, StoppedError) as error:
@@ -174,11 +174,8 @@ class Live:
         except HeadscopeError as error:
             told = str(error)
         except Exception as error:
-            told = out_of_memory(error) or f"{type(error).__name__}: {error}"
-        number = asked.get("id")
-        return LiveError(
-            kind="error", id=number if isinstance(number, int) else 0, error=told, stale=stale
-        ), []
+            told = out_of_memory(error) or reason(error)
+        return fault(asked, told, stale=stale), []
 
     def _show(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
         given = read_input(asked.get("input"))
@@ -199,7 +196,7 @@ class Live:
         )
         said = self._said(ran, asked)
         names = _first(view, asked.get("layer"))
-        number = _number(asked, "id")
+        number = whole_number(asked, "id")
         self._ran, self.view, self._turn = ran, view, self._turn + 1
         told = Shown(
             kind="shown",
@@ -283,7 +280,7 @@ class Live:
 
     def _says(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         self._current(asked)
-        return SaysAnswer(kind="says", id=_number(asked, "id"), says=self._said(self._ran, asked)), []
+        return SaysAnswer(kind="says", id=whole_number(asked, "id"), says=self._said(self._ran, asked)), []
 
     def _said(self, ran: Sequence[Ran], asked: Mapping[str, Any]) -> list[Prediction]:
         at, chosen = _place(asked, "at"), _place(asked, "chosen")
@@ -311,7 +308,7 @@ class Live:
         ranked = sorted(total.items(), key=lambda each: -abs(each[1]))
         rows = [Effect(layer=layer, head=head, estimate=value) for (layer, head), value in ranked]
         told = WhoAnswer(
-            kind="who", id=_number(asked, "id"), of=followed[1], number=float(followed[0]), heads=rows
+            kind="who", id=whole_number(asked, "id"), of=followed[1], number=float(followed[0]), heads=rows
         )
         return told, []
 
@@ -319,13 +316,13 @@ class Live:
         self._current(asked)
         last = self._ran[-1] if len(self.models) == 1 else self._ran[0]
         followed, reading = self._followed(asked, last), last.reading
-        off = WhatIf("off", _number(asked, "layer"), _number(asked, "head"))
+        off = WhatIf("off", whole_number(asked, "layer"), whole_number(asked, "head"))
         if stopped():
             raise StoppedError("stopped")
         with torch.no_grad(), reading.within(off), running(reading.model, reading.ready):
             output = reading.model.module(**reading.ready)
         number, _ = _followed(reading.says(output), *followed[2:])
-        return WithoutAnswer(kind="without", id=_number(asked, "id"), number=float(number)), []
+        return WithoutAnswer(kind="without", id=whole_number(asked, "id"), number=float(number)), []
 
     def _followed(self, asked: Mapping[str, Any], ran: Ran) -> tuple[Tensor, str, int | None, int | None]:
         """The number that is followed, what it is, and the place and the candidate that it is of."""
@@ -336,15 +333,20 @@ class Live:
 
     def _arrays(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         self._current(asked)
-        names = [str(name) for name in cast("Sequence[Any]", asked.get("names") or [])]
-        return ArraysAnswer(kind="arrays", id=_number(asked, "id"), arrays=names), self._packed(names)
+        names: Any = asked.get("names")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[Any]", names)):
+            raise InputError(
+                f"names: expected a list of names of arrays, found {str(asked.get('names'))[:40]!r}"
+            )
+        names = cast("list[str]", names)
+        return ArraysAnswer(kind="arrays", id=whole_number(asked, "id"), arrays=names), self._packed(names)
 
     def _exact(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         return exact(asked, self._current(asked).matrix)
 
     def _quantity(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
-        added, names = self._current(asked).extend(str(asked.get("name")))
-        told = QuantityAnswer(kind="quantity", id=_number(asked, "id"), added=added, arrays=names)
+        added, names = self._current(asked).extend(str(asked.get("name"))[:40])
+        told = QuantityAnswer(kind="quantity", id=whole_number(asked, "id"), added=added, arrays=names)
         return told, self._packed(names)
 
     def _current(self, asked: Mapping[str, Any]) -> View:
@@ -358,6 +360,11 @@ class Live:
         if unknown := [name for name in names if name not in blobs.buffers]:
             raise InputError(f"names: no array {unknown[0][:40]!r}")
         return [blobs.packed(name) for name in names]
+
+
+def fault(asked: Mapping[str, Any], told: str, *, stale: bool = False) -> LiveError:
+    """The answer to a question that has none."""
+    return LiveError(kind="error", id=number_of(asked), error=told, stale=stale)
 
 
 def _vocabulary(model: Model) -> Mapping[str, int]:
@@ -451,15 +458,8 @@ def _named(one: Input, label: str) -> Input:
     return Input(one.parts, label, neurons=one.neurons)
 
 
-def _number(asked: Mapping[str, Any], name: str) -> int:
-    value = asked.get(name)
-    if type(value) is not int:
-        raise InputError(f"{name}: expected a whole number, found {str(value)[:40]!r}")
-    return value
-
-
 def _place(asked: Mapping[str, Any], name: str) -> int | None:
-    return None if asked.get(name) is None else _number(asked, name)
+    return None if asked.get(name) is None else whole_number(asked, name)
 
 
 def _python(given: LiveInput, reading: Reading, changes: Sequence[WhatIf], loaded: str | None) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from headscope.errors import InputError
+from headscope.failures import reason
 from headscope.heads import Head
 from headscope.lazy import module
 from headscope.measures.files import netcdf
@@ -317,6 +318,10 @@ def write_table(rows: pd.DataFrame, path: str | os.PathLike[str], note: str = ""
             place.write_text(f"% {note}\n{place.read_text(encoding='utf-8')}", encoding="utf-8")
 
 
+MOST_BYTES = 1_000_000_000
+"""Bytes of the arrays of a .nc file at most: a few of its own can say that there are terabytes."""
+
+
 def read(path: str | os.PathLike[str]) -> xr.Dataset:
     """A dataset that `write` wrote as ``.nc``. Raises `InputError` for anything else."""
     place = Path(path)
@@ -329,9 +334,14 @@ def read(path: str | os.PathLike[str]) -> xr.Dataset:
     import xarray as xr
 
     try:
-        return xr.load_dataset(place, engine="h5netcdf")  # pyright: ignore[reportUnknownMemberType]
-    except (OSError, ValueError) as error:
-        raise InputError(f"{place}: not a netCDF file ({error})") from None
+        with xr.open_dataset(place, engine="h5netcdf") as found:  # pyright: ignore[reportUnknownMemberType]
+            if found.nbytes <= MOST_BYTES:
+                return found.load()  # pyright: ignore[reportUnknownMemberType]
+    except MemoryError:
+        raise
+    except Exception as error:  # a broken file leads to many
+        raise InputError(f"{place}: not a netCDF file ({reason(error)})") from None
+    raise InputError(f"{place}: expected figures of at most {MOST_BYTES:,} bytes, found {found.nbytes:,}")
 
 
 def check_suffix(path: str | os.PathLike[str], allowed: Sequence[str] = ()) -> None:

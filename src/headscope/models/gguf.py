@@ -13,6 +13,7 @@ import torch
 from headscope.errors import HeadscopeWarning, ModelError
 from headscope.lazy import module
 
+_BLOCK = re.compile(r"\bblk\.(\d+)\.")
 _SPLIT = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
 
@@ -86,6 +87,7 @@ def read(path: Path) -> tuple[Any, Any]:
         if type(config) in kind._model_mapping:
             read_as = kind
             break
+    _expect_weights(path, read_as, config)
     network, info = read_as.from_pretrained(**where, config=config, **options)
     if missing := sorted(info["missing_keys"]):
         raise ModelError(f"{path}: expected all weights, found none of {', '.join(missing[:3])}")
@@ -93,3 +95,22 @@ def read(path: Path) -> tuple[Any, Any]:
     if hasattr(network.config, "quantization_config"):
         del network.config.quantization_config
     return network.eval(), hub.AutoTokenizer.from_pretrained(**where)
+
+
+def _expect_weights(path: Path, kind: Any, config: Any) -> None:
+    """Raise `ModelError` for a file whose header speaks of more than it holds, before there is any room made for it."""
+    tensors: list[Any] = module("gguf").GGUFReader(path).tensors
+    size, stated = path.stat().st_size, sum(int(tensor.n_bytes) for tensor in tensors)
+    if stated > size:
+        raise ModelError(
+            f"{path}: expected tensors of at most {size:,} bytes, as the file has, found {stated:,}"
+        )
+    blocks = {int(match[1]) for tensor in tensors if (match := _BLOCK.search(tensor.name))}
+    layers: int = config.get_text_config().num_hidden_layers
+    if layers > len(blocks):
+        raise ModelError(f"{path}: expected the weights of {layers:,} layers, found those of {len(blocks):,}")
+    held = sum(int(tensor.n_elements) for tensor in tensors)
+    with torch.device("meta"):
+        needed = sum(weight.numel() for weight in kind.from_config(config).parameters())
+    if needed > 2 * held:  # twice: what stands for two is there once
+        raise ModelError(f"{path}: expected {needed:,} weights, as its header says, found {held:,}")

@@ -47,9 +47,13 @@ def one_line(name: str, downloads: bool = False) -> Generator[None]:
 def reachable(name: str, file: str = "config.json") -> None:
     """Refuse at once, not after half a minute of retries, what is neither cached (by this file) nor within reach."""
     from huggingface_hub import constants, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
-    if isinstance(try_to_load_from_cache(name, file), str):
-        return
+    try:
+        if isinstance(try_to_load_from_cache(name, file), str):
+            return
+    except HFValidationError:
+        raise ModelError(f"{name}: expected a folder, or a name that the Hugging Face hub can have") from None
     host = urlparse(constants.ENDPOINT).hostname or ""
     proxied = any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"))
     if constants.HF_HUB_OFFLINE:

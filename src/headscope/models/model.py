@@ -21,7 +21,7 @@ from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models import encode as _encode
 from headscope.models import perceive
 from headscope.models.bulk import Bulk, bulk
-from headscope.models.pieces import sample, unknown_ids
+from headscope.models.pieces import expect_added, sample, unknown_ids
 from headscope.models.weights import main_device
 from headscope.tokens import Tokens
 
@@ -61,6 +61,8 @@ class Model:
             self.name = str(getattr(self.config, "_name_or_path", "") or type(self.module).__name__)
             if Path(self.name).is_dir():
                 self.name = Path(self.name).resolve().name
+        if self.tokenizer is not None:
+            expect_added(self.tokenizer)
 
     def __repr__(self) -> str:
         dtype = str(self.dtype).removeprefix("torch.")

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from headscope.bytelevel import readable, vocabulary_piece
-from headscope.errors import InputError
+from headscope.errors import InputError, ModelError
 from headscope.tokens import BoolArray, IntArray, strip_markers
 
 if TYPE_CHECKING:
@@ -60,6 +60,22 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase) -> Special:
     special = Special(frozenset(ids), tuple((name, number) for number, name in named.items()))
     _special[tokenizer] = (state, special)
     return special
+
+
+def expect_added(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raise `ModelError` for a tokenizer with an added token of which its normaliser leaves nothing.
+
+    Such a token is found between any two letters: texts fall apart, or are read until memory is full.
+    """
+    normalizer: Any = getattr(getattr(tokenizer, "backend_tokenizer", None), "normalizer", None)
+    if normalizer is None:
+        return
+    for number, token in cast("Any", tokenizer).added_tokens_decoder.items():
+        if token.normalized and not normalizer.normalize_str(token.content):
+            raise ModelError(
+                f"tokenizer: expected added tokens that can be found in a text, found {token.content!r} (id {number}), "
+                "which its normaliser makes nothing of: take it out, or say that it is not normalized"
+            )
 
 
 def byte_level(tokenizer: PreTrainedTokenizerBase) -> bool:

@@ -22,7 +22,7 @@ from typing import Any, Generic, Self, cast
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.stream.outcome import Failure, Outcome, S, Shard, Total
 from headscope.stream.read import Read
-from headscope.stream.safefile import Arrays, BrokenFileError, apart, decode, write
+from headscope.stream.safefile import Arrays, BrokenFileError, apart, decode, whole, write
 
 EVERY = 10.0
 """What is not whole yet is written after the first block that ends so many seconds after the last time."""
@@ -229,16 +229,17 @@ class Folder(Generic[S]):
         except OSError as error:
             raise BrokenFileError(f"{file}: cannot be read ({error.strerror})") from None
         arrays, described = decode(data, str(file))
-        if differs := difference(self.identity, described["identity"]):
-            raise InputError(f"{file}: a checkpoint of another run: {differs}")
-        if differs := difference(self._circumstances, described["circumstances"]):
-            warnings.warn(
-                f"{file}: begun under other circumstances, so the last digits may differ: {differs}",
-                HeadscopeWarning,
-                stacklevel=3,
-            )
-            self._circumstances = described["circumstances"]  # said once, and kept for the next time
-        return restored(arrays, described, self._load), described
+        with whole(str(file)):
+            if differs := difference(self.identity, described["identity"]):
+                raise InputError(f"{file}: a checkpoint of another run: {differs}")
+            if differs := difference(self._circumstances, described["circumstances"]):
+                warnings.warn(
+                    f"{file}: begun under other circumstances, so the last digits may differ: {differs}",
+                    HeadscopeWarning,
+                    stacklevel=3,
+                )
+                self._circumstances = described["circumstances"]  # said once, and kept for the next time
+            return restored(arrays, described, self._load), described
 
     def _write(self, file: Path, total: Total[S], described: Mapping[str, Any]) -> None:
         arrays, about = _stored(total.spans)

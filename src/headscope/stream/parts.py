@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic
 
 import numpy as np
@@ -23,7 +24,7 @@ from headscope.saving import replacing
 from headscope.stream.checkpoint import Folder, difference, restored
 from headscope.stream.outcome import Outcome, S
 from headscope.stream.reduce import Reduced
-from headscope.stream.safefile import Arrays, decode, encode
+from headscope.stream.safefile import Arrays, decode, encode, whole
 
 
 @dataclass(frozen=True)
@@ -110,12 +111,13 @@ def merge_parts(paths: Sequence[str | os.PathLike[str]], kind: str, load: Callab
                     )
                 owner[index] = part
         total = -(-int(first.header["blocks"]) // int(first.header["span"]))
-        missing = [index for index in range(total) if index not in owner]
+        missing = total - sum(index < total for index in owner)
         if missing:
-            shown = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
+            some = islice((index for index in range(total) if index not in owner), 10)
+            shown = ", ".join(map(str, some)) + (", …" if missing > 10 else "")
             have = ", ".join(part.header["shard"] for part in parts)
             raise InputError(
-                f"parts: expected all {total} {first.noun}s, {len(missing)} are missing: {shown} ("
+                f"parts: expected all {total:,} {first.noun}s, {missing:,} are missing: {shown} ("
                 f"the parts are of the shards {have})"
             )
         outcome: Outcome[S] = Outcome()
@@ -147,13 +149,20 @@ class _Part:
     def span(self, index: int, load: Callable[[Arrays], S]) -> Outcome[S]:
         where = f"{self.path}: {self.noun} {index}"
         arrays, described = decode(_bytes(self.path, self.group, f"{index:08d}"), where)
-        blocks, width = int(self.header["blocks"]), int(self.header["span"])
-        found, expected = (described["span"], described["blocks"]), (index, min(blocks, (index + 1) * width))
-        if found != expected:
-            raise InputError(
-                f"{where}: expected it up to block {expected[1]}, found span {found[0]} up to {found[1]}"
+        with whole(where):
+            blocks, width = int(self.header["blocks"]), int(self.header["span"])
+            found, expected = (
+                (described["span"], described["blocks"]),
+                (index, min(blocks, (index + 1) * width)),
             )
-        return restored(arrays, described, load).outcome
+            if found != expected:
+                raise InputError(
+                    f"{where}: expected it up to block {expected[1]}, found span {found[0]} up to {found[1]}"
+                )
+            return restored(arrays, described, load).outcome
+
+
+_HEADER = {"identity": dict, "shard": str, "blocks": int, "span": int, "fingerprint": str, "about": dict}
 
 
 @contextmanager
@@ -170,12 +179,25 @@ def _opened(path: str) -> Generator[_Part]:
                 f"{path}: expected a part, made with --shard, found a file without sums of blocks"
             )
         header = decode(_bytes(path, file["blocks"], "header"), f"{path}: header")[1]
-        yield _Part(path, file["blocks"], header)
+        part = _Part(path, file["blocks"], header)
+        with whole(f"{path}: header"):
+            for name, kind in _HEADER.items():
+                if not isinstance(header[name], kind):
+                    raise TypeError(f"{name}: {header[name]!r}")
+            if header["span"] < 1 or len(part.spans) > header["blocks"]:
+                raise ValueError(f"{len(part.spans)} spans of {header['span']} of {header['blocks']} blocks")
+        yield part
 
 
 def _bytes(path: str, group: Any, name: str) -> bytes:
     try:
+        if (stated := int(group[name].nbytes)) > (size := os.path.getsize(path)):
+            raise InputError(
+                f"{path}: expected sums of at most {size:,} bytes, as the file has, found {stated:,}"
+            )
         return group[name][()].tobytes()
+    except InputError:
+        raise
     except (OSError, RuntimeError, KeyError, ValueError) as error:
         raise InputError(f"{path}: expected the sums of blocks, found {_line(error)}") from None
 

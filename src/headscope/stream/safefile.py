@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import safetensors.numpy
 
 from headscope.errors import InputError
+from headscope.failures import reason
 from headscope.saving import replacing
 
 FORMAT = "headscope.checkpoint/4"
@@ -117,7 +119,19 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
     actual = hashlib.sha256(data[:place] + _NO_DIGEST + data[place + 64 :]).hexdigest()
     if actual != stated:
         raise BrokenFileError(f"{where}: expected the checksum {apart(stated, actual)}")
-    arrays = dict(safetensors.numpy.load(data))
-    described: dict[str, Any] = json.loads(metadata["description"])
-    arrays.update({name: np.array(value, np.str_) for name, value in described.pop("strings").items()})
+    with whole(where):
+        arrays = dict(safetensors.numpy.load(data))
+        described: dict[str, Any] = json.loads(metadata["description"])
+        arrays.update({name: np.array(value, np.str_) for name, value in described.pop("strings").items()})
     return arrays, described
+
+
+@contextmanager
+def whole(where: str) -> Generator[None]:
+    """What cannot be made of what a file holds is a `BrokenFileError`, which begins with `where`."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, safetensors.SafetensorError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found {reason(error)}") from None

@@ -163,20 +163,27 @@ class View:
             file.write_bytes(data)
         return path
 
+    @validated
     def matrix(
         self, layer: int, head: int, *, quantity: str = "weights", part: str | None = None, place: int = 0
     ) -> npt.NDArray[np.floating[Any]]:
         """The exact ``[query key]`` matrix of one head of the input at `place`; a page rounds it to bytes."""
+        if not 0 <= place < len(self.inputs):
+            raise InputError(f"place: expected an input from 0 to {len(self.inputs) - 1}, found {place}")
         one = self.inputs[place]
         part = one.part() if part is None else part
+        if part not in one.parts:
+            raise InputError(f"part: expected {' or '.join(one.parts)}, found {part!r}")
         maps = one.parts[part]
+        weights = maps[layer, head]
         if quantity == "weights":
-            return maps[layer, head]
+            return weights
         beside = one.quantities(part)
         if quantity not in beside:
             raise InputError(f"quantity: no {quantity!r} of part {part!r} in this view")
         return np.asarray(beside[quantity][maps.index.index(layer)][head])
 
+    @validated
     def add(self, name: str) -> None:
         """Compute one of the matrices per pair that are offered, and add it to the view.
 

@@ -21,7 +21,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from headscope.errors import HeadscopeError, MissingError
+from headscope.errors import HeadscopeError, InputError, MissingError
+from headscope.failures import out_of_memory, reason
 from headscope.views.blobs import Blobs
 from headscope.views.page import bundle_file
 from headscope.views.payload import Added, ExplorerPayload
@@ -60,31 +61,51 @@ def make_widget(payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add
 
 def exact(asked: Mapping[str, Any], matrix: Matrix) -> tuple[dict[str, Any], list[bytes]]:
     """The answer to a question for exact values: a message and its buffers."""
-    reply: dict[str, Any] = {"kind": "exact", "id": asked.get("id")}
+    reply: dict[str, Any] = {"kind": "exact", "id": number_of(asked)}
     try:
         weights = matrix(
-            int(asked["layer"]),
-            int(asked["head"]),
-            quantity=str(asked.get("quantity", "weights")),
+            whole_number(asked, "layer"),
+            whole_number(asked, "head"),
+            quantity=str(asked.get("quantity", "weights"))[:40],
             part=asked.get("part"),
-            place=int(asked.get("input", 0)),
+            place=whole_number({"input": 0, **asked}, "input"),
         )
-        place = int(asked["place"])
-        values = weights[place] if asked.get("side", "from") == "from" else weights[:, place]
-    except (HeadscopeError, LookupError, TypeError, ValueError) as error:
-        return {**reply, "error": f"{type(error).__name__}: {error}"}, []
+        place, side = whole_number(asked, "place"), asked.get("side", "from")
+        if side not in ("from", "to"):
+            raise InputError(f"side: expected 'from' or 'to', found {str(side)[:40]!r}")
+        if not 0 <= place < weights.shape[side == "to"]:
+            raise InputError(
+                f"place: expected a token from 0 to {weights.shape[side == 'to'] - 1}, found {place}"
+            )
+    except HeadscopeError as error:
+        return {**reply, "error": str(error)}, []
+    values = weights[place] if side == "from" else weights[:, place]
     return reply, [np.ascontiguousarray(values, "<f4").tobytes()]
+
+
+def whole_number(asked: Mapping[str, Any], name: str) -> int:
+    """The number that a question has under a name. Raises `InputError` for another value."""
+    value = asked.get(name)
+    if type(value) is not int:
+        raise InputError(f"{name}: expected a whole number, found {str(value)[:40]!r}")
+    return value
+
+
+def number_of(asked: Mapping[str, Any]) -> int:
+    """The number of a question, for its answer; 0 where it has none."""
+    number = asked.get("id")
+    return number if type(number) is int else 0
 
 
 def quantity(asked: Mapping[str, Any], add: Add) -> dict[str, Any]:
     """Have a matrix per pair added, and the answer to the question for it."""
-    reply: dict[str, Any] = {"kind": "quantity", "id": asked.get("id")}
+    reply: dict[str, Any] = {"kind": "quantity", "id": number_of(asked)}
     try:
-        add(str(asked["name"]))
+        add(str(asked.get("name"))[:40])
     except HeadscopeError as error:
         return {**reply, "error": str(error)}
-    except (LookupError, TypeError, ValueError, RuntimeError, MemoryError) as error:
-        return {**reply, "error": f"{type(error).__name__}: {error}"}
+    except (RuntimeError, MemoryError) as error:
+        return {**reply, "error": out_of_memory(error) or reason(error)}
     return reply
 
 

@@ -21,7 +21,7 @@ from headscope.measures.dataset import description
 from headscope.models import Model
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.small_models import small
+from tests.helpers.small_models import save_gpt2, small
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"needles": 12, "lengths": (48, 60), "k": 1}
@@ -202,6 +202,15 @@ def test_a_tokenizer_of_many_pieces_a_word_fits_as_well(stories: Model) -> None:
     for seed in range(20):
         found = hs.retrieval(stories, corpus, needles=8, lengths=(96,), k=0, seed=seed)
         assert not (found["q"] <= 0.05).any()
+
+
+def test_a_tokenizer_whose_spaces_are_pieces_is_read(tmp_path: Path) -> None:
+    """An answer has a piece between its words, which stands nowhere in the text."""
+    save_gpt2(tmp_path, n_positions=256)
+    model = hs.load(tmp_path)
+    for function in (hs.retrieval, hs.streaming):
+        options: dict[str, Any] = {"recent": 8, "exact": 1} if function is hs.streaming else {"k": 0}
+        assert function(model, needles=4, lengths=[240], **options) is not None
 
 
 def test_what_cannot_retrieve_is_refused() -> None:

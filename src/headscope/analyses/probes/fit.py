@@ -20,7 +20,7 @@ from headscope.doors import Count, Seed, validated
 from headscope.errors import RunError
 from headscope.models.untrained import seeded
 from headscope.stream.progress import bar_of
-from headscope.stream.safefile import decode, write
+from headscope.stream.safefile import decode, whole, write
 from headscope.tokens import IntArray
 
 HELD_OUT = 0.1
@@ -264,8 +264,9 @@ def _begun(path: Path, identity: Mapping[str, Any]) -> Fitted | None:
     if not path.is_file():
         return None
     arrays, about = decode(path.read_bytes(), str(path))
-    check_run(path, about.get("identity") or {}, identity)
-    return Fitted.of(arrays, about)
+    with whole(str(path)):
+        check_run(path, about.get("identity") or {}, identity)
+        return Fitted.of(arrays, about)
 
 
 def outputs(

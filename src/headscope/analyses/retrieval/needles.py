@@ -122,11 +122,12 @@ def _many(model: Model, words: Sequence[str], room: int) -> int | None:
 
 
 def _places(tokens: Tokens, start: int, end: int) -> list[int]:
-    """The tokens that stand within these characters, or reach into them."""
+    """The tokens that stand within these characters, or reach into them, with those of nothing between them."""
     if tokens.offsets is None:
         return []
-    return [
+    found = [
         place
         for place, (first, last) in enumerate(tokens.offsets.tolist())
         if first < end and last > start and last > first
     ]
+    return list(range(found[0], found[-1] + 1)) if found else []

@@ -14,11 +14,15 @@ import pickle
 import site
 import sys
 import sysconfig
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import metadata
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import torch
@@ -127,24 +131,60 @@ def _write(file: BinaryIO, write: Callable[[], None], expected: str) -> None:
 _REFUSED = pickle.PicklingError, TypeError, AttributeError, RecursionError
 
 
+_registry = threading.RLock()
+
+
 @contextmanager
 def _own_code() -> Generator[None]:
     """Within it what is defined in the caller's own files is pickled as code."""
+    own: list[Any] = []
+    with _registry:
+        before = set(cloudpickle.list_registry_pickle_by_value())
+        try:
+            for name, module in list(sys.modules.items()):
+                named = getattr(module, "__name__", None) == name  # others cannot be registered
+                if named and name not in before and _is_own(module):
+                    cloudpickle.register_pickle_by_value(module)
+                    own.append(module)
+            yield
+        finally:
+            for module in own:
+                cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_own(module: Any) -> bool:
+    """Whether a module is of a file of the caller's: of no library, wherever this is installed."""
+    file: Any = getattr(module, "__file__", None)
+    if module.__name__ == "__main__" or not isinstance(file, str) or file.startswith(_places()):
+        return False
+    if not os.path.isabs(file):  # torch has such, which are no files
+        return False
+    folders = Path(file).parents
+    levels: int = module.__name__.count(".") + os.path.basename(file).startswith("__init__.")
+    root = folders[min(levels, len(folders) - 1)]
+    if root.name in ("site-packages", "dist-packages"):
+        return False
+    return module.__name__.partition(".")[0] not in _installed(str(root))
+
+
+@cache
+def _places() -> tuple[str, ...]:
+    """Where the libraries of this Python are."""
     paths = sysconfig.get_paths()
     installed = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     installed |= {*site.getsitepackages(), site.getusersitepackages()}
-    places = tuple(f"{place}{os.sep}" for place in (*installed, os.path.dirname(headscope.__file__)))
-    own: list[Any] = []
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if name != "__main__" and isinstance(file, str) and not file.startswith(places):
-            cloudpickle.register_pickle_by_value(module)
-            own.append(module)
-    try:
-        yield
-    finally:
-        for module in own:
-            cloudpickle.unregister_pickle_by_value(module)
+    return tuple(f"{place}{os.sep}" for place in (*installed, os.path.dirname(headscope.__file__)))
+
+
+@cache
+def _installed(folder: str) -> frozenset[str]:
+    """The modules and packages that are in a folder as it was installed to, by the metadata of distributions there."""
+    return frozenset(
+        path.parts[0].partition(".")[0]
+        for each in metadata.distributions(path=[folder])
+        if each.read_text("RECORD") or each.read_text("installed-files.txt")  # none in a project's own folder
+        for path in each.files or ()
+    )
 
 
 @dataclass(frozen=True)

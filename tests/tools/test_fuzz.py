@@ -1,0 +1,65 @@
+"""What tries calls and command lines tells faults from results and sentences, and finds none among a few."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fuzz
+import pytest
+
+from headscope.errors import InputError
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def fails(error: BaseException) -> Callable[[], object]:
+    def run() -> object:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("run", "refused", "how"),
+    [
+        (lambda: None, False, "done"),
+        (lambda: None, True, "read"),
+        (fails(InputError("one line")), True, "told"),
+        (fails(InputError("one\nand another")), False, "raised"),
+        (fails(ValueError("x")), False, "raised"),
+        (fails(KeyboardInterrupt()), False, "raised"),
+        (fails(SystemExit(2)), False, "told"),
+        (fails(SystemExit("text")), False, "raised"),
+        (lambda: (os.write(1, fuzz.UNFORESEEN.encode()), sys.exit(1)), False, "raised"),
+        (lambda: time.sleep(60), False, "hang"),
+        (lambda: bytearray(50_000_000).count(1), False, "memory"),
+        (lambda: os.kill(os.getpid(), 9), False, "signal 9"),
+    ],
+)
+def test_how_a_case_ends(
+    run: Callable[[], Any], refused: bool, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzz, "SECONDS", 1)
+    monkeypatch.setattr(fuzz, "BYTES", 20_000_000 if how == "memory" else fuzz.BYTES)
+    assert fuzz.tried(fuzz.Case("a case", run, refused), tmp_path).how == how
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["calls", "commands"])
+def test_a_few_cases_have_no_fault(what: str) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "fuzz.py", what, "--number", "12", "--seed", "7"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert re.search(r"^seed 7: .*(told|done)", done.stdout, re.MULTILINE), done.stderr
+    assert done.returncode == 0, done.stdout
