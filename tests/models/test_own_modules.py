@@ -10,7 +10,18 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 from torch import Tensor, nn
-from transformers import BertConfig, BertModel
+from transformers import (
+    BertConfig,
+    BertModel,
+    BertPreTrainedModel,
+    DistilBertModel,
+    GPT2Model,
+    LlamaModel,
+    PreTrainedModel,
+    RobertaModel,
+    T5EncoderModel,
+)
+from transformers.modeling_outputs import SequenceClassifierOutput
 
 import headscope as hs
 from headscope.errors import RefusedError
@@ -107,6 +118,62 @@ class Documents(Around):
         return told.unflatten(0, (documents, sentences)).mean(1)
 
 
+class Embedded(Around):
+    """Looks its embeddings up itself."""
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        embeddings = self.bert.get_input_embeddings()(input_ids)
+        return self.told(inputs_embeds=embeddings, attention_mask=attention_mask)
+
+
+class Recurrent(Around):
+    """Ends in a recurrent layer, and gives a tuple."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.after = nn.LSTM(32, 8, batch_first=True, bidirectional=True)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, lengths: Tensor | None = None) -> Any:
+        found = self.bert(input_ids, attention_mask=attention_mask)
+        return self.after(found.last_hidden_state)[0], found.pooler_output
+
+
+class Subclass(BertPreTrainedModel):
+    """As transformers' own classes are written."""
+
+    def __init__(self) -> None:
+        super().__init__(Around().bert.config)
+        around = Around()
+        self.bert, self.out = around.bert, around.out
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Any:
+        found = self.bert(input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
+        return SequenceClassifierOutput(logits=self.out(found.pooler_output))  # pyright: ignore
+
+
+class Base(nn.Module):
+    """A head on any model."""
+
+    def __init__(self, base: PreTrainedModel) -> None:
+        super().__init__()
+        self.net = nn.ModuleDict({"backbone": base})
+        self.out = nn.Linear(base.config.hidden_size, 3)
+        sharpen(self)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        states = self.net["backbone"](input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        return self.out((states * attention_mask[..., None]).sum(1))
+
+
+def _on(kind: type[PreTrainedModel], **size: int) -> Callable[[], nn.Module]:
+    def make() -> nn.Module:
+        torch.manual_seed(0)
+        config: Any = kind.config_class
+        return Base(kind(config(vocab_size=len(demo()), **size)))
+
+    return make
+
+
 READ: dict[str, tuple[Callable[[], nn.Module], bool]] = {
     "ids and mask": (Net, False),
     "ids alone": (Ids, False),
@@ -117,6 +184,23 @@ READ: dict[str, tuple[Callable[[], nn.Module], bool]] = {
     "ids and any name": (Rest, True),
     "in a wrapper": (lambda: Wrapper(Optional()), True),
     "data parallel": (lambda: nn.DataParallel(Optional()), True),
+    "embeddings of its own": (Embedded, False),
+    "a recurrent layer after it": (Recurrent, False),
+    "a class of transformers": (Subclass, True),
+    "on GPT-2": (_on(GPT2Model, n_embd=32, n_layer=2, n_head=4), False),
+    "on RoBERTa": (
+        _on(RobertaModel, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64),
+        False,
+    ),
+    "on DistilBERT": (_on(DistilBertModel, dim=32, n_layers=2, n_heads=4, hidden_dim=64), False),
+    "on T5's encoder": (
+        _on(T5EncoderModel, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4),
+        False,
+    ),
+    "on Llama": (
+        _on(LlamaModel, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64),
+        False,
+    ),
 }
 """A module, and whether it is given token types."""
 
@@ -125,16 +209,17 @@ READ: dict[str, tuple[Callable[[], nn.Module], bool]] = {
 def test_a_module_gets_what_its_forward_names(name: str) -> None:
     make, types = READ[name]
     module = make().eval()
-    bert = next(part for part in module.modules() if isinstance(part, BertModel))
+    base = [part for part in module.modules() if isinstance(part, PreTrainedModel)][-1]
     model = hs.load((module, demo()))
     maps = hs.capture(model, TEXT, pair=PAIR)
     given = demo()(TEXT, PAIR, return_tensors="pt")
     assert np.count_nonzero(given["token_type_ids"])
     if not types:
-        given["token_type_ids"] *= 0
-    bert.set_attn_implementation("eager")
+        del given["token_type_ids"]
+    base.set_attn_implementation("eager")
     with torch.no_grad():
-        expected = bert(**given, output_attentions=True).attentions
+        expected = base(**given, output_attentions=True).attentions
+    assert len(maps.layers) == len(expected) == 2
     for mine, theirs in zip(maps.layers, expected, strict=True):
         assert_allclose(mine, theirs[0].numpy(), atol=1e-5)
 

@@ -24,15 +24,18 @@ _MANAGERS = ("contextlib", "_pytest.fixtures")
 
 @dataclass(eq=False)
 class _Entry(Generic[T]):
-    """What was entered, and the frame of the generator that did, by its id: of a generator that is no context."""
+    """What was entered, the thread that did, and the frame of its generator, by its id: of one that is no context."""
 
     thing: T
     generator: int | None
+    thread: int = field(default_factory=threading.get_ident)
     open: bool = True
 
     @property
     def seen(self) -> bool:
-        return self.open and (self.generator is None or _runs(self.generator))
+        # A thread that was started with the context has no such frame, whether the generator stands or not.
+        elsewhere = self.generator is None or self.thread != threading.get_ident()
+        return self.open and (elsewhere or _runs(self.generator))
 
 
 class Scope(Generic[T]):
@@ -82,14 +85,13 @@ def _module(frame: FrameType) -> Any:
     return frame.f_globals.get("__name__")
 
 
-def _runs(generator: int) -> bool:
-    """Whether a generator's frame is among those at work, in this thread or another: it does not stand at a yield."""
-    others = sys._current_frames().values()  # pyright: ignore[reportPrivateUsage]
-    for frame in (sys._getframe(), *others):  # pyright: ignore[reportPrivateUsage]
-        while frame is not None:
-            if id(frame) == generator:
-                return True
-            frame = frame.f_back
+def _runs(generator: int | None) -> bool:
+    """Whether a generator's frame is among those at work in this thread: it does not stand at a yield."""
+    frame: FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if id(frame) == generator:
+            return True
+        frame = frame.f_back
     return False
 
 
