@@ -40,6 +40,7 @@ DATA = [
     ),
     f"{PACKAGE}/measures/sources.bib",
     f"{PACKAGE}/views/charts.mplstyle",
+    f"{PACKAGE}/views/colours.json",
 ]
 BUNDLE = [f"{STATIC}/{name}" for name in (*WANTED, "sources.sha256")]
 DIST_INFO = ["METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"]

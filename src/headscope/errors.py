@@ -18,20 +18,7 @@ Every one prints as one line that names the place, what was found and what was e
 
 from __future__ import annotations
 
-import re
-
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-
-
-def printable(text: str, keep: str = "\n\t") -> str:
-    r"""A text whose control characters, but those to `keep`, are written out: on a terminal it changes nothing.
-
-    >>> print(printable("a\x1b[2J.txt"))
-    a\x1b[2J.txt
-    """
-    return _CONTROL.sub(
-        lambda one: one[0] if one[0] in keep else one[0].encode("unicode_escape").decode(), text
-    )
+from headscope.escapes import printable
 
 
 class HeadscopeError(Exception):

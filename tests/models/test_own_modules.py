@@ -148,7 +148,7 @@ class Subclass(BertPreTrainedModel):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Any:
         found = self.bert(input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
-        return SequenceClassifierOutput(logits=self.out(found.pooler_output))  # pyright: ignore
+        return SequenceClassifierOutput(logits=self.out(found.pooler_output))
 
 
 class Base(nn.Module):

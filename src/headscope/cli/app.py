@@ -23,7 +23,8 @@ from headscope.cli.serve import serve
 from headscope.cli.view import view
 from headscope.console.groups import command
 from headscope.console.options import say
-from headscope.errors import HeadscopeError, InputError, ModelError, RunError, printable
+from headscope.errors import HeadscopeError, InputError, ModelError, RunError
+from headscope.escapes import printable
 from headscope.failures import out_of_memory
 from headscope.lazy import missing
 from headscope.stream.provenance import COMMAND

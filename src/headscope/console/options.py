@@ -15,7 +15,8 @@ import typer
 
 from headscope.demo import demo_package
 from headscope.doors import MOST_SEED as MOST_SEED
-from headscope.errors import InputError, printable
+from headscope.errors import InputError
+from headscope.escapes import printable
 from headscope.failures import reason
 
 if TYPE_CHECKING:

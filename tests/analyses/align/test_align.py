@@ -162,9 +162,16 @@ class TestHeads:
         assert found.attrs["chosen_by"].endswith("all heads of the decoder's upper half")
         assert found["word"].tolist() == WORDS
 
-    @pytest.mark.parametrize("head", ["L2H0", "L0H4", (-1, 0)])
-    def test_that_are_not_there_are_refused(self, whisper: Model, head: Any) -> None:
-        with pytest.raises(InputError, match="heads: expected heads of 2 layers × 4 heads, found L"):
+    @pytest.mark.parametrize(
+        ("head", "said"),
+        [
+            ("L2H0", "heads: expected heads of 2 layers × 4 heads, found L2H0"),
+            ("L0H4", "heads: expected heads of 2 layers × 4 heads, found L0H4"),
+            ((-1, 0), "layer: expected at least 0, found -1"),
+        ],
+    )
+    def test_that_are_not_there_are_refused(self, whisper: Model, head: Any, said: str) -> None:
+        with pytest.raises(InputError, match=said):
             hs.align(whisper, NOISE, WORDS, sampling_rate=RATE, heads=[head])
 
 
