@@ -15,6 +15,7 @@ import fuzz
 import pytest
 
 from headscope.errors import InputError
+from tests.helpers.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +48,7 @@ def fails(error: BaseException) -> Callable[[], object]:
 def test_how_a_case_ends(
     run: Callable[[], Any], refused: bool, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fuzz, "SECONDS", 1)
+    monkeypatch.setattr(fuzz, "SECONDS", 1 if how == "hang" else int(PATIENCE))
     monkeypatch.setattr(fuzz, "BYTES", 20_000_000 if how == "memory" else fuzz.BYTES)
     assert fuzz.tried(fuzz.Case("a case", run, refused), tmp_path).how == how
 
