@@ -16,7 +16,7 @@ from headscope.views.digits import weight as short
 from headscope.views.explorer import Input
 from headscope.views.figure import caption, figure, picture
 from headscope.views.figure_grid import Grid, _strongest, pooled
-from headscope.views.figure_head import EACH, MOST, HeadLines, kept
+from headscope.views.figure_head import EACH, MOST, HeadLines, kept, strip_alpha
 from headscope.views.palette import DARK, LIGHT, diverging, palette, ramp, sequential
 from headscope.views.selection import Selection, texts
 from tests.helpers.view_sample import PIECES, neurons, some, tokens
@@ -331,3 +331,9 @@ def test_words_of_a_picture() -> None:
     assert label("x" * 60) == "x" * 23 + "…"
     assert readable("a\x00\ud800b") == "a\ufffd\ufffdb"
     assert [short(0.004), short(0.541), short(1.0), short(-0.25)] == ["·", ".54", "1.0", "−.25"]
+
+
+def test_a_small_weight_in_the_strip_of_several_heads_can_be_seen() -> None:
+    """As the page draws it (`stripAlpha`): at a weight of .01 it was .10."""
+    shown = [strip_alpha(size, faint=faint) for size in (0.001, 0.01, 1.0) for faint in (False, True)]
+    assert shown == pytest.approx([0.0, 0.0, 0.28, 0.224, 1.0, 0.8])

@@ -239,14 +239,13 @@ class HeadLines:
         alphas: list[float] = []
         for at, (head, shares) in enumerate(zip(self.heads, values, strict=True)):
             striped = (head.head or 0) >= len(colours.heads)  # a hue that one before has
-            strengths = np.sqrt(np.minimum(np.abs(shares) / most, 1.0)).tolist()
-            for place, strength in enumerate(strengths):
+            for place, size in enumerate(np.minimum(np.abs(shares) / most, 1.0).tolist()):
                 y = top + (place + 0.5) * self.row - bar / 2
-                stripes = (0.22, 0.64) if striped and strength > 0.14 else ()
+                stripes = (0.22, 0.64) if striped and size > 0.02 else ()
                 boxes += [(start + at * step, y, step - 0.8, bar)] * 2
                 boxes += [(start + at * step, y + bar * part, step - 0.8, bar * 0.14) for part in stripes]
                 inks += [colours.track, hue(head, len(values), colours), *[colours.bg for _ in stripes]]
-                alphas += [1.0, (0.6 if faint else 1.0) * strength, *[0.55 for _ in stripes]]
+                alphas += [1.0, strip_alpha(size, faint=faint), *[0.55 for _ in stripes]]
         canvas.rectangles(boxes, inks, alphas)
 
     def _bars(
@@ -291,6 +290,11 @@ def title(canvas: Canvas, x: float, y: float, selection: Selection, heads: list[
     canvas.text(x, y + 5, name, 8.5, bold=True)
     if said := phrase(selection, heads):
         canvas.text(x + canvas.text_width(name, 8.5) * 1.08 + 8, y + 5, said, 7.0, canvas.colours.ink3)
+
+
+def strip_alpha(size: float, *, faint: bool) -> float:
+    """How opaque the bar of one of several heads is, as on the page: what is drawn at all can be seen."""
+    return 0.0 if size < 0.002 else (0.8 if faint else 1.0) * (0.2 + 0.8 * size**0.5)
 
 
 def resting(means: npt.NDArray[Any]) -> float:
