@@ -53,7 +53,8 @@ def build(folder: Path) -> tuple[Path, Path]:
     sdist = newest(folder, "*.tar.gz")
     with tempfile.TemporaryDirectory() as temporary:
         with tarfile.open(sdist) as archive:
-            archive.extractall(temporary, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # from Python 3.11.4 on
+            archive.extractall(temporary)
         hatchling(Path(temporary) / sdist.name.removesuffix(".tar.gz"), folder, "wheel")
     return sdist, newest(folder, "*.whl")
 

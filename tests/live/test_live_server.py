@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -354,7 +355,6 @@ def test_a_browser_is_not_waited_for_and_not_told_the_token(tmp_path: Path) -> N
     """One of the console runs until it is left, and everybody sees what it is called with."""
     script, told = tmp_path / "browser", tmp_path / "told"
     script.write_text(
-        f"#!{sys.executable}\n"
         "import os, pathlib, sys, time, urllib.request\n"
         "path = urllib.request.url2pathname(sys.argv[1].partition('://')[2])\n"
         f"part = pathlib.Path({str(told)!r} + '.part')\n"
@@ -362,10 +362,9 @@ def test_a_browser_is_not_waited_for_and_not_told_the_token(tmp_path: Path) -> N
         f"part.rename({str(told)!r})\n"
         "time.sleep(600)\n"
     )
-    script.chmod(0o700)
     process = subprocess.Popen(
         [sys.executable, "-c", CALL, "serve"],
-        env={**ENV, "BROWSER": f"{script} %s"},
+        env={**ENV, "BROWSER": f"{shlex.quote(sys.executable)} {shlex.quote(str(script))} %s"},
         stdout=subprocess.PIPE,
         text=True,
     )
