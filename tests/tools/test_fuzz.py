@@ -41,7 +41,6 @@ def fails(error: BaseException) -> Callable[[], object]:
         (fails(SystemExit("text")), False, "raised"),
         (lambda: (os.write(1, fuzz.UNFORESEEN.encode()), sys.exit(1)), False, "raised"),
         (lambda: time.sleep(60), False, "hang"),
-        (lambda: bytearray(b"x") * 50_000_000, False, "memory"),
         (lambda: os.kill(os.getpid(), 9), False, "signal 9"),
     ],
 )
@@ -49,8 +48,24 @@ def test_how_a_case_ends(
     run: Callable[[], Any], refused: bool, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fuzz, "SECONDS", 1 if how == "hang" else int(PATIENCE))
-    monkeypatch.setattr(fuzz, "BYTES", 20_000_000 if how == "memory" else fuzz.BYTES)
     assert fuzz.tried(fuzz.Case("a case", run, refused), tmp_path).how == how
+
+
+def test_a_case_that_takes_much_memory(tmp_path: Path) -> None:
+    """In a process of its own: what a fork of a large one takes is lost in what that gave back before."""
+    code = (
+        "import pathlib, sys, fuzz; fuzz.BYTES = 200_000_000;"
+        "case = fuzz.Case('a case', lambda: bytearray(b'x') * 800_000_000, False);"
+        "print(fuzz.tried(case, pathlib.Path(sys.argv[1])).how)"
+    )
+    paths = os.pathsep.join(map(str, (ROOT / "src", ROOT / "tools", ROOT)))
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["memory"], done.stderr
 
 
 @pytest.mark.slow
