@@ -91,6 +91,18 @@ def test_a_file_that_is_empty_but_for_its_form(content: bytes, tmp_path: Path) -
         list(corpora.alignments(path, path, path))
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.txt"])
+def test_an_array_may_stand_on_one_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `json.dump` writes it, however long; a line of a text may not."""
+    monkeypatch.setattr("headscope.corpora.files.LONGEST_LINE", 1_000)
+    path = tmp_path / name
+    path.write_text(json.dumps([{"text": f"Text {number}."} for number in range(100)]))
+    assert len(list(console(path))) == len(list(corpora.jsonl(path))) == 100
+    path.write_text("[1] " + "word " * 300)
+    with pytest.raises(CorpusError, match="expected lines of at most 1,000|expected texts or objects"):
+        list(console(path))
+
+
 def test_a_file_of_utf_16_that_breaks_off_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("One line.\nAnother.".encode("utf-16")[:-1])

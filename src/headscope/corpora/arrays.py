@@ -13,7 +13,7 @@ from headscope.corpora.opening import suffix_of
 from headscope.errors import CorpusError
 
 MOST = 1 << 27
-"""How many characters such a file has at most: it is read whole."""
+"""How many bytes or characters such a file has at most: it is read whole."""
 
 _WHITE = " \t\r\n"
 
@@ -27,7 +27,7 @@ def elements(path: str, lines: Iterable[Line]) -> Iterator[Line]:
     """
     rest = (line for line in lines if line.text.strip())
     first = list(islice(rest, 2))
-    if not first or (len(first) == 2 and _complete(first[0].text)):
+    if not first or (len(first) == 2 and is_json(first[0].text)):
         yield from chain(first, rest)
         return
     kept = [*first, *_at_most(path, rest)]
@@ -53,7 +53,8 @@ def broken(error: ValueError | RecursionError) -> str:
     return f"JSON that cannot be read ({reason})"
 
 
-def _complete(text: str) -> bool:
+def is_json(text: str) -> bool:
+    """Whether a text is one value of JSON."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

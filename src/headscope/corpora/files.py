@@ -9,7 +9,7 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 
-from headscope.corpora.arrays import elements
+from headscope.corpora.arrays import MOST, elements
 from headscope.corpora.line import Line
 from headscope.corpora.opening import STDIN, Lines, expanded, form_of, opened, readable, suffix_of
 from headscope.errors import CorpusError, InputError
@@ -47,6 +47,7 @@ class Files:
         suffixes: of the files that are read of a folder that is among them; none where there is to be none.
         records: whether the elements of an array of JSON are lines (`headscope.corpora.arrays`).
         rows: whether the files are no text.
+        longest: bytes of a line at most, `LONGEST_LINE` by default; an array of which elements are lines may be one.
 
     Attributes:
         paths: the files.
@@ -62,7 +63,13 @@ class Files:
     """
 
     def __init__(
-        self, paths: Paths, suffixes: Sequence[str] = (), *, records: bool = False, rows: bool = False
+        self,
+        paths: Paths,
+        suffixes: Sequence[str] = (),
+        *,
+        records: bool = False,
+        rows: bool = False,
+        longest: int | None = None,
     ) -> None:
         given = [paths] if isinstance(paths, str | Path) else list(paths)
         if not given:
@@ -76,6 +83,7 @@ class Files:
             path for path, form in self._forms.items() if form.begins == b"[" or suffix_of(path) == ".json"
         }
         self._arrays = json if records else set[str]()
+        self._longest = longest
         self.in_order = bool(self._arrays) or not all(form.plain for form in self._forms.values())
         self._checked = self.total > CHECKED or self.in_order
 
@@ -122,8 +130,8 @@ class Files:
     def _lines(self, path: str) -> Iterator[Line]:
         before = place = 0
         with opened(path, self._forms[path]) as (content, file):
-            number = 1
-            while line := read_line(content, path, number):
+            number, longest = 1, MOST if path in self._arrays else self._longest
+            while line := read_line(content, path, number, longest):
                 text = decoded(line, path, number, before)
                 before += len(line)
                 here = file.tell() if self.in_order else before
@@ -132,17 +140,17 @@ class Files:
                 number += 1
 
 
-def read_line(content: Lines, path: str, number: int | None = None) -> bytes:
+def read_line(content: Lines, path: str, number: int | None = None, longest: int | None = None) -> bytes:
     """The next line with its end; nothing where there is none. Raises `CorpusError` as `expect_short` does."""
-    line = content.readline(LONGEST_LINE + 1)
-    expect_short(line, path, number)
+    line = content.readline((longest or LONGEST_LINE) + 1)
+    expect_short(line, path, number, longest)
     return line
 
 
-def expect_short(line: bytes, path: str, number: int | None = None) -> None:
-    """Raise `CorpusError` for a line that is longer than `LONGEST_LINE`."""
-    if len(line) > LONGEST_LINE:
-        told = f"expected lines of at most {LONGEST_LINE:,} bytes, found a longer one; part it into several"
+def expect_short(line: bytes, path: str, number: int | None = None, longest: int | None = None) -> None:
+    """Raise `CorpusError` for a line of more than `longest` bytes, by default `LONGEST_LINE`."""
+    if len(line) > (most := longest or LONGEST_LINE):
+        told = f"expected lines of at most {most:,} bytes, found a longer one; part it into several"
         raise CorpusError(path, number, told)
 
 

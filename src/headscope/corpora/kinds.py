@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from headscope.corpora.arrays import MOST
+from headscope.corpora.arrays import MOST, is_json
 from headscope.corpora.conll2012 import BEGIN
 from headscope.corpora.files import Files
 from headscope.corpora.jsonlines import TEXTS
-from headscope.corpora.line import Line
 from headscope.corpora.marks import HEAD, table
-from headscope.corpora.opening import readable, suffix_of
+from headscope.corpora.opening import form_of, readable, suffix_of
 from headscope.errors import CorpusError
 
 Held = Literal["text", "jsonl", "csv", "tsv", "conllu", "conll2012", "parquet", "arrow"]
 
 _ROW = re.compile(r"[0-9]+([-.][0-9]+)?(\t[^\t]*){9}")
+_ARRAY = re.compile(r"\s*(\[\s*([\[{\"\]]|$)|$)")
 _PAGES = {"<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML", "<svg": "XML"}
 _SAID = {
     "jsonl": "records of JSON",
@@ -43,19 +42,19 @@ def holds(path: str | Path) -> Held:
     if (kind := begins_as_table(path)) is not None:
         return kind
     files = Files(path)
-    lines = (line for line in files if line.text.strip())
-    begin = list(islice(lines, _LOOKED))
-    if suffix_of(path) == ".json" or _is_json(path, begin):
+    if suffix_of(path) == ".json" or (form_of(path).begins == b"[" and _is_array(path)):
         return "jsonl"
-    first = begin[0].text.lstrip().lower() if begin else ""
+    begin = list(islice((line for line in files if line.text.strip()), _LOOKED))
+    header = begin[0].text if begin else ""
+    if header.lstrip()[:1] == "{" and is_json(header):
+        return "jsonl"
     for mark, name in _PAGES.items():
-        if first.startswith(mark):
+        if header.lstrip().lower().startswith(mark):
             raise CorpusError(
                 path, None, f"expected text, found a page of {name}; --format text reads its marks as well"
             )
     if any(BEGIN.match(line.text) for line in begin):
         return "conll2012"
-    header = begin[0].text if begin else ""
     if _names_texts(header, "\t"):
         return "tsv"
     if _names_texts(header, ","):
@@ -85,25 +84,15 @@ def begins_as_table(path: str) -> Literal["parquet", "arrow"] | None:
         return table(file.read(HEAD))
 
 
-def _is_json(path: str, begin: list[Line]) -> bool:
-    """Whether the first line is an object of JSON, or the whole file an array."""
-    first = begin[0].text.lstrip() if begin else ""
-    if first[:1] == "{":
-        return _reads(first)
-    if first[:1] != "[" or not re.match(r"\[\s*([\[{\"\]]|$)", first):
-        return False
+def _is_array(path: str) -> bool:
+    """Whether a file that begins with a bracket is an array of JSON: of texts, objects or arrays."""
     size, parts = 0, list[str]()
-    for line in Files(path):
+    for line in Files(path, longest=MOST):
+        if not parts and not _ARRAY.match(line.text):
+            return False
         size += len(line.text)
         if size > MOST:
             return True  # who reads it says that it is too large
-        parts.append(line.text)
-    return _reads("\n".join(parts))
-
-
-def _reads(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+        if line.text.strip():
+            parts.append(line.text)
+    return is_json("\n".join(parts))
