@@ -99,7 +99,7 @@ def test_an_array_may_stand_on_one_line(name: str, tmp_path: Path, monkeypatch: 
     path.write_text(json.dumps([{"text": f"Text {number}."} for number in range(100)]))
     assert len(list(console(path))) == len(list(corpora.jsonl(path))) == 100
     path.write_text("[1] " + "word " * 300)
-    with pytest.raises(CorpusError, match="expected lines of at most 1,000|expected texts or objects"):
+    with pytest.raises(CorpusError, match=r"expected lines of at most 1,000|expected texts or objects"):
         list(console(path))
 
 
