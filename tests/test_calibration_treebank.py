@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
-def benchmark() -> ModuleType:
+def calibration() -> ModuleType:
     path = ROOT / "benchmarks" / "calibration_treebank.py"
     spec = importlib.util.spec_from_file_location("calibration_treebank", path)
     assert spec is not None
@@ -22,30 +22,30 @@ def benchmark() -> ModuleType:
     return module
 
 
-def test_intervals_of_given_heads_hold_their_accuracy(benchmark: ModuleType) -> None:
-    row = benchmark.coverage(20, 20, False, 0.05, 400)
-    for share in benchmark.SHARES:
+def test_intervals_of_given_heads_hold_their_accuracy(calibration: ModuleType) -> None:
+    row = calibration.coverage(20, 20, False, 0.05, 400)
+    for share in calibration.SHARES:
         assert 0.91 <= row[f"{share:.2f}"] <= 1, share
 
 
-def test_heads_of_noise_are_seldom_said_to_know_more(benchmark: ModuleType) -> None:
-    row = benchmark.choice("noise", 0.0, benchmark.OFFSETS, 20, 15, True, 0.2, 80)
+def test_heads_of_noise_are_seldom_said_to_know_more(calibration: ModuleType) -> None:
+    row = calibration.choice("noise", 0.0, calibration.OFFSETS, 20, 15, True, 0.2, 80)
     assert row["p ≤ 0.05"] <= 0.14  # .05 and three errors of 80 draws
     assert row["accuracy"] >= 0.88
 
 
-def test_heads_are_compared_with_the_best_rule_however_close_others_come(benchmark: ModuleType) -> None:
+def test_heads_are_compared_with_the_best_rule_however_close_others_come(calibration: ModuleType) -> None:
     """Of 200 corpora .05 are 10, and three errors 9 more."""
-    row = benchmark.choice("noise, others .05 less", 0.0, benchmark.OFFSETS, 6, 100, True, 0.2, 200)
+    row = calibration.choice("noise, others .05 less", 0.0, calibration.OFFSETS, 6, 100, True, 0.2, 200)
     assert row["p ≤ 0.05"] <= 19 / 200
     assert row["difference"] >= 181 / 200
 
 
-def test_ten_points_are_found_among_a_thousand_words(benchmark: ModuleType) -> None:
-    row = benchmark.choice("rivals", 0.1, benchmark.OFFSETS, 100, 10, True, 0.2, 20)
+def test_ten_points_are_found_among_a_thousand_words(calibration: ModuleType) -> None:
+    row = calibration.choice("rivals", 0.1, calibration.OFFSETS, 100, 10, True, 0.2, 20)
     assert row["p ≤ 0.05"] >= 0.75
 
 
-def test_tables_are_printed(benchmark: ModuleType) -> None:
+def test_tables_are_printed(calibration: ModuleType) -> None:
     rows = [{"documents": 8, "0.20": 0.95, "gain": 0.0}]
-    assert benchmark.markdown(rows) == "| documents | 0.20 | gain |\n|---|---|---|\n| 8 | .950 | 0.0 |"
+    assert calibration.markdown(rows) == "| documents | 0.20 | gain |\n|---|---|---|\n| 8 | .950 | 0.0 |"

@@ -167,7 +167,7 @@ def _fault(value: Any, hint: Any) -> Fault | None:
     if origin is Literal:
         there = any(type(value) is type(one) and value == one for one in arguments)
         return None if there else Fault("", _words(hint), value)
-    kind = hint if origin is None else origin
+    kind = _kind(hint)
     if kind is Any or isinstance(kind, (TypeVar, str)):
         return None
     if not _is(value, kind):
@@ -223,6 +223,13 @@ def _of_parts(value: Any, kind: Any, arguments: tuple[Any, ...]) -> Fault | None
     return None
 
 
+def _kind(hint: Any) -> Any:
+    """The class of a type, also where it is an alias (``type X = ...``), as numpy's `NDArray` is from 2.5 on."""
+    origin = get_origin(hint) or hint
+    meant = getattr(origin, "__value__", origin)
+    return get_origin(meant) or meant
+
+
 def _is(value: Any, kind: Any) -> bool:
     if kind in (int, float):
         numbers = (int, np.integer) if kind is int else (int, float, np.integer, np.floating)
@@ -253,7 +260,7 @@ def _words(hint: Any) -> str:
         return _either(list(dict.fromkeys(name for one in kinds for name in _names(one))))
     if origin is Literal:
         return _either(_names(hint))
-    kind = hint if origin is None else origin
+    kind = _kind(hint)
     if kind is tuple and arguments and arguments[-1] is not Ellipsis:
         return f"({', '.join(map(_words, arguments))})"
     if kind in (Sequence, list, tuple) and arguments and arguments[0] is not Any:

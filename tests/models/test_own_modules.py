@@ -218,10 +218,11 @@ def test_a_module_gets_what_its_forward_names(name: str) -> None:
         del given["token_type_ids"]
     base.set_attn_implementation("eager")
     with torch.no_grad():
-        expected = base(**given, output_attentions=True).attentions
+        # DataParallel puts a module on a GPU where there is one.
+        expected = base(**given.to(base.device), output_attentions=True).attentions
     assert len(maps.layers) == len(expected) == 2
     for mine, theirs in zip(maps.layers, expected, strict=True):
-        assert_allclose(mine, theirs[0].numpy(), atol=1e-5)
+        assert_allclose(mine, theirs[0].cpu().numpy(), atol=1e-5)
 
 
 IDS = torch.tensor([demo()(TEXT)["input_ids"]])

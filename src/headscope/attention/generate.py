@@ -169,7 +169,7 @@ class _Fed:
         ids: Any = given.get("decoder_input_ids")
         if ids is None:
             return
-        past: Any = given.get("past_key_values")
+        past: Any = given.get("cache", given.get("past_key_values"))  # transformers 5.24 and before
         if past is None or not past.get_seq_length():
             self._ids, self._begin = [], len(self._records)
         self._ids.append(ids[0].cpu().numpy().astype(np.int64))

@@ -87,7 +87,7 @@ Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps, …, or auto: 
 Dtype = Annotated[str | None, typer.Option(help="float32 (default), bfloat16, float16 or float64.")]
 Adapter = Annotated[
     str | None,
-    typer.Option(metavar="ADAPTER", help="Folder or hub name of an adapter (LoRA) to add to the model."),
+    typer.Option(metavar="FOLDER", help="Folder or hub name of an adapter (LoRA) to add to the model."),
 ]
 Untrained = Annotated[
     int | None, typer.Option(metavar="SEED", help="Re-initialise the weights with this seed.")
