@@ -20,16 +20,16 @@ report: .venv/installed
 report-lm: .venv/lm
 	HF_HUB_OFFLINE=1 $(BIN)/headscope report -m demo-lm -o report-lm.html
 
-check: .venv/tools
+check: .venv/npm
 	@$(BIN)/python tools/run_tests.py lint types unit
 
 test: .venv/npm
 	@CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && export CHROMIUM && $(BIN)/python tools/run_tests.py
 
-lint types unit slow docs: .venv/tools
+types unit slow docs: .venv/tools
 	@$(BIN)/python tools/run_tests.py $@
 
-frontend: .venv/npm
+lint frontend: .venv/npm
 	@$(BIN)/python tools/run_tests.py $@
 
 browser deep: .venv/npm

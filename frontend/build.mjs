@@ -1,5 +1,6 @@
 // Bundles the pages (report, explorer) and the notebook's widget into the Python package: a .js and a .css each (with
-// the font), the licences of what is in them, and a stamp of the sources that hatch_build.py reads to know whether the bundle is up to date.
+// the font), the licences of what is in them, and a stamp of the sources that hatch_build.py reads to know whether the
+// bundle is up to date.
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -22,7 +23,10 @@ function files(folder) {
 function stamp() {
   const names = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json", COLOURS];
   const sources = names.map((name) => join(root, name));
-  const named = [...sources, ...files(join(root, "src"))].map((path) => [relative(root, path).split(sep).join("/"), path]);
+  const named = [...sources, ...files(join(root, "src"))].map((path) => [
+    relative(root, path).split(sep).join("/"),
+    path,
+  ]);
   named.sort(([a], [b]) => (a < b ? -1 : 1));
   const sum = createHash("sha256");
   for (const [name, path] of named) sum.update(`${name}\0`).update(readFileSync(path)).update("\0");
@@ -39,7 +43,9 @@ function licences(inputs) {
   const parts = [...packages].sort().map(([name, folder]) => {
     const version = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version;
     const own = join(root, "licences", `${name}.txt`); // of a package that comes without
-    const file = [...["LICENSE", "LICENSE.md", "LICENSE.txt", "license"].map((n) => join(folder, n)), own].find(existsSync);
+    const file = [...["LICENSE", "LICENSE.md", "LICENSE.txt", "license"].map((n) => join(folder, n)), own].find(
+      existsSync,
+    );
     if (!file) throw new Error(`${name} has no licence file`);
     return `${name} ${version}\n\n${readFileSync(file, "utf8").trim()}\n`;
   });
@@ -88,11 +94,30 @@ const finish = {
 
 mkdirSync(target, { recursive: true });
 // What runs a model inside a page.
-copyFileSync(join(root, "node_modules", "onnxruntime-web", "dist", "ort-wasm-simd-threaded.wasm"), join(target, "engine.wasm"));
+copyFileSync(
+  join(root, "node_modules", "onnxruntime-web", "dist", "ort-wasm-simd-threaded.wasm"),
+  join(target, "engine.wasm"),
+);
 // Pages run a plain script; a notebook imports a module.
 const contexts = await Promise.all([
-  esbuild.context({ ...shared, entryPoints: { report: "src/report/page.ts", explorer: "src/explorer/page.ts", live: "src/live/page.ts", carried: "src/live/carried/page.ts", worker: "src/live/carried/worker.ts" }, format: "iife", plugins: [colours, finish] }),
-  esbuild.context({ ...shared, entryPoints: { widget: "src/explorer/widget.ts" }, format: "esm", plugins: [colours, finish] }),
+  esbuild.context({
+    ...shared,
+    entryPoints: {
+      report: "src/report/page.ts",
+      explorer: "src/ui/page.ts",
+      live: "src/live/page.ts",
+      carried: "src/live/carried/page.ts",
+      worker: "src/live/carried/worker.ts",
+    },
+    format: "iife",
+    plugins: [colours, finish],
+  }),
+  esbuild.context({
+    ...shared,
+    entryPoints: { widget: "src/live/widget.ts" },
+    format: "esm",
+    plugins: [colours, finish],
+  }),
 ]);
 for (const context of contexts) {
   if (watch) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { paint, signedIndex, type Window } from "../src/explorer/canvas";
+import { paint, signedIndex, type Window } from "../src/draw/canvas";
 
 const LUT = Uint32Array.from({ length: 256 }, (_, i) => i);
 
@@ -12,7 +12,8 @@ function expected(w: number, h: number, from: Window, sign: Int8Array | null): n
       const [r0, c0] = [Math.floor((j * from.rows) / h), Math.floor((i * from.columns) / w)];
       const r1 = from.rows > h ? Math.floor(((j + 1) * from.rows) / h) : r0 + 1;
       const c1 = from.columns > w ? Math.floor(((i + 1) * from.columns) / w) : c0 + 1;
-      for (let r = r0; r < Math.max(r1, r0 + 1); r++) for (let c = c0; c < Math.max(c1, c0 + 1); c++) cells.push([r + from.row, c + from.column]);
+      for (let r = r0; r < Math.max(r1, r0 + 1); r++)
+        for (let c = c0; c < Math.max(c1, c0 + 1); c++) cells.push([r + from.row, c + from.column]);
       const places = cells.map(([r, c]) => r * from.width + c);
       const most = places.reduce((best, at) => (from.codes[at]! > from.codes[best]! ? at : best));
       found.push(sign ? signedIndex(from.codes[most]!, sign[most]!) : from.codes[most]!);
@@ -35,7 +36,9 @@ test.each([
   for (const signs of [null, sign]) {
     const pixels = { data: new Uint32Array((w + 4) * (h + 1)), stride: w + 4 };
     paint(pixels, 3, 1, w, h, from, LUT, signs);
-    const drawn = Array.from({ length: h }, (_, j) => [...pixels.data.slice((j + 1) * (w + 4) + 3, (j + 1) * (w + 4) + 3 + w)]).flat();
+    const drawn = Array.from({ length: h }, (_, j) => [
+      ...pixels.data.slice((j + 1) * (w + 4) + 3, (j + 1) * (w + 4) + 3 + w),
+    ]).flat();
     expect(drawn).toEqual(expected(w, h, from, signs));
   }
 });

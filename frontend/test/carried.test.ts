@@ -3,9 +3,19 @@
 import { expect, test } from "vitest";
 import { half } from "../src/live/carried/graphs";
 import { rounding } from "../src/live/carried/mount";
-import { apply, parse, type Pattern, write } from "../src/live/carried/whatif";
+import { apply, type Pattern, parse, write } from "../src/live/carried/whatif";
 
-const TEXTS = ["L4H2 off", "L4 uniform", "L4H2 mean", "all previous", "L4H2 hide 3>5", "all hide >0", "L4 hide 3>", "L4H2 temperature 0.5", "all temperature 2.0"];
+const TEXTS = [
+  "L4H2 off",
+  "L4 uniform",
+  "L4H2 mean",
+  "all previous",
+  "L4H2 hide 3>5",
+  "all hide >0",
+  "L4 hide 3>",
+  "L4H2 temperature 0.5",
+  "all temperature 2.0",
+];
 
 test("a change is written as it is read", () => {
   for (const text of TEXTS) expect(write(parse(text))).toBe(text);
@@ -14,7 +24,19 @@ test("a change is written as it is read", () => {
 });
 
 test("what is no change says what is expected", () => {
-  for (const text of ["", "off", "L4H2", "H2 off", "L4H2 off now", "L4 hide", "L4 hide >", "L4 hide 3", "L4 temperature", "L4 temperature x", "L4H2 mute"]) {
+  for (const text of [
+    "",
+    "off",
+    "L4H2",
+    "H2 off",
+    "L4H2 off now",
+    "L4 hide",
+    "L4 hide >",
+    "L4 hide 3",
+    "L4 temperature",
+    "L4 temperature x",
+    "L4H2 mute",
+  ]) {
     expect(() => parse(text), text).toThrow(`found '${text}'`);
   }
   expect(() => parse("L4 temperature -1")).toThrow("expected a temperature above 0, found -1");
@@ -28,7 +50,8 @@ const pattern = (): Pattern => ({
   seen: Uint8Array.of(1, 0, 0, 1, 1, 0, 1, 1, 1),
   score: (_, query, key) => (query === 2 && key === 2 ? Math.log(3) : 0),
 });
-const after = (text: string, change: Partial<Pattern> = {}): number[] => [...apply(parse(text), 0, { ...pattern(), ...change })].map((value) => Math.round(value * 1e4) / 1e4);
+const after = (text: string, change: Partial<Pattern> = {}): number[] =>
+  [...apply(parse(text), 0, { ...pattern(), ...change })].map((value) => Math.round(value * 1e4) / 1e4);
 
 test("changes of three causal tokens, on paper", () => {
   expect(after("all off")).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -43,7 +66,9 @@ test("changes of three causal tokens, on paper", () => {
 });
 
 test("a row whose visible keys had no weight to speak of takes softmax again", () => {
-  expect(after("all hide 2>0", { weights: Float32Array.of(1, 0, 0, 0.25, 0.75, 0, 1, 0, 0) }).slice(6)).toEqual([0, 0.25, 0.75]);
+  expect(after("all hide 2>0", { weights: Float32Array.of(1, 0, 0, 0.25, 0.75, 0, 1, 0, 0) }).slice(6)).toEqual([
+    0, 0.25, 0.75,
+  ]);
 });
 
 test("a head that is not there is named", () => {
@@ -51,11 +76,22 @@ test("a head that is not there is named", () => {
 });
 
 test("half floats are the numbers that they stand for", () => {
-  expect([0x0000, 0x3c00, 0xc000, 0x3555, 0x0001, 0x7bff].map(half)).toEqual([0, 1, -2, 0.333251953125, 2 ** -24, 65504]);
+  expect([0x0000, 0x3c00, 0xc000, 0x3555, 0x0001, 0x7bff].map(half)).toEqual([
+    0,
+    1,
+    -2,
+    0.333251953125,
+    2 ** -24,
+    65504,
+  ]);
 });
 
 test("the page says what rounding does", () => {
   const told = { kind: "int8" as const, largest: 0.062, mean: 0.0008, same: 0.989, texts: 9, weights: 100 };
-  expect(rounding(told, 22.7e6)).toContain("22.7 million weights, rounded to int8. Beside float32 its attention weights differ by at most 0.062");
-  expect(rounding({ ...told, kind: "float32" }, 1e6)).toBe("This page holds the model: 1.0 million weights, as they are.");
+  expect(rounding(told, 22.7e6)).toContain(
+    "22.7 million weights, rounded to int8. Beside float32 its attention weights differ by at most 0.062",
+  );
+  expect(rounding({ ...told, kind: "float32" }, 1e6)).toBe(
+    "This page holds the model: 1.0 million weights, as they are.",
+  );
 });

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
-import { contrast, css, inkOn, oklab, PALETTES } from "../src/color";
+import { contrast, css, inkOn, oklab, PALETTES } from "../src/scene/color";
 
 const lightness = (pixel: number): number =>
-  oklab(`#${[pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255].map((c) => c.toString(16).padStart(2, "0")).join("")}`)[0];
+  oklab(
+    `#${[pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255].map((c) => c.toString(16).padStart(2, "0")).join("")}`,
+  )[0];
 
 test("the palettes begin and end at their stops", () => {
   expect(css(PALETTES.light.sequential[0]!)).toBe("rgb(246 248 248)");

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { became, means, quantities, ranked, tables } from "../src/report/sections/compare_models/data";
+import type { CompareSection, ExplorerPayload, ExplorerState } from "../src/protocol";
 import { signed } from "../src/report/figures";
+import { became, means, quantities, ranked, tables } from "../src/report/sections/compare_models/data";
 import { beside, short } from "../src/report/sections/compare_models/map";
 import { carried, SIDES } from "../src/report/sides";
-import { DEFAULTS } from "../src/explorer/state";
-import type { CompareSection, ExplorerPayload, ExplorerState } from "../src/protocol";
+import { DEFAULTS } from "../src/scene/state";
 
 const info: CompareSection = {
   kind: "compare",
@@ -23,11 +23,62 @@ const info: CompareSection = {
     { layer: 0, js: 0.3, js_se: 0.01, low: 0.28, high: 0.32, cosine: 0.7, cosine_se: null },
     { layer: 4, js: 0.3, js_se: null, low: null, high: null, cosine: 0.7, cosine_se: null },
   ],
-  measures: [{ name: "next", title: "next token", units: "share", n: 9, a: [0.5, 0.1, null], difference: [0.2, -0.4, null], se: [0.1, null, null] }],
-  counts: [{ role: "broad", units: "nats", a: 2, b: 1, best_a: 4, best_b: 3, heads: [[0, 0], [4, 0]] }],
+  measures: [
+    {
+      name: "next",
+      title: "next token",
+      units: "share",
+      n: 9,
+      a: [0.5, 0.1, null],
+      difference: [0.2, -0.4, null],
+      se: [0.1, null, null],
+    },
+  ],
+  counts: [
+    {
+      role: "broad",
+      units: "nats",
+      a: 2,
+      b: 1,
+      best_a: 4,
+      best_b: 3,
+      heads: [
+        [0, 0],
+        [4, 0],
+      ],
+    },
+  ],
   roles: [
-    { layer: 0, head: 0, role: "broad", units: "nats", a: 4, b: 3, q_a: 0.01, q_b: 0.02, change: "kept", difference: 1, low: 0.5, high: 1.5, q: 0.01 },
-    { layer: 4, head: 0, role: "broad", units: "nats", a: 4, b: 2, q_a: 0.01, q_b: 0.9, change: "unclear", difference: 2, low: -1, high: 5, q: 0.4 },
+    {
+      layer: 0,
+      head: 0,
+      role: "broad",
+      units: "nats",
+      a: 4,
+      b: 3,
+      q_a: 0.01,
+      q_b: 0.02,
+      change: "kept",
+      difference: 1,
+      low: 0.5,
+      high: 1.5,
+      q: 0.01,
+    },
+    {
+      layer: 4,
+      head: 0,
+      role: "broad",
+      units: "nats",
+      a: 4,
+      b: 2,
+      q_a: 0.01,
+      q_b: 0.9,
+      change: "unclear",
+      difference: 2,
+      low: -1,
+      high: 5,
+      q: 0.4,
+    },
   ],
   notes: [],
   command: null,
@@ -37,7 +88,13 @@ it("shows drift on a scale from 0, and differences on one with 0 in its middle",
   const [drift, next] = quantities(info);
   expect([drift!.name, drift!.scale.diverging, drift!.scale.low]).toEqual(["js", false, 0]);
   expect(drift!.errors).toEqual([0.01, NaN, 0.02]);
-  expect([next!.title, next!.scale.diverging, next!.scale.tint(0), next!.scale.tint(-0.4), next!.scale.tint(0.4)]).toEqual(["next token, A − B", true, 0.5, 0, 1]);
+  expect([
+    next!.title,
+    next!.scale.diverging,
+    next!.scale.tint(0),
+    next!.scale.tint(-0.4),
+    next!.scale.tint(0.4),
+  ]).toEqual(["next token, A − B", true, 0.5, 0, 1]);
   expect(next!.values).toEqual([0.2, -0.4, NaN]);
   // Nothing above 0, or nothing at all: 0 is still the middle.
   expect(signed([0.1, 0.3]).tint(0)).toBe(0.5);
@@ -50,7 +107,10 @@ it("ranks heads by the size of their change, without those that have none", () =
 
 it("has the means of layers with errors for drift, without for measures, and no mean of nothing", () => {
   const [drift, next] = quantities(info);
-  expect(means(info, drift!)).toEqual([{ layer: 0, mean: 0.3, low: 0.28, high: 0.32 }, { layer: 4, mean: 0.3, low: NaN, high: NaN }]);
+  expect(means(info, drift!)).toEqual([
+    { layer: 0, mean: 0.3, low: 0.28, high: 0.32 },
+    { layer: 4, mean: 0.3, low: NaN, high: NaN },
+  ]);
   expect(means(info, next!)).toEqual([{ layer: 0, mean: expect.closeTo(-0.1, 9), low: NaN, high: NaN }]);
 });
 
@@ -61,7 +121,19 @@ it("parts the changes of a role", () => {
 
 it("saves the columns of the command", () => {
   const { heads, layers, roles } = tables(info);
-  expect(Object.keys(heads!().columns)).toEqual(["layer", "head", "paper", "measure", "a", "b", "difference", "se", "js", "js_se", "cosine"]);
+  expect(Object.keys(heads!().columns)).toEqual([
+    "layer",
+    "head",
+    "paper",
+    "measure",
+    "a",
+    "b",
+    "difference",
+    "se",
+    "js",
+    "js_se",
+    "cosine",
+  ]);
   expect(heads!().rows).toEqual([
     [0, 0, "1-1", "next", 0.5, 0.3, 0.2, 0.1, 0.1, 0.01, 0.9],
     [0, 1, "1-2", "next", 0.1, 0.5, -0.4, null, 0.5, null, 0.5],
@@ -74,18 +146,51 @@ it("saves the columns of the command", () => {
 });
 
 it("leads from head to head by arrow keys, past what is not there", () => {
-  const all = [[0, 0], [0, 3], [0, 2], [2, 0], [3, 2]].map(([layer, head]) => ({ cell: { layer: layer!, head: head! } }));
+  const all = [
+    [0, 0],
+    [0, 3],
+    [0, 2],
+    [2, 0],
+    [3, 2],
+  ].map(([layer, head]) => ({ cell: { layer: layer!, head: head! } }));
   const to = (layer: number, head: number, key: string): unknown => beside(all, { layer, head }, key)?.cell;
-  expect([to(0, 0, "ArrowRight"), to(0, 3, "ArrowLeft"), to(0, 0, "ArrowDown"), to(3, 2, "ArrowUp")]).toEqual([{ layer: 0, head: 2 }, { layer: 0, head: 2 }, { layer: 2, head: 0 }, { layer: 0, head: 2 }]);
-  expect([to(0, 0, "ArrowLeft"), to(0, 0, "ArrowUp"), to(0, 3, "ArrowRight"), to(0, 3, "ArrowDown")]).toEqual([undefined, undefined, undefined, undefined]);
+  expect([to(0, 0, "ArrowRight"), to(0, 3, "ArrowLeft"), to(0, 0, "ArrowDown"), to(3, 2, "ArrowUp")]).toEqual([
+    { layer: 0, head: 2 },
+    { layer: 0, head: 2 },
+    { layer: 2, head: 0 },
+    { layer: 0, head: 2 },
+  ]);
+  expect([to(0, 0, "ArrowLeft"), to(0, 0, "ArrowUp"), to(0, 3, "ArrowRight"), to(0, 3, "ArrowDown")]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });
 
 it("writes small numbers in cells", () => {
-  expect([0.664, -0.12, 0.004, -0.004, 1, 3.14, -34.67, 0.997].map(short)).toEqual([".66", "−.12", "·", "·", "1.0", "3.1", "−35", "1.0"]);
+  expect([0.664, -0.12, 0.004, -0.004, 1, 3.14, -34.67, 0.997].map(short)).toEqual([
+    ".66",
+    "−.12",
+    "·",
+    "·",
+    "1.0",
+    "3.1",
+    "−35",
+    "1.0",
+  ]);
 });
 
-const payload = (inputs: number, state: ExplorerState): ExplorerPayload =>
-  ({ kind: "explorer", version: 1, title: "", model: "", inputs: Array.from({ length: inputs }, () => ({ label: "", parts: [] })), state, exact: false, offers: [] });
+const payload = (inputs: number, state: ExplorerState): ExplorerPayload => ({
+  kind: "explorer",
+  version: 1,
+  title: "",
+  model: "",
+  inputs: Array.from({ length: inputs }, () => ({ label: "", parts: [] })),
+  state,
+  exact: false,
+  offers: [],
+});
 
 it("lets go of the switch and of what either example begins with, between one model and two", () => {
   const [one, two] = [payload(1, {}), payload(2, { side: "difference", unit: "words" })];

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { bytesOf, decode, decodePiece, Store } from "../src/data";
-import { Data } from "../src/explorer/source";
 import type { ExplorerPayload, PartInfo } from "../src/protocol";
+import { bytesOf, decode, decodePiece, Store } from "../src/scene/data";
+import { Data } from "../src/scene/source";
 import { pack, packPieces, texts } from "./sample";
 
 const text = (name: string): string => texts.get(name) ?? "";
@@ -24,7 +24,12 @@ test("an array is decoded once", async () => {
   expect(asked).toBe(1);
 });
 
-const HEADS = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 9, 9, 9], [0, 1, 0, 1]].map((codes) => Uint8Array.from(codes));
+const HEADS = [
+  [1, 2, 3, 4],
+  [5, 6, 7, 8],
+  [9, 9, 9, 9],
+  [0, 1, 0, 1],
+].map((codes) => Uint8Array.from(codes));
 
 test("an array that comes in pieces is read whole, and a piece at a time, of base64 and of bytes", async () => {
   const ref = packPieces(HEADS, [4, 2, 2]);
@@ -32,11 +37,19 @@ test("an array that comes in pieces is read whole, and a piece at a time, of bas
   for (const blob of [text(ref.data), bytesOf(text(ref.data))]) {
     for (const [place, head] of HEADS.entries()) expect([...(await decodePiece(ref, blob, place))]).toEqual([...head]);
   }
-  await expect(decodePiece({ ...ref, shape: [4, 3, 3] }, text(ref.data), 1)).rejects.toThrow("expected 9 × uint8, found 4 bytes");
+  await expect(decodePiece({ ...ref, shape: [4, 3, 3] }, text(ref.data), 1)).rejects.toThrow(
+    "expected 9 × uint8, found 4 bytes",
+  );
 });
 
 test("of a layer that comes in pieces only the heads that are asked for are decoded", async () => {
-  const part = { index: [7], heads: [[0, 2, 4, 6]], layers: [packPieces(HEADS, [4, 2, 2])], query: {}, quantities: [] } as unknown as PartInfo;
+  const part = {
+    index: [7],
+    heads: [[0, 2, 4, 6]],
+    layers: [packPieces(HEADS, [4, 2, 2])],
+    query: {},
+    quantities: [],
+  } as unknown as PartInfo;
   const store = new Store(text);
   const asked: number[] = [];
   const piece = store.piece.bind(store);

@@ -1,24 +1,23 @@
 import { expect, test } from "vitest";
-import { find, hasPair, promptEnd, side } from "../src/explorer/axis";
-import { combine, cut, difference, fair, fromValues, type Layer, received, type Shown, value } from "../src/explorer/cut";
-import { box } from "../src/explorer/gridlayout";
-import { stretches } from "../src/explorer/headdraw";
-import { headBox, rowHeight } from "../src/explorer/headlayout";
-import { evenCodes, rowCuts, strongest } from "../src/explorer/lines";
-import { moved, within, zoomed } from "../src/explorer/matrixlayout";
-import { neuronBox } from "../src/explorer/neuronlayout";
-import { type HeadBox } from "../src/explorer/headlayout";
-import { lineAt, rise } from "../src/explorer/pick";
-import { type Owner, Scene } from "../src/explorer/scene";
-import { product, scores, span } from "../src/explorer/scores";
-import { Data, type LayerNeurons } from "../src/explorer/source";
-import { changed, DEFAULTS, type Full, read, settle, unequal, unread, write } from "../src/explorer/state";
-import { SvgPen } from "../src/explorer/svg";
-import { lineSegments, pool, poolBytes } from "../src/explorer/thumbs";
-import { paint, signedIndex, whole } from "../src/explorer/canvas";
-import { unseenOf } from "../src/explorer/toolbar";
+import { paint, signedIndex, whole } from "../src/draw/canvas";
+import { stretches } from "../src/draw/headdraw";
+import { SvgPen } from "../src/draw/svg";
 import type { ArrayRef, AxisInfo, ExplorerPayload, InputInfo, PartInfo } from "../src/protocol";
-import { Store } from "../src/data";
+import { find, hasPair, promptEnd, side } from "../src/scene/axis";
+import { combine, cut, difference, fair, fromValues, type Layer, received, type Shown, value } from "../src/scene/cut";
+import { Store } from "../src/scene/data";
+import { box } from "../src/scene/gridlayout";
+import { type HeadBox, headBox, rowHeight } from "../src/scene/headlayout";
+import { evenCodes, rowCuts, strongest } from "../src/scene/lines";
+import { moved, within, zoomed } from "../src/scene/matrixlayout";
+import { neuronBox } from "../src/scene/neuronlayout";
+import { lineAt, rise } from "../src/scene/pick";
+import { type Owner, Scene } from "../src/scene/scene";
+import { product, scores, span } from "../src/scene/scores";
+import { Data, type LayerNeurons } from "../src/scene/source";
+import { changed, DEFAULTS, type Full, read, settle, unequal, unread, write } from "../src/scene/state";
+import { lineSegments, pool, poolBytes } from "../src/scene/thumbs";
+import { unseenOf } from "../src/ui/toolbar";
 import { pack, texts } from "./sample";
 
 const axis: AxisInfo = {
@@ -52,7 +51,12 @@ test("words are made of their pieces", () => {
 });
 
 test("to a word is the sum over its pieces, from it the mean", () => {
-  const three: AxisInfo = { pieces: ["a", "b", "##c"], special: [false, false, false], sequences: null, words: { group: [0, 1, 1], texts: ["a", "bc"] } };
+  const three: AxisInfo = {
+    pieces: ["a", "b", "##c"],
+    special: [false, false, false],
+    sequences: null,
+    words: { group: [0, 1, 1], texts: ["a", "bc"] },
+  };
   const words = side(three, { ...all, unit: "words" });
   const map = cut(layer([0.5, 0.25, 0.25, 0.2, 0.4, 0.4, 0.6, 0.1, 0.3], 1, 3, 3), 0, 0, words, words, false);
   expect(map.rows).toBe(2);
@@ -70,7 +74,8 @@ test("what is cut out keeps its weights, and sums to one when renormalised", () 
   const raw = cut(one, 1, 7, some, some, false);
   expect(value(raw, 0)).toBeCloseTo(0.5, 2);
   const normal = cut(one, 1, 7, some, some, true);
-  for (let a = 0; a < 3; a++) expect(value(normal, 3 * a) + value(normal, 3 * a + 1) + value(normal, 3 * a + 2)).toBeCloseTo(1, 5);
+  for (let a = 0; a < 3; a++)
+    expect(value(normal, 3 * a) + value(normal, 3 * a + 1) + value(normal, 3 * a + 2)).toBeCloseTo(1, 5);
 });
 
 test("the prompt ends before the first token that the model wrote", () => {
@@ -82,13 +87,20 @@ test("the prompt ends before the first token that the model wrote", () => {
 
 test("signed matrices keep their sign", () => {
   const axis2 = side({ pieces: ["a", "b"], special: [false, false], sequences: null, words: null }, all);
-  const signed: Layer = { shape: [1, 2, 2], numbers: Uint8Array.from([127, 254, 0, 127 + 64]), encoding: "signed", scale: 0.01, signed: true };
+  const signed: Layer = {
+    shape: [1, 2, 2],
+    numbers: Uint8Array.from([127, 254, 0, 127 + 64]),
+    encoding: "signed",
+    scale: 0.01,
+    signed: true,
+  };
   const map = cut(signed, 0, 0, axis2, axis2, false);
   expect([0, 1, 2].map((i) => value(map, i))).toEqual([0, expect.closeTo(0.01, 6), expect.closeTo(-0.01, 6)]);
   expect([...map.sign!]).toEqual([1, 1, -1, 1]);
 });
 
-const made = (values: number[], columns: number, signed = false): Shown => fromValues(0, values.length / columns, columns, Float32Array.from(values), 1, signed);
+const made = (values: number[], columns: number, signed = false): Shown =>
+  fromValues(0, values.length / columns, columns, Float32Array.from(values), 1, signed);
 
 test("aggregates and differences", () => {
   const [a, b] = [made([0.2, 0.8, 0.5, 0.5], 2), made([0.6, 0.4, 0.1, 0.9], 2)];
@@ -106,7 +118,10 @@ test("the strongest lines are kept, weakest first, and the rest is counted", () 
   const range = { from: 0, to: 2, least: 1, topK: 0, most: 3 };
   const found = strongest([map], range);
   expect([found.count, found.left]).toEqual([3, 3]);
-  const order = Array.from({ length: 3 }, (_, i) => map.codes[found.buffer[3 * i + 1]! * 3 + found.buffer[3 * i + 2]!]!);
+  const order = Array.from(
+    { length: 3 },
+    (_, i) => map.codes[found.buffer[3 * i + 1]! * 3 + found.buffer[3 * i + 2]!]!,
+  );
   expect(order).toEqual([...order].sort((x, y) => x - y));
   expect([found.buffer[7], found.buffer[8]]).toEqual([0, 0]);
   expect(strongest([map], { ...range, most: 100, topK: 1 }).count).toBe(2);
@@ -127,9 +142,18 @@ test("lines are judged against what a row gives on average to the keys it sees",
 
 test("of equally strong lines an even choice is drawn, however many there are", () => {
   const n = 200;
-  const map = made(Array.from({ length: n * n }, () => 1 / n), n);
+  const map = made(
+    Array.from({ length: n * n }, () => 1 / n),
+    n,
+  );
   const seen = new Array<number>(n).fill(n);
-  const { count, left, buffer } = strongest([map], { from: 0, to: n, least: [evenCodes(map, seen)], topK: 0, most: 4000 });
+  const { count, left, buffer } = strongest([map], {
+    from: 0,
+    to: n,
+    least: [evenCodes(map, seen)],
+    topK: 0,
+    most: 4000,
+  });
   expect([count, left]).toEqual([4000, n * n - 4000]);
   const perRow = new Array<number>(n).fill(0);
   for (let line = 0; line < count; line++) perRow[buffer[3 * line + 1]!]!++;
@@ -137,20 +161,60 @@ test("of equally strong lines an even choice is drawn, however many there are", 
 });
 
 test("a line is drawn when either end can be seen", () => {
-  const map = made(Array.from({ length: 16 }, () => 0.25), 4);
+  const map = made(
+    Array.from({ length: 16 }, () => 0.25),
+    4,
+  );
   expect(strongest([map], { from: 0, to: 1, least: 1, topK: 0, most: 100 }).count).toBe(4 + 3);
 });
 
 const ref = { dtype: "uint8", shape: [1, 1, 1], encoding: "sqrt", data: "0" } as unknown as ArrayRef;
 const part = (over: Partial<PartInfo> = {}): PartInfo => ({
-  name: "self", kind: "self", causal: false, query: axis, key: axis, index: [2, 5], heads: [[0, 1, 3], [0, 1]],
-  layers: [ref, ref], thumbs: null, sink: null, hidden: null, neurons: null, quantities: [], measures: [], ...over,
+  name: "self",
+  kind: "self",
+  causal: false,
+  query: axis,
+  key: axis,
+  index: [2, 5],
+  heads: [
+    [0, 1, 3],
+    [0, 1],
+  ],
+  layers: [ref, ref],
+  thumbs: null,
+  sink: null,
+  hidden: null,
+  neurons: null,
+  quantities: [],
+  measures: [],
+  ...over,
 });
-const payload = (inputs = 1): ExplorerPayload => ({ kind: "explorer", version: 1, title: "", model: "m", exact: false, offers: [], state: {}, inputs: Array.from({ length: inputs }, () => ({ label: "", parts: [part()] })) });
+const payload = (inputs = 1): ExplorerPayload => ({
+  kind: "explorer",
+  version: 1,
+  title: "",
+  model: "m",
+  exact: false,
+  offers: [],
+  state: {},
+  inputs: Array.from({ length: inputs }, () => ({ label: "", parts: [part()] })),
+});
 
 test("a state settles on what can be shown", () => {
-  const state = settle({ layer: 9, heads: [7], scale: "neuron", side: "both", quantity: "x", measure: "x", pin: ["from", 99] }, payload());
-  expect(state).toMatchObject({ layer: 2, heads: [0], scale: "head", side: "one", quantity: "weights", measure: "none", pin: null, part: "self" });
+  const state = settle(
+    { layer: 9, heads: [7], scale: "neuron", side: "both", quantity: "x", measure: "x", pin: ["from", 99] },
+    payload(),
+  );
+  expect(state).toMatchObject({
+    layer: 2,
+    heads: [0],
+    scale: "head",
+    side: "one",
+    quantity: "weights",
+    measure: "none",
+    pin: null,
+    part: "self",
+  });
   expect(settle({ layer: 5, heads: [3, 1] }, payload()).heads).toEqual([1]);
   expect(settle({ side: "difference" }, payload(2)).side).toBe("difference");
 });
@@ -158,7 +222,19 @@ test("a state settles on what can be shown", () => {
 test("neurons are shown of the heads whose q and k are there", () => {
   const some = payload();
   const vectors = { codes: ref, low: null, step: null };
-  const info = { q: vectors, k: vectors, v: null, heads: [1, 3], key_head: [0, 0], keys: [0], groups: 4, scaling: 1, softcap: null, bias: null, sinks: null };
+  const info = {
+    q: vectors,
+    k: vectors,
+    v: null,
+    heads: [1, 3],
+    key_head: [0, 0],
+    keys: [0],
+    groups: 4,
+    scaling: 1,
+    softcap: null,
+    bias: null,
+    sinks: null,
+  };
   some.inputs[0]!.parts = [part({ neurons: [info, null] })];
   const scale = (layer: number, head: number): string => settle({ layer, heads: [head], scale: "neuron" }, some).scale;
   expect([scale(2, 1), scale(2, 3), scale(2, 0), scale(5, 1)]).toEqual(["neuron", "neuron", "head", "head"]);
@@ -168,14 +244,23 @@ test("neurons are shown of the heads whose q and k are there", () => {
 
 test("inputs are subtracted where they show as many tokens", () => {
   const two = payload(2);
-  const other: AxisInfo = { ...axis, pieces: ["[CLS]", "a", "dog", "[SEP]", "ran", "[SEP]"], words: { group: [0, 1, 2, 3, 4, 5], texts: ["[CLS]", "a", "dog", "[SEP]", "ran", "[SEP]"] } };
+  const other: AxisInfo = {
+    ...axis,
+    pieces: ["[CLS]", "a", "dog", "[SEP]", "ran", "[SEP]"],
+    words: { group: [0, 1, 2, 3, 4, 5], texts: ["[CLS]", "a", "dog", "[SEP]", "ran", "[SEP]"] },
+  };
   two.inputs[1]!.parts = [part({ query: other, key: other })];
   const why = (asked: Partial<Full>): string | null => unequal(two, { ...settle({}, two), ...asked });
   expect(why({})).toBeNull();
   expect(why({ filter: "ab", special: false })).toBeNull();
   expect(why({ unit: "words" })).toContain("these show 5 words and 6 words");
   expect(why({ unit: "words", filter: "ab" })).toContain("these show 1 word and 2 × 1 words");
-  const longer: AxisInfo = { ...other, pieces: [...other.pieces, "x"], special: [...other.special, false], sequences: [...other.sequences!, 1] };
+  const longer: AxisInfo = {
+    ...other,
+    pieces: [...other.pieces, "x"],
+    special: [...other.special, false],
+    sequences: [...other.sequences!, 1],
+  };
   two.inputs[1]!.parts = [part({ query: longer, key: longer })];
   expect(why({})).toContain("6 pieces and 7 pieces");
   expect(why({ filter: "aa" })).toBeNull();
@@ -197,18 +282,37 @@ test("thumbnails are renormalised as maps are", () => {
     const quick = poolBytes(one, 0, some.items, some.items, renormalise);
     expect([...quick.codes]).toEqual([...pool(cut(one, 0, 0, some, some, renormalise)).codes]);
   }
-  expect([...poolBytes(one, 0, some.items, some.items, true).codes]).not.toEqual([...poolBytes(one, 0, some.items, some.items, false).codes]);
+  expect([...poolBytes(one, 0, some.items, some.items, true).codes]).not.toEqual([
+    ...poolBytes(one, 0, some.items, some.items, false).codes,
+  ]);
 });
 
 test("thumbnails alone are a grid", () => {
   const thumbs = payload(2);
   for (const input of thumbs.inputs) input.parts = [part({ layers: [], thumbs: ref })];
-  expect(settle({ scale: "head", side: "difference", unit: "words" }, thumbs)).toMatchObject({ scale: "model", side: "both", unit: "pieces" });
+  expect(settle({ scale: "head", side: "difference", unit: "words" }, thumbs)).toMatchObject({
+    scale: "model",
+    side: "both",
+    unit: "pieces",
+  });
 });
 
 test("a state goes into a fragment and comes back", () => {
   const base = settle({}, payload());
-  const state: Full = { ...base, layer: 5, heads: [1, 0], filter: "ab", special: false, threshold: 0.125, top_k: 3, pin: ["to", 4], zoom: [0, 2, 1, 3], least: 0.5, measure: "corpus:sep", theme: "dark" };
+  const state: Full = {
+    ...base,
+    layer: 5,
+    heads: [1, 0],
+    filter: "ab",
+    special: false,
+    threshold: 0.125,
+    top_k: 3,
+    pin: ["to", 4],
+    zoom: [0, 2, 1, 3],
+    least: 0.5,
+    measure: "corpus:sep",
+    theme: "dark",
+  };
   const fragment = write(state, base);
   expect(fragment).toContain("heads=1,0");
   expect({ ...base, ...read(`#${fragment}`) }).toEqual(state);
@@ -218,7 +322,9 @@ test("a state goes into a fragment and comes back", () => {
 });
 
 test("nonsense in a fragment is left out", () => {
-  expect(read("#layer=x&heads=1,b&special=yes&zoom=1,2&pin=left,2&filter=zz&threshold=-1&unknown=1&scale=")).toEqual({});
+  expect(read("#layer=x&heads=1,b&special=yes&zoom=1,2&pin=left,2&filter=zz&threshold=-1&unknown=1&scale=")).toEqual(
+    {},
+  );
   expect(read("#threshold=7&top_k=2.7")).toEqual({ threshold: 1, top_k: 2 });
   expect(read("#threshold=null&sinks=false")).toEqual({ threshold: null, sinks: false });
   expect(Object.keys(DEFAULTS)).toHaveLength(36);
@@ -230,7 +336,11 @@ test("a grid fits its room", () => {
     expect(found.width).toBeLessThanOrEqual(548);
     expect(found.step).toBe(found.cell + found.gap);
   }
-  expect(box({ layers: 6, heads: 12, width: 1336, room: 700, kind: "large", noted: true, sorted: true }).down).toBeGreaterThan(box({ layers: 6, heads: 12, width: 1336, room: 700, kind: "large", noted: false, sorted: true }).down);
+  expect(
+    box({ layers: 6, heads: 12, width: 1336, room: 700, kind: "large", noted: true, sorted: true }).down,
+  ).toBeGreaterThan(
+    box({ layers: 6, heads: 12, width: 1336, room: 700, kind: "large", noted: false, sorted: true }).down,
+  );
 });
 
 test("a large grid of many layers takes its width rather than cells that cannot be read", () => {
@@ -244,17 +354,42 @@ test("a large grid of many layers takes its width rather than cells that cannot 
 
 test("the head view leaves room for its lines", () => {
   for (const width of [340, 600, 760, 1200]) {
-    const found = headBox({ width, rows: 40, columns: 30, tokens: 40, widest: 400, maps: 12, paired: true, tallest: 700 });
+    const found = headBox({
+      width,
+      rows: 40,
+      columns: 30,
+      tokens: 40,
+      widest: 400,
+      maps: 12,
+      paired: true,
+      tallest: 700,
+    });
     expect(found.x1 - found.x0).toBeGreaterThanOrEqual(60);
     expect(found.height).toBe(40 * 20 + 4);
   }
   expect([10, 30, 50, 100].map((tokens) => rowHeight(tokens))).toEqual([24, 20, 18, 17]);
-  expect(headBox({ width: 800, rows: 500, columns: 500, tokens: 500, widest: 90, maps: 1, paired: false, tallest: 700 }).height).toBe(700);
+  expect(
+    headBox({ width: 800, rows: 500, columns: 500, tokens: 500, widest: 90, maps: 1, paired: false, tallest: 700 })
+      .height,
+  ).toBe(700);
 });
 
 test("the blocks of neurons stand side by side", () => {
-  for (const [width, vectors] of [[748, false], [748, true], [640, true]] as const) {
-    const found = neuronBox({ width, rows: 12, tokens: 12, widest: 80, size: 32, vectors, norms: vectors, tallest: 700 });
+  for (const [width, vectors] of [
+    [748, false],
+    [748, true],
+    [640, true],
+  ] as const) {
+    const found = neuronBox({
+      width,
+      rows: 12,
+      tokens: 12,
+      widest: 80,
+      size: 32,
+      vectors,
+      norms: vectors,
+      tallest: 700,
+    });
     expect(found.q + found.block).toBeLessThanOrEqual(found.k);
     expect(found.k + found.block).toBeLessThanOrEqual(found.product);
     expect(found.soft + found.softWidth).toBeLessThanOrEqual(found.right);
@@ -271,13 +406,23 @@ test("a matrix zooms about a cell and stays within its bounds", () => {
 });
 
 test("texts are stretches, and special tokens belong to the one before", () => {
-  expect(stretches([-1, 0, 0, -1, 1, -1])).toEqual([{ start: 0, end: 4, letter: "A" }, { start: 4, end: 6, letter: "B" }]);
+  expect(stretches([-1, 0, 0, -1, 1, -1])).toEqual([
+    { start: 0, end: 4, letter: "A" },
+    { start: 4, end: 6, letter: "B" },
+  ]);
   expect(stretches([-1, -1])).toEqual([]);
 });
 
 test("scores are scaled, biased, capped and masked", () => {
   const neurons: LayerNeurons = {
-    info: { key_head: [0], keys: [0], groups: 2, scaling: 0.5, softcap: 2, sinks: null } as unknown as LayerNeurons["info"],
+    info: {
+      key_head: [0],
+      keys: [0],
+      groups: 2,
+      scaling: 0.5,
+      softcap: 2,
+      sinks: null,
+    } as unknown as LayerNeurons["info"],
     q: { numbers: Float32Array.from([1, 2, 3, 4]), shape: [1, 2, 2] },
     k: { numbers: Float32Array.from([1, 0, 0, 1]), shape: [1, 2, 2] },
     v: null,
@@ -295,12 +440,26 @@ test("scores are scaled, biased, capped and masked", () => {
 
 test("a query cannot see what its layer's mask hides, or what comes later in a causal part", async () => {
   // Layer 3 has a window of 1 in its second head, layer 5 none; head 0 is not shown.
-  const hidden = [pack(Uint8Array.from([0, 1, 0, 0, 0, 1, 1, 0]), [2, 2, 2]), pack(Uint8Array.from([0, 1, 0, 0]), [1, 2, 2])];
+  const hidden = [
+    pack(Uint8Array.from([0, 1, 0, 0, 0, 1, 1, 0]), [2, 2, 2]),
+    pack(Uint8Array.from([0, 1, 0, 0]), [1, 2, 2]),
+  ];
   const ab = { pieces: ["a", "b"], special: [false, false], sequences: null, words: null };
-  const part = { causal: true, query: ab, key: ab, index: [3, 5], heads: [[1, 2], [1, 2]], hidden } as unknown as PartInfo;
+  const part = {
+    causal: true,
+    query: ab,
+    key: ab,
+    index: [3, 5],
+    heads: [
+      [1, 2],
+      [1, 2],
+    ],
+    hidden,
+  } as unknown as PartInfo;
   const data = new Data({ inputs: [] } as unknown as ExplorerPayload, new Store((name) => texts.get(name) ?? ""));
   for (const ref of hidden) await data.loadArray(ref);
-  const unseen = (layer: number, head: number, of = part): boolean[] => [0, 1].flatMap((query) => [0, 1].map((key) => data.unseen(of, layer, head, query, key)));
+  const unseen = (layer: number, head: number, of = part): boolean[] =>
+    [0, 1].flatMap((query) => [0, 1].map((key) => data.unseen(of, layer, head, query, key)));
   expect(unseen(3, 1)).toEqual([false, true, false, false]);
   expect(unseen(3, 2)).toEqual([false, true, true, false]);
   expect(unseen(5, 2)).toEqual([false, true, false, false]);
@@ -312,7 +471,17 @@ test("what is pointed at while a head is decoded is no reason to show nothing of
   const ab = { pieces: ["a", "b"], special: [false, false], sequences: null, words: null };
   const weights = pack(Uint8Array.from([255, 0, 128, 128]), [1, 2, 2], "sqrt");
   const hidden = pack(Uint8Array.from([0, 1, 0, 0]), [1, 2, 2]);
-  const part = { name: "self", causal: true, query: ab, key: ab, index: [0], heads: [[0]], layers: [weights], hidden: [hidden], quantities: [] } as unknown as PartInfo;
+  const part = {
+    name: "self",
+    causal: true,
+    query: ab,
+    key: ab,
+    index: [0],
+    heads: [[0]],
+    layers: [weights],
+    hidden: [hidden],
+    quantities: [],
+  } as unknown as PartInfo;
   const payload = { inputs: [{ parts: [part] }] } as unknown as ExplorerPayload;
   const data = new Data(payload, new Store((name) => texts.get(name) ?? ""));
   const scene = new Scene(data, 0, { state: { ...DEFAULTS, part: "self", layer: 0, heads: [0] } } as unknown as Owner);
@@ -335,15 +504,28 @@ test("a line is where its curve is drawn", () => {
 });
 
 test("pictures keep the strongest of what they cover", () => {
-  const map = made(Array.from({ length: 130 * 130 }, (_, i) => (i === 130 * 129 + 1 ? 1 : 0)), 130);
+  const map = made(
+    Array.from({ length: 130 * 130 }, (_, i) => (i === 130 * 129 + 1 ? 1 : 0)),
+    130,
+  );
   const thumb = pool(map);
   expect([thumb.rows, thumb.columns]).toEqual([64, 64]);
   expect(thumb.codes[63 * 64]).toBe(255);
   const pixels = { data: new Uint32Array(4), stride: 2 };
-  paint(pixels, 0, 0, 2, 2, whole(Uint8Array.from([1, 2, 3, 9, 4, 5, 6, 7, 8]), 3, 3), Uint32Array.from({ length: 256 }, (_, i) => i));
+  paint(
+    pixels,
+    0,
+    0,
+    2,
+    2,
+    whole(Uint8Array.from([1, 2, 3, 9, 4, 5, 6, 7, 8]), 3, 3),
+    Uint32Array.from({ length: 256 }, (_, i) => i),
+  );
   expect(Math.max(...pixels.data)).toBe(9);
   expect([signedIndex(0, 1), signedIndex(255, 1), signedIndex(255, -1)]).toEqual([128, 255, 0]);
-  expect(lineSegments({ rows: 1, columns: 4, codes: Uint8Array.from([255, 200, 100, 90]), sign: null }).flat()).toHaveLength(4);
+  expect(
+    lineSegments({ rows: 1, columns: 4, codes: Uint8Array.from([255, 200, 100, 90]), sign: null }).flat(),
+  ).toHaveLength(4);
   expect(lineSegments({ rows: 1, columns: 4, codes: new Uint8Array(4).fill(16), sign: null }).flat()).toHaveLength(8);
 });
 

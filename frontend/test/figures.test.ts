@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { parseFilter } from "../src/report/filter";
 import { Figures, Measure, scaleOf, tidy } from "../src/report/figures";
+import { parseFilter } from "../src/report/filter";
+import { ordered } from "../src/report/sections/measure/heads";
 import { letters } from "../src/report/sections/reports/model";
 import { readFragment, writeFragment } from "../src/report/state";
-import { ordered } from "../src/report/sections/measure/heads";
 import { csv } from "../src/report/table";
 import { figures } from "./sample";
 
@@ -21,9 +21,20 @@ test("measures that are the same figure in every head are told once, by both nam
   const { payload } = await figures();
   const measure = (name: string, ...values: number[]): Measure => {
     const blank = new Float64Array(6);
-    return new Measure({ ...payload.measures[0]!, name, title: name }, 3, Float64Array.from(values), blank, blank, blank);
+    return new Measure(
+      { ...payload.measures[0]!, name, title: name },
+      3,
+      Float64Array.from(values),
+      blank,
+      blank,
+      blank,
+    );
   };
-  const all = [measure("first", 0.1, 0.9, 0.2, 0.6, 0.4, NaN), measure("cls", 0.1, 0.9, 0.2, 0.6, 0.4, NaN), measure("sep", 0.1, 0.9, 0.2, 0.6, 0.5, NaN)];
+  const all = [
+    measure("first", 0.1, 0.9, 0.2, 0.6, 0.4, NaN),
+    measure("cls", 0.1, 0.9, 0.2, 0.6, 0.4, NaN),
+    measure("sep", 0.1, 0.9, 0.2, 0.6, 0.5, NaN),
+  ];
   const f = new Figures(payload, all);
   expect(f.told.map(({ info }) => info.title)).toEqual(["first (cls)", "sep"]);
   expect(f.measure("cls").info.title).toBe("cls");
@@ -66,12 +77,18 @@ test.each([
   expect(test && f.cells.filter(test)).toHaveLength(kept);
 });
 
-test("a filter on a measure that is not there is none", async () => expect(parseFilter("nonsense>1", await figures())).toBeNull());
+test("a filter on a measure that is not there is none", async () =>
+  expect(parseFilter("nonsense>1", await figures())).toBeNull());
 
 test("the tidy table has the command's columns and no rows without a value", async () => {
-  const lines = csv(tidy(await figures())).trimEnd().split("\n");
+  const lines = csv(tidy(await figures()))
+    .trimEnd()
+    .split("\n");
   expect(lines).toHaveLength(1 + 10);
-  expect(lines.slice(0, 2)).toEqual(["layer,head,paper,measure,value,se,n,chance", "3,0,4-1,previous,0.1,0.01,100,0.05"]);
+  expect(lines.slice(0, 2)).toEqual([
+    "layer,head,paper,measure,value,se,n,chance",
+    "3,0,4-1,previous,0.1,0.01,100,0.05",
+  ]);
 });
 
 test("scales: shares by the root, entropies up to the uniform line, differences about zero", () => {
@@ -84,7 +101,14 @@ test("scales: shares by the root, entropies up to the uniform line, differences 
 
 test("the state goes into the fragment and back", async () => {
   const f = await figures(2);
-  const defaults = { cell: f.opening, example: 0, measure: "previous", theme: "auto", large: false, reason: null } as const;
+  const defaults = {
+    cell: f.opening,
+    example: 0,
+    measure: "previous",
+    theme: "auto",
+    large: false,
+    reason: null,
+  } as const;
   const state = { cell: at(1, 0), example: 1, measure: "entropy", theme: "dark", large: true, reason: null } as const;
   const fragment = writeFragment(state, defaults, f, "view.filter=ab");
   expect(fragment).toBe("#head=L5H0&example=1&measure=entropy&theme=dark&large=true&view.filter=ab");
@@ -94,7 +118,15 @@ test("the state goes into the fragment and back", async () => {
 
 test("a fragment says why the head is open", async () => {
   const f = await figures(2);
-  const whole = { says: "finds the antecedent & more", figure: "78 %", over: "on 12 pronouns", measure: "previous", example: 1, pin: { side: "to", place: 4 }, label: "π = 1" } as const;
+  const whole = {
+    says: "finds the antecedent & more",
+    figure: "78 %",
+    over: "on 12 pronouns",
+    measure: "previous",
+    example: 1,
+    pin: { side: "to", place: 4 },
+    label: "π = 1",
+  } as const;
   const bare = { ...whole, over: "over the corpus", measure: null, example: null, pin: null, label: null };
   for (const reason of [whole, bare]) {
     const state = { cell: at(1, 0), example: 1, measure: "previous", theme: "auto", large: false, reason } as const;
@@ -104,7 +136,11 @@ test("a fragment says why the head is open", async () => {
   }
   const of = (rest: string) => readFragment(`#head=L5H0&reason.says=a&${rest}`, f).reason;
   expect(of("reason.pin=to,4")).toBeUndefined();
-  expect(of("reason.figure=1&reason.example=7&reason.pin=to,4&reason.label=b")).toMatchObject({ example: null, pin: null, label: null });
+  expect(of("reason.figure=1&reason.example=7&reason.pin=to,4&reason.label=b")).toMatchObject({
+    example: null,
+    pin: null,
+    label: null,
+  });
   expect(of("reason.figure=1&reason.example=1&reason.pin=x")).toMatchObject({ example: 1, pin: null });
 });
 

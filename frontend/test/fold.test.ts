@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { count, length, side } from "../src/explorer/axis";
-import { cut, type Layer, value } from "../src/explorer/cut";
-import { turned } from "../src/explorer/fold";
-import { choices, DEFAULTS, read } from "../src/explorer/state";
 import type { AxisInfo } from "../src/protocol";
+import { count, length, side } from "../src/scene/axis";
+import { cut, type Layer, value } from "../src/scene/cut";
+import { choices, DEFAULTS, read } from "../src/scene/state";
+import { turned } from "../src/ui/fold";
 
 /** A text with two pictures in it: one of three patches, one of two. */
 const axis: AxisInfo = {
@@ -12,10 +12,14 @@ const axis: AxisInfo = {
   sequences: null,
   words: { group: [0, 1, 2, 3, 4, 4, 5, 6, 7], texts: ["<s>", "p0", "p1", "p2", "What", "q0", "q1", "?"] },
   boxes: [null, [0, 0, 10, 10], [10, 0, 20, 10], [0, 10, 10, 20], null, null, [30, 0, 40, 5], [30, 5, 40, 10], null],
-  images: [{ start: 1, end: 4, name: "picture 1" }, { start: 6, end: 8, name: "picture 2" }],
+  images: [
+    { start: 1, end: 4, name: "picture 1" },
+    { start: 6, end: 8, name: "picture 2" },
+  ],
 };
 const all = { sequence: null, special: true, unit: "pieces", unfolded: [] as number[] } as const;
-const names = (unfolded: readonly number[] | undefined, unit: "pieces" | "words" = "pieces"): string[] => side(axis, { ...all, unit, ...(unfolded ? { unfolded } : { unfolded: [0, 1] }) }).items.map((item) => item.text);
+const names = (unfolded: readonly number[] | undefined, unit: "pieces" | "words" = "pieces"): string[] =>
+  side(axis, { ...all, unit, ...(unfolded ? { unfolded } : { unfolded: [0, 1] }) }).items.map((item) => item.text);
 
 test("each picture within a text is one token, or its tokens stand on their own", () => {
   expect(names([])).toEqual(["<s>", "picture 1", "Wh", "at", "picture 2", "?"]);
@@ -39,7 +43,13 @@ test("a token of a picture knows what of it it is", () => {
 });
 
 test("to a picture is the sum over its tokens, from it the mean, by hand", () => {
-  const three: AxisInfo = { pieces: ["p", "q", "a"], special: [false, false, false], sequences: null, words: null, images: [{ start: 0, end: 2, name: "picture" }] };
+  const three: AxisInfo = {
+    pieces: ["p", "q", "a"],
+    special: [false, false, false],
+    sequences: null,
+    words: null,
+    images: [{ start: 0, end: 2, name: "picture" }],
+  };
   const folded = side(three, all);
   const numbers = Float32Array.from([0.5, 0.3, 0.2, 0.1, 0.5, 0.4, 0.25, 0.25, 0.5]);
   const layer: Layer = { shape: [1, 3, 3], numbers, encoding: "plain", scale: 1, signed: false };

@@ -2,23 +2,55 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { bare, brief, duration, errorFigure, figure, fixed, label, number, parameters, parseCode, percent, piece, plural, shown, significant, weight } from "../src/format";
+import {
+  bare,
+  brief,
+  duration,
+  errorFigure,
+  figure,
+  fixed,
+  label,
+  number,
+  parameters,
+  parseCode,
+  percent,
+  piece,
+  plural,
+  shown,
+  significant,
+  weight,
+} from "../src/scene/format";
 import written from "./numbers.json";
 
 type Given = readonly [given: readonly unknown[], text: string];
-const formats: Record<string, (...given: never[]) => string> = { fixed, significant, brief, bare, weight, number, percent };
+const formats: Record<string, (...given: never[]) => string> = {
+  fixed,
+  significant,
+  brief,
+  bare,
+  weight,
+  number,
+  percent,
+};
 
 test.each(Object.entries(written))("%s writes numbers as Python writes them", (name, list) => {
   const found = (list as unknown as Given[]).map(([given]) => [given, formats[name]!(...(given as never[]))]);
   expect(found).toEqual(list);
 });
 
-test("what is no number is a dash", () => expect([fixed(NaN, 2), significant(Infinity), brief(NaN)]).toEqual(["–", "–", "–"]));
+test("what is no number is a dash", () =>
+  expect([fixed(NaN, 2), significant(Infinity), brief(NaN)]).toEqual(["–", "–", "–"]));
 
 test("numbers are written in one place", () => {
   const src = fileURLToPath(new URL("../src", import.meta.url));
-  const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts") && file !== "format.ts");
-  expect(files.filter((file) => /\.to(Precision|Fixed|Exponential|LocaleString)\(/.test(readFileSync(join(src, file), "utf8")))).toEqual([]);
+  const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter(
+    (file) => file.endsWith(".ts") && file !== "scene/format.ts",
+  );
+  expect(
+    files.filter((file) =>
+      /\.to(Precision|Fixed|Exponential|LocaleString)\(/.test(readFileSync(join(src, file), "utf8")),
+    ),
+  ).toEqual([]);
 });
 
 test.each([
@@ -84,6 +116,11 @@ test("bytes of a character are tied to the pieces that have the rest", () => {
 test("an input is named by its first words", () => {
   expect(label(["[CLS]", "the", "play", "##ing", "[SEP]"])).toBe("the playing");
   expect(label(["<s>", "▁a", "▁b"])).toBe("a b");
-  expect(label(Array.from({ length: 40 }, () => "word"), 12)).toBe("word word w…");
+  expect(
+    label(
+      Array.from({ length: 40 }, () => "word"),
+      12,
+    ),
+  ).toBe("word word w…");
   expect(label(["[CLS]"])).toBe("(no text)");
 });

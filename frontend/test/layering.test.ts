@@ -8,13 +8,15 @@ const ROOM = /^report\/sections\/[^/]+\//;
 
 /** From bottom to top: what a file imports stands in its own layer or below. */
 const LAYERS: readonly (readonly [name: string, files: RegExp])[] = [
-  ["shared", /^[^/]+$/],
-  ["explorer", /^explorer\/(?!(page|widget)\.ts$)/],
-  ["live", /^live\/(?!(carried\/)?page\.ts$)/],
+  ["types of the payload", /^protocol\.ts$/],
+  ["scene", /^scene\//],
+  ["draw", /^draw\//],
+  ["ui", /^ui\/(?!page\.ts$)/],
+  ["live", /^live\/(?!((carried\/)?page|widget)\.ts$)/],
   ["parts of the report", /^report\/(?!(page|draw)\.ts$)[^/]+$/],
   ["sections", ROOM],
   ["the list of sections", /^report\/(sections\/index|draw)\.ts$/],
-  ["pages", /^(report\/page|live\/page|live\/carried\/page|explorer\/(page|widget))\.ts$/],
+  ["pages", /^(report\/page|live\/page|live\/carried\/page|live\/widget|ui\/page)\.ts$/],
 ];
 
 /** Imports from one section's folder into another's, each with its reason. */
@@ -46,7 +48,16 @@ function circles(graph: ReadonlyMap<string, readonly string[]>): string[] {
       waiting.push(...(graph.get(next) ?? []));
     }
   }
-  const together = [...reach].flatMap(([file, seen]) => (seen.has(file) ? [[...seen].filter((other) => reach.get(other)!.has(file)).sort().join(" ")] : []));
+  const together = [...reach].flatMap(([file, seen]) =>
+    seen.has(file)
+      ? [
+          [...seen]
+            .filter((other) => reach.get(other)!.has(file))
+            .sort()
+            .join(" "),
+        ]
+      : [],
+  );
   return [...new Set(together)];
 }
 
@@ -61,7 +72,13 @@ test("the imports are read", () => {
 });
 
 test("a circle is seen, whatever its length", () => {
-  const parts = [["a", ["b"]], ["b", ["c"]], ["c", ["a", "d"]], ["d", []], ["e", ["e"]]] as const;
+  const parts = [
+    ["a", ["b"]],
+    ["b", ["c"]],
+    ["c", ["a", "d"]],
+    ["d", []],
+    ["e", ["e"]],
+  ] as const;
   expect(circles(new Map(parts.map(([file, others]) => [file, others])))).toEqual(["a b c", "e"]);
 });
 
@@ -73,6 +90,17 @@ test("nothing imports upward", () => {
 });
 
 test("no section imports from the folder of another", () => {
-  const across = edges.filter(([file, other]) => ROOM.test(file) && ROOM.test(other) && dirname(file) !== dirname(other));
+  const across = edges.filter(
+    ([file, other]) => ROOM.test(file) && ROOM.test(other) && dirname(file) !== dirname(other),
+  );
   expect(across.map((edge) => edge.join(" → ")).filter((edge) => !ACROSS.includes(edge))).toEqual([]);
+});
+
+test("a scene knows no page", () => {
+  const known =
+    /\b(document|window|HTML\w*Element|CanvasRenderingContext2D|getComputedStyle|requestAnimationFrame)\b[.(<]\w/;
+  const found = [...graph.keys()].filter(
+    (file) => file.startsWith("scene/") && known.test(readFileSync(join(SRC, file), "utf8")),
+  );
+  expect(found).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { placeNames } from "../src/report/names";
-import { headBox } from "../src/explorer/headlayout";
 import { layout } from "../src/report/cells";
+import { placeNames } from "../src/report/names";
+import { headBox } from "../src/scene/headlayout";
 
 test.each([
   [6, 12, 900],
@@ -29,7 +29,17 @@ test("names do not cover one another", () => {
 
 test("a phone's strips have room for a number, its heading and a bar", () => {
   for (const paired of [false, true]) {
-    const box = headBox({ width: 362, rows: 12, columns: 12, tokens: 12, widest: 60, maps: 1, paired, tallest: 600, touch: true });
+    const box = headBox({
+      width: 362,
+      rows: 12,
+      columns: 12,
+      tokens: 12,
+      widest: 60,
+      maps: 1,
+      paired,
+      tallest: 600,
+      touch: true,
+    });
     expect(box.tiny).toBe(true);
     expect(Math.min(box.stripLeft, box.stripRight) - box.rail - 10).toBeGreaterThanOrEqual(36);
     expect(box.x1 - box.x0).toBeGreaterThanOrEqual(60);

@@ -10,12 +10,23 @@ test("what is asked goes into an address and back", () => {
     chosen: 12,
   };
   expect(read(`#${write(asked)}`)).toEqual(asked);
-  expect(read(write({ ...NOTHING, input: { messages: [{ role: "user", content: "[\"a\"]" }] } })).input.messages).toEqual([{ role: "user", content: "[\"a\"]" }]);
+  expect(read(write({ ...NOTHING, input: { messages: [{ role: "user", content: '["a"]' }] } })).input.messages).toEqual(
+    [{ role: "user", content: '["a"]' }],
+  );
   expect(write(NOTHING)).toBe("");
   expect(read("")).toEqual(NOTHING);
 });
 
-test.each(["written=1,x", "written=-1", "chosen=x", "chosen=1e3", "chat={", "chat=[[1,2]]", "chat=3", "text="])("what makes no sense in an address is left out: %s", (hash) => {
+test.each([
+  "written=1,x",
+  "written=-1",
+  "chosen=x",
+  "chosen=1e3",
+  "chat={",
+  "chat=[[1,2]]",
+  "chat=3",
+  "text=",
+])("what makes no sense in an address is left out: %s", (hash) => {
   expect(read(hash)).toEqual(NOTHING);
 });
 
@@ -66,7 +77,12 @@ class Loop implements Carrier {
 test("answers find their questions; what is stale or lost is told apart from what is wrong", async () => {
   const loop = new Loop();
   const wire = new Wire(loop, () => undefined);
-  const [first, second, third, lost] = [wire.ask("says", {}), wire.ask("who", { at: 1 }), wire.ask("show", {}), wire.ask("arrays", {})];
+  const [first, second, third, lost] = [
+    wire.ask("says", {}),
+    wire.ask("who", { at: 1 }),
+    wire.ask("show", {}),
+    wire.ask("arrays", {}),
+  ];
   expect(loop.sent[1]).toEqual({ kind: "who", id: 2, at: 1 });
   loop.answer({ kind: "who", id: 2, of: "x" });
   loop.answer({ kind: "error", id: 1, error: "no", stale: false });
@@ -75,5 +91,9 @@ test("answers find their questions; what is stale or lost is told apart from wha
   loop.state({ up: false, why: "gone" });
   await expect(second).resolves.toMatchObject({ content: { of: "x" } });
   const failed = await Promise.allSettled([first, third, lost]);
-  expect(failed.map((each) => each.status === "rejected" && each.reason instanceof StaleError)).toEqual([false, true, true]);
+  expect(failed.map((each) => each.status === "rejected" && each.reason instanceof StaleError)).toEqual([
+    false,
+    true,
+    true,
+  ]);
 });

@@ -1,22 +1,31 @@
 // Heads on a picture: where areas stand in a raster, what veils say, and rows and means of maps with masks and blocks.
 
 import { expect, test } from "vitest";
-import { COLOURS } from "../src/color";
-import { Store } from "../src/data";
-import type { Shown } from "../src/explorer/cut";
-import { asked, looks, looksIn, looksOf, lookers, mapOf, meansOf, missing, mixed, unseen } from "../src/explorer/rows";
-import { type Owner, Scene } from "../src/explorer/scene";
-import { Data } from "../src/explorer/source";
-import { DEFAULTS, type Full, settle } from "../src/explorer/state";
-import { areaAt, type Box, covered, Raster } from "../src/explorer/veils";
+import { areaAt, type Box, covered, Raster } from "../src/draw/veils";
 import type { AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
+import { COLOURS } from "../src/scene/color";
+import type { Shown } from "../src/scene/cut";
+import { Store } from "../src/scene/data";
+import { asked, lookers, looks, looksIn, looksOf, mapOf, meansOf, missing, mixed, unseen } from "../src/scene/rows";
+import { type Owner, Scene } from "../src/scene/scene";
+import { Data } from "../src/scene/source";
+import { DEFAULTS, type Full, settle } from "../src/scene/state";
 import { pack, texts } from "./sample";
 
 /** A grid of patches of 10 × 10 pixels after some tokens without an area. */
 function grid(rows: number, columns: number, prefix = 1, counts?: number[]): AxisInfo {
   const boxes: (number[] | null)[] = Array.from({ length: prefix }, () => null);
-  for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) boxes.push([10 * column, 10 * row, 10 * column + 10, 10 * row + 10]);
-  return { pieces: boxes.map((_, at) => (at < prefix ? "[CLS]" : `patch ${at}`)), special: boxes.map((box) => box === null), sequences: null, words: null, boxes, ...(counts && { counts }) } as AxisInfo;
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++)
+      boxes.push([10 * column, 10 * row, 10 * column + 10, 10 * row + 10]);
+  return {
+    pieces: boxes.map((_, at) => (at < prefix ? "[CLS]" : `patch ${at}`)),
+    special: boxes.map((box) => box === null),
+    sequences: null,
+    words: null,
+    boxes,
+    ...(counts && { counts }),
+  } as AxisInfo;
 }
 
 const boxes = (axis: AxisInfo): (Box | null)[] => axis.boxes as unknown as (Box | null)[];
@@ -36,17 +45,29 @@ test("each patch is a cell, and a block of patches several", () => {
 });
 
 test("areas that leave a gap, and odd sizes, have their own cells", () => {
-  const raster = new Raster([[0, 0, 7.3, 7.3], [14.6, 0, 21.9, 7.3]]);
+  const raster = new Raster([
+    [0, 0, 7.3, 7.3],
+    [14.6, 0, 21.9, 7.3],
+  ]);
   raster.veil([1, 0], LOOK);
-  expect([raster.columns, raster.rows, [...raster.pixels].map((pixel) => pixel !== 0)]).toEqual([3, 1, [true, false, true]]);
+  expect([raster.columns, raster.rows, [...raster.pixels].map((pixel) => pixel !== 0)]).toEqual([
+    3,
+    1,
+    [true, false, true],
+  ]);
   expect(covered([null, [1, 2, 3, 4], [0, 3, 2, 9]])).toEqual([0, 2, 3, 9]);
-  expect([areaAt(boxes(grid(2, 3)), 25, 15), areaAt(boxes(grid(2, 3)), 30, 15), areaAt(boxes(grid(2, 3)), 0, 0)]).toEqual([6, -1, 1]);
+  expect([
+    areaAt(boxes(grid(2, 3)), 25, 15),
+    areaAt(boxes(grid(2, 3)), 30, 15),
+    areaAt(boxes(grid(2, 3)), 0, 0),
+  ]).toEqual([6, -1, 1]);
 });
 
 test("what cannot be seen is grey, and a difference has the colour of its sign", () => {
   const raster = new Raster(boxes(grid(1, 4, 0)));
   raster.veil([NaN, 0.5, -0.5, 0], { ...LOOK, signed: true });
-  const hex = (pixel: number): string => `#${[0, 8, 16].map((by) => ((pixel >>> by) & 255).toString(16).padStart(2, "0")).join("")}`;
+  const hex = (pixel: number): string =>
+    `#${[0, 8, 16].map((by) => ((pixel >>> by) & 255).toString(16).padStart(2, "0")).join("")}`;
   const [grey, plus, minus, none] = [...raster.pixels];
   expect([hex(plus!), hex(minus!), none! >>> 24]).toEqual([COLOURS.light.plus, COLOURS.light.minus, 0]);
   expect([hex(grey!), grey! >>> 24]).toEqual(["#868c92", 199]);
@@ -54,14 +75,38 @@ test("what cannot be seen is grey, and a difference has the colour of its sign",
   expect(alpha(raster)).toEqual([199, 0, 102, 204]);
 });
 
-const codes = (weights: readonly number[]): Uint8Array<ArrayBuffer> => Uint8Array.from(weights, (weight) => Math.round(255 * Math.sqrt(weight)));
+const codes = (weights: readonly number[]): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(weights, (weight) => Math.round(255 * Math.sqrt(weight)));
 const exactly = (weights: readonly number[]): number[] => [...codes(weights)].map((code) => (code / 255) ** 2);
 
 /** A scene of one input, with all of it decoded. */
 async function sceneOf(part: Partial<PartInfo>, state: Partial<Full> = {}, other?: Partial<PartInfo>): Promise<Scene> {
-  const whole = (one: Partial<PartInfo>): PartInfo => ({ name: "self", kind: "self", causal: false, index: [0], heads: [[0]], thumbs: null, sink: null, hidden: null, neurons: null, quantities: [], measures: [], ...one }) as PartInfo;
+  const whole = (one: Partial<PartInfo>): PartInfo =>
+    ({
+      name: "self",
+      kind: "self",
+      causal: false,
+      index: [0],
+      heads: [[0]],
+      thumbs: null,
+      sink: null,
+      hidden: null,
+      neurons: null,
+      quantities: [],
+      measures: [],
+      ...one,
+    }) as PartInfo;
   const inputs = [part, ...(other ? [other] : [])].map((one) => ({ label: "", parts: [whole(one)] }));
-  const payload = { kind: "explorer", version: 1, title: "", model: "", exact: false, offers: [], state: {}, inputs } as unknown as ExplorerPayload;
+  const payload = {
+    kind: "explorer",
+    version: 1,
+    title: "",
+    model: "",
+    exact: false,
+    offers: [],
+    state: {},
+    inputs,
+  } as unknown as ExplorerPayload;
   const data = new Data(payload, new Store((name) => texts.get(name) ?? ""));
   const owner = { state: { ...settle({ ...DEFAULTS, ...state }, payload), ...state } } as unknown as Owner;
   const scene = new Scene(data, 0, owner, other ? new Scene(data, 1, owner) : null);
@@ -69,13 +114,28 @@ async function sceneOf(part: Partial<PartInfo>, state: Partial<Full> = {}, other
   return scene;
 }
 
-const WEIGHTS = [[0.25, 0.25, 0.5, 0, 0], [0.04, 0.64, 0.32, 0, 0], [0.01, 0.09, 0.4, 0.25, 0.25], [0.2, 0.2, 0.2, 0.2, 0.2], [0, 0, 0, 0, 1]];
-const small = (): Partial<PartInfo> => ({ query: grid(2, 2), key: grid(2, 2), layers: [pack(codes(WEIGHTS.flat()), [1, 5, 5], "sqrt")] });
+const WEIGHTS = [
+  [0.25, 0.25, 0.5, 0, 0],
+  [0.04, 0.64, 0.32, 0, 0],
+  [0.01, 0.09, 0.4, 0.25, 0.25],
+  [0.2, 0.2, 0.2, 0.2, 0.2],
+  [0, 0, 0, 0, 1],
+];
+const small = (): Partial<PartInfo> => ({
+  query: grid(2, 2),
+  key: grid(2, 2),
+  layers: [pack(codes(WEIGHTS.flat()), [1, 5, 5], "sqrt")],
+});
 const close = (found: ArrayLike<number> | null, expected: readonly number[]): void => {
   expect(found).not.toBeNull();
-  expect([...Array.from(found!)]).toEqual(expected.map((value) => (Number.isNaN(value) ? NaN : expect.closeTo(value, 6))));
+  expect([...Array.from(found!)]).toEqual(
+    expected.map((value) => (Number.isNaN(value) ? NaN : expect.closeTo(value, 6))),
+  );
 };
-const mean = (rows: readonly (readonly number[])[], weights = rows.map(() => 1)): number[] => rows[0]!.map((_, key) => rows.reduce((sum, row, at) => sum + weights[at]! * row[key]!, 0) / weights.reduce((a, b) => a + b));
+const mean = (rows: readonly (readonly number[])[], weights = rows.map(() => 1)): number[] =>
+  rows[0]!.map(
+    (_, key) => rows.reduce((sum, row, at) => sum + weights[at]! * row[key]!, 0) / weights.reduce((a, b) => a + b),
+  );
 
 test("a query's row, and means over all queries or over patches", async () => {
   const scene = await sceneOf(small());
@@ -84,9 +144,20 @@ test("a query's row, and means over all queries or over patches", async () => {
   close(looks(scene, map!, 2, null), rows[2]!);
   close(looks(scene, map!, "all", null), mean(rows));
   close(looks(scene, map!, "patches", null), mean(rows.slice(1)));
-  close(lookers(scene, map!, 1, null), rows.map((row) => row[1]!));
+  close(
+    lookers(scene, map!, 1, null),
+    rows.map((row) => row[1]!),
+  );
   expect(mixed(scene)).toBe(true);
-  expect(mixed(await sceneOf({ query: grid(2, 2, 0), key: grid(2, 2, 0), layers: [pack(codes(Array.from({ length: 16 }, () => 0.25)), [1, 4, 4], "sqrt")] }))).toBe(false);
+  expect(
+    mixed(
+      await sceneOf({
+        query: grid(2, 2, 0),
+        key: grid(2, 2, 0),
+        layers: [pack(codes(Array.from({ length: 16 }, () => 0.25)), [1, 4, 4], "sqrt")],
+      }),
+    ),
+  ).toBe(false);
 });
 
 test("who looks: what is pointed at, what is pinned, or the mean that was asked for", async () => {
@@ -109,16 +180,31 @@ test("a row of a block counts as often as it has patches", async () => {
 });
 
 test("what a mask hides is nowhere, and no part of a mean", async () => {
-  const hides = [[0, 0, 0, 1, 1], [0, 0, 0, 1, 1], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 0]];
+  const hides = [
+    [0, 0, 0, 1, 1],
+    [0, 0, 0, 1, 1],
+    [0, 0, 0, 0, 0],
+    [0, 0, 0, 0, 0],
+    [1, 1, 1, 1, 0],
+  ];
   const part = { ...small(), hidden: [pack(Uint8Array.from(hides.flat()), [1, 5, 5])] };
   const scene = await sceneOf(part);
   const [map] = scene.shown();
   const mask = unseen(scene, [0], [0]);
   const rows = WEIGHTS.map(exactly);
-  close(looks(scene, map!, 1, mask), rows[1]!.map((weight, key) => (hides[1]![key] ? NaN : weight)));
+  close(
+    looks(scene, map!, 1, mask),
+    rows[1]!.map((weight, key) => (hides[1]![key] ? NaN : weight)),
+  );
   const seen = rows[0]!.map((_, key) => rows.filter((__, from) => !hides[from]![key]).map((row) => row[key]!));
-  close(looks(scene, map!, "all", mask), seen.map((weights) => weights.reduce((a, b) => a + b, 0) / weights.length));
-  close(lookers(scene, map!, 3, mask), rows.map((row, from) => (hides[from]![3] ? NaN : row[3]!)));
+  close(
+    looks(scene, map!, "all", mask),
+    seen.map((weights) => weights.reduce((a, b) => a + b, 0) / weights.length),
+  );
+  close(
+    lookers(scene, map!, 3, mask),
+    rows.map((row, from) => (hides[from]![3] ? NaN : row[3]!)),
+  );
   expect([...scene.seen], "as many as the mask leaves").toEqual([3, 3, 5, 5, 1]);
   // Filtered, the mask is that of the tokens that are left.
   const filtered = await sceneOf(part, { special: false });
@@ -129,7 +215,17 @@ test("masks of several heads and layers hide what all of them hide", async () =>
   const ref = (bytes: number[], heads: number) => pack(Uint8Array.from(bytes), [heads, 2, 2]);
   const hidden = [ref([0, 1, 1, 0, 0, 1, 0, 0], 2), ref([0, 1, 1, 1], 1)];
   const axis = { pieces: ["a", "b"], special: [false, false], sequences: null, words: null };
-  const part = { causal: false, query: axis, key: axis, index: [4, 6], heads: [[1, 3], [1, 3]], hidden } as unknown as PartInfo;
+  const part = {
+    causal: false,
+    query: axis,
+    key: axis,
+    index: [4, 6],
+    heads: [
+      [1, 3],
+      [1, 3],
+    ],
+    hidden,
+  } as unknown as PartInfo;
   const data = new Data({ inputs: [] } as unknown as ExplorerPayload, new Store((name) => texts.get(name) ?? ""));
   expect(data.hidden(part, [4], [1]), "not decoded").toBeNull();
   for (const each of hidden) await data.loadArray(each);
@@ -148,11 +244,23 @@ test("all heads of a layer, rollout, and what came for the grid", async () => {
   const rolled = pack(codes([...WEIGHTS.slice(1).flat(), 1, 0, 0, 0, 0]), [1, 5, 5], "sqrt");
   const seen = pack(codes([0, 1, 0.25, 0, 0]), [1, 5], "sqrt");
   const peaks = pack(Float32Array.from([0.5]), [1]);
-  const hidden = [pack(Uint8Array.from({ length: 25 }, (_, at) => Number(at === 4)), [1, 5, 5])];
+  const hidden = [
+    pack(
+      Uint8Array.from({ length: 25 }, (_, at) => Number(at === 4)),
+      [1, 5, 5],
+    ),
+  ];
   const scene = await sceneOf({ ...small(), means: [together], rollout: [rolled], looks: seen, peaks, hidden });
   expect([mapOf(scene, 0, "means"), looksIn(scene, 0, "rollout", 0), looksOf(scene, 0, 0)]).toEqual([null, null, null]);
-  expect([missing(scene, 0, "means").length, missing(scene, 0, "rollout").length, missing(scene, 0, 0).length]).toEqual([1, 1, 0]);
-  await Promise.all([...missing(scene, 0, "means"), ...missing(scene, 0, "rollout"), scene.data.loadArray(seen), scene.data.loadArray(peaks)]);
+  expect([missing(scene, 0, "means").length, missing(scene, 0, "rollout").length, missing(scene, 0, 0).length]).toEqual(
+    [1, 1, 0],
+  );
+  await Promise.all([
+    ...missing(scene, 0, "means"),
+    ...missing(scene, 0, "rollout"),
+    scene.data.loadArray(seen),
+    scene.data.loadArray(peaks),
+  ]);
   close(looksIn(scene, 0, "means", 0), [...exactly([0.5, 0.5, 0, 0]), NaN]);
   // Rollout reaches beyond what one layer sees.
   close(looksIn(scene, 0, "rollout", 0), exactly(WEIGHTS[1]!));
@@ -163,9 +271,19 @@ test("all heads of a layer, rollout, and what came for the grid", async () => {
 
 test("a difference is subtracted before it is averaged", async () => {
   const other = [...WEIGHTS.slice(1), WEIGHTS[0]!];
-  const scene = await sceneOf(small(), {}, { query: grid(2, 2), key: grid(2, 2), layers: [pack(codes(other.flat()), [1, 5, 5], "sqrt")] });
+  const scene = await sceneOf(
+    small(),
+    {},
+    { query: grid(2, 2), key: grid(2, 2), layers: [pack(codes(other.flat()), [1, 5, 5], "sqrt")] },
+  );
   const found = mapOf(scene, 0, 0) as Shown;
   const [mine, theirs] = [WEIGHTS.map(exactly), other.map(exactly)];
-  close(looks(scene, found, 1, null), mine[1]!.map((weight, key) => weight - theirs[1]![key]!));
-  close(looks(scene, found, "all", null), mean(mine).map((value, key) => value - mean(theirs)[key]!));
+  close(
+    looks(scene, found, 1, null),
+    mine[1]!.map((weight, key) => weight - theirs[1]![key]!),
+  );
+  close(
+    looks(scene, found, "all", null),
+    mean(mine).map((value, key) => value - mean(theirs)[key]!),
+  );
 });

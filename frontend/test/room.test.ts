@@ -1,14 +1,19 @@
 // Room for labels: nothing lies over its neighbour, at any width.
 import { expect, test } from "vitest";
-import { box, MEASURES, summaryBox } from "../src/explorer/gridlayout";
-import { everyNeuron } from "../src/explorer/neuronlayout";
-import { placed } from "../src/explorer/tip";
+import { box, MEASURES, summaryBox } from "../src/scene/gridlayout";
+import { everyNeuron } from "../src/scene/neuronlayout";
+import { placed } from "../src/ui/tip";
 
 const LETTER = 6.1;
 const room = { layers: 12, heads: 12, room: 800, noted: true, sorted: true } as const;
 
-test.each([400, 440, 500, 580, 800, 1200, 1800])("names and figures of a sorted grid of %d pixels do not collide", (width) => {
-  for (const [name, figure] of [[4, 4], [6, 5]] as const) {
+test.each([
+  400, 440, 500, 580, 800, 1200, 1800,
+])("names and figures of a sorted grid of %d pixels do not collide", (width) => {
+  for (const [name, figure] of [
+    [4, 4],
+    [6, 5],
+  ] as const) {
     for (const kind of ["beside", "large"] as const) {
       const { cell, gap, down, named } = box({ ...room, width, kind, letters: [name, figure] });
       if (named === "before") expect((name + figure) * LETTER).toBeLessThan(cell);
@@ -35,14 +40,27 @@ test("strips of measures keep their names and figures beside the matrix", () => 
   }
 });
 
-test.each([[4, 1], [8, 1], [16, 2], [32, 4], [64, 8], [128, 16]])("of %d neurons each %d-th has a number", (size, every) => {
+test.each([
+  [4, 1],
+  [8, 1],
+  [16, 2],
+  [32, 4],
+  [64, 8],
+  [128, 16],
+])("of %d neurons each %d-th has a number", (size, every) => {
   expect(everyNeuron(size)).toBe(every);
 });
 
 test.each(["left", "right", "pointer"] as const)("a tip (%s) never covers the row that is pointed at", (where) => {
   const frame = { left: 8, right: 992, bottom: 792 };
   for (const width of [60, 140, 320]) {
-    for (const [x, middle] of [[100, 30], [100, 400], [100, 780], [900, 400], [900, 780]] as const) {
+    for (const [x, middle] of [
+      [100, 30],
+      [100, 400],
+      [100, 780],
+      [900, 400],
+      [900, 780],
+    ] as const) {
       const tip = { width, height: 90 };
       const [left, top] = placed(tip, frame, x, where === "pointer" ? middle : middle - 10, where);
       expect(left).toBeGreaterThanOrEqual(frame.left);

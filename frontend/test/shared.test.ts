@@ -1,6 +1,6 @@
 // What a page and its kernel tell each other, with a model as ipywidgets' that answers when it is told to.
 import { expect, test } from "vitest";
-import { type Holder, type Sent, Shared } from "../src/explorer/shared";
+import { type Holder, type Sent, Shared } from "../src/live/shared";
 import type { ExplorerState } from "../src/protocol";
 
 class Model implements Holder {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { queue } from "../src/explorer/gridlayout";
-import { inSlices, SLICE, type Work } from "../src/explorer/slices";
+import { queue } from "../src/scene/gridlayout";
+import { inSlices, SLICE, type Work } from "../src/ui/slices";
 
 /** Work on numbers that takes 5 ms each, by a clock that only the work moves; `frames` tells what each frame did. */
 function bench(over: Partial<Work<number>> = {}) {
@@ -53,17 +53,24 @@ test("what is no longer wanted stops before its next item, also while it waits",
   expect(first.frames.flat()).toEqual([0, 1, 2]);
 
   going = true;
-  const second = bench({ going: () => going, needs: (item) => (item === 1 ? Promise.resolve().then(() => (going = false)) : null) });
+  const second = bench({
+    going: () => going,
+    needs: (item) => (item === 1 ? Promise.resolve().then(() => (going = false)) : null),
+  });
   expect(await inSlices(items, second.work, second.clock)).toBe(false);
   expect(second.frames.flat()).toEqual([0]);
 });
 
 test("what fails is told", async () => {
-  const { clock, work } = bench({ needs: (item) => (item === 1 ? Promise.reject(new Error("array 7 is missing")) : null) });
+  const { clock, work } = bench({
+    needs: (item) => (item === 1 ? Promise.reject(new Error("array 7 is missing")) : null),
+  });
   await expect(inSlices(items, work, clock)).rejects.toThrow("array 7 is missing");
 });
 
 test("first what costs nothing, then what is in sight, then the others; no cell without a head", () => {
-  const order = [0, 1, 2, 3].flatMap((layer) => [0, 1].map((head) => ({ layer, head: layer === 2 && head === 1 ? -1 : head })));
+  const order = [0, 1, 2, 3].flatMap((layer) =>
+    [0, 1].map((head) => ({ layer, head: layer === 2 && head === 1 ? -1 : head })),
+  );
   expect(queue(order, [4, 7], ({ layer, head }) => layer === 1 && head === 1)).toEqual([3, 4, 6, 7, 0, 1, 2]);
 });

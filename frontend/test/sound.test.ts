@@ -1,8 +1,18 @@
 import { expect, test } from "vitest";
-import { within } from "../src/explorer/lanes";
-import { samplesOf } from "../src/explorer/player";
-import { asState, intoLines, laneHeight, movedSpan, onPixels, placeAt, shownSpan, ticks, zoomedSpan } from "../src/explorer/soundlayout";
-import { read } from "../src/explorer/state";
+import { within } from "../src/draw/lanes";
+import {
+  asState,
+  intoLines,
+  laneHeight,
+  movedSpan,
+  onPixels,
+  placeAt,
+  shownSpan,
+  ticks,
+  zoomedSpan,
+} from "../src/scene/soundlayout";
+import { read } from "../src/scene/state";
+import { samplesOf } from "../src/ui/player";
 
 test("the shown stretch is the sound, or what is asked for within what the model hears", () => {
   expect(shownSpan(null, 30, 2)).toEqual([0, 2]);
@@ -57,8 +67,15 @@ test("words that would cover each other go into another line, or have no room", 
 });
 
 test("a pixel has the largest of what sounds there", () => {
-  const times = [[0, 1], [1, 2], [2, 3], [3, 4]] as const;
-  expect([...onPixels([0.1, 0.4, 0.2, 0.3], times, [0, 4], 2)].map((each) => Number(each.toFixed(2)))).toEqual([0.4, 0.3]);
+  const times = [
+    [0, 1],
+    [1, 2],
+    [2, 3],
+    [3, 4],
+  ] as const;
+  expect([...onPixels([0.1, 0.4, 0.2, 0.3], times, [0, 4], 2)].map((each) => Number(each.toFixed(2)))).toEqual([
+    0.4, 0.3,
+  ]);
   expect([...onPixels([1, 2, 3, 4], times, [1, 2], 3)]).toEqual([2, 2, 2]);
   expect([...onPixels([-1, 0.5, 0, 0], times, [0, 4], 2)]).toEqual([-1, 0]);
 });

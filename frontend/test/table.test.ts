@@ -42,8 +42,14 @@ test("a number that is not whole is no whole number", () => {
 });
 
 test("rows that name their values become columns: the label in papers follows from the head, what is missing is null", () => {
-  const rows = [{ layer: 7, head: 9, value: 0.5, units: "share" }, { layer: null, head: null, value: undefined }];
+  const rows = [
+    { layer: 7, head: 9, value: 0.5, units: "share" },
+    { layer: null, head: null, value: undefined },
+  ];
   const { columns, rows: values } = records({ ...HEAD, value: "float" }, rows);
   expect(Object.keys(columns)).toEqual(["layer", "head", "paper", "value"]);
-  expect(values).toEqual([[7, 9, "8-10", 0.5], [null, null, null, null]]);
+  expect(values).toEqual([
+    [7, 9, "8-10", 0.5],
+    [null, null, null, null],
+  ]);
 });

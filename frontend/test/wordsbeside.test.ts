@@ -1,10 +1,16 @@
 import { expect, test } from "vitest";
-import { side } from "../src/explorer/axis";
-import { fromValues } from "../src/explorer/cut";
-import { bare, onto, spaced, sumOf, talks, words } from "../src/explorer/wordsbeside";
 import type { AxisInfo, PartInfo } from "../src/protocol";
+import { side } from "../src/scene/axis";
+import { fromValues } from "../src/scene/cut";
+import { bare, onto, spaced, sumOf, talks, words } from "../src/scene/wordsbeside";
 
-const axisOf = (pieces: string[], more: Partial<AxisInfo> = {}): AxisInfo => ({ pieces, special: pieces.map((piece) => piece.startsWith("<")), sequences: null, words: null, ...more });
+const axisOf = (pieces: string[], more: Partial<AxisInfo> = {}): AxisInfo => ({
+  pieces,
+  special: pieces.map((piece) => piece.startsWith("<")),
+  sequences: null,
+  words: null,
+  ...more,
+});
 const all = { sequence: null, special: true, unit: "pieces" } as const;
 
 /** What is read of an axis, with spaces where they are put. */
@@ -21,7 +27,10 @@ test("a text is read as its tokenizer's marks say", () => {
 });
 
 test("words are the queries that are no part of the picture", () => {
-  const query = axisOf(["<s>", "p", "q", "Ġa"], { boxes: [null, [0, 0, 1, 1], [1, 0, 2, 1], null], images: [{ start: 1, end: 3, name: "picture" }] });
+  const query = axisOf(["<s>", "p", "q", "Ġa"], {
+    boxes: [null, [0, 0, 1, 1], [1, 0, 2, 1], null],
+    images: [{ start: 1, end: 3, name: "picture" }],
+  });
   const part = { kind: "self", query, key: query } as PartInfo;
   expect(words({ part, rows: side(query, all) }).map(bare)).toEqual(["<s>", "a"]);
   expect(talks(part)).toBe(true);

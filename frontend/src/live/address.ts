@@ -1,7 +1,7 @@
 // What is asked and shown stands in the address: a reload, or a colleague, sees the same.
 
-import { DEFAULTS, type Full, read as readState, write as writeState } from "../explorer/state";
 import type { ExplorerState } from "../protocol";
+import { DEFAULTS, type Full, read as readState, write as writeState } from "../scene/state";
 import { type Asked, read, write } from "./asked";
 
 const LATER = 120;
@@ -43,7 +43,8 @@ export class Address {
   private keep(): void {
     window.clearTimeout(this.timer);
     try {
-      if (this.next !== window.location.hash) history.replaceState(null, "", this.next || window.location.pathname + window.location.search);
+      if (this.next !== window.location.hash)
+        history.replaceState(null, "", this.next || window.location.pathname + window.location.search);
     } catch {
       // A page inside another may not be allowed to change its address.
     }

@@ -45,7 +45,10 @@ function turns(text: string | null): Message[] {
   try {
     const found: unknown = JSON.parse(text ?? "[]");
     if (!Array.isArray(found)) return [];
-    const pairs = found.filter((turn): turn is [string, string] => Array.isArray(turn) && turn.length === 2 && turn.every((each) => typeof each === "string"));
+    const pairs = found.filter(
+      (turn): turn is [string, string] =>
+        Array.isArray(turn) && turn.length === 2 && turn.every((each) => typeof each === "string"),
+    );
     return pairs.map(([role, content]) => ({ role, content }));
   } catch {
     return [];

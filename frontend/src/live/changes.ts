@@ -1,9 +1,9 @@
 // What if: changes of attention as a list of texts, with what the open head and the chosen tokens offer.
 
-import { h } from "../dom";
-import { shown } from "../format";
 import type { PartInfo } from "../protocol";
-import type { Full } from "../explorer/state";
+import { shown } from "../scene/format";
+import type { Full } from "../scene/state";
+import { h } from "../ui/dom";
 import type { History } from "./asked";
 
 export interface ChangesOwner {
@@ -21,7 +21,8 @@ interface Offer {
   readonly change: string;
 }
 
-const FORMS = "L4H2 off · L4 off · L4H2 mean · L4H2 uniform · L4H2 previous · L4H2 hide 3>5 · all hide >0 · L4H2 temperature 0.5";
+const FORMS =
+  "L4H2 off · L4 off · L4H2 mean · L4H2 uniform · L4H2 previous · L4H2 hide 3>5 · all hide >0 · L4H2 temperature 0.5";
 
 export class ChangesBox {
   readonly root = h("section.whatif", { "aria-label": "What if" });
@@ -36,19 +37,33 @@ export class ChangesBox {
   private readonly said = h("p.note", { role: "status" });
 
   constructor(private readonly owner: ChangesOwner) {
-    const act = (text: string, title: string, run: () => void): HTMLButtonElement => h("button.link", { type: "button", title, onclick: run }, text);
+    const act = (text: string, title: string, run: () => void): HTMLButtonElement =>
+      h("button.link", { type: "button", title, onclick: run }, text);
     this.undo = act("Undo", "Take the last change back", () => this.step("undo"));
     this.redo = act("Redo", "Make it again", () => this.step("redo"));
     this.none = act("None", "Take all changes away", () => this.set([]));
     this.python = act("Copy as Python", "What does the same in Python", () => owner.copy());
-    this.own = h("input", { type: "text", "aria-label": "A change", placeholder: "L4H2 off", title: FORMS, list: "headscope-changes" });
+    this.own = h("input", {
+      type: "text",
+      "aria-label": "A change",
+      placeholder: "L4H2 off",
+      title: FORMS,
+      list: "headscope-changes",
+    });
     this.own.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key !== "Enter" || !this.own.value.trim()) return;
       this.add(this.own.value.trim());
       this.own.value = "";
     });
-    this.root.append(h("div.row", {}, h("h2", {}, "What if"), h("span.grow"), this.undo, this.redo, this.none), this.head, this.tokens, this.list, h("div.row", {}, this.own, this.python), this.said);
+    this.root.append(
+      h("div.row", {}, h("h2", {}, "What if"), h("span.grow"), this.undo, this.redo, this.none),
+      this.head,
+      this.tokens,
+      this.list,
+      h("div.row", {}, this.own, this.python),
+      this.said,
+    );
     this.list.addEventListener("click", (event) => this.click(event));
   }
 
@@ -59,11 +74,26 @@ export class ChangesBox {
     const name = `L${state.layer}H${head}`;
     const heads = state.heads.length > 1 ? state.heads.map((each) => `L${state.layer}H${each}`) : [name];
     const each = (deed: string, text: string, title: string): HTMLElement => {
-      const button = h("button", { type: "button", title, onclick: () => this.add(...heads.map((one) => `${one} ${deed}`)) }, text);
+      const button = h(
+        "button",
+        { type: "button", title, onclick: () => this.add(...heads.map((one) => `${one} ${deed}`)) },
+        text,
+      );
       return button;
     };
-    const temperature = h("select", { "aria-label": `Temperature of ${name}`, title: "Divide what softmax is taken of: below 1 sharper, above 1 flatter" }, h("option", { value: "" }, "temperature"), ...["0.1", "0.25", "0.5", "2", "4", "10"].map((value) => h("option", { value }, value)));
-    temperature.addEventListener("change", () => temperature.value && this.add(...heads.map((one) => `${one} temperature ${temperature.value}`)));
+    const temperature = h(
+      "select",
+      {
+        "aria-label": `Temperature of ${name}`,
+        title: "Divide what softmax is taken of: below 1 sharper, above 1 flatter",
+      },
+      h("option", { value: "" }, "temperature"),
+      ...["0.1", "0.25", "0.5", "2", "4", "10"].map((value) => h("option", { value }, value)),
+    );
+    temperature.addEventListener(
+      "change",
+      () => temperature.value && this.add(...heads.map((one) => `${one} temperature ${temperature.value}`)),
+    );
     this.head.replaceChildren(
       h("b", {}, heads.length > 1 ? `${heads.length} heads` : name),
       each("off", "off", "The head gives nothing: its weights are 0"),
@@ -71,12 +101,26 @@ export class ChangesBox {
       each("uniform", "uniform", "Each query looks at all it sees alike"),
       each("previous", "previous", "Each query looks at the token before it"),
       temperature,
-      h("button", { type: "button", title: "All heads of the layer give nothing", onclick: () => this.add(`L${state.layer} off`) }, `layer ${state.layer} off`),
+      h(
+        "button",
+        {
+          type: "button",
+          title: "All heads of the layer give nothing",
+          onclick: () => this.add(`L${state.layer} off`),
+        },
+        `layer ${state.layer} off`,
+      ),
     );
     const offers = this.offers(state, part, name);
     this.tokens.hidden = offers.length === 0;
-    this.tokens.replaceChildren(...offers.map(({ text, title, change }) => h("button", { type: "button", title, onclick: () => this.add(change) }, h("bdi", {}, text))));
-    this.list.replaceChildren(...history.changes.map((change, place) => this.item(change, place, history.changes.length)));
+    this.tokens.replaceChildren(
+      ...offers.map(({ text, title, change }) =>
+        h("button", { type: "button", title, onclick: () => this.add(change) }, h("bdi", {}, text)),
+      ),
+    );
+    this.list.replaceChildren(
+      ...history.changes.map((change, place) => this.item(change, place, history.changes.length)),
+    );
     this.undo.disabled = !history.undoable;
     this.redo.disabled = !history.redoable;
     this.none.hidden = this.python.hidden = history.changes.length === 0;
@@ -87,30 +131,66 @@ export class ChangesBox {
   }
 
   private offers(state: Full, part: PartInfo, name: string): Offer[] {
-    const token = (place: number, side: "query" | "key" = "key"): string => `“${shown(part[side].pieces[place] ?? "", false)}”`;
+    const token = (place: number, side: "query" | "key" = "key"): string =>
+      `“${shown(part[side].pieces[place] ?? "", false)}”`;
     const found: Offer[] = [];
     if (state.between) {
       const [query, key] = state.between as [number, number];
-      found.push({ text: `cut ${token(query, "query")} → ${token(key)} in ${name}`, title: "This query does not see this key, in this head", change: `${name} hide ${query}>${key}` });
-      found.push({ text: `cut it in all heads`, title: "This query does not see this key, in any head", change: `all hide ${query}>${key}` });
+      found.push({
+        text: `cut ${token(query, "query")} → ${token(key)} in ${name}`,
+        title: "This query does not see this key, in this head",
+        change: `${name} hide ${query}>${key}`,
+      });
+      found.push({
+        text: `cut it in all heads`,
+        title: "This query does not see this key, in any head",
+        change: `all hide ${query}>${key}`,
+      });
     } else if (state.pin) {
       const [side, place] = state.pin as ["from" | "to", number];
       const which = token(place, side === "from" ? "query" : "key");
       const [from, to] = [`${place}>`, `>${place}`];
       if (side === "to" || part.query.pieces.length === part.key.pieces.length) {
-        found.push({ text: `hide ${which} from ${name}`, title: "No query of this head sees it", change: `${name} hide ${to}` });
+        found.push({
+          text: `hide ${which} from ${name}`,
+          title: "No query of this head sees it",
+          change: `${name} hide ${to}`,
+        });
         found.push({ text: `hide ${which} from all`, title: "No query of any head sees it", change: `all hide ${to}` });
       }
-      if (side === "from") found.push({ text: `blind ${which} in layer ${state.layer}`, title: "It sees nothing in this layer", change: `L${state.layer} hide ${from}` });
+      if (side === "from")
+        found.push({
+          text: `blind ${which} in layer ${state.layer}`,
+          title: "It sees nothing in this layer",
+          change: `L${state.layer} hide ${from}`,
+        });
     } else {
-      for (const place of (part.key.sinks ?? []).slice(0, 2)) found.push({ text: `hide the sink ${token(place)}`, title: "No query of any head sees it", change: `all hide >${place}` });
+      for (const place of (part.key.sinks ?? []).slice(0, 2))
+        found.push({
+          text: `hide the sink ${token(place)}`,
+          title: "No query of any head sees it",
+          change: `all hide >${place}`,
+        });
     }
     return found;
   }
 
   private item(change: string, place: number, of: number): HTMLElement {
-    const button = (act: string, text: string, title: string, off = false): HTMLElement => h("button.icon", { type: "button", "data-act": act, "aria-label": `${title}: ${change}`, title, disabled: off }, text);
-    return h("li", { "data-place": place }, h("code", {}, change), h("span.grow"), button("up", "↑", "Earlier", place === 0), button("down", "↓", "Later", place === of - 1), button("drop", "×", "Take away"));
+    const button = (act: string, text: string, title: string, off = false): HTMLElement =>
+      h(
+        "button.icon",
+        { type: "button", "data-act": act, "aria-label": `${title}: ${change}`, title, disabled: off },
+        text,
+      );
+    return h(
+      "li",
+      { "data-place": place },
+      h("code", {}, change),
+      h("span.grow"),
+      button("up", "↑", "Earlier", place === 0),
+      button("down", "↓", "Later", place === of - 1),
+      button("drop", "×", "Take away"),
+    );
   }
 
   private click(event: MouseEvent): void {

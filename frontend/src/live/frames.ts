@@ -1,4 +1,5 @@
-// A message and its buffers as one binary frame: the length of the JSON (four bytes, little-endian), the JSON, the buffers.
+// A message and its buffers as one binary frame: the length of the JSON (four bytes, little-endian), the JSON, the
+// buffers.
 
 export type Buffers = readonly Uint8Array<ArrayBuffer>[];
 
@@ -12,7 +13,9 @@ export function pack(content: object): ArrayBuffer {
 
 export function unpack(frame: ArrayBuffer): { readonly content: Record<string, unknown>; readonly buffers: Buffers } {
   const size = new DataView(frame).getUint32(0, true);
-  const { lengths, ...content } = JSON.parse(new TextDecoder().decode(new Uint8Array(frame, 4, size))) as { lengths: number[] };
+  const { lengths, ...content } = JSON.parse(new TextDecoder().decode(new Uint8Array(frame, 4, size))) as {
+    lengths: number[];
+  };
   let at = 4 + size;
   const buffers = lengths.map((length) => new Uint8Array(frame, (at += length) - length, length));
   return { content, buffers };

@@ -1,12 +1,12 @@
 // Type and look: the boxes, the explorer that follows, what the model says, what if, and who did it.
 
-import type { Store } from "../data";
-import { h } from "../dom";
-import { Explorer, type ExplorerHost } from "../explorer/explorer";
-import { download } from "../explorer/save";
-import { DEFAULTS, type Full, partOf } from "../explorer/state";
 import type { ExplorerState, LiveInfo, LiveInput, Prediction, Shown } from "../protocol";
-import { copyLink } from "../roving";
+import type { Store } from "../scene/data";
+import { DEFAULTS, type Full, partOf } from "../scene/state";
+import { h } from "../ui/dom";
+import { Explorer, type ExplorerHost } from "../ui/explorer";
+import { copyLink } from "../ui/roving";
+import { download } from "../ui/save";
 import { type Asked, History } from "./asked";
 import { ChangesBox } from "./changes";
 import { SaysBox } from "./says";
@@ -55,13 +55,23 @@ export class Live {
     root.classList.add("hs", "live");
     this.texts = new TextsBox({ typed: (input) => this.typed(input), stop: () => this.session.stop() });
     this.says = new SaysBox({ follow: (id) => this.follow(id), take: (id) => this.take(id) });
-    this.changes = new ChangesBox({ history: this.history, changed: () => this.changed(), copy: () => void this.copy() });
+    this.changes = new ChangesBox({
+      history: this.history,
+      changed: () => this.changed(),
+      copy: () => void this.copy(),
+    });
     this.who = new WhoBox({
       rank: () => this.session.who(this.at, this.chosen),
       without: (layer, head) => this.session.without(this.at, this.chosen, layer, head),
       open: (layer, head) => this.explorer?.open(layer, head, false),
     });
-    const side = h("aside.tells", { "aria-label": "What the model says" }, this.says.root, this.changes.root, this.who.root);
+    const side = h(
+      "aside.tells",
+      { "aria-label": "What the model says" },
+      this.says.root,
+      this.changes.root,
+      this.who.root,
+    );
     side.hidden = true;
     this.lost.hidden = true;
     root.append(h("h1.hidden", {}, "headscope"), this.lost, this.texts.root, h("div.body", {}, this.stage, side));
@@ -187,7 +197,10 @@ export class Live {
 
   private predicted(says: readonly Prediction[]): void {
     const inputs = this.shown?.payload.inputs ?? [];
-    this.says.show(says, inputs.map(({ label }) => label));
+    this.says.show(
+      says,
+      inputs.map(({ label }) => label),
+    );
   }
 
   private draw(shown: Shown, store: Store, milliseconds: number): void {
@@ -209,7 +222,11 @@ export class Live {
     } else {
       const element = h("div");
       this.stage.append(element);
-      this.explorer = new Explorer(element, { payload, store, state: { ...payload.state, ...this.begin } }, this.explorerHost());
+      this.explorer = new Explorer(
+        element,
+        { payload, store, state: { ...payload.state, ...this.begin } },
+        this.explorerHost(),
+      );
       this.root.querySelector<HTMLElement>(".tells")!.hidden = false;
     }
     this.theme();
@@ -260,7 +277,14 @@ export class Live {
   // Space writes the likeliest token, where nothing else wants it.
   private key(event: KeyboardEvent): void {
     const target = event.target instanceof Element ? event.target : null;
-    if (event.key !== " " || event.ctrlKey || event.metaKey || event.altKey || target?.matches("input, textarea, select, button, a, [role=option], [role=listbox]")) return;
+    if (
+      event.key !== " " ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      target?.matches("input, textarea, select, button, a, [role=option], [role=listbox]")
+    )
+      return;
     const says = this.shown?.says[0];
     if (says?.kind !== "next" || this.root.dataset.reading !== undefined) return;
     event.preventDefault();

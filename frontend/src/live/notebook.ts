@@ -1,80 +1,41 @@
-// A live model in a notebook: the kernel answers, over the widget's own channel.
-//
-// Traits: `live` (LiveInfo), `asked` (what is read, and the changes) and `state`, which the page sets.
+// The notebook around a widget: its theme, and its keys.
 
-import { h } from "../dom";
-import { darkAround, onTheme, shareKeys } from "../explorer/notebook";
-import type { ExplorerState, LiveInfo } from "../protocol";
-import type { Asked } from "./asked";
-import type { Buffers } from "./frames";
-import { Live } from "./live";
-import type { Carrier, Connection } from "./wire";
-
-type Heard = (content: Record<string, unknown>, buffers: DataView[]) => void;
-
-/** The part of anywidget's model that is used. */
-interface Model {
-  get(name: "live"): LiveInfo;
-  get(name: "asked"): Asked;
-  get(name: "state"): ExplorerState;
-  set(name: "asked" | "state", value: unknown): void;
-  save_changes(): void;
-  on(event: "msg:custom", run: Heard): void;
-  off(event: "msg:custom", run: Heard): void;
-  send(content: unknown): void;
+/** Whether the notebook around an element is dark: JupyterLab, Notebook 7, VS Code, marimo, Colab, or the system. */
+export function darkAround(): boolean {
+  const { body, documentElement: html } = document;
+  const lab = body.dataset.jpThemeLight;
+  if (lab !== undefined) return lab === "false";
+  const code = body.dataset.vscodeThemeKind;
+  if (code !== undefined) return code.includes("dark") || code === "vscode-high-contrast";
+  if (html.getAttribute("theme") === "dark" || html.classList.contains("dark") || body.classList.contains("dark"))
+    return true;
+  if (html.hasAttribute("theme") || html.classList.contains("light")) return false;
+  return window.matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-export interface Here {
-  readonly model: Model;
-  readonly el: HTMLElement;
-}
-
-class Kernel implements Carrier {
-  readonly packed = true;
-  private heard: Heard | null = null;
-
-  constructor(private readonly model: Model) {}
-
-  hear(message: (content: Record<string, unknown>, buffers: Buffers) => void, state: (state: Connection) => void): void {
-    this.heard = (content, buffers) => message(content, buffers.map(({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)));
-    this.model.on("msg:custom", this.heard);
-    // Not before the one who made this has it.
-    queueMicrotask(() => state({ up: true, info: this.model.get("live") }));
-  }
-
-  send(content: object): void {
-    this.model.send(content);
-  }
-
-  close(): void {
-    if (this.heard) this.model.off("msg:custom", this.heard);
-  }
-}
-
-export function renderLive({ model, el }: Here): () => void {
-  const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
-  el.append(root);
-  const { input = {}, changes = [], chosen = null } = model.get("asked");
-  const live = new Live(
-    root,
-    new Kernel(model),
-    {
-      changed: (asked, state) => {
-        model.set("asked", asked);
-        model.set("state", state);
-        model.save_changes();
-      },
-      dark: darkAround,
-    },
-    { input, changes, chosen },
-    model.get("state"),
-  );
-  const left = onTheme(() => live.surroundings());
-  const unshare = shareKeys(root);
+/** Call when the notebook, or the system, may have become light or dark; returns what ends it. */
+export function onTheme(follow: () => void): () => void {
+  const around = new MutationObserver(follow);
+  for (const element of [document.body, document.documentElement])
+    around.observe(element, {
+      attributes: true,
+      attributeFilter: ["class", "theme", "data-jp-theme-light", "data-vscode-theme-kind"],
+    });
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", follow);
   return () => {
-    left();
-    unshare();
-    live.destroy();
-    root.remove();
+    around.disconnect();
+    system.removeEventListener("change", follow);
   };
+}
+
+/**
+ * A letter alone is the view's; what is pressed with Ctrl or ⌘ (save, undo) is the notebook's, which asks before the
+ * view is told.
+ */
+export function shareKeys(root: HTMLElement): () => void {
+  const share = (event: KeyboardEvent): void =>
+    void root.toggleAttribute("data-lm-suppress-shortcuts", !event.ctrlKey && !event.metaKey);
+  window.addEventListener("keydown", share, { capture: true });
+  return () => window.removeEventListener("keydown", share, { capture: true });
 }

@@ -1,10 +1,10 @@
 // The page of `headscope serve`: what is asked and what is shown stand in its address.
 
-import "../theme.css";
-import "../page.css";
-import "../explorer/explorer.css";
+import "../ui/theme.css";
+import "../ui/page.css";
+import "../ui/explorer.css";
 import "./live.css";
-import { h } from "../dom";
+import { h } from "../ui/dom";
 import { Address } from "./address";
 import { Live } from "./live";
 import { Socket } from "./socket";
@@ -18,9 +18,17 @@ function main(): void {
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const { host, protocol, search } = window.location;
   const token = new URLSearchParams(search).get("token") ?? "";
-  const socket = new Socket(`${protocol === "https:" ? "wss" : "ws"}://${host}/live?token=${encodeURIComponent(token)}`);
+  const socket = new Socket(
+    `${protocol === "https:" ? "wss" : "ws"}://${host}/live?token=${encodeURIComponent(token)}`,
+  );
   const place = new Address((asked, state) => live.update(asked, state));
-  const live = new Live(element, socket, { changed: place.changed, address: place.address, dark: () => system.matches }, place.asked, place.state);
+  const live = new Live(
+    element,
+    socket,
+    { changed: place.changed, address: place.address, dark: () => system.matches },
+    place.asked,
+    place.state,
+  );
   system.addEventListener("change", () => live.surroundings());
 }
 

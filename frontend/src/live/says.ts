@@ -1,8 +1,8 @@
 // What the model says: candidates with their probability, before and after the changes.
 
-import { h } from "../dom";
-import { figure, percent, shown } from "../format";
 import type { Candidate, Prediction } from "../protocol";
+import { figure, percent, shown } from "../scene/format";
+import { h } from "../ui/dom";
 
 export interface SaysOwner {
   /** Follow a candidate, or the likeliest. */
@@ -37,14 +37,40 @@ export class SaysBox {
     this.about.hidden = first.kind === "none" || first.note !== "";
     this.table.hidden = first.kind === "none" || first.note !== "";
     if (first.kind === "cosine") return this.cosine(says, names);
-    const where = first.place === null ? "" : first.kind === "next" ? ` after “${shown(first.after.trim() || first.after)}”` : ` of “${shown(first.after.trim() || first.after)}”`;
+    const where =
+      first.place === null
+        ? ""
+        : first.kind === "next"
+          ? ` after “${shown(first.after.trim() || first.after)}”`
+          : ` of “${shown(first.after.trim() || first.after)}”`;
     const spread = says.map(({ entropy }) => (entropy === null ? "–" : figure(entropy, 2)));
-    this.about.replaceChildren(`${TITLES[first.kind]}${where}`, h("span.dim", { title: "how spread out the candidates are: 0 for one that is certain" }, ` · entropy ${spread.join(" → ")} nats`));
+    this.about.replaceChildren(
+      `${TITLES[first.kind]}${where}`,
+      h(
+        "span.dim",
+        { title: "how spread out the candidates are: 0 for one that is certain" },
+        ` · entropy ${spread.join(" → ")} nats`,
+      ),
+    );
     const rows = this.union(says);
     const most = Math.max(...says.flatMap(({ top }) => top.map(({ p }) => p)), 1e-9);
     const followed = says.map(({ chosen }) => chosen).find((each) => each)?.id ?? first.top[0]?.id;
     this.table.replaceChildren(
-      ...(says.length > 1 ? [h("thead", {}, h("tr", {}, h("th", { scope: "col" }, h("span.hidden", {}, "candidate")), ...names.map((name) => h("th", { scope: "col" }, name)), h("th")))] : []),
+      ...(says.length > 1
+        ? [
+            h(
+              "thead",
+              {},
+              h(
+                "tr",
+                {},
+                h("th", { scope: "col" }, h("span.hidden", {}, "candidate")),
+                ...names.map((name) => h("th", { scope: "col" }, name)),
+                h("th"),
+              ),
+            ),
+          ]
+        : []),
       h("tbody", {}, ...rows.map((row) => this.row(row, most, followed === row.candidate.id))),
     );
   }
@@ -53,13 +79,35 @@ export class SaysBox {
     const { owner } = this;
     const name = h("bdi", {}, readable(candidate));
     const take = this.shared ? owner.take : null;
-    const word = take ? h("button.word", { type: "button", title: "Write this token, and read on", onclick: () => take(candidate.id) }, name) : h("span.word", {}, name);
-    const follow = h("button.follow", { type: "button", "aria-pressed": String(followed), title: "Follow this one: changes and heads are judged by its probability", "aria-label": `Follow ${candidate.text.trim() || "this one"}`, onclick: () => owner.follow(candidate.id) }, followed ? "◉" : "○");
+    const word = take
+      ? h(
+          "button.word",
+          { type: "button", title: "Write this token, and read on", onclick: () => take(candidate.id) },
+          name,
+        )
+      : h("span.word", {}, name);
+    const follow = h(
+      "button.follow",
+      {
+        type: "button",
+        "aria-pressed": String(followed),
+        title: "Follow this one: changes and heads are judged by its probability",
+        "aria-label": `Follow ${candidate.text.trim() || "this one"}`,
+        onclick: () => owner.follow(candidate.id),
+      },
+      followed ? "◉" : "○",
+    );
     const cells = shares.map((p, place) => {
       const bar = h("i", { style: `width:${p === null ? 0 : Math.round((92 * p) / most)}%` });
       return h("td.p", { class: place > 0 ? "p after" : "p" }, bar, h("span", {}, p === null ? "–" : percent(p)));
     });
-    return h("tr", { class: followed ? "on" : null, "data-id": candidate.id }, h("th", { scope: "row" }, word), ...cells, h("td", {}, follow));
+    return h(
+      "tr",
+      { class: followed ? "on" : null, "data-id": candidate.id },
+      h("th", { scope: "row" }, word),
+      ...cells,
+      h("td", {}, follow),
+    );
   }
 
   private union(says: readonly Prediction[]): Row[] {
@@ -67,7 +115,10 @@ export class SaysBox {
     const key = ({ id, text }: Candidate): number | string => (this.shared ? id : text);
     const add = (candidate: Candidate): void => {
       if (rows.has(key(candidate))) return;
-      const shares = says.map(({ top, chosen }) => [...top, ...(chosen ? [chosen] : [])].find((each) => key(each) === key(candidate))?.p ?? null);
+      const shares = says.map(
+        ({ top, chosen }) =>
+          [...top, ...(chosen ? [chosen] : [])].find((each) => key(each) === key(candidate))?.p ?? null,
+      );
       rows.set(key(candidate), { candidate, shares });
     };
     for (const { top, chosen } of says) {
@@ -78,8 +129,19 @@ export class SaysBox {
   }
 
   private cosine(says: readonly Prediction[], names: readonly string[]): void {
-    this.about.replaceChildren("cosine of A and B", h("span.dim", {}, " · of the mean vectors of the two texts, read together"));
-    this.table.replaceChildren(h("tbody", {}, ...says.map(({ number }, place) => h("tr", {}, h("th", { scope: "row" }, names[place] || "A and B"), h("td.number", {}, figure(number ?? NaN))))));
+    this.about.replaceChildren(
+      "cosine of A and B",
+      h("span.dim", {}, " · of the mean vectors of the two texts, read together"),
+    );
+    this.table.replaceChildren(
+      h(
+        "tbody",
+        {},
+        ...says.map(({ number }, place) =>
+          h("tr", {}, h("th", { scope: "row" }, names[place] || "A and B"), h("td.number", {}, figure(number ?? NaN))),
+        ),
+      ),
+    );
   }
 }
 

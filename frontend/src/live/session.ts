@@ -1,9 +1,19 @@
 // A page's side of a live model: one question for pictures is on its way at a time, and the latest waits behind it.
 
-import { Store } from "../data";
-import { join } from "../explorer/added";
-import type { ArraysAnswer, ExplorerPayload, LiveInfo, Prediction, QuantityAnswer, SaysAnswer, Shown, WhoAnswer, WithoutAnswer } from "../protocol";
-import type { Question } from "../explorer/explorer";
+import type {
+  ArraysAnswer,
+  ExplorerPayload,
+  LiveInfo,
+  Prediction,
+  QuantityAnswer,
+  SaysAnswer,
+  Shown,
+  WhoAnswer,
+  WithoutAnswer,
+} from "../protocol";
+import { Store } from "../scene/data";
+import type { Question } from "../ui/explorer";
+import { join } from "./added";
 import type { Asked } from "./asked";
 import { type Carrier, StaleError, Wire } from "./wire";
 
@@ -35,7 +45,10 @@ export class Session {
   private turn = 0;
   private payload: ExplorerPayload | null = null;
   private blobs = new Map<string, Uint8Array<ArrayBuffer>>();
-  private readonly missing = new Map<string, { readonly done: (bytes: Uint8Array<ArrayBuffer>) => void; readonly fail: (error: Error) => void }>();
+  private readonly missing = new Map<
+    string,
+    { readonly done: (bytes: Uint8Array<ArrayBuffer>) => void; readonly fail: (error: Error) => void }
+  >();
   private timer = 0;
   private up = false;
 
@@ -59,7 +72,10 @@ export class Session {
     this.wanted = this.last = wanted;
     window.clearTimeout(this.timer);
     if (!this.running) return void this.next();
-    this.timer = window.setTimeout(() => this.wanted && this.running && this.wire.stop(), Math.max(0, PATIENCE - (performance.now() - this.began)));
+    this.timer = window.setTimeout(
+      () => this.wanted && this.running && this.wire.stop(),
+      Math.max(0, PATIENCE - (performance.now() - this.began)),
+    );
   }
 
   /** Give up what is being computed. */
@@ -89,7 +105,8 @@ export class Session {
       this.blobs = blobs;
       this.listener.shown(content, store, performance.now() - this.began);
     } catch (error) {
-      if (!(error instanceof StaleError) && !this.wanted) this.listener.problem(error instanceof Error ? error.message : String(error));
+      if (!(error instanceof StaleError) && !this.wanted)
+        this.listener.problem(error instanceof Error ? error.message : String(error));
     } finally {
       this.running = null;
       if (this.wanted && this.up) void this.next();
@@ -110,7 +127,10 @@ export class Session {
     const asked = [...this.missing];
     this.missing.clear();
     try {
-      const { buffers } = await this.wire.ask<ArraysAnswer>("arrays", { turn: this.turn, names: asked.map(([name]) => name) });
+      const { buffers } = await this.wire.ask<ArraysAnswer>("arrays", {
+        turn: this.turn,
+        names: asked.map(([name]) => name),
+      });
       asked.forEach(([name, { done }], place) => (blobs.set(name, buffers[place]!), done(buffers[place]!)));
     } catch (error) {
       if (!(error instanceof StaleError)) for (const [, { fail }] of asked) fail(error as Error);

@@ -1,7 +1,7 @@
 // The socket to the server that a page comes from: it connects again when it is lost.
 
 import type { LiveInfo } from "../protocol";
-import { pack, unpack, type Buffers } from "./frames";
+import { type Buffers, pack, unpack } from "./frames";
 import type { Carrier, Connection } from "./wire";
 
 const FIRST = 300;
@@ -18,7 +18,10 @@ export class Socket implements Carrier {
 
   constructor(private readonly address: string) {}
 
-  hear(message: (content: Record<string, unknown>, buffers: Buffers) => void, state: (state: Connection) => void): void {
+  hear(
+    message: (content: Record<string, unknown>, buffers: Buffers) => void,
+    state: (state: Connection) => void,
+  ): void {
     this.message = message;
     this.state = state;
     this.open();
@@ -46,7 +49,10 @@ export class Socket implements Carrier {
     });
     socket.addEventListener("close", ({ code, reason }) => {
       if (this.closed) return;
-      this.state({ up: false, why: (code === 1008 || code === 1011) && reason ? reason : "The connection to the model is lost. Trying again…" });
+      this.state({
+        up: false,
+        why: (code === 1008 || code === 1011) && reason ? reason : "The connection to the model is lost. Trying again…",
+      });
       this.timer = window.setTimeout(() => this.open(), this.pause);
       this.pause = Math.min(LONGEST, this.pause * 1.6);
     });

@@ -1,8 +1,9 @@
-// The boxes that a reader types in: a text and a pair, a decoder's text, or the turns of a conversation; and what was written after.
+// The boxes that a reader types in: a text and a pair, a decoder's text, or the turns of a conversation; and what was
+// written after.
 
-import { h } from "../dom";
-import { plural, shown, whole } from "../format";
 import type { LiveInfo, LiveInput, Message } from "../protocol";
+import { plural, shown, whole } from "../scene/format";
+import { h } from "../ui/dom";
 
 const ROLES = ["system", "user", "assistant"] as const;
 
@@ -30,14 +31,27 @@ export class TextsBox {
   private slow = 0;
 
   constructor(private readonly owner: TextsOwner) {
-    this.talk = h("button.link", { type: "button", title: "Turns of a conversation in place of a text, by the model's own template", onclick: () => this.chat(!this.input.messages) }, "Conversation");
+    this.talk = h(
+      "button.link",
+      {
+        type: "button",
+        title: "Turns of a conversation in place of a text, by the model's own template",
+        onclick: () => this.chat(!this.input.messages),
+      },
+      "Conversation",
+    );
     this.examples = h("select", { "aria-label": "Examples" });
     this.examples.addEventListener("change", () => this.example());
     this.stop = h("button.link", { type: "button", onclick: () => owner.stop() }, "Stop");
     this.problem.hidden = this.stop.hidden = true;
     this.turns.addEventListener("input", () => this.talked());
     this.turns.addEventListener("change", () => this.talked());
-    this.root.append(h("div.boxes", {}, this.text.label, this.pair.label, this.target.label, this.turns), this.written, h("div.under", {}, this.count, this.state, this.stop, h("span.grow"), this.talk, this.examples), this.problem);
+    this.root.append(
+      h("div.boxes", {}, this.text.label, this.pair.label, this.target.label, this.turns),
+      this.written,
+      h("div.under", {}, this.count, this.state, this.stop, h("span.grow"), this.talk, this.examples),
+      this.problem,
+    );
     this.show({});
   }
 
@@ -47,7 +61,10 @@ export class TextsBox {
     this.talk.hidden = !info.chat;
     this.examples.hidden = info.examples.length === 0;
     const named = ({ text, messages }: LiveInput): string => (text ?? messages?.at(-1)?.content ?? "").slice(0, 60);
-    this.examples.replaceChildren(h("option", { value: "" }, "Examples"), ...info.examples.map((each, place) => h("option", { value: place }, named(each))));
+    this.examples.replaceChildren(
+      h("option", { value: "" }, "Examples"),
+      ...info.examples.map((each, place) => h("option", { value: place }, named(each))),
+    );
     this.show(this.input);
   }
 
@@ -71,10 +88,17 @@ export class TextsBox {
   /** The tokens that were written after the text, and the ways to take them back. */
   wrote(pieces: readonly string[]): void {
     this.written.hidden = pieces.length === 0;
-    const drop = (kept: number): void => this.owner.typed({ ...this.input, written: (this.input.written ?? []).slice(0, kept) });
+    const drop = (kept: number): void =>
+      this.owner.typed({ ...this.input, written: (this.input.written ?? []).slice(0, kept) });
     this.written.replaceChildren(
       h("span.cap", {}, "Written"),
-      ...pieces.map((piece, place) => h("button.word", { type: "button", title: "Take this token and those after it back", onclick: () => drop(place) }, h("bdi", {}, shown(piece)))),
+      ...pieces.map((piece, place) =>
+        h(
+          "button.word",
+          { type: "button", title: "Take this token and those after it back", onclick: () => drop(place) },
+          h("bdi", {}, shown(piece)),
+        ),
+      ),
       h("button.link", { type: "button", onclick: () => drop(0) }, "Take all back"),
     );
   }
@@ -137,20 +161,39 @@ export class TextsBox {
   private chat(on: boolean): void {
     const { text = "", messages, target } = this.input;
     const kept = target === undefined ? {} : { target };
-    const input: LiveInput = on ? { ...kept, messages: [{ role: "user", content: text }] } : { ...kept, text: messages?.findLast(({ role }) => role === "user")?.content ?? "" };
+    const input: LiveInput = on
+      ? { ...kept, messages: [{ role: "user", content: text }] }
+      : { ...kept, text: messages?.findLast(({ role }) => role === "user")?.content ?? "" };
     this.show(input);
     this.take(input);
   }
 
   private draw(messages: readonly Message[]): void {
     const row = ({ role, content }: Message, place: number): HTMLElement => {
-      const named = h("select", { "aria-label": `Role of turn ${place + 1}` }, ...ROLES.map((each) => h("option", { value: each, selected: each === role }, each)));
+      const named = h(
+        "select",
+        { "aria-label": `Role of turn ${place + 1}` },
+        ...ROLES.map((each) => h("option", { value: each, selected: each === role }, each)),
+      );
       const said = h("textarea", { rows: 1, "aria-label": `Turn ${place + 1}`, dir: "auto" });
       said.value = content;
-      const drop = h("button.icon", { type: "button", "aria-label": `Take turn ${place + 1} away`, title: "Take this turn away", disabled: messages.length === 1, onclick: () => this.turn(place, false) }, "×");
+      const drop = h(
+        "button.icon",
+        {
+          type: "button",
+          "aria-label": `Take turn ${place + 1} away`,
+          title: "Take this turn away",
+          disabled: messages.length === 1,
+          onclick: () => this.turn(place, false),
+        },
+        "×",
+      );
       return h("div.turn", {}, named, said, drop);
     };
-    this.turns.replaceChildren(...messages.map(row), h("button.link", { type: "button", onclick: () => this.turn(messages.length, true) }, "Add a turn"));
+    this.turns.replaceChildren(
+      ...messages.map(row),
+      h("button.link", { type: "button", onclick: () => this.turn(messages.length, true) }, "Add a turn"),
+    );
   }
 
   private turn(place: number, add: boolean): void {
@@ -168,6 +211,9 @@ export class TextsBox {
   }
 
   private messages(): Message[] {
-    return [...this.turns.querySelectorAll<HTMLElement>(".turn")].map((turn) => ({ role: turn.querySelector("select")!.value, content: turn.querySelector("textarea")!.value }));
+    return [...this.turns.querySelectorAll<HTMLElement>(".turn")].map((turn) => ({
+      role: turn.querySelector("select")!.value,
+      content: turn.querySelector("textarea")!.value,
+    }));
   }
 }

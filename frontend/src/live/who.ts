@@ -1,8 +1,9 @@
-// Who did it: heads by what they add to the followed number, estimated at once, exact for the first ones as it comes in.
+// Who did it: heads by what they add to the followed number, estimated at once, exact for the first ones as it comes
+// in.
 
-import { h } from "../dom";
-import { code, figure } from "../format";
 import type { WhoAnswer } from "../protocol";
+import { code, figure } from "../scene/format";
+import { h } from "../ui/dom";
 import { StaleError } from "./wire";
 
 /** So many heads are taken out one at a time. */
@@ -28,7 +29,11 @@ export class WhoBox {
   private turn = 0;
 
   constructor(private readonly owner: WhoOwner) {
-    this.rank = h("button.link", { type: "button", title: "Rank all heads by what they add", onclick: () => void this.run() }, "Rank the heads");
+    this.rank = h(
+      "button.link",
+      { type: "button", title: "Rank all heads by what they add", onclick: () => void this.run() },
+      "Rank the heads",
+    );
     this.root.append(h("div.row", {}, h("h2", {}, "Who did it?"), h("span.grow"), this.rank), this.about, this.table);
     this.clear();
   }
@@ -89,13 +94,37 @@ export class WhoBox {
   /** Heads with what they add, and beside an estimate the cells of what is exact. */
   private draw(rows: readonly Row[], exact: readonly HTMLElement[] | null): void {
     const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);
-    const bar = (value: number): HTMLElement => h("i", { class: value < 0 ? "minus" : "plus", style: `width:${Math.min(92, Math.round((92 * Math.abs(value)) / most))}%` });
+    const bar = (value: number): HTMLElement =>
+      h("i", {
+        class: value < 0 ? "minus" : "plus",
+        style: `width:${Math.min(92, Math.round((92 * Math.abs(value)) / most))}%`,
+      });
     const estimate = h("th", { scope: "col", title: "gradient × attention, summed over its pairs" }, "estimate");
     const taken = h("th", { scope: "col", title: "the number, minus the number with the head switched off" }, "exact");
     this.table.hidden = false;
     this.table.replaceChildren(
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "head"), ...(exact ? [estimate, taken] : [taken]))),
-      h("tbody", {}, ...rows.map(({ layer, head, value }, place) => h("tr", {}, h("th", { scope: "row" }, h("button.word", { type: "button", title: "Open this head", onclick: () => this.owner.open(layer, head) }, code(layer, head))), h("td.p", {}, bar(value), h("span", {}, figure(value))), ...(exact ? [exact[place]!] : [])))),
+      h(
+        "tbody",
+        {},
+        ...rows.map(({ layer, head, value }, place) =>
+          h(
+            "tr",
+            {},
+            h(
+              "th",
+              { scope: "row" },
+              h(
+                "button.word",
+                { type: "button", title: "Open this head", onclick: () => this.owner.open(layer, head) },
+                code(layer, head),
+              ),
+            ),
+            h("td.p", {}, bar(value), h("span", {}, figure(value))),
+            ...(exact ? [exact[place]!] : []),
+          ),
+        ),
+      ),
     );
   }
 }

@@ -1,10 +1,10 @@
 // A sentence with a head's attention as arcs over its words: figure 5 of Clark et al. 2019.
 
 import "./arcs.css";
-import { h, s } from "../dom";
-import { FONT } from "../explorer/canvas";
-import { fixed } from "../format";
+import { FONT } from "../draw/canvas";
 import type { LinkSentence, LinkShown } from "../protocol";
+import { fixed } from "../scene/format";
+import { h, s } from "../ui/dom";
 import type { Host } from "./host";
 import { tipOn } from "./tip";
 
@@ -41,7 +41,12 @@ export function kinds(reading: LinkShown, towards: boolean): Arc[] {
     if (reading.right[i]) named.set(key(word, reading.predicted[i]!), { kind: "found", source: i });
     else for (const target of reading.targets[i]!) named.set(key(word, target), { kind: "missed", source: i });
   });
-  const arcs = reading.arcs.map(([from, to, weight]) => ({ from: from!, to: to!, weight: weight!, ...(named.get(`${from} ${to}`) ?? { kind: null, source: -1 }) }));
+  const arcs = reading.arcs.map(([from, to, weight]) => ({
+    from: from!,
+    to: to!,
+    weight: weight!,
+    ...(named.get(`${from} ${to}`) ?? { kind: null, source: -1 }),
+  }));
   const order = [null, "missed", "chose", "found"];
   return arcs.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.weight - b.weight);
 }
@@ -49,7 +54,7 @@ export function kinds(reading: LinkShown, towards: boolean): Arc[] {
 /** What a unit says: a word, or a span of several. */
 export function saying({ words, spans }: LinkSentence, unit: number): string {
   const span = spans[unit - words.length];
-  return span ? words.slice(span[0], span[1]! + 1).join(" ") : words[unit] ?? "";
+  return span ? words.slice(span[0], span[1]! + 1).join(" ") : (words[unit] ?? "");
 }
 
 let ruler: CanvasRenderingContext2D | null = null;
@@ -78,9 +83,18 @@ export function picture(sentence: LinkSentence, reading: LinkShown, towards: boo
     middles.push((middles[first!]! + middles[last!]!) / 2);
     places.push((first! + last!) / 2);
   }
-  const asked = new Set(reading.words.flatMap((unit) => (unit < words.length ? [unit] : words.map((_, i) => i).filter((i) => i >= spans[unit - words.length]![0]! && i <= spans[unit - words.length]![1]!))));
+  const asked = new Set(
+    reading.words.flatMap((unit) =>
+      unit < words.length
+        ? [unit]
+        : words
+            .map((_, i) => i)
+            .filter((i) => i >= spans[unit - words.length]![0]! && i <= spans[unit - words.length]![1]!),
+    ),
+  );
   const arcs = kinds(reading, towards);
-  const rise = ({ from, to }: Arc): number => Math.min(HIGHEST, BASE + STEP * Math.abs(places[from]! - places[to]!) + 6);
+  const rise = ({ from, to }: Arc): number =>
+    Math.min(HIGHEST, BASE + STEP * Math.abs(places[from]! - places[to]!) + 6);
   const ground = Math.ceil(Math.max(...arcs.map(rise), BASE) * 0.75) + 6;
   const drawn = arcs.flatMap((arc) => {
     const { from, to, weight, kind, source } = arc;
@@ -88,14 +102,34 @@ export function picture(sentence: LinkSentence, reading: LinkShown, towards: boo
     const [x, y] = [middles[from]! + 2.5 * sign, middles[to]! - 2.5 * sign];
     const top = ground - rise(arc);
     const wide = kind ? Math.max(LEAST, 6 * weight) : 6 * weight;
-    const line = { d: `M${x} ${ground}C${x} ${top} ${y} ${top} ${y} ${ground}`, class: kind ?? "other", "stroke-width": wide };
+    const line = {
+      d: `M${x} ${ground}C${x} ${top} ${y} ${top} ${y} ${ground}`,
+      class: kind ?? "other",
+      "stroke-width": wide,
+    };
     if (!kind) return [s("path", { ...line, "stroke-opacity": "0.28" })];
-    const tip = tipOn(host, () => h("div", {}, `${saying(sentence, from)} → ${saying(sentence, to)}  ${fixed(weight, 3)}`));
+    const tip = tipOn(host, () =>
+      h("div", {}, `${saying(sentence, from)} → ${saying(sentence, to)}  ${fixed(weight, 3)}`),
+    );
     const half = 2.8 + 0.6 * wide;
-    return [s("path", { ...line, ...tip, "data-source": source }), s("path", { d: `M${y - half} ${ground - 1.4 * half}h${2 * half}L${y} ${ground + 2}z`, class: `tip-${kind}`, style: "stroke:none" })];
+    return [
+      s("path", { ...line, ...tip, "data-source": source }),
+      s("path", {
+        d: `M${y - half} ${ground - 1.4 * half}h${2 * half}L${y} ${ground + 2}z`,
+        class: `tip-${kind}`,
+        style: "stroke:none",
+      }),
+    ];
   });
-  const texts = words.map((word, i) => s("text", { x: middles[i]!, y: ground + 15, class: asked.has(i) ? "asked" : "" }, word));
-  return s("svg", { width, height: ground + 20, viewBox: `0 0 ${width} ${ground + 20}`, class: "arcs", "aria-hidden": "true" }, ...drawn, ...texts);
+  const texts = words.map((word, i) =>
+    s("text", { x: middles[i]!, y: ground + 15, class: asked.has(i) ? "asked" : "" }, word),
+  );
+  return s(
+    "svg",
+    { width, height: ground + 20, viewBox: `0 0 ${width} ${ground + 20}`, class: "arcs", "aria-hidden": "true" },
+    ...drawn,
+    ...texts,
+  );
 }
 
 /** What the colours mean; `link` is what is shown, such as "the relation". */
@@ -107,7 +141,11 @@ export function key(link: string): HTMLElement {
     ["other", "other attention"],
   ];
   const sample = (kind: Kind | "other"): SVGElement =>
-    s("svg", { width: 22, height: 10, viewBox: "0 0 22 10", class: "arcs", "aria-hidden": "true" }, s("path", { d: "M2 9C4 1 18 1 20 9", class: kind, "stroke-width": kind === "other" ? 1.5 : 2 }));
+    s(
+      "svg",
+      { width: 22, height: 10, viewBox: "0 0 22 10", class: "arcs", "aria-hidden": "true" },
+      s("path", { d: "M2 9C4 1 18 1 20 9", class: kind, "stroke-width": kind === "other" ? 1.5 : 2 }),
+    );
   const entries = meanings.map(([kind, text]) => h("span", {}, sample(kind), text));
   return h("div.key", {}, ...entries, h("span.dim", {}, "arrows point to what is looked at; wider is more"));
 }

@@ -1,8 +1,8 @@
 // The best head of each kind of link against its baseline, and sentences where it is right and where it is wrong.
 
-import { h } from "../dom";
-import { code, fixed, paper, plural, probability, range, share, whole } from "../format";
 import type { BestRow, LinkSentence, LinkShown, LinksSection, Reason, SyntaxSection, TreeShown } from "../protocol";
+import { code, fixed, paper, plural, probability, range, share, whole } from "../scene/format";
+import { h } from "../ui/dom";
 import { key, picture, saying } from "./arcs";
 import { bar } from "./bars";
 import type { Cell } from "./figures";
@@ -24,7 +24,12 @@ export const parsed = (info: SyntaxSection, readings: readonly TreeShown[]): Cas
   readings.flatMap((reading) => {
     const tree = info.sentences[reading.sentence];
     if (!tree) return [];
-    return [{ sentence: { words: tree.words, spans: [], second: null, example: tree.example }, reading: { ...reading, targets: reading.words.map((word) => [tree.heads[word]!]) } }];
+    return [
+      {
+        sentence: { words: tree.words, spans: [], second: null, example: tree.example },
+        reading: { ...reading, targets: reading.words.map((word) => [tree.heads[word]!]) },
+      },
+    ];
   });
 
 /** Links as they were annotated. */
@@ -62,7 +67,13 @@ interface Info<Row> {
 }
 
 /** The table, whose rows open heads, and below it the sentences of one of them; `others` are rows that open nothing. */
-export function best<Row extends BestRow>(element: HTMLElement, info: Info<Row>, host: Host, terms: Terms<Row>, others: readonly HTMLElement[] = []): Drawn {
+export function best<Row extends BestRow>(
+  element: HTMLElement,
+  info: Info<Row>,
+  host: Host,
+  terms: Terms<Row>,
+  others: readonly HTMLElement[] = [],
+): Drawn {
   const columns = [terms.kind, "n", "best head", "0 – 1", ACCURACY, SPLIT, terms.baseline, "q", ...terms.more];
   const marked = new HeadRows();
   const list = h("div.cases");
@@ -77,15 +88,39 @@ export function best<Row extends BestRow>(element: HTMLElement, info: Info<Row>,
     const split = `${named?.name} was the choice ${row.times} times of ${row.choices}; beside ${terms.best}: ${share(row.gain)}, 95\u00a0% ${range(row.gain_low, row.gain_high)}`;
     const tr: HTMLElement = h(
       cell ? "tr" : "tr.off",
-      { ...(cell && row.reason && opens(host, cell, row.reason, () => choose(row, cell, tr))), title: row.few ? "Too few instances for a best head" : null },
-      h("th", { scope: "row" }, cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, terms.name(row)) : terms.name(row)),
+      {
+        ...(cell && row.reason && opens(host, cell, row.reason, () => choose(row, cell, tr))),
+        title: row.few ? "Too few instances for a best head" : null,
+      },
+      h(
+        "th",
+        { scope: "row" },
+        cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, terms.name(row)) : terms.name(row),
+      ),
       number(whole(row.n)),
-      named ? h("td", {}, h("b", {}, named.name), h("span.dim", {}, `  ${named.label}`), h("span.range", {}, terms.arrow(row))) : h("td", {}, "–"),
+      named
+        ? h(
+            "td",
+            {},
+            h("b", {}, named.name),
+            h("span.dim", {}, `  ${named.label}`),
+            h("span.range", {}, terms.arrow(row)),
+          )
+        : h("td", {}, "–"),
       h("td.graph", {}, bar(row.accuracy, row.low, row.high, row.baseline)),
       h("td.n.strong", {}, share(row.accuracy), row.low !== null && h("span.range", {}, range(row.low, row.high))),
-      h("td.n", { title: row.split === null ? null : split }, share(row.split), row.split_low !== null && h("span.range", {}, range(row.split_low, row.split_high))),
+      h(
+        "td.n",
+        { title: row.split === null ? null : split },
+        share(row.split),
+        row.split_low !== null && h("span.range", {}, range(row.split_low, row.split_high)),
+      ),
       h("td.n", {}, share(row.baseline), rule !== null && h("span.range", {}, rule)),
-      h("td.n", { title: row.p === null ? null : `p = ${probability(row.p)}` }, row.q === null ? "–" : probability(row.q)),
+      h(
+        "td.n",
+        { title: row.p === null ? null : `p = ${probability(row.p)}` },
+        row.q === null ? "–" : probability(row.q),
+      ),
       ...terms.cells(row),
     );
     return marked.add(cell, tr);
@@ -94,7 +129,10 @@ export function best<Row extends BestRow>(element: HTMLElement, info: Info<Row>,
   const numbers = new Set(["n", ACCURACY, SPLIT, terms.baseline, "q", ...terms.more]);
   element.append(table(host, terms.title, columns, numbers, [rows, others]), list);
   const accuracy = (i: number): number => info.rows[i]!.accuracy ?? 0;
-  const [first] = rows.map((_, i) => i).filter((i) => terms.right(info.rows[i]!).length + terms.wrong(info.rows[i]!).length > 0).sort((i, j) => accuracy(j) - accuracy(i));
+  const [first] = rows
+    .map((_, i) => i)
+    .filter((i) => terms.right(info.rows[i]!).length + terms.wrong(info.rows[i]!).length > 0)
+    .sort((i, j) => accuracy(j) - accuracy(i));
   const cell = first === undefined ? null : host.figures.find(info.rows[first]!.layer, info.rows[first]!.head);
   if (cell) choose(info.rows[first!]!, cell, rows[first!]!);
   return { update: marked.update, picture: list };
@@ -111,7 +149,9 @@ function cases<Row extends BestRow>(row: Row, cell: Cell, host: Host, terms: Ter
   if (!head) return [];
   const towards = terms.towards(row);
   const shown = ({ sentence, reading }: Case, kind: string): HTMLElement => {
-    const answers = reading.words.map((word, i) => `${saying(sentence, word)} ${towards ? "to" : "from"} ${saying(sentence, reading.predicted[i]!)}`);
+    const answers = reading.words.map(
+      (word, i) => `${saying(sentence, word)} ${towards ? "to" : "from"} ${saying(sentence, reading.predicted[i]!)}`,
+    );
     // Seen at a source: of an arc its own, else the first.
     const why = (source: number): Reason => at(row.reason!, sentence.example, reading.pins[source]);
     const attributes = {
@@ -128,17 +168,44 @@ function cases<Row extends BestRow>(row: Row, cell: Cell, host: Host, terms: Ter
   };
   const group = (kind: string, readings: readonly Case[]): HTMLElement[] => {
     const none = h("p.say", {}, `None among the ${plural(row.looked, "sentence")} that were drawn.`);
-    return [h("h4.cap", {}, kind), ...(readings.length === 0 ? [none] : firstOf(readings.map((reading) => shown(reading, kind)), kind))];
+    return [
+      h("h4.cap", {}, kind),
+      ...(readings.length === 0
+        ? [none]
+        : firstOf(
+            readings.map((reading) => shown(reading, kind)),
+            kind,
+          )),
+    ];
   };
   const how = `${head.label} in papers, ${terms.arrow(row)}, right in ${fixed(100 * (row.accuracy ?? 0), 1)}\u00a0% of ${whole(row.n)}`;
   const title = h("h3", {}, `${terms.name(row)}: ${head.name} `, h("span.dim", {}, how));
   const [right, wrong] = [terms.right(row), terms.wrong(row)];
-  if (right.length + wrong.length > 0) return [title, key(terms.link), ...group("right", right), ...group("wrong", wrong)];
+  if (right.length + wrong.length > 0)
+    return [title, key(terms.link), ...group("right", right), ...group("wrong", wrong)];
   return [title, h("p.say", {}, terms.none(row))];
 }
 
 /** The figures of a row by the names that its command gives their columns. */
-export const columnsOf = (row: BestRow, clusters: string) => ({ ...row, clusters, difference: row.gain, difference_low: row.gain_low, difference_high: row.gain_high, ci_low: row.low, ci_high: row.high, baseline_accuracy: row.baseline, split_accuracy: row.split });
+export const columnsOf = (row: BestRow, clusters: string) => ({
+  ...row,
+  clusters,
+  difference: row.gain,
+  difference_low: row.gain_low,
+  difference_high: row.gain_high,
+  ci_low: row.low,
+  ci_high: row.high,
+  baseline_accuracy: row.baseline,
+  split_accuracy: row.split,
+});
 
 /** What choosing gives, as the last columns of a saved table. */
-export const GAINS = { difference: "float", difference_low: "float", difference_high: "float", times: "int", choices: "int", effective: "float", clusters: "text" } as const;
+export const GAINS = {
+  difference: "float",
+  difference_low: "float",
+  difference_high: "float",
+  times: "int",
+  choices: "int",
+  effective: "float",
+  clusters: "text",
+} as const;

@@ -1,10 +1,10 @@
 // The card of a head: its roles, where it stands out, and real examples of what it does, each opened on a click.
 
 import "./card.css";
-import { css, inkOn, type Theme } from "../color";
-import { h } from "../dom";
-import { figure, whole } from "../format";
 import type { CardExample, CardInfo, CardsSection } from "../protocol";
+import { css, inkOn, type Theme } from "../scene/color";
+import { figure, whole } from "../scene/format";
+import { h } from "../ui/dom";
 import type { Cell, Figures, Measure } from "./figures";
 import { glance, pictured } from "./glance";
 import type { Host } from "./host";
@@ -34,7 +34,9 @@ export function ranks(figures: Figures): (cell: Cell) => Rank[] {
   const measures = figures.told.filter((measure) => measure.isShare || measure.name === "entropy");
   const ranked = measures.map((measure) => ({ measure, order: figures.ranked(measure) }));
   return (cell) => {
-    const all = ranked.flatMap(({ measure, order }) => (order.includes(cell) ? [{ measure, rank: order.indexOf(cell) + 1, of: order.length }] : []));
+    const all = ranked.flatMap(({ measure, order }) =>
+      order.includes(cell) ? [{ measure, rank: order.indexOf(cell) + 1, of: order.length }] : [],
+    );
     const best: Rank[] = [];
     for (const rank of all.sort((a, b) => a.rank - b.rank)) {
       if (best.length < FIGURES) best.push(rank);
@@ -43,15 +45,29 @@ export function ranks(figures: Figures): (cell: Cell) => Rank[] {
   };
 }
 
-const ordinal = (n: number): string => `${n}${["th", "st", "nd", "rd"][n % 100 > 10 && n % 100 < 14 ? 0 : n % 10] ?? "th"}`;
+const ordinal = (n: number): string =>
+  `${n}${["th", "st", "nd", "rd"][n % 100 > 10 && n % 100 < 14 ? 0 : n % 10] ?? "th"}`;
 
 /** The card of a head; `texts` are those of the examples. */
-export function cardOf({ cell, info }: Known, host: Host, { inputs }: Pick<CardsSection, "inputs">, texts: readonly string[], best: readonly Rank[], theme: Theme): HTMLElement {
+export function cardOf(
+  { cell, info }: Known,
+  host: Host,
+  { inputs }: Pick<CardsSection, "inputs">,
+  texts: readonly string[],
+  best: readonly Rank[],
+  theme: Theme,
+): HTMLElement {
   const { figures } = host;
   const measure = figures.measure(info.measure);
   const title = figures.has(info.measure) ? measure.info.title : info.measure;
   const standings = best.map(({ measure, rank, of }) =>
-    h("li", {}, h("span", {}, measure.info.title), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)), h("span.dim", {}, `${rank} of ${of}`)),
+    h(
+      "li",
+      {},
+      h("span", {}, measure.info.title),
+      h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)),
+      h("span.dim", {}, `${rank} of ${of}`),
+    ),
   );
   const line = ({ example, score, rank, reason }: CardExample): HTMLElement =>
     h(
@@ -65,9 +81,22 @@ export function cardOf({ cell, info }: Known, host: Host, { inputs }: Pick<Cards
     const canvas = h("canvas", { "aria-hidden": "true" });
     const name = `${texts[example] ?? ""}, ${figure(score, 2)}`;
     void glance(canvas, host, cell, example, reason.pin, SHOT);
-    return h("button.shot", { type: "button", "data-example": example, "aria-label": name, title: texts[example] ?? null, ...opens(host, cell, reason) }, canvas, h("span", {}, h("b", {}, figure(score, 2)), h("span.dim", {}, rank === null ? "" : ordinal(rank))));
+    return h(
+      "button.shot",
+      {
+        type: "button",
+        "data-example": example,
+        "aria-label": name,
+        title: texts[example] ?? null,
+        ...opens(host, cell, reason),
+      },
+      canvas,
+      h("span", {}, h("b", {}, figure(score, 2)), h("span.dim", {}, rank === null ? "" : ordinal(rank))),
+    );
   };
-  const strongest = info.strongest.every(({ example }) => pictured(host, example)) ? h("div.shots", {}, ...info.strongest.map(shot)) : h("div.lines", {}, ...info.strongest.map(line));
+  const strongest = info.strongest.every(({ example }) => pictured(host, example))
+    ? h("div.shots", {}, ...info.strongest.map(shot))
+    : h("div.lines", {}, ...info.strongest.map(line));
   const tenth = (decile: number): HTMLElement => {
     const sample = info.sample.find((each) => each.decile === decile);
     const name = `${ordinal(11 - decile)} tenth`;
@@ -81,17 +110,38 @@ export function cardOf({ cell, info }: Known, host: Host, { inputs }: Pick<Cards
       "aria-label": `${name}, ${figure(score, 2)}: ${text}`,
       style: `background:${css(pixel)};color:${inkOn(pixel)}`,
       ...opens(host, cell, reason),
-      ...tipOn(host, () => h("div", {}, h("b", {}, figure(score, 3)), h("span.dim", {}, `  ${name}`), h("div", {}, text))),
+      ...tipOn(host, () =>
+        h("div", {}, h("b", {}, figure(score, 3)), h("span.dim", {}, `  ${name}`), h("div", {}, text)),
+      ),
     };
-    return h("button.tenth", attributes, figure(score, info.units === "share" ? 2 : 1).replace(/^0\./, ".").replace(/^1\.0+$/, "1"));
+    return h(
+      "button.tenth",
+      attributes,
+      figure(score, info.units === "share" ? 2 : 1)
+        .replace(/^0\./, ".")
+        .replace(/^1\.0+$/, "1"),
+    );
   };
   return h(
     "article.card",
     { "aria-label": figures.name(cell), "data-head": figures.name(cell) },
-    h("header", {}, headLink(host, cell, figures.name(cell), figures.has(info.measure) ? ofMeasure(measure, cell) : because(title, "")), h("span.dim", {}, figures.paper(cell)), ...info.roles.map((role) => h("span.role", {}, role))),
+    h(
+      "header",
+      {},
+      headLink(
+        host,
+        cell,
+        figures.name(cell),
+        figures.has(info.measure) ? ofMeasure(measure, cell) : because(title, ""),
+      ),
+      h("span.dim", {}, figures.paper(cell)),
+      ...info.roles.map((role) => h("span.role", {}, role)),
+    ),
     h("ul.best", {}, ...standings),
     h("h3.cap", {}, `strongest · ${info.least ? `lowest ${title} first` : title}`),
-    info.strongest.length > 0 ? strongest : h("p.dim", {}, "None of its strongest inputs is among the examples of this page."),
+    info.strongest.length > 0
+      ? strongest
+      : h("p.dim", {}, "None of its strongest inputs is among the examples of this page."),
     h("h3.cap", {}, "strongest tenth to weakest"),
     h("div.tenths", {}, ...TENTHS.map(tenth)),
   );

@@ -1,7 +1,7 @@
 // Heads against their layers: what the charts of the report have in common.
 
 import * as Plot from "@observablehq/plot";
-import { type Child, h } from "../dom";
+import { type Child, h } from "../ui/dom";
 import type { Cell, Figures } from "./figures";
 import type { Now } from "./host";
 import type { Point, Points } from "./points";
@@ -19,7 +19,9 @@ export function marksOf(
   const step = figures.columns > 1 ? spread / (figures.columns - 1) : 0;
   return cells.flatMap((cell, index) => {
     const y = cell ? value(cell, index) : NaN;
-    return cell && Number.isFinite(y) ? [{ cell, index, x: cell.layer + shift + (cell.head - (figures.columns - 1) / 2) * step, y }] : [];
+    return cell && Number.isFinite(y)
+      ? [{ cell, index, x: cell.layer + shift + (cell.head - (figures.columns - 1) / 2) * step, y }]
+      : [];
   });
 }
 
@@ -29,7 +31,15 @@ export const means = (marks: readonly Mark[], options: Plot.LineYOptions): Plot.
 
 /** A dot a head, in the page's own colour. */
 export const dotsOf = (marks: readonly Mark[], options: Plot.DotOptions): Plot.Markish =>
-  Plot.dot(marks, { x: "x", y: "y", fill: "var(--accent)", stroke: "var(--bg)", strokeWidth: 0.4, clip: false, ...options });
+  Plot.dot(marks, {
+    x: "x",
+    y: "y",
+    fill: "var(--accent)",
+    stroke: "var(--bg)",
+    strokeWidth: 0.4,
+    clip: false,
+    ...options,
+  });
 
 /** A drawing with its title, which follows the page's state in a width of its own. */
 export interface Chart {
@@ -74,7 +84,12 @@ export function named<Drawing extends Element>(drawing: Drawing, label: string):
 }
 
 /** Draw marks over the layers of a report; the points are where the heads stand in the drawing. */
-export function chart(figures: Figures, heads: readonly Mark[], options: ChartOptions, marks: Plot.Markish[]): [SVGSVGElement, Point[]] {
+export function chart(
+  figures: Figures,
+  heads: readonly Mark[],
+  options: ChartOptions,
+  marks: Plot.Markish[],
+): [SVGSVGElement, Point[]] {
   const { width, height, left = 28, label, low, high, shares = false, tick = String } = options;
   const { layers } = figures.payload;
   const every = Math.ceil(layers.length / Math.max(2, Math.floor((width - left - 12) / 22)));

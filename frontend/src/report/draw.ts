@@ -1,12 +1,12 @@
 // The sections of a report, by the kind that their payload names.
 
-import { type Child, h } from "../dom";
 import type { ReportPayload } from "../protocol";
+import { type Child, h } from "../ui/dom";
 import type { Drawn, Host, Section } from "./host";
 import { notes } from "./rows";
 import { offer, slug } from "./saves";
-import { explained } from "./terms";
 import * as sections from "./sections/index";
+import { explained } from "./terms";
 
 type Info = ReportPayload["sections"][number];
 
@@ -16,13 +16,21 @@ const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind:
 export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
   const saves = h("span.saves");
   const head = h("div.sectionhead", {}, info.title && h("h2", {}, info.title), saves);
-  const element = h("section", { id: idOf(page, info), "data-section": info.kind }, info.title && head, info.about && h("p.about", {}, ...withoutChoices(info.about, host)));
+  const element = h(
+    "section",
+    { id: idOf(page, info), "data-section": info.kind },
+    info.title && head,
+    info.about && h("p.about", {}, ...withoutChoices(info.about, host)),
+  );
   page.append(element);
   const drawn = (SECTIONS[info.kind] as Section<Info>)(element, info, host) ?? {};
   drawn.update?.(host.now);
   offer(saves, info.title, drawn, host);
   const read = "notes" in info && info.notes.length > 0 && notes(info.notes);
-  const again = "command" in info && info.command && h("p.again", {}, info.kind === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command));
+  const again =
+    "command" in info &&
+    info.command &&
+    h("p.again", {}, info.kind === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command));
   if (read || again) element.append(h("div.foot", {}, read, again));
   return drawn;
 }
@@ -31,7 +39,9 @@ export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
 function idOf(page: HTMLElement, { title }: Info): string | null {
   const id = slug(title);
   if (!id) return null;
-  const same = [...page.querySelectorAll("section[id]")].filter((section) => section.id.replace(/-\d+$/, "") === id).length;
+  const same = [...page.querySelectorAll("section[id]")].filter(
+    (section) => section.id.replace(/-\d+$/, "") === id,
+  ).length;
   return same > 0 ? `${id}-${same + 1}` : id;
 }
 
@@ -39,5 +49,7 @@ function idOf(page: HTMLElement, { title }: Info): string | null {
 function withoutChoices(about: string, host: Host): Child[] {
   const parts = about.split(/((?<=^|[.:] )Choose [^.]+\.(?: |$))/);
   const seen = new Set<string>();
-  return parts.filter(Boolean).flatMap((part) => (part.startsWith("Choose ") ? [h("span.screen", {}, part)] : explained(part, host, seen)));
+  return parts
+    .filter(Boolean)
+    .flatMap((part) => (part.startsWith("Choose ") ? [h("span.screen", {}, part)] : explained(part, host, seen)));
 }

@@ -1,10 +1,9 @@
 // The figures of a report: measures over (layer, head), their errors, counts and chance.
 
-import { PALETTES, type Theme } from "../color";
-import type { Store } from "../data";
-import { clamp } from "../dom";
-import { code, paper } from "../format";
 import type { MeasureInfo, Reason, ReportPayload } from "../protocol";
+import { PALETTES, type Theme } from "../scene/color";
+import type { Store } from "../scene/data";
+import { clamp, code, paper } from "../scene/format";
 import { HEAD, records, type Table } from "./table";
 
 /** A head by its place along the arrays' axes (not the model's index). */
@@ -41,7 +40,14 @@ export function scaleOf(units: string, values: Float64Array, chances: Float64Arr
   const finite = [...values, ...chances].filter(Number.isFinite);
   const least = Math.min(0, ...finite);
   if (units === "share" && least >= 0) {
-    return { low: 0, high: 1, diverging: false, tint: (v) => Math.sqrt(clip(v)), position: clip, ticks: [0, 0.05, 0.25, 0.5, 1] };
+    return {
+      low: 0,
+      high: 1,
+      diverging: false,
+      tint: (v) => Math.sqrt(clip(v)),
+      position: clip,
+      ticks: [0, 0.05, 0.25, 0.5, 1],
+    };
   }
   if (least < -1e-6) return signed(finite);
   const most = largest(finite);
@@ -50,10 +56,12 @@ export function scaleOf(units: string, values: Float64Array, chances: Float64Arr
 }
 
 /** The pixels of a scale's palette. */
-export const palette = ({ diverging }: Scale, theme: Theme): Uint32Array => PALETTES[theme][diverging ? "diverging" : "sequential"];
+export const palette = ({ diverging }: Scale, theme: Theme): Uint32Array =>
+  PALETTES[theme][diverging ? "diverging" : "sequential"];
 
 /** The palette's pixel for a value. */
-export const pixel = (scale: Scale, value: number, theme: Theme): number => palette(scale, theme)[Math.round(255 * scale.tint(value))] ?? 0;
+export const pixel = (scale: Scale, value: number, theme: Theme): number =>
+  palette(scale, theme)[Math.round(255 * scale.tint(value))] ?? 0;
 
 export class Measure {
   readonly name: string;
@@ -90,7 +98,10 @@ export class Figures {
   readonly cells: readonly Cell[];
   readonly rows: number;
   readonly columns: number;
-  /** The measures, each once: what is the same figure in every head, as [CLS] is of a first token, is told with the first. */
+  /**
+   * The measures, each once: what is the same figure in every head, as [CLS] is of a first token, is told with the
+   * first.
+   */
   readonly told: readonly Measure[];
   private readonly byName: Map<string, Measure>;
 
@@ -139,7 +150,13 @@ export class Figures {
   /** The first measure that has the same figures. */
   twin(measure: Measure): Measure {
     const equal = (a: number, b: number): boolean => Math.abs(a - b) < 1e-9 || (Number.isNaN(a) && Number.isNaN(b));
-    return this.measures.find((other) => other.info.units === measure.info.units && this.cells.every((cell) => equal(other.value(cell), measure.value(cell)))) ?? measure;
+    return (
+      this.measures.find(
+        (other) =>
+          other.info.units === measure.info.units &&
+          this.cells.every((cell) => equal(other.value(cell), measure.value(cell))),
+      ) ?? measure
+    );
   }
   /** The place of a head given by the model's own indices; null when there is no such head. */
   find(layer: number | null, head: number | null): Cell | null {
@@ -154,7 +171,9 @@ export class Figures {
   }
   /** The heads with a value, largest first. */
   ranked({ value }: Measure): Cell[] {
-    return this.cells.filter((cell) => Number.isFinite(value(cell))).sort((a, b) => value(b) - value(a) || a.layer - b.layer || a.head - b.head);
+    return this.cells
+      .filter((cell) => Number.isFinite(value(cell)))
+      .sort((a, b) => value(b) - value(a) || a.layer - b.layer || a.head - b.head);
   }
   /** The nearest head in a direction, or the same one at the edge. */
   step(cell: Cell, layers: number, heads: number): Cell {

@@ -20,7 +20,8 @@ function testOf(word: string, figures: Figures): Test | null {
     const [, name = "", sign = "", bound = ""] = match;
     const names = figures.measures.map((measure) => measure.name.toLowerCase());
     const exact = names.indexOf(name);
-    const measure = figures.measures[exact >= 0 || name === "" ? exact : names.findIndex((other) => other.startsWith(name))];
+    const measure =
+      figures.measures[exact >= 0 || name === "" ? exact : names.findIndex((other) => other.startsWith(name))];
     return measure ? (cell) => COMPARE[sign]!(measure.value(cell), Number(bound)) : null;
   }
   if (/^l\d+$/.test(word)) return (cell) => figures.layerOf(cell) === Number(word.slice(1));
@@ -30,7 +31,12 @@ function testOf(word: string, figures: Figures): Test | null {
 
 /** A test for heads: every word of the query must hold. Null for words that mean nothing. */
 export function parseFilter(query: string, figures: Figures): Test | null {
-  const words = query.trim().toLowerCase().replace(/\s*(<=|>=|<|>)\s*/g, "$1").split(/\s+/).filter(Boolean);
+  const words = query
+    .trim()
+    .toLowerCase()
+    .replace(/\s*(<=|>=|<|>)\s*/g, "$1")
+    .split(/\s+/)
+    .filter(Boolean);
   const tests = words.map((word) => testOf(word, figures));
   return tests.includes(null) ? null : (cell) => tests.every((test) => test!(cell));
 }

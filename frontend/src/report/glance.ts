@@ -1,16 +1,19 @@
 // A head on the picture of an example, or on its spectrogram, so small that it stands beside a sentence or in a card.
 
-import { fromPage, SQUARE, Store } from "../data";
-import { fit } from "../dom";
-import { inked } from "../explorer/spectrogram";
-import { type Box, covered, imageOf, photo, Raster, within } from "../explorer/veils";
+import { inked } from "../draw/spectrogram";
+import { type Box, covered, imageOf, photo, Raster, within } from "../draw/veils";
 import type { PartInfo, PictureInfo, Reason } from "../protocol";
+import { SQUARE, Store } from "../scene/data";
+import { fit } from "../ui/dom";
+import { fromPage } from "../ui/embedded";
 import type { Cell } from "./figures";
 import type { Host } from "./host";
 
 /** How much of what is not looked at is covered. */
 const OPACITY = 0.7;
-/** A sound is so many times as wide as tall here: its spectrogram, and below it from so far down on what is listened to. */
+/**
+ * A sound is so many times as wide as tall here: its spectrogram, and below it from so far down on what is listened to.
+ */
 const [SOUND, LANE] = [1.6, 0.62];
 
 const stores = new Map<number, Store>();
@@ -33,7 +36,13 @@ function seen(host: Host, example: number): { part: PartInfo; picture: PictureIn
 }
 
 /** What a head gives to each key: from the query of the reason, or on average as shares of the largest. */
-async function given(host: Host, part: PartInfo, cell: Cell, example: number, pin: Reason["pin"]): Promise<ArrayLike<number> | null> {
+async function given(
+  host: Host,
+  part: PartInfo,
+  cell: Cell,
+  example: number,
+  pin: Reason["pin"],
+): Promise<ArrayLike<number> | null> {
   const { figures } = host;
   const at = part.index.indexOf(figures.layerOf(cell));
   const head = part.heads[at]?.indexOf(figures.headOf(cell)) ?? -1;
@@ -41,14 +50,23 @@ async function given(host: Host, part: PartInfo, cell: Cell, example: number, pi
   const store = storeOf(example);
   const keys = part.key.pieces.length;
   const [ref, start, row] =
-    pin?.side === "from" ? ([part.layers[at]!, head * part.query.pieces.length, pin.place] as const) : ([part.looks!, part.heads.slice(0, at).reduce((sum, some) => sum + some.length, 0), head] as const);
+    pin?.side === "from"
+      ? ([part.layers[at]!, head * part.query.pieces.length, pin.place] as const)
+      : ([part.looks!, part.heads.slice(0, at).reduce((sum, some) => sum + some.length, 0), head] as const);
   const values = await store.get(ref);
   const own = values.subarray((start + row) * keys, (start + row + 1) * keys);
   return Array.from(own, (value) => (ref.encoding === "sqrt" ? SQUARE[value]! : value));
 }
 
 /** Draw a head on an example, at most so wide and tall; false where the example has no such head. */
-export async function glance(canvas: HTMLCanvasElement, host: Host, cell: Cell, example: number, pin: Reason["pin"], side: number): Promise<boolean> {
+export async function glance(
+  canvas: HTMLCanvasElement,
+  host: Host,
+  cell: Cell,
+  example: number,
+  pin: Reason["pin"],
+  side: number,
+): Promise<boolean> {
   const found = seen(host, example);
   if (!found) return false;
   const { part, picture, heard } = found;
@@ -82,7 +100,12 @@ export async function glance(canvas: HTMLCanvasElement, host: Host, cell: Cell, 
   }
   pen.drawImage(photo(image, within(image, picture, area), width, height), 0, 0, width, height);
   new Raster(boxes).draw(pen, [0, 0, width, height], shares, { smooth: false, opacity: OPACITY, signed: false, theme });
-  for (const [color, line] of own ? ([["#0b0e10", 3], ["#ffffff", 1.5]] as const) : []) {
+  for (const [color, line] of own
+    ? ([
+        ["#0b0e10", 3],
+        ["#ffffff", 1.5],
+      ] as const)
+    : []) {
     pen.strokeStyle = color;
     pen.lineWidth = line;
     pen.strokeRect(x, y, (own![2] - own![0]) * across, (own![3] - own![1]) * down); // the patch that looks
@@ -91,4 +114,5 @@ export async function glance(canvas: HTMLCanvasElement, host: Host, cell: Cell, 
 }
 
 /** An area, up to where a sound ends; null where it lies behind that. */
-const clipped = (box: Box | null, right: number): Box | null => (box === null || box[0] >= right ? null : [box[0], box[1], Math.min(box[2], right), box[3]]);
+const clipped = (box: Box | null, right: number): Box | null =>
+  box === null || box[0] >= right ? null : [box[0], box[1], Math.min(box[2], right), box[3]];

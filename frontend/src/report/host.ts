@@ -1,7 +1,7 @@
 // What a part of the report may ask of the page around it.
 
-import type { Theme } from "../color";
 import type { ExplorerState, Reason } from "../protocol";
+import type { Theme } from "../scene/color";
 import type { Cell, Figures, Measure } from "./figures";
 import type { Table } from "./table";
 

@@ -1,10 +1,10 @@
 // The scale of a palette, with its ticks at their places.
 
-import { css, type Theme } from "../color";
-import { fit, h } from "../dom";
-import type { Pen } from "../explorer/canvas";
-import { painters } from "../explorer/export";
-import { bare, brief } from "../format";
+import type { Pen } from "../draw/canvas";
+import { css, type Theme } from "../scene/color";
+import { bare, brief } from "../scene/format";
+import { fit, h } from "../ui/dom";
+import { painters } from "../ui/export";
 import { palette, type Scale } from "./figures";
 
 const [WIDTH, HEIGHT] = [132, 7];
@@ -28,7 +28,9 @@ export class Legend {
     };
     paint(fit(this.canvas, WIDTH, HEIGHT));
     painters.set(this.canvas, paint);
-    this.ticks.replaceChildren(...scale.ticks.map((value) => h("span", { style: `left:${scale.tint(value) * WIDTH}px` }, tick(value))));
+    this.ticks.replaceChildren(
+      ...scale.ticks.map((value) => h("span", { style: `left:${scale.tint(value) * WIDTH}px` }, tick(value))),
+    );
     this.units.textContent = units === "share" ? "" : units;
   }
 }

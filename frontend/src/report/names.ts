@@ -1,6 +1,6 @@
 // Names beside the points of a drawing.
 
-import { s } from "../dom";
+import { s } from "../ui/dom";
 
 interface Spot {
   readonly x: number;
@@ -21,10 +21,21 @@ interface Box {
 const overlap = (a: Box, b: Box): boolean => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 
 /** Where a name may stand: on which side of its point, and how far above or below; the best first. */
-const SPOTS = [0, -8, 8].flatMap((shift) => [[1, shift], [-1, shift]] as const);
+const SPOTS = [0, -8, 8].flatMap(
+  (shift) =>
+    [
+      [1, shift],
+      [-1, shift],
+    ] as const,
+);
 
 /** Places for names beside their points, most important first: none covers another, few cover one of the dots. */
-export function placeNames(points: readonly Name[], width: number, limit: number, dots: readonly Spot[] = []): (Name & { readonly anchor: "start" | "end" })[] {
+export function placeNames(
+  points: readonly Name[],
+  width: number,
+  limit: number,
+  dots: readonly Spot[] = [],
+): (Name & { readonly anchor: "start" | "end" })[] {
   const placed: (Name & { anchor: "start" | "end" })[] = [];
   const boxes: Box[] = [];
   for (const { x, y, text } of points) {
@@ -47,4 +58,6 @@ export function placeNames(points: readonly Name[], width: number, limit: number
 
 /** The names that have room, as elements of the drawing. */
 export const names = (...points: Parameters<typeof placeNames>): SVGTextElement[] =>
-  placeNames(...points).map(({ x, y, text, anchor }) => s("text", { class: "name", x, y, dy: "0.32em", "text-anchor": anchor }, text));
+  placeNames(...points).map(({ x, y, text, anchor }) =>
+    s("text", { class: "name", x, y, dy: "0.32em", "text-anchor": anchor }, text),
+  );

@@ -1,12 +1,13 @@
 // The head that is open: the explorer of an example, and where the head stands among all over the corpus.
 
-import { fromPage, Store } from "../data";
-import { h } from "../dom";
-import { Explorer } from "../explorer/explorer";
-import { download } from "../explorer/save";
-import { DEFAULTS, type Full, headsOf, settle, unequal, write } from "../explorer/state";
-import { beginsOf, nameOf } from "../explorer/toolbar";
 import type { ExplorerPayload, ExplorerState, Reason } from "../protocol";
+import { Store } from "../scene/data";
+import { DEFAULTS, type Full, headsOf, settle, unequal, write } from "../scene/state";
+import { h } from "../ui/dom";
+import { fromPage } from "../ui/embedded";
+import { Explorer } from "../ui/explorer";
+import { download } from "../ui/save";
+import { beginsOf, nameOf } from "../ui/toolbar";
 import { same } from "./figures";
 import type { Host, Now } from "./host";
 import { linked, ofMeasure, shows } from "./reasons";
@@ -44,10 +45,22 @@ export class Opened {
     state: ExplorerState,
   ) {
     const { examples } = host.figures.payload;
-    const row = h("button.link", { type: "button", title: "Show this head in the table", onclick: () => host.row(this.now.cell) }, "Row in the table");
-    this.enlarge = h("button.link.enlarge", { type: "button", hidden: examples.length === 0, onclick: () => host.set({ large: !this.now.large }) });
+    const row = h(
+      "button.link",
+      { type: "button", title: "Show this head in the table", onclick: () => host.row(this.now.cell) },
+      "Row in the table",
+    );
+    this.enlarge = h("button.link.enlarge", {
+      type: "button",
+      hidden: examples.length === 0,
+      onclick: () => host.set({ large: !this.now.large }),
+    });
     const options = examples.map((example, i) => h("option", {}, `${i + 1} · ${called(example)}`));
-    this.select = h("select.example", { "aria-label": "Example", onchange: () => host.set({ example: this.select.selectedIndex }) }, ...options);
+    this.select = h(
+      "select.example",
+      { "aria-label": "Example", onchange: () => host.set({ example: this.select.selectedIndex }) },
+      ...options,
+    );
     this.strips = new Strips(host);
     this.root = h(
       "section.opened",
@@ -127,7 +140,12 @@ export class Opened {
   /** Whether the example has the maps of two models: the figures over the corpus are those of A. */
   private get models(): boolean {
     const { sections } = this.host.figures.payload;
-    return this.paired && !sections.some((section) => section.kind === "groups" && section.rows.some((row) => row.example === this.now.example));
+    return (
+      this.paired &&
+      !sections.some(
+        (section) => section.kind === "groups" && section.rows.some((row) => row.example === this.now.example),
+      )
+    );
   }
 
   /** The model's own indices of the open head. */
@@ -140,7 +158,14 @@ export class Opened {
   private withHead(state: ExplorerState): ExplorerState {
     const { layer, head } = this.open;
     const several = state.heads?.at(-1) === head && (state.layer ?? layer) === layer;
-    return { ...DEFAULTS, ...this.payload?.state, ...state, theme: "auto", layer, heads: several ? state.heads! : [head] };
+    return {
+      ...DEFAULTS,
+      ...this.payload?.state,
+      ...state,
+      theme: "auto",
+      layer,
+      heads: several ? state.heads! : [head],
+    };
   }
 
   private build(state: ExplorerState): void {
@@ -162,7 +187,11 @@ export class Opened {
       dark: () => this.now.theme === "dark",
       save: download,
     };
-    this.explorer = new Explorer(element, { payload: linked(payload, labelOf(this.now)), store, state: this.withHead(state) }, host);
+    this.explorer = new Explorer(
+      element,
+      { payload: linked(payload, labelOf(this.now)), store, state: this.withHead(state) },
+      host,
+    );
     element.querySelector(".bar")?.prepend(this.select);
     if (this.paired) this.offer(payload);
   }
@@ -174,9 +203,14 @@ export class Opened {
       this.sided();
       this.host.set({}); // the address follows
     };
-    const buttons = SIDES.map(({ text, state }) => h("button", { type: "button", role: "radio", onclick: () => choose(state) }, text));
+    const buttons = SIDES.map(({ text, state }) =>
+      h("button", { type: "button", role: "radio", onclick: () => choose(state) }, text),
+    );
     const [a, b] = inputs.map((input) => h("bdi", {}, input.label));
-    this.sides.append(h("div.seg", { role: "radiogroup", "aria-label": "Models" }, ...buttons), h("span.dim", {}, a, h("br"), b));
+    this.sides.append(
+      h("div.seg", { role: "radiogroup", "aria-label": "Models" }, ...buttons),
+      h("span.dim", {}, a, h("br"), b),
+    );
     this.sided();
   }
 
@@ -195,7 +229,8 @@ export class Opened {
   private follow(): void {
     const { explorer } = this;
     const { layer, head } = this.open;
-    if (explorer && (explorer.state.layer !== layer || explorer.state.heads.at(-1) !== head)) explorer.update({ layer, heads: [head] });
+    if (explorer && (explorer.state.layer !== layer || explorer.state.heads.at(-1) !== head))
+      explorer.update({ layer, heads: [head] });
   }
 
   // The reader went to another head in the explorer: its figures are shown.
@@ -213,7 +248,11 @@ export class Opened {
     const { says, figure, over } = reason ?? ofMeasure(measure, cell);
     this.title.textContent = figures.name(cell);
     this.papers.textContent = `${figures.paper(cell)} in papers`;
-    this.figure.replaceChildren(h("span", {}, says), h("b", {}, figure), h("span", {}, `${over}${reason?.measure === null ? "" : inA}`));
+    this.figure.replaceChildren(
+      h("span", {}, says),
+      h("b", {}, figure),
+      h("span", {}, `${over}${reason?.measure === null ? "" : inA}`),
+    );
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Enlarge";
     const part = this.payload?.inputs[0]?.parts[0];
@@ -222,7 +261,9 @@ export class Opened {
     this.sides.hidden = !hasHead || !this.paired;
     this.root.classList.toggle("two", this.paired);
     this.note.hidden = hasHead;
-    this.note.textContent = part ? "The maps of this example hold no such head." : "This report was made without examples.";
+    this.note.textContent = part
+      ? "The maps of this example hold no such head."
+      : "This report was made without examples.";
     const all = figures.cells.length;
     this.among.textContent = `${figures.name(cell)}${inA} over the corpus, ${all > 1 ? `among all ${all} heads` : "the only head"}`;
   }

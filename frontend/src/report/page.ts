@@ -1,26 +1,27 @@
 // The report page: reads the payload that stands in the page, and keeps its parts in step.
 
-import "../theme.css";
-import "../page.css";
+import "../ui/theme.css";
+import "../ui/page.css";
 import "./report.css";
-import { fromPage, Store } from "../data";
-import { h, s } from "../dom";
-import { read } from "../explorer/state";
-import { Tip } from "../explorer/tip";
 import type { ExplorerState, Reason, ReportPayload } from "../protocol";
+import { Store } from "../scene/data";
+import { read } from "../scene/state";
+import { h, s } from "../ui/dom";
+import { fromPage } from "../ui/embedded";
+import { copyLink, skip } from "../ui/roving";
+import { Tip } from "../ui/tip";
+import { draw } from "./draw";
 import { type Cell, Figures, same } from "./figures";
 import type { Drawn, Host, Now, State, ThemeChoice } from "./host";
 import { Opened, type OpenedNow } from "./opened";
 import { lead, provenance, shape } from "./prose";
-import { draw } from "./draw";
-import { copyLink, skip } from "../roving";
 import { placed } from "./reasons";
 import { readFragment, VIEW, writeFragment } from "./state";
 import { ThemeWatch } from "./theme";
 import { figureText } from "./tip";
 import { vectors } from "./vectors";
 // After the styles of the sections: an explorer in a report looks as it does alone.
-import "../explorer/explorer.css";
+import "../ui/explorer.css";
 
 const NEXT_THEME: Record<ThemeChoice, ThemeChoice> = { auto: "light", light: "dark", dark: "auto" };
 const WIDE = 1080;
@@ -35,7 +36,10 @@ function themeIcon(choice: ThemeChoice): SVGElement {
   const parts: Record<ThemeChoice, SVGElement[]> = {
     auto: [circle(5.2), path("M8 2.8a5.2 5.2 0 0 1 0 10.4z", "currentColor")],
     dark: [path("M13 9.6A5.6 5.6 0 0 1 6.4 3a5.4 5.4 0 1 0 6.6 6.6z")],
-    light: [circle(2.7), path("M8 1.6v1.2M8 13.2v1.2M1.6 8h1.2M13.2 8h1.2M3.5 3.5l.8.8M11.7 11.7l.8.8M12.5 3.5l-.8.8M4.3 11.7l-.8.8")],
+    light: [
+      circle(2.7),
+      path("M8 1.6v1.2M8 13.2v1.2M1.6 8h1.2M13.2 8h1.2M3.5 3.5l.8.8M11.7 11.7l.8.8M12.5 3.5l-.8.8M4.3 11.7l-.8.8"),
+    ],
   };
   return s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true", ...line }, ...parts[choice]);
 }
@@ -48,8 +52,16 @@ class Report implements Host {
     type: "button",
     onclick: () => this.set({ theme: NEXT_THEME[this.state.theme] }),
   });
-  private readonly linked: HTMLButtonElement = h("button.icon.words", { type: "button", title: "Copy a link to what is shown", onclick: () => void this.link() }, "Link");
-  private readonly drawer: HTMLButtonElement = h("button.drawer", { type: "button", "aria-expanded": "false", onclick: () => this.pull() });
+  private readonly linked: HTMLButtonElement = h(
+    "button.icon.words",
+    { type: "button", title: "Copy a link to what is shown", onclick: () => void this.link() },
+    "Link",
+  );
+  private readonly drawer: HTMLButtonElement = h("button.drawer", {
+    type: "button",
+    "aria-expanded": "false",
+    onclick: () => this.pull(),
+  });
   private readonly bar: HTMLElement;
   private readonly watch: ThemeWatch;
   private readonly pointer: Tip;
@@ -72,7 +84,14 @@ class Report implements Host {
   ) {
     const { payload } = figures;
     if (!figures.measures[0]) throw new Error("this report holds no measures");
-    this.defaults = { cell: figures.opening, example: 0, reason: null, measure: figures.measures[0].name, theme: "auto", large: false };
+    this.defaults = {
+      cell: figures.opening,
+      example: 0,
+      reason: null,
+      measure: figures.measures[0].name,
+      theme: "auto",
+      large: false,
+    };
     const [state, view] = this.fragment();
     this.state = { ...this.defaults, ...state };
     root.className = "hs report";
@@ -82,7 +101,13 @@ class Report implements Host {
     const size = layers.length > 0 && h("span.dim", {}, `${shape(payload)}${model.causal ? ", causal" : ""}`);
     const brand = h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, model.name), size);
     this.bar = h("header.topbar", {}, brand, h("div.right", {}, this.linked, this.themeButton));
-    const skips = [skip("Skip to the open head", () => this.opened.heading), skip("Skip to all heads", () => [...this.page.querySelectorAll<HTMLElement>("[role=application], .tablebox")].find((each) => each.checkVisibility()))];
+    const skips = [
+      skip("Skip to the open head", () => this.opened.heading),
+      skip("Skip to all heads", () =>
+        [...this.page.querySelectorAll<HTMLElement>("[role=application], .tablebox")].find((each) =>
+          each.checkVisibility(),
+        )),
+    ];
     root.append(...skips, this.bar, h("div.columns", {}, this.page, this.aside), this.live);
     this.pointer = new Tip(root);
 
@@ -118,14 +143,16 @@ class Report implements Host {
 
   set(change: Partial<State>): void {
     // Another head or measure is open for a figure of its own.
-    const other = (change.cell && !same(change.cell, this.state.cell)) || (change.measure && change.measure !== this.state.measure);
+    const other =
+      (change.cell && !same(change.cell, this.state.cell)) || (change.measure && change.measure !== this.state.measure);
     this.state = { ...this.state, ...(other && { reason: null }), ...change };
     if (change.theme) this.watch.choose(change.theme);
     this.refresh();
     // Browsers let a page change its address only so often.
     window.clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.write(), LATER);
-    if (change.cell) this.live.textContent = figureText(this.figures, this.figures.measure(this.state.measure), change.cell);
+    if (change.cell)
+      this.live.textContent = figureText(this.figures, this.figures.measure(this.state.measure), change.cell);
   }
 
   open(cell: Cell, named: Reason): void {
@@ -167,7 +194,10 @@ class Report implements Host {
   row(cell: Cell): void {
     this.pull(false);
     this.set({ large: false });
-    const row = this.sections.reduce<HTMLElement | null>((found, section) => found ?? section.row?.(cell) ?? null, null);
+    const row = this.sections.reduce<HTMLElement | null>(
+      (found, section) => found ?? section.row?.(cell) ?? null,
+      null,
+    );
     (row ?? this.page.querySelector("[data-section=heads]"))?.scrollIntoView({ block: "center" });
     row?.querySelector("button")?.focus({ preventScroll: true });
   }
@@ -183,7 +213,9 @@ class Report implements Host {
   // Where the sections are; made when they are there.
   private contents(): HTMLElement {
     const titled = this.page.querySelectorAll("section[id]");
-    const entries = [...titled].map((section) => h("li", {}, h("a.link", { href: `#${section.id}` }, section.querySelector("h2")?.textContent)));
+    const entries = [...titled].map((section) =>
+      h("li", {}, h("a.link", { href: `#${section.id}` }, section.querySelector("h2")?.textContent)),
+    );
     return h("nav.contents", { "aria-label": "Contents" }, h("ul", {}, ...entries));
   }
 
@@ -217,7 +249,10 @@ class Report implements Host {
     this.root.classList.toggle("enlarged", large);
     this.page.inert = this.bar.inert = large;
     const open = this.aside.classList.contains("open");
-    this.drawer.replaceChildren(h("b", {}, this.figures.name(cell)), h("span.dim", {}, open ? "close" : "show this head"));
+    this.drawer.replaceChildren(
+      h("b", {}, this.figures.name(cell)),
+      h("span.dim", {}, open ? "close" : "show this head"),
+    );
     this.drawer.setAttribute("aria-expanded", String(open));
   }
 
@@ -235,7 +270,8 @@ class Report implements Host {
     return JSON.stringify([this.state.cell, this.state.example, this.state.reason, this.opened.scale]);
   }
 
-  // Into the address, and beside it whether the head lay over the report. Another head, reason or scale is another entry of
+  // Into the address, and beside it whether the head lay over the report. Another head, reason or scale is another
+  // entry of
   // the history: Back leads to the one before.
   private write(): void {
     window.clearTimeout(this.timer);
@@ -270,9 +306,11 @@ class Report implements Host {
       if (this.state.large) this.set({ large: false });
       return this.pull(false);
     }
-    const [layers, heads] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+    const [layers, heads] =
+      { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
     const onGrid = event.target instanceof Element && event.target.closest(".grid, .wholemap");
-    if (layers === undefined || heads === undefined || event.altKey || event.ctrlKey || event.metaKey || !onGrid) return;
+    if (layers === undefined || heads === undefined || event.altKey || event.ctrlKey || event.metaKey || !onGrid)
+      return;
     event.preventDefault();
     this.set({ cell: this.figures.step(this.state.cell, layers, heads) });
   };
@@ -288,9 +326,12 @@ const kept = (): Kept => (window.history.state as Kept | null) ?? {};
 
 const narrow = (): boolean => window.innerWidth < WIDE;
 
-const sectionOf = (hash: string): Element | null => document.getElementById(hash.slice(1))?.closest("section[id]") ?? null;
+const sectionOf = (hash: string): Element | null =>
+  document.getElementById(hash.slice(1))?.closest("section[id]") ?? null;
 
-/** Keep the page from counting as loaded until what this returns is called: a browser told to print it waits for that. */
+/**
+ * Keep the page from counting as loaded until what this returns is called: a browser told to print it waits for that.
+ */
 function loading(): () => void {
   const frame = h("iframe", { hidden: true });
   document.body.append(frame);
@@ -307,7 +348,10 @@ async function main(): Promise<void> {
   const loaded = loading();
   try {
     const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as ReportPayload;
-    const [figures] = await Promise.all([Figures.load(payload, new Store(fromPage)), document.fonts.load('400 13px "Inter"')]);
+    const [figures] = await Promise.all([
+      Figures.load(payload, new Store(fromPage)),
+      document.fonts.load('400 13px "Inter"'),
+    ]);
     const report = new Report(root, figures);
     const wait = (): void => {
       if (report.settled) root.dataset.ready = "true";

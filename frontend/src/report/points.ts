@@ -1,6 +1,6 @@
 // Points that stand for heads in a drawing: pointed at they say what they are, a click opens their head.
 
-import { h, s } from "../dom";
+import { h, s } from "../ui/dom";
 import { type Cell, same } from "./figures";
 import type { Host } from "./host";
 import { pointing } from "./tip";
@@ -28,7 +28,16 @@ export class Points {
     /** Whether the open head keeps its colour within a ring. */
     private readonly hollow = false,
   ) {
-    this.box = h("div.plot", pointing(host, (event) => this.near(event), tip, open, (point) => this.over(point)));
+    this.box = h(
+      "div.plot",
+      pointing(
+        host,
+        (event) => this.near(event),
+        tip,
+        open,
+        (point) => this.over(point),
+      ),
+    );
   }
 
   /** Take over the points of a drawing, and put it in place of the last one. */
@@ -43,7 +52,9 @@ export class Points {
   /** Mark the open head. */
   select(open: Cell): void {
     const marked = this.points.filter((point) => same(point.cell, open));
-    this.rings.replaceChildren(...marked.map(({ x, y }) => s("circle", { class: this.hollow ? "ring hollow" : "ring", cx: x, cy: y, r: 6 })));
+    this.rings.replaceChildren(
+      ...marked.map(({ x, y }) => s("circle", { class: this.hollow ? "ring hollow" : "ring", cx: x, cy: y, r: 6 })),
+    );
   }
 
   private near(event: MouseEvent): Point | null {

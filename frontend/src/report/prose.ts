@@ -1,8 +1,8 @@
 // The head and the foot of a report: what was measured, and what made it.
 
-import { h } from "../dom";
-import { duration, parameters, percent, plural } from "../format";
 import type { CorpusInfo, ReportPayload } from "../protocol";
+import { duration, parameters, percent, plural } from "../scene/format";
+import { h } from "../ui/dom";
 import { folded } from "./rows";
 
 const CLASS_NAMES: Record<string, string> = { sep: "separators", cls: "[CLS]", first: "first tokens" };
@@ -12,7 +12,12 @@ function corpusText({ kind, documents, examples, tokens, words, split_words }: C
   const one = { text: "example", images: "picture", sounds: "sound" }[kind];
   // Each picture is a document of its own, unless it is said.
   const apart = kind === "text" || documents !== examples;
-  const counts = Object.entries({ ...(apart && { document: documents }), [one]: examples, token: tokens, word: words || null });
+  const counts = Object.entries({
+    ...(apart && { document: documents }),
+    [one]: examples,
+    token: tokens,
+    word: words || null,
+  });
   const known = counts.flatMap(([noun, count]) => (count === null ? [] : [plural(count, noun)]));
   return split_words === null ? known : [...known, `${percent(split_words)} of words in several pieces`];
 }
@@ -32,7 +37,13 @@ const day = (iso: string): string => {
 export function lead({ corpus, model, title, created }: ReportPayload): HTMLElement {
   const counts = corpusText({ ...corpus, words: null, split_words: null });
   const facts = [corpus.name, ...counts, created && day(created)].filter((fact): fact is string => Boolean(fact));
-  return h("div.lead", {}, h("h1", {}, title), h("p.facts", {}, ...facts.map((fact) => h("span", {}, fact))), model.unseen !== "" && h("p.unseen", { role: "note" }, model.unseen));
+  return h(
+    "div.lead",
+    {},
+    h("h1", {}, title),
+    h("p.facts", {}, ...facts.map((fact) => h("span", {}, fact))),
+    model.unseen !== "" && h("p.unseen", { role: "note" }, model.unseen),
+  );
 }
 
 export function provenance(payload: ReportPayload): HTMLElement {
@@ -55,7 +66,12 @@ export function provenance(payload: ReportPayload): HTMLElement {
   const entries = rows.flatMap(([name, value]) => (value ? [h("dt", {}, name), h("dd", {}, value)] : []));
   const bytes = payload.examples.some((example) => !example.exact);
   const note = bytes ? "Figures are exact; the weights in the maps of examples are off by less than 0.004." : null;
-  return h("footer", {}, h("h2", {}, "What made this page"), folded("Model, corpus, options and versions", h("dl.made", {}, ...entries), note && h("p.dim", {}, note)));
+  return h(
+    "footer",
+    {},
+    h("h2", {}, "What made this page"),
+    folded("Model, corpus, options and versions", h("dl.made", {}, ...entries), note && h("p.dim", {}, note)),
+  );
 }
 
 /** `6 layers × 12 heads`. */

@@ -1,21 +1,26 @@
 // Why a head is named: what its link says, and what the explorer then shows. `headscope.views.reasons` does the same.
 
-import { figure } from "../format";
 import type { ExplorerPayload, ExplorerState, Reason } from "../protocol";
+import { figure } from "../scene/format";
 import type { Cell, Figures, Measure } from "./figures";
 import type { Host } from "./host";
 
 export const CORPUS = "over the corpus";
 
 /** A reason to name a head; where there is no example, it is seen where the page shows its measure. */
-export const because = (says: string, figure: string, seen: Partial<Pick<Reason, "measure" | "example" | "pin">> = {}): Reason => ({
-  ...{ says, figure, over: CORPUS, measure: null, example: null, pin: null, label: null },
-  ...seen,
-});
+export const because = (
+  says: string,
+  figure: string,
+  seen: Partial<Pick<Reason, "measure" | "example" | "pin">> = {},
+): Reason => ({ ...{ says, figure, over: CORPUS, measure: null, example: null, pin: null, label: null }, ...seen });
 
 /** A head is named for its figure in a measure. */
 export const ofMeasure = (measure: Measure, cell: Cell): Reason =>
-  because(measure.info.title, `${figure(measure.value(cell), measure.isShare ? 3 : 2)}${measure.isShare ? "" : ` ${measure.info.units}`}`, { measure: measure.name });
+  because(
+    measure.info.title,
+    `${figure(measure.value(cell), measure.isShare ? 3 : 2)}${measure.isShare ? "" : ` ${measure.info.units}`}`,
+    { measure: measure.name },
+  );
 
 /** The same reason with the example on which the page shows its measure best, where it names none. */
 export function placed(reason: Reason, cell: Cell, figures: Figures): Reason {
@@ -24,23 +29,49 @@ export function placed(reason: Reason, cell: Cell, figures: Figures): Reason {
 }
 
 /** The same reason on one of its examples, and a token there; nothing is pinned where the page has not the example. */
-export const at = (reason: Reason, example: number | null, pin: Reason["pin"] = null): Reason => ({ ...reason, example, pin: example === null ? null : pin });
+export const at = (reason: Reason, example: number | null, pin: Reason["pin"] = null): Reason => ({
+  ...reason,
+  example,
+  pin: example === null ? null : pin,
+});
 
-/** What an explorer shows of a reason: its token pinned, and nothing hidden; two inputs may need words, without special tokens. */
+/**
+ * What an explorer shows of a reason: its token pinned, and nothing hidden; two inputs may need words, without special
+ * tokens.
+ */
 export const shows = ({ pin }: Reason, { unit = "pieces", special = true }: ExplorerState): ExplorerState => ({
-  ...{ scale: "head", filter: "all", special, unit, quantity: "weights", aggregate: "none", gold: true, zoom: null, between: null },
+  ...{
+    scale: "head",
+    filter: "all",
+    special,
+    unit,
+    quantity: "weights",
+    aggregate: "none",
+    gold: true,
+    zoom: null,
+    between: null,
+  },
   pin: pin && [pin.side, pin.place],
 });
 
 /** An example with the links of a reason alone, where it names some. */
 export function linked(payload: ExplorerPayload, label: string | null): ExplorerPayload {
   if (label === null) return payload;
-  const parts = (input: ExplorerPayload["inputs"][number]) => input.parts.map((part) => ({ ...part, ...(part.links && { links: part.links.filter((link) => link.label === label) }) }));
+  const parts = (input: ExplorerPayload["inputs"][number]) =>
+    input.parts.map((part) => ({
+      ...part,
+      ...(part.links && { links: part.links.filter((link) => link.label === label) }),
+    }));
   return { ...payload, inputs: payload.inputs.map((input) => ({ ...input, parts: parts(input) })) };
 }
 
 /** What a link to a head is made of: it opens the head on its reason, and says which. */
-export function opens(host: Host, cell: Cell, reason: Reason, first: (event: MouseEvent) => Reason | void = () => undefined) {
+export function opens(
+  host: Host,
+  cell: Cell,
+  reason: Reason,
+  first: (event: MouseEvent) => Reason | void = () => undefined,
+) {
   return {
     "data-opens": host.figures.name(cell),
     "data-reason": JSON.stringify(reason),

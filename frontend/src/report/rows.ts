@@ -1,19 +1,40 @@
 // Tables of the page: rows that stand for heads, buttons that open them, and what is folded below.
 
 import "./rows.css";
-import { type Child, h } from "../dom";
-import { whole } from "../format";
-import { type Cell, same } from "./figures";
 import type { Reason } from "../protocol";
+import { whole } from "../scene/format";
+import { type Child, h } from "../ui/dom";
+import { type Cell, same } from "./figures";
 import type { Host, Now } from "./host";
-import { explained, meanings } from "./terms";
 import { opens } from "./reasons";
+import { explained, meanings } from "./terms";
 
 /** A table whose columns named in `numbers` are set to the right. */
-export function table(host: Host, title: string, columns: readonly string[], numbers: ReadonlySet<string>, bodies: readonly (readonly HTMLElement[])[], kind = ""): HTMLElement {
-  const head = h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: numbers.has(name) ? "n" : null }, h("span", { class: name ? null : "hidden" }, ...explained(name || "picture", host)))));
+export function table(
+  host: Host,
+  title: string,
+  columns: readonly string[],
+  numbers: ReadonlySet<string>,
+  bodies: readonly (readonly HTMLElement[])[],
+  kind = "",
+): HTMLElement {
+  const head = h(
+    "tr",
+    {},
+    ...columns.map((name) =>
+      h(
+        "th",
+        { scope: "col", class: numbers.has(name) ? "n" : null },
+        h("span", { class: name ? null : "hidden" }, ...explained(name || "picture", host)),
+      ),
+    ),
+  );
   const filled = bodies.filter((rows) => rows.length > 0).map((rows) => h("tbody", {}, ...rows));
-  const box = h("div.tablebox", { class: `tablebox tables ${kind}`.trim(), tabindex: 0, role: "region", "aria-label": title }, h("table.heads", {}, h("thead", {}, head), ...filled));
+  const box = h(
+    "div.tablebox",
+    { class: `tablebox tables ${kind}`.trim(), tabindex: 0, role: "region", "aria-label": title },
+    h("table.heads", {}, h("thead", {}, head), ...filled),
+  );
   const rows = bodies.flat();
   const shortened = new Shortened((most) => rows.forEach((row, i) => row.classList.toggle("later", i >= most)));
   for (const row of rows) shortenedBy.set(row, shortened);
@@ -24,9 +45,16 @@ export function table(host: Host, title: string, columns: readonly string[], num
 /** So many rows are all shown; of more, the first few until the rest are asked for. */
 const [MOST, FIRST] = [8, 5];
 
-/** The button of a table that begins short, and how many rows it shows: `show` puts the first so many into it. On paper it is whole. */
+/**
+ * The button of a table that begins short, and how many rows it shows: `show` puts the first so many into it. On paper
+ * it is whole.
+ */
 export class Shortened {
-  readonly button: HTMLButtonElement = h("button.link.allrows.screen", { type: "button", "aria-expanded": "false", onclick: () => this.unfold(!this.all) });
+  readonly button: HTMLButtonElement = h("button.link.allrows.screen", {
+    type: "button",
+    "aria-expanded": "false",
+    onclick: () => this.unfold(!this.all),
+  });
   private rows = 0;
   private all = false;
 
@@ -58,7 +86,8 @@ const shortenedBy = new WeakMap<Element, Shortened>();
 /** Unfold whatever an element stands in. */
 export function reveal(element: Element): void {
   if (element.classList.contains("later")) shortenedBy.get(element)?.unfold();
-  for (let details = element.closest("details"); details; details = details.parentElement?.closest("details") ?? null) details.open = true;
+  for (let details = element.closest("details"); details; details = details.parentElement?.closest("details") ?? null)
+    details.open = true;
 }
 
 export const number = (text: string, strong = false): HTMLElement => h(strong ? "td.n.strong" : "td.n", {}, text);
@@ -86,8 +115,16 @@ export class HeadRows {
 }
 
 /** A name in a text that opens its head. */
-export function headLink(host: Host, cell: Cell | null, text: string, reason: Reason, title: string | null = null): HTMLElement {
-  return cell ? h("button.headlink", { type: "button", title, ...opens(host, cell, reason) }, text) : h("span", { title }, text);
+export function headLink(
+  host: Host,
+  cell: Cell | null,
+  text: string,
+  reason: Reason,
+  title: string | null = null,
+): HTMLElement {
+  return cell
+    ? h("button.headlink", { type: "button", title, ...opens(host, cell, reason) }, text)
+    : h("span", { title }, text);
 }
 
 /** Units behind a name, where they are not shares. */
@@ -97,14 +134,16 @@ export const unitsOf = (units: string): Child => units !== "share" && h("span.di
 export const digitsOf = (units: string): number => (units === "share" ? 3 : 2);
 
 /** What is unfolded by a click. */
-export const folded = (summary: string, ...content: Child[]): HTMLElement => h("details.note", {}, h("summary", {}, summary), ...content);
+export const folded = (summary: string, ...content: Child[]): HTMLElement =>
+  h("details.note", {}, h("summary", {}, summary), ...content);
 
 /** The first of several cases; the others are folded. */
 export const firstOf = (cases: readonly HTMLElement[], kind: string): HTMLElement[] =>
   cases.length < 2 ? [...cases] : [cases[0]!, folded(`${cases.length - 1} more ${kind}`, ...cases.slice(1))];
 
 /** How the figures were made, folded. */
-export const notes = (lines: readonly string[]): HTMLElement => folded("How to read these figures", h("ul.whys", {}, ...lines.map((line) => h("li", {}, line))));
+export const notes = (lines: readonly string[]): HTMLElement =>
+  folded("How to read these figures", h("ul.whys", {}, ...lines.map((line) => h("li", {}, line))));
 
 /** Names, and what is said of each. */
 export const definitions = (entries: readonly (readonly [name: string, text: string])[]): HTMLElement =>
@@ -112,7 +151,12 @@ export const definitions = (entries: readonly (readonly [name: string, text: str
 
 /** A switch, off at first. */
 export function toggle(text: string, changed: (on: boolean) => void): HTMLButtonElement {
-  const button: HTMLButtonElement = h("button.switch", { type: "button", role: "switch", "aria-checked": "false" }, h("i"), text);
+  const button: HTMLButtonElement = h(
+    "button.switch",
+    { type: "button", role: "switch", "aria-checked": "false" },
+    h("i"),
+    text,
+  );
   button.addEventListener("click", () => {
     const on = button.getAttribute("aria-checked") !== "true";
     button.setAttribute("aria-checked", String(on));

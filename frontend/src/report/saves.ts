@@ -1,8 +1,8 @@
 // What can be saved of a section: each of its tables as CSV and Parquet, and its picture as SVG.
 
-import { h } from "../dom";
-import { svg } from "../explorer/export";
-import { download } from "../explorer/save";
+import { h } from "../ui/dom";
+import { svg } from "../ui/export";
+import { download } from "../ui/save";
 import type { Drawn, Host } from "./host";
 import { csv, parquet } from "./table";
 
@@ -11,7 +11,13 @@ const PAPER = "#ffffff";
 /** Put what can be saved of a section into an element beside its title. */
 export function offer(element: HTMLElement, title: string, { tables, picture }: Drawn, host: Host): void {
   const model = host.figures.payload.model.name.replace(/[^\w.-]+/g, "-").replace(/^[-.]+/, "") || "model";
-  const save = (text: string, table: string, suffix: string, type: string, make: () => string | ArrayBuffer): HTMLElement => {
+  const save = (
+    text: string,
+    table: string,
+    suffix: string,
+    type: string,
+    make: () => string | ArrayBuffer,
+  ): HTMLElement => {
     const name = [model, slug(title), table && slug(table)].filter(Boolean).join("-");
     const onclick = (): void => download(`${name}.${suffix}`, new Blob([make()], { type }));
     return h("button.link", { type: "button", onclick, title: `Save ${table && `${table} `}as ${text}` }, text);
@@ -23,7 +29,12 @@ export function offer(element: HTMLElement, title: string, { tables, picture }: 
     element.append(save("CSV", label, "csv", "text/csv", () => csv(table())));
     element.append(save("Parquet", label, "parquet", "application/vnd.apache.parquet", () => parquet(table())));
   }
-  if (picture) element.append(save("SVG", "", "svg", "image/svg+xml", () => host.light(() => unfolded(picture, () => svg(picture, PAPER, title)))));
+  if (picture)
+    element.append(
+      save("SVG", "", "svg", "image/svg+xml", () =>
+        host.light(() => unfolded(picture, () => svg(picture, PAPER, title))),
+      ),
+    );
 }
 
 /** What is made while nothing in an element is folded. */
@@ -38,4 +49,8 @@ function unfolded<T>(element: HTMLElement, make: () => T): T {
 }
 
 /** A title as a part of a name or an address. */
-export const slug = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+export const slug = (title: string): string =>
+  title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");

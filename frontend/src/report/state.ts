@@ -1,8 +1,9 @@
-// The page's state as a fragment: #head=L2H3&example=0&measure=sep&theme=dark&view.filter=ab; why the head is open stands in
+// The page's state as a fragment: #head=L2H3&example=0&measure=sep&theme=dark&view.filter=ab; why the head is open
+// stands in
 // reason.says=finds the antecedent&reason.figure=78 %&….
 
-import { parseCode } from "../format";
 import type { Reason } from "../protocol";
+import { parseCode } from "../scene/format";
 import type { Figures } from "./figures";
 import type { State, ThemeChoice } from "./host";
 import { because, CORPUS, ofMeasure } from "./reasons";
@@ -44,7 +45,11 @@ function readReason(entries: URLSearchParams, figures: Figures): Reason | null {
   return {
     ...because(says, figure, { measure: read("measure") }),
     over: read("over") ?? CORPUS,
-    ...(there && { example: Number(example), label: read("label"), pin: pin && { side: pin[1] as "from" | "to", place: Number(pin[2]) } }),
+    ...(there && {
+      example: Number(example),
+      label: read("label"),
+      pin: pin && { side: pin[1] as "from" | "to", place: Number(pin[2]) },
+    }),
   };
 }
 

@@ -1,7 +1,7 @@
 // One strip a measure: every head a tick, the open one a dot.
 
-import { fit, h } from "../dom";
-import { figure } from "../format";
+import { figure } from "../scene/format";
+import { fit, h } from "../ui/dom";
 import type { Cell, Measure } from "./figures";
 import type { Host, Now } from "./host";
 import { ofMeasure } from "./reasons";
@@ -14,19 +14,35 @@ const WIDEST = 560;
 
 export class Strips {
   readonly root = h("div");
-  private readonly strips: readonly { measure: Measure; canvas: HTMLCanvasElement; value: HTMLElement; name: HTMLElement }[];
+  private readonly strips: readonly {
+    measure: Measure;
+    canvas: HTMLCanvasElement;
+    value: HTMLElement;
+    name: HTMLElement;
+  }[];
   /** From one end of a strip to the other. */
   private width = 0;
 
   constructor(private readonly host: Host) {
     this.strips = host.figures.told.map((measure) => {
       const pick = (): void => host.set({ measure: measure.name });
-      const name = h("button.link", { type: "button", onclick: pick, title: "Show in the heat map" }, measure.info.title);
-      const listeners = pointing(host, (event) => this.near(event, measure), (cell) => figureTip(host.figures, measure, cell), (cell) => host.open(cell, ofMeasure(measure, cell)));
+      const name = h(
+        "button.link",
+        { type: "button", onclick: pick, title: "Show in the heat map" },
+        measure.info.title,
+      );
+      const listeners = pointing(
+        host,
+        (event) => this.near(event, measure),
+        (cell) => figureTip(host.figures, measure, cell),
+        (cell) => host.open(cell, ofMeasure(measure, cell)),
+      );
       const canvas = h("canvas", { "aria-hidden": "true", ...listeners });
       return { measure, canvas, name, value: h("span.val") };
     });
-    this.root.append(h("div.strips", {}, ...this.strips.map(({ name, canvas, value }) => h("div.strip", {}, name, canvas, value))));
+    this.root.append(
+      h("div.strips", {}, ...this.strips.map(({ name, canvas, value }) => h("div.strip", {}, name, canvas, value))),
+    );
   }
 
   update({ cell, measure: open, width }: Now): void {
@@ -41,7 +57,9 @@ export class Strips {
   private draw(canvas: HTMLCanvasElement, measure: Measure, open: Cell): void {
     const { cells } = this.host.figures;
     const style = getComputedStyle(this.root);
-    const [line, tick, ink, paper, accent] = ["--line", "--tick", "--ink2", "--bg", "--accent"].map((name) => style.getPropertyValue(name));
+    const [line, tick, ink, paper, accent] = ["--line", "--tick", "--ink2", "--bg", "--accent"].map((name) =>
+      style.getPropertyValue(name),
+    );
     const pen = fit(canvas, this.width, HEIGHT);
     const at = (x: number): number => PAD + measure.scale.position(x) * (this.width - 2 * PAD);
     pen.fillStyle = line!;
@@ -54,7 +72,10 @@ export class Strips {
     for (const y of [1, HEIGHT - 3]) pen.fillRect(at(measure.chance(open.layer)) - 0.5, y, 1, 3);
     const value = measure.value(open);
     if (!Number.isFinite(value)) return;
-    for (const [radius, color] of [[6, paper], [4.2, accent]] as const) {
+    for (const [radius, color] of [
+      [6, paper],
+      [4.2, accent],
+    ] as const) {
       pen.fillStyle = color!;
       pen.beginPath();
       pen.arc(at(value), HEIGHT / 2 + 0.5, radius, 0, 7);

@@ -1,7 +1,7 @@
 // A table that is saved: what its columns hold, and its rows. CSV and Parquet are made from the same.
 
 import { parquetWriteBuffer } from "hyparquet-writer";
-import { paper } from "../format";
+import { paper } from "../scene/format";
 
 /** What a column holds: whole numbers, any numbers, text, or true and false. */
 type Kind = "int" | "float" | "text" | "flag";
@@ -22,11 +22,11 @@ export function records<Columns extends Table["columns"]>(
   columns: Columns,
   rows: readonly { readonly [Name in Exclude<keyof Columns, "paper">]: Value | undefined }[],
 ): Table {
-  const valueOf = (row: { readonly [name: string]: Value | undefined }, name: string): Value => {
+  const valueIn = (row: { readonly [name: string]: Value | undefined }, name: string): Value => {
     if (name !== "paper") return row[name] ?? null;
     return typeof row.layer === "number" && typeof row.head === "number" ? paper(row.layer, row.head) : null;
   };
-  return { columns, rows: rows.map((row) => Object.keys(columns).map((name) => valueOf(row, name))) };
+  return { columns, rows: rows.map((row) => Object.keys(columns).map((name) => valueIn(row, name))) };
 }
 
 const hasValue = (value: Value | undefined): value is string | number | boolean =>
@@ -36,11 +36,16 @@ const quoted = (text: string): string => (/[",\n\r]/.test(text) ? `"${text.repla
 
 function text(value: Value): string {
   if (!hasValue(value)) return "";
-  return typeof value === "boolean" ? (value ? "True" : "False") : quoted(typeof value === "string" ? calm(value) : String(value));
+  return typeof value === "boolean"
+    ? value
+      ? "True"
+      : "False"
+    : quoted(typeof value === "string" ? calm(value) : String(value));
 }
 
 /** A cell that no spreadsheet runs: behind a quote mark what is no figure and begins as a formula. */
-const calm = (cell: string): string => (/^[=+\-@\t\r＝＋－＠]/.test(cell) && Number.isNaN(Number(cell)) ? `'${cell}` : cell);
+const calm = (cell: string): string =>
+  /^[=+\-@\t\r＝＋－＠]/.test(cell) && Number.isNaN(Number(cell)) ? `'${cell}` : cell;
 
 /** The table as CSV; what is missing is empty. */
 export function csv({ columns, rows }: Table): string {

@@ -1,11 +1,13 @@
-// Words that need explaining, explained where they stand: pointed at, reached by key or touched they say what they mean,
+// Words that need explaining, explained where they stand: pointed at, reached by key or touched they say what they
+// mean,
 // and on paper it is printed behind them.
 
 import "./terms.css";
-import { type Child, h } from "../dom";
+import { type Child, h } from "../ui/dom";
 import type { Host } from "./host";
 
-const OFFSET = "a guess that looks at no attention: always the word so many places before or after, whichever is right most often";
+const OFFSET =
+  "a guess that looks at no attention: always the word so many places before or after, whichever is right most often";
 const DRIFT = "the Jensen–Shannon divergence of a head's attention in the two models, a mean over all tokens";
 
 const TERMS: { readonly [term: string]: string } = {
@@ -13,30 +15,40 @@ const TERMS: { readonly [term: string]: string } = {
   "best fixed offset": OFFSET,
   offset: OFFSET,
   offsets: "what a head would score that looks at places alone, each as often as this one does",
-  sieve: "a rule without a model: the closest mention before with the same words; else with the same head word; else one that agrees in number, gender and person; else any",
+  sieve:
+    "a rule without a model: the closest mention before with the same words; else with the same head word; else one that agrees in number, gender and person; else any",
   "head match": "a rule without a model: the closest mention before whose head word is the same",
-  "head match, else nearest": "a rule without a model: the closest mention before whose head word is the same, or just the closest",
+  "head match, else nearest":
+    "a rule without a model: the closest mention before whose head word is the same, or just the closest",
   nearest: "a rule without a model: the closest mention before",
   antecedent: "what a word such as “it” refers back to",
   mentions: "words that name someone or something, such as “the animal” and “it”",
-  "nats a row apart": "how much the attention of a token differs, as the Jensen–Shannon divergence: 0 nats where it is the same, 0.69 where it has nothing in common",
+  "nats a row apart":
+    "how much the attention of a token differs, as the Jensen–Shannon divergence: 0 nats where it is the same, 0.69 where it has nothing in common",
   Drift: DRIFT,
   drift: DRIFT,
   Entropies: "how evenly attention is spread: 0 nats where it is all on one token, ln n where it is even over n",
   broadly: "almost evenly over everything: entropy above that of two thirds of the tokens",
   bar: "the score that a head must be above to have the role",
   chance: "what attention spread evenly would score",
-  "split,\nchoice\nincluded": "the best head is chosen on some documents and scored on others: this is what choosing gives",
+  "split,\nchoice\nincluded":
+    "the best head is chosen on some documents and scored on others: this is what choosing gives",
   "accuracy,\ngiven the\nchoice": "on the very words that the head was chosen on: a little too good",
   q: "the expected share of wrong claims among this one and all with a smaller q",
   UAS: "the share of words whose head in the tree is found, punctuation left out",
   UUAS: "the same without the direction of the link",
   control: "accuracy on a task made of random answers: what is learnt by heart",
   selectivity: "UAS less control: what is not learnt by heart",
-  "first half": "an input is [CLS] first half [SEP] second half [SEP], each of whole lines of a text: as BERT was trained, on two stretches of text",
+  "first half":
+    "an input is [CLS] first half [SEP] second half [SEP], each of whole lines of a text: as BERT was trained, on two stretches of text",
 };
 
-const MEANT = new RegExp(`(?<![\\w-])(${Object.keys(TERMS).sort((a, b) => b.length - a.length).join("|")})(?![\\w-])`, "g");
+const MEANT = new RegExp(
+  `(?<![\\w-])(${Object.keys(TERMS)
+    .sort((a, b) => b.length - a.length)
+    .join("|")})(?![\\w-])`,
+  "g",
+);
 
 /** A word with what it means. */
 function term(word: string, host: Host): HTMLElement {
@@ -53,11 +65,26 @@ function term(word: string, host: Host): HTMLElement {
   const key = (event: KeyboardEvent): void => {
     if (event.key === "Escape") hide();
   };
-  const listeners = { onclick: press, onfocus: show, onblur: hide, onkeydown: key, onpointerenter: show, onpointerleave: hide };
-  return h("span", {}, h("button.term", { type: "button", "aria-description": meaning, ...listeners }, word), h("span.paper", {}, ` (${meaning})`));
+  const listeners = {
+    onclick: press,
+    onfocus: show,
+    onblur: hide,
+    onkeydown: key,
+    onpointerenter: show,
+    onpointerleave: hide,
+  };
+  return h(
+    "span",
+    {},
+    h("button.term", { type: "button", "aria-description": meaning, ...listeners }, word),
+    h("span.paper", {}, ` (${meaning})`),
+  );
 }
 
-/** A text in which each word that needs it is explained, where it stands first; `seen` are the meanings that have been told. */
+/**
+ * A text in which each word that needs it is explained, where it stands first; `seen` are the meanings that have been
+ * told.
+ */
 export function explained(text: string, host: Host, seen: Set<string> = new Set()): Child[] {
   return text.split(MEANT).map((part, i) => {
     const meaning = TERMS[part];
@@ -69,6 +96,11 @@ export function explained(text: string, host: Host, seen: Set<string> = new Set(
 
 /** What the words of a table mean, to be printed below it: its columns have no room. */
 export function meanings(table: HTMLElement): HTMLElement {
-  const told = new Map([...table.querySelectorAll(".term")].map((word) => [word.textContent!.replaceAll("\n", " "), word.getAttribute("aria-description")!]));
+  const told = new Map(
+    [...table.querySelectorAll(".term")].map((word) => [
+      word.textContent!.replaceAll("\n", " "),
+      word.getAttribute("aria-description")!,
+    ]),
+  );
   return h("p.note.paper", {}, [...told].map(([word, meaning]) => `${word}: ${meaning}`).join(". "));
 }

@@ -1,6 +1,6 @@
 // Light, dark, or whatever the reader's system says; light on paper.
 
-import type { Theme } from "../color";
+import type { Theme } from "../scene/color";
 import type { ThemeChoice } from "./host";
 
 export class ThemeWatch {

@@ -1,7 +1,7 @@
 // What a mark says when it is pointed at.
 
-import { type Child, h } from "../dom";
-import { errorFigure, figure, whole } from "../format";
+import { errorFigure, figure, whole } from "../scene/format";
+import { type Child, h } from "../ui/dom";
 import type { Cell, Figures, Measure } from "./figures";
 import type { Host } from "./host";
 

@@ -1,9 +1,12 @@
 // Canvases as vectors, for paper.
 
-import { painters } from "../explorer/export";
-import { SvgPen } from "../explorer/svg";
+import { SvgPen } from "../draw/svg";
+import { painters } from "../ui/export";
 
-/** Put beside each canvas that can be painted again an SVG that shows the same, in place of the last one; it is seen in print only. */
+/**
+ * Put beside each canvas that can be painted again an SVG that shows the same, in place of the last one; it is seen in
+ * print only.
+ */
 export function vectors(root: HTMLElement): void {
   for (const canvas of root.querySelectorAll("canvas")) {
     const paint = painters.get(canvas);

@@ -1,7 +1,21 @@
 // A model in a page answers what headscope.live.session.Live answers behind a server (docs/protocol.md).
 
-import type { ArrayRef, AxisInfo, CarriedPayload, ExplorerPayload, InputInfo, LiveError, LiveInput, MeasureColumn, NeuronsInfo, PartInfo, Prediction, Shown, Vectors } from "../../protocol";
-import type { Numbers } from "../../data";
+import type {
+  ArrayRef,
+  AxisInfo,
+  CarriedPayload,
+  ExplorerPayload,
+  InputInfo,
+  LiveError,
+  LiveInput,
+  MeasureColumn,
+  NeuronsInfo,
+  PartInfo,
+  Prediction,
+  Shown,
+  Vectors,
+} from "../../protocol";
+import type { Numbers } from "../../scene/data";
 import type { Graphs, Pass } from "./graphs";
 import { type Said, Sayer } from "./says";
 import { difference, type Maps, measure, opening, sinks, telling } from "./telling";
@@ -56,10 +70,20 @@ export class Answers {
     const kind = String(asked.kind);
     try {
       const way = ways[kind];
-      if (!way) throw new Error(kind === "quantity" ? "a page has no gradients and no norms: headscope serve and hs.explore have" : `kind: expected one of ${Object.keys(ways).join(", ")}, found '${kind}'`);
+      if (!way)
+        throw new Error(
+          kind === "quantity"
+            ? "a page has no gradients and no norms: headscope serve and hs.explore have"
+            : `kind: expected one of ${Object.keys(ways).join(", ")}, found '${kind}'`,
+        );
       return await way(asked, each);
     } catch (error) {
-      const told: LiveError = { kind: "error", id: Number(asked.id) || 0, error: error instanceof Error ? error.message : String(error), stale: error instanceof StoppedError };
+      const told: LiveError = {
+        kind: "error",
+        id: Number(asked.id) || 0,
+        error: error instanceof Error ? error.message : String(error),
+        stale: error instanceof StoppedError,
+      };
       return { content: told, arrays: [] };
     }
   }
@@ -71,13 +95,26 @@ export class Answers {
     const changes = this.changes(asked.changes, tokens, notes);
     const at = place(asked.at);
     const key = JSON.stringify(given);
-    if (this.plain?.key !== key) this.plain = { key, ran: { label: "", tokens, changes: [], pass: await this.graphs.run(this.given(tokens, at), [], each) } };
+    if (this.plain?.key !== key)
+      this.plain = {
+        key,
+        ran: { label: "", tokens, changes: [], pass: await this.graphs.run(this.given(tokens, at), [], each) },
+      };
     const plain = this.plain.ran;
     const ran = [plain];
     if (changes.length > 0) {
-      const first = Math.min(...changes.map(({ layer }) => (layer === null ? 0 : this.graphs.layers.findIndex((one) => one.layer === layer))));
+      const first = Math.min(
+        ...changes.map(({ layer }) =>
+          layer === null ? 0 : this.graphs.layers.findIndex((one) => one.layer === layer),
+        ),
+      );
       ran[0] = { ...plain, label: "as it is" };
-      ran.push({ label: "changed", tokens, changes, pass: await this.graphs.run(this.given(tokens, at), changes, each, plain.pass, first + 1) });
+      ran.push({
+        label: "changed",
+        tokens,
+        changes,
+        pass: await this.graphs.run(this.given(tokens, at), changes, each, plain.pass, first + 1),
+      });
     }
     this.arrays = new Map();
     this.ran = ran;
@@ -85,7 +122,18 @@ export class Answers {
     const payload = this.payload(ran);
     const says = await this.said(asked, each);
     const first = this.first(payload, Number(asked.layer));
-    const told: Shown = { kind: "shown", id: Number(asked.id), turn: this.turn, payload, says, tokens: tokens.ids.length, notes, changes: changes.map(write), python: this.python(given, tokens, changes), arrays: first };
+    const told: Shown = {
+      kind: "shown",
+      id: Number(asked.id),
+      turn: this.turn,
+      payload,
+      says,
+      tokens: tokens.ids.length,
+      notes,
+      changes: changes.map(write),
+      python: this.python(given, tokens, changes),
+      arrays: first,
+    };
     return { content: told, arrays: first.map((name) => this.arrays.get(name)!) };
   }
 
@@ -93,12 +141,16 @@ export class Answers {
     const { info } = this.page.model;
     if (!given.text?.trim()) throw new Error("Text: type something; there is nothing to read");
     const tokens = this.reader.read(given.text, given.pair || null, given.written ?? []);
-    if (tokens.ids.length > info.longest) throw new Error(`${tokens.ids.length} tokens: at most ${info.longest} are read here as you type`);
+    if (tokens.ids.length > info.longest)
+      throw new Error(`${tokens.ids.length} tokens: at most ${info.longest} are read here as you type`);
     if (tokens.ids.length < 2) throw new Error("Text: one token has nothing else to look at; type another one");
     return tokens;
   }
 
-  private given(tokens: Tokens, at: number | null): { ids: readonly number[]; types: readonly number[]; place: number } {
+  private given(
+    tokens: Tokens,
+    at: number | null,
+  ): { ids: readonly number[]; types: readonly number[]; place: number } {
     return { ids: tokens.ids, types: tokens.types, place: this.sayer.place(tokens, tokens.ids.length, at) ?? 0 };
   }
 
@@ -111,7 +163,8 @@ export class Answers {
         notes.push(`${write(change)}: left out, as there are ${count} tokens`);
         continue;
       }
-      if (change.layer !== null && !this.graphs.layers.some(({ layer }) => layer === change.layer)) throw new Error(`${write(change)}: this model has no such head, its input no such token, or it did not run`);
+      if (change.layer !== null && !this.graphs.layers.some(({ layer }) => layer === change.layer))
+        throw new Error(`${write(change)}: this model has no such head, its input no such token, or it did not run`);
       found.push(change);
     }
     return found;
@@ -143,7 +196,9 @@ export class Answers {
     this.current(asked);
     const { said, at, chosen } = await this.followed(asked, each);
     const { number, of } = this.sayer.followed(said, at, chosen);
-    const heads = this.graphs.layers.flatMap(({ layer }, where) => Array.from({ length: this.heads(where) }, (_, head) => ({ layer, head, estimate: null })));
+    const heads = this.graphs.layers.flatMap(({ layer }, where) =>
+      Array.from({ length: this.heads(where) }, (_, head) => ({ layer, head, estimate: null })),
+    );
     return { content: { kind: "who", id: Number(asked.id), of, number, heads: heads.reverse() }, arrays: [] };
   }
 
@@ -155,11 +210,21 @@ export class Answers {
     const off = parse(`L${asked.layer}H${asked.head} off`);
     const given = this.given(ran.tokens, at);
     const pass = await this.graphs.run(given, [...ran.changes, off], each, ran.pass, where + 1);
-    const said: Said = { tokens: ran.tokens, ...this.graphs.said(pass), at: this.page.model.inputs.includes("places") ? given.place : null };
-    return { content: { kind: "without", id: Number(asked.id), number: this.sayer.followed(said, at, chosen).number }, arrays: [] };
+    const said: Said = {
+      tokens: ran.tokens,
+      ...this.graphs.said(pass),
+      at: this.page.model.inputs.includes("places") ? given.place : null,
+    };
+    return {
+      content: { kind: "without", id: Number(asked.id), number: this.sayer.followed(said, at, chosen).number },
+      arrays: [],
+    };
   }
 
-  private async followed(asked: Asked, each: () => Promise<void>): Promise<{ said: Said; at: number | null; chosen: number | null }> {
+  private async followed(
+    asked: Asked,
+    each: () => Promise<void>,
+  ): Promise<{ said: Said; at: number | null; chosen: number | null }> {
     const at = place(asked.at);
     const chosen = place(asked.chosen) ?? this.sayer.best(await this.of(this.ran[0]!, at, each), at)[0] ?? null;
     return { said: await this.of(this.ran.at(-1)!, at, each), at, chosen };
@@ -170,11 +235,15 @@ export class Answers {
     const names = (asked.names as string[]).map(String);
     const unknown = names.find((name) => !this.arrays.has(name));
     if (unknown !== undefined) throw new Error(`names: no array '${unknown}'`);
-    return { content: { kind: "arrays", id: Number(asked.id), arrays: names }, arrays: names.map((name) => this.arrays.get(name)!) };
+    return {
+      content: { kind: "arrays", id: Number(asked.id), arrays: names },
+      arrays: names.map((name) => this.arrays.get(name)!),
+    };
   }
 
   private current(asked: Asked): void {
-    if (this.ran.length === 0 || asked.turn !== this.turn) throw new StoppedError("this input is no longer the one that is shown");
+    if (this.ran.length === 0 || asked.turn !== this.turn)
+      throw new StoppedError("this input is no longer the one that is shown");
   }
 
   private heads(where: number): number {
@@ -188,7 +257,11 @@ export class Answers {
       for (const part of parts) {
         names.push(...part.measures.map(({ values }) => values.data), ...(part.hidden ?? []).map(({ data }) => data));
         const opens = part.index.includes(layer) ? layer : (part.opening?.layer ?? part.index[0]!);
-        names.push(...(part.thumbs ? [part.thumbs, part.layers[part.index.indexOf(opens)]!] : part.layers).map(({ data }) => data));
+        names.push(
+          ...(part.thumbs ? [part.thumbs, part.layers[part.index.indexOf(opens)]!] : part.layers).map(
+            ({ data }) => data,
+          ),
+        );
       }
     }
     return [...new Set(names)];
@@ -203,25 +276,49 @@ export class Answers {
   private payload(ran: readonly Ran[]): ExplorerPayload {
     const maps = ran.map(({ tokens, pass }) => this.maps(tokens, pass));
     const inputs = ran.map((one, place): InputInfo => {
-      const [a, b] = [0, 1].map((side) => one.tokens.texts.filter((_, at) => one.tokens.sequences[at] === side && !one.tokens.special[at]).join("").trim());
+      const [a, b] = [0, 1].map((side) =>
+        one.tokens.texts
+          .filter((_, at) => one.tokens.sequences[at] === side && !one.tokens.special[at])
+          .join("")
+          .trim(),
+      );
       const text = [a, b].filter(Boolean).join(" ");
-      return { label: one.label, parts: [this.part(one, maps[place]!, maps.length === 2 ? maps[1 - place]! : null)], text: [{ text, changed: false }] };
+      return {
+        label: one.label,
+        parts: [this.part(one, maps[place]!, maps.length === 2 ? maps[1 - place]! : null)],
+        text: [{ text, changed: false }],
+      };
     });
     const { model } = this.page.model.info;
     const cut = [...(inputs[0]!.text?.[0]?.text ?? "")];
     const title = `${cut.length > 80 ? `${cut.slice(0, 79).join("")}…` : cut.join("")} · ${model}`;
-    return { kind: "explorer", version: 1, title, model, inputs, state: inputs.length === 2 ? { side: "both" } : {}, exact: true, offers: [] };
+    return {
+      kind: "explorer",
+      version: 1,
+      title,
+      model,
+      inputs,
+      state: inputs.length === 2 ? { side: "both" } : {},
+      exact: true,
+      offers: [],
+    };
   }
 
   private maps(tokens: Tokens, pass: Pass): Maps {
-    const layers = this.graphs.layers.map((_, place) => ({ heads: this.graphs.vectors(pass, place, "q").heads, weights: this.graphs.weights(pass, place), seen: this.seen(pass, place) }));
+    const layers = this.graphs.layers.map((_, place) => ({
+      heads: this.graphs.vectors(pass, place, "q").heads,
+      weights: this.graphs.weights(pass, place),
+      seen: this.seen(pass, place),
+    }));
     return { tokens: pass.tokens, special: tokens.special, layers };
   }
 
   private seen(pass: Pass, where: number): Uint8Array | null {
     const found = this.graphs.seen(pass, where);
     if (found || !this.page.model.causal) return found;
-    return Uint8Array.from({ length: pass.tokens ** 2 }, (_, at) => Number(at % pass.tokens <= Math.floor(at / pass.tokens)));
+    return Uint8Array.from({ length: pass.tokens ** 2 }, (_, at) =>
+      Number(at % pass.tokens <= Math.floor(at / pass.tokens)),
+    );
   }
 
   private part({ tokens, pass }: Ran, maps: Maps, other: Maps | null): PartInfo {
@@ -231,7 +328,10 @@ export class Answers {
     const separators = [...tokens.ids.keys()].filter((place) => tokens.ids[place] === tokenizer.named.sep);
     const measures: MeasureColumn[] = [];
     const most = Math.max(...maps.layers.map(({ heads }) => heads));
-    const column = (about: Pick<MeasureColumn, "name" | "title" | "units">, values: readonly (readonly number[])[]): void => {
+    const column = (
+      about: Pick<MeasureColumn, "name" | "title" | "units">,
+      values: readonly (readonly number[])[],
+    ): void => {
       const flat = Float32Array.from(values.flatMap((row) => [...row, ...Array<number>(most - row.length).fill(NaN)]));
       measures.push({ ...about, of: "input", values: this.keep(flat, [values.length, most]) });
     };
@@ -287,7 +387,9 @@ export class Answers {
   private hidden(maps: Maps): ArrayRef[] | null {
     const { tokens: n, layers } = maps;
     const { causal } = this.page.model;
-    const more = layers.some(({ seen }) => seen?.some((sees, at) => (sees !== 0) !== (!causal || at % n <= Math.floor(at / n))));
+    const more = layers.some(({ seen }) =>
+      seen?.some((sees, at) => (sees !== 0) !== (!causal || at % n <= Math.floor(at / n))),
+    );
     if (!more) return null;
     const known = new Map<string, ArrayRef>();
     return layers.map(({ seen }) => {
@@ -326,7 +428,19 @@ export class Answers {
     const { heads: keys, ...k } = vectors("k");
     const groups = heads / keys;
     const own = [...Array(heads).keys()];
-    return { q, k, v: null, heads: own, key_head: own.map((head) => Math.floor(head / groups)), keys: [...Array(keys).keys()], groups, scaling: this.graphs.layers[where]!.scaling, softcap: null, bias: null, sinks: null };
+    return {
+      q,
+      k,
+      v: null,
+      heads: own,
+      key_head: own.map((head) => Math.floor(head / groups)),
+      keys: [...Array(keys).keys()],
+      groups,
+      scaling: this.graphs.layers[where]!.scaling,
+      softcap: null,
+      bias: null,
+      sinks: null,
+    };
   }
 
   /** What gives the same maps in Python. */
@@ -338,10 +452,20 @@ export class Answers {
         ? `model.from_ids([${tokens.ids.slice(0, -written.length).join(", ")}], written=[${written.join(", ")}])`
         : [JSON.stringify(given.text ?? ""), ...(given.pair ? [`pair=${JSON.stringify(given.pair)}`] : [])].join(", ");
     const capture = `maps = hs.capture(model, ${said})`;
-    const lines = ["import headscope as hs", "", ...(rounded.kind === "float32" ? [] : [`# in float32; the page holds the weights as ${rounded.kind}`]), `model = ${loaded}`];
+    const lines = [
+      "import headscope as hs",
+      "",
+      ...(rounded.kind === "float32" ? [] : [`# in float32; the page holds the weights as ${rounded.kind}`]),
+      `model = ${loaded}`,
+    ];
     if (changes.length === 0) return [...lines, capture].join("\n");
-    return [...lines, `with hs.edit(model, ${changes.map((change) => `"${write(change)}"`).join(", ")}):`, `    ${capture}`].join("\n");
+    return [
+      ...lines,
+      `with hs.edit(model, ${changes.map((change) => `"${write(change)}"`).join(", ")}):`,
+      `    ${capture}`,
+    ].join("\n");
   }
 }
 
-const place = (value: unknown): number | null => (typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null);
+const place = (value: unknown): number | null =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;

@@ -1,8 +1,8 @@
 // The model in segments, run one after the other: the weights of each layer leave, are changed, and go back in.
 
 import * as ort from "onnxruntime-web/wasm";
-import type { Numbers } from "../../data";
 import type { ArrayRef, CarriedModel, LayerTensors, StoredWeights } from "../../protocol";
+import type { Numbers } from "../../scene/data";
 import { apply, type Change, type Pattern } from "./whatif";
 
 /** What one pass gave: every tensor by its name, and of layers that were changed the weights as they went back in. */
@@ -17,7 +17,8 @@ export type Read = (ref: ArrayRef) => Promise<Numbers>;
 
 export type Given = { readonly ids: readonly number[]; readonly types: readonly number[]; readonly place: number };
 
-const int64 = (values: readonly number[], shape: readonly number[]): ort.Tensor => new ort.Tensor("int64", BigInt64Array.from(values, BigInt), shape);
+const int64 = (values: readonly number[], shape: readonly number[]): ort.Tensor =>
+  new ort.Tensor("int64", BigInt64Array.from(values, BigInt), shape);
 
 export class Graphs {
   private constructor(
@@ -53,7 +54,10 @@ export class Graphs {
         at += mine.byteLength;
         if (last.get(name) === place) weights.delete(name);
       }
-      const options: ort.InferenceSession.SessionOptions = { executionProviders: ["wasm"], ...(size > 0 && { externalData: [{ path: "weights", data }] }) };
+      const options: ort.InferenceSession.SessionOptions = {
+        executionProviders: ["wasm"],
+        ...(size > 0 && { externalData: [{ path: "weights", data }] }),
+      };
       sessions.push(await ort.InferenceSession.create((await read(graph)) as Uint8Array, options));
       step();
     }
@@ -70,7 +74,13 @@ export class Graphs {
    * `before` is a pass of the same input that is the same up to the weights of layer `first - 1`: of these on, the
    * changes are made anew.
    */
-  async run(given: Given, changes: readonly Change[], each: () => Promise<void>, before: Pass | null = null, first = 0): Promise<Pass> {
+  async run(
+    given: Given,
+    changes: readonly Change[],
+    each: () => Promise<void>,
+    before: Pass | null = null,
+    first = 0,
+  ): Promise<Pass> {
     const tokens = given.ids.length;
     const values = new Map(before?.values ?? []);
     const changed = new Map([...(before?.changed ?? [])].filter(([place]) => place < first - 1));
@@ -94,7 +104,11 @@ export class Graphs {
   }
 
   /** Queries or keys of a layer, [head token dim], and how many heads they have. */
-  vectors(pass: Pass, place: number, of: "q" | "k"): { readonly heads: number; readonly dim: number; readonly data: Float32Array } {
+  vectors(
+    pass: Pass,
+    place: number,
+    of: "q" | "k",
+  ): { readonly heads: number; readonly dim: number; readonly data: Float32Array } {
     const { data, dims } = pass.values.get(this.layers[place]![of])!;
     return { heads: dims[1]!, dim: dims[3]!, data: data as Float32Array };
   }
@@ -103,7 +117,7 @@ export class Graphs {
   seen(pass: Pass, place: number): Uint8Array | null {
     const { seen } = this.layers[place]!;
     const found = seen === null ? null : (pass.values.get(seen)!.data as Uint8Array);
-    return found && found.includes(0) ? found : null;
+    return found?.includes(0) ? found : null;
   }
 
   /** What the model says, [row …], a row a place or a token. */
@@ -127,13 +141,18 @@ export class Graphs {
     const score = (head: number, query: number, key: number): number => {
       const group = Math.floor((head * k.heads) / q.heads);
       let total = 0;
-      for (let at = 0; at < q.dim; at++) total += q.data[(head * tokens + query) * q.dim + at]! * k.data[(group * tokens + key) * k.dim + at]!;
+      for (let at = 0; at < q.dim; at++)
+        total += q.data[(head * tokens + query) * q.dim + at]! * k.data[(group * tokens + key) * k.dim + at]!;
       return total * this.layers[place]!.scaling;
     };
     return { weights, heads: q.heads, tokens, seen: this.seen(pass, place), score };
   }
 
-  private fed(name: string, values: ReadonlyMap<string, ort.Tensor>, changed: ReadonlyMap<number, Float32Array>): ort.Tensor {
+  private fed(
+    name: string,
+    values: ReadonlyMap<string, ort.Tensor>,
+    changed: ReadonlyMap<number, Float32Array>,
+  ): ort.Tensor {
     const tensor = values.get(name)!;
     const place = this.layers.findIndex(({ weights }) => weights === name);
     const mine = place < 0 ? undefined : changed.get(place);
@@ -153,7 +172,8 @@ async function restored({ kind, codes, scale, shape, axis }: StoredWeights, read
   const scales = (await read(scale!)) as Float32Array;
   const columns = shape[1]!;
   const found = new Float32Array(whole.length);
-  for (let at = 0; at < whole.length; at++) found[at] = whole[at]! * scales[axis === 0 ? Math.floor(at / columns) : at % columns]!;
+  for (let at = 0; at < whole.length; at++)
+    found[at] = whole[at]! * scales[axis === 0 ? Math.floor(at / columns) : at % columns]!;
   return found;
 }
 

@@ -1,13 +1,46 @@
 // A model that stands in the page, in a worker of its own.
 
-import { bytesOf, fromPage, gunzip } from "../../data";
 import type { ArrayRef, CarriedPayload } from "../../protocol";
+import { bytesOf, gunzip } from "../../scene/data";
+import { fromPage } from "../../ui/embedded";
 import type { Buffers } from "../frames";
 import type { Carrier, Connection } from "../wire";
 import type { Word } from "./worker";
 
 /** A WebAssembly module of one SIMD instruction: i8x16.popcnt of i8x16.splat. */
-const SIMD = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11);
+const SIMD = Uint8Array.of(
+  0,
+  97,
+  115,
+  109,
+  1,
+  0,
+  0,
+  0,
+  1,
+  5,
+  1,
+  96,
+  0,
+  1,
+  123,
+  3,
+  2,
+  1,
+  0,
+  10,
+  10,
+  1,
+  8,
+  0,
+  65,
+  0,
+  253,
+  15,
+  253,
+  98,
+  11,
+);
 
 /** Why this browser cannot run the model; null where it can. */
 export function unable(): string | null {
@@ -33,7 +66,12 @@ export class Inside implements Carrier {
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     const worker = new Worker(address);
     const { model } = page;
-    const refs: ArrayRef[] = [model.engine, model.tokenizer.json, ...model.segments.map(({ graph }) => graph), ...model.weights.flatMap(({ codes, scale }) => (scale ? [codes, scale] : [codes]))];
+    const refs: ArrayRef[] = [
+      model.engine,
+      model.tokenizer.json,
+      ...model.segments.map(({ graph }) => graph),
+      ...model.weights.flatMap(({ codes, scale }) => (scale ? [codes, scale] : [codes])),
+    ];
     const texts: Record<string, string> = {};
     for (const { data } of refs) {
       texts[data] = await fromPage(data);
@@ -51,10 +89,17 @@ export class Inside implements Carrier {
     return new Inside(worker, page);
   }
 
-  hear(message: (content: Record<string, unknown>, buffers: Buffers) => void, state: (state: Connection) => void): void {
+  hear(
+    message: (content: Record<string, unknown>, buffers: Buffers) => void,
+    state: (state: Connection) => void,
+  ): void {
     this.message = message;
-    this.worker.onmessage = ({ data }: MessageEvent<{ content: Record<string, unknown>; buffers: Uint8Array<ArrayBuffer>[] }>) => this.message(data.content, data.buffers);
-    this.worker.onerror = (event) => state({ up: false, why: `The model in this page has failed (${event.message}): load the page again.` });
+    this.worker.onmessage = ({
+      data,
+    }: MessageEvent<{ content: Record<string, unknown>; buffers: Uint8Array<ArrayBuffer>[] }>) =>
+      this.message(data.content, data.buffers);
+    this.worker.onerror = (event) =>
+      state({ up: false, why: `The model in this page has failed (${event.message}): load the page again.` });
     queueMicrotask(() => state({ up: true, info: this.page.model.info }));
   }
 

@@ -1,11 +1,12 @@
 // A model that the page carries: the picture at once, and when the model is unpacked, type and look in its place.
 
-import { fromPage, Store } from "../../data";
-import { h } from "../../dom";
-import { Explorer, type ExplorerHost } from "../../explorer/explorer";
-import { download } from "../../explorer/save";
-import { figure, fixed } from "../../format";
 import type { CarriedPayload, ExplorerState, Rounded } from "../../protocol";
+import { Store } from "../../scene/data";
+import { figure, fixed } from "../../scene/format";
+import { h } from "../../ui/dom";
+import { fromPage } from "../../ui/embedded";
+import { Explorer, type ExplorerHost } from "../../ui/explorer";
+import { download } from "../../ui/save";
 import type { Asked } from "../asked";
 import { Live, type LiveHost } from "../live";
 import { Inside } from "./inside";
@@ -45,7 +46,11 @@ export class Mounted {
     if (view) {
       const host: ExplorerHost = { changed: () => undefined, dark: place.dark, save: download };
       this.element.prepend(h("h1.hidden", {}, document.title));
-      this.explorer = new Explorer(inner, { payload: view, store: new Store(fromPage), state: { ...view.state, ...place.state } }, host);
+      this.explorer = new Explorer(
+        inner,
+        { payload: view, store: new Store(fromPage), state: { ...view.state, ...place.state } },
+        host,
+      );
     }
     this.theme();
   }
@@ -54,10 +59,14 @@ export class Mounted {
   async start(): Promise<void> {
     this.say("Unpacking the model…");
     try {
-      const inside = await Inside.start(this.page, (share) => this.say(`Unpacking the model… ${Math.round(100 * share)} %`));
+      const inside = await Inside.start(this.page, (share) =>
+        this.say(`Unpacking the model… ${Math.round(100 * share)} %`),
+      );
       this.begin(inside);
     } catch (error) {
-      this.say(`The model in this page cannot run here: ${error instanceof Error ? error.message : String(error)}.${this.explorer ? " The picture below is of the text that the page was written with." : ""}`);
+      this.say(
+        `The model in this page cannot run here: ${error instanceof Error ? error.message : String(error)}.${this.explorer ? " The picture below is of the text that the page was written with." : ""}`,
+      );
       this.root.dataset.failed = "model";
     }
   }

@@ -1,11 +1,11 @@
 // A page that carries its model; what is asked and shown stands in its address.
 
-import "../../theme.css";
-import "../../page.css";
-import "../../explorer/explorer.css";
+import "../../ui/theme.css";
+import "../../ui/page.css";
+import "../../ui/explorer.css";
 import "../live.css";
-import { h } from "../../dom";
 import type { CarriedPayload } from "../../protocol";
+import { h } from "../../ui/dom";
 import { Address } from "../address";
 import { Mounted } from "./mount";
 
@@ -18,7 +18,12 @@ function main(): void {
     const address = new Address((asked, state) => mounted.update(asked, state));
     const { asked } = address;
     const system = window.matchMedia("(prefers-color-scheme: dark)");
-    const mounted = new Mounted(root, payload, { host: address, dark: () => system.matches, asked: asked.input.text ? asked : null, state: address.state });
+    const mounted = new Mounted(root, payload, {
+      host: address,
+      dark: () => system.matches,
+      asked: asked.input.text ? asked : null,
+      state: address.state,
+    });
     system.addEventListener("change", () => mounted.surroundings());
     void mounted.start();
   } catch (error) {

@@ -1,4 +1,5 @@
-// What the model says of a pass: the next token, that of a mask, a class, or how alike two texts are (headscope.live.predictions).
+// What the model says of a pass: the next token, that of a mask, a class, or how alike two texts are
+// (headscope.live.predictions).
 
 import type { CarriedModel, Prediction } from "../../protocol";
 import type { Reader, Tokens } from "./tokens";
@@ -43,7 +44,11 @@ export class Sayer {
     const number = this.cosine(said);
     if (number !== null) return { number, of: "the cosine of A and B" };
     const row = this.row(said, asked);
-    if (!row) throw new Error(this.note(this.place(said.tokens, said.rows, asked)) || "there is no prediction here whose heads could be asked for");
+    if (!row)
+      throw new Error(
+        this.note(this.place(said.tokens, said.rows, asked)) ||
+          "there is no prediction here whose heads could be asked for",
+      );
     const logs = logSoftmax(row);
     const best = chosen !== null && chosen < row.length ? chosen : largest(row);
     const name = this.name(best);
@@ -62,7 +67,16 @@ export class Sayer {
     const row = this.row(said, asked);
     const single = kind === "class" && said.rows === 1;
     const number = this.cosine(said);
-    const found: Prediction = { kind: kind === "cosine" && number === null ? "none" : kind, place: single ? null : place, after: "", entropy: null, top: [], chosen: null, number, note: number === null ? this.note(place) : "" };
+    const found: Prediction = {
+      kind: kind === "cosine" && number === null ? "none" : kind,
+      place: single ? null : place,
+      after: "",
+      entropy: null,
+      top: [],
+      chosen: null,
+      number,
+      note: number === null ? this.note(place) : "",
+    };
     if (!row || place === null) return found;
     if (found.place !== null) found.after = said.tokens.texts[place] || said.tokens.pieces[place]!;
     const logs = logSoftmax(row);
@@ -110,8 +124,10 @@ export class Sayer {
 
   private note(place: number | null): string {
     const { predicts, tokenizer } = this.model;
-    if (predicts === "cosine" || predicts === "none") return "This encoder has no head that predicts: give it a pair, and it says how alike the two are.";
-    if (predicts === "mask" && place === null) return `Write ${this.reader.piece(tokenizer.mask ?? 0)} where a token is to be told, or pin a token.`;
+    if (predicts === "cosine" || predicts === "none")
+      return "This encoder has no head that predicts: give it a pair, and it says how alike the two are.";
+    if (predicts === "mask" && place === null)
+      return `Write ${this.reader.piece(tokenizer.mask ?? 0)} where a token is to be told, or pin a token.`;
     return "";
   }
 }

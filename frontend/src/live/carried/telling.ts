@@ -1,4 +1,5 @@
-// What is worth a first look at a pass's weights: the figures beside the grid, sinks, the head that opens (headscope.views.telling).
+// What is worth a first look at a pass's weights: the figures beside the grid, sinks, the head that opens
+// (headscope.views.telling).
 
 const SINK = 2;
 const NEIGHBOUR = 0.1;
@@ -7,16 +8,23 @@ const NEIGHBOUR = 0.1;
 export interface Maps {
   readonly tokens: number;
   readonly special: readonly boolean[];
-  readonly layers: readonly { readonly heads: number; readonly weights: Float32Array; readonly seen: Uint8Array | null }[];
+  readonly layers: readonly {
+    readonly heads: number;
+    readonly weights: Float32Array;
+    readonly seen: Uint8Array | null;
+  }[];
 }
 
 type Rows = (query: number) => boolean;
 
-const head = ({ tokens, layers }: Maps, layer: number, number: number): Float32Array => layers[layer]!.weights.subarray(number * tokens * tokens, (number + 1) * tokens * tokens);
+const head = ({ tokens, layers }: Maps, layer: number, number: number): Float32Array =>
+  layers[layer]!.weights.subarray(number * tokens * tokens, (number + 1) * tokens * tokens);
 
 /** A figure of every head, [layer head]. */
 function each(maps: Maps, figure: (weights: Float32Array, layer: number) => number): number[][] {
-  return maps.layers.map(({ heads }, layer) => Array.from({ length: heads }, (_, number) => figure(head(maps, layer, number), layer)));
+  return maps.layers.map(({ heads }, layer) =>
+    Array.from({ length: heads }, (_, number) => figure(head(maps, layer, number), layer)),
+  );
 }
 
 function mean(tokens: number, counts: Rows, value: (query: number) => number): number {
@@ -30,7 +38,8 @@ function mean(tokens: number, counts: Rows, value: (query: number) => number): n
   return number > 0 ? total / number : NaN;
 }
 
-const sees = (seen: Uint8Array | null, tokens: number, query: number, key: number): boolean => !seen || seen[query * tokens + key] !== 0;
+const sees = (seen: Uint8Array | null, tokens: number, query: number, key: number): boolean =>
+  !seen || seen[query * tokens + key] !== 0;
 
 /** The measure of this name on an input; null where it has none. `separators` are the places of separators. */
 export function measure(name: string, maps: Maps, separators: readonly number[]): number[][] | null {
@@ -39,30 +48,42 @@ export function measure(name: string, maps: Maps, separators: readonly number[])
   if (offset !== undefined) {
     return each(maps, (weights, layer) => {
       const { seen } = maps.layers[layer]!;
-      const reaches = (query: number): boolean => query + offset >= 0 && query + offset < tokens && sees(seen, tokens, query, query + offset);
+      const reaches = (query: number): boolean =>
+        query + offset >= 0 && query + offset < tokens && sees(seen, tokens, query, query + offset);
       return mean(tokens, reaches, (query) => weights[query * tokens + query + offset]!);
     });
   }
   if (name === "first") {
     return each(maps, (weights, layer) => {
       const { seen } = maps.layers[layer]!;
-      const choice = (query: number): boolean => !seen || seen.subarray(query * tokens, (query + 1) * tokens).reduce((a, b) => a + b, 0) > 1;
+      const choice = (query: number): boolean =>
+        !seen || seen.subarray(query * tokens, (query + 1) * tokens).reduce((a, b) => a + b, 0) > 1;
       return mean(tokens, choice, (query) => weights[query * tokens]!);
     });
   }
   if (name === "sep") {
-    return each(maps, (weights) => mean(tokens, () => true, (query) => separators.reduce((total, key) => total + weights[query * tokens + key]!, 0)));
+    return each(maps, (weights) =>
+      mean(
+        tokens,
+        () => true,
+        (query) => separators.reduce((total, key) => total + weights[query * tokens + key]!, 0),
+      ),
+    );
   }
   if (name === "entropy") {
     return each(maps, (weights) =>
-      mean(tokens, () => true, (query) => {
-        let total = 0;
-        for (let key = 0; key < tokens; key++) {
-          const weight = weights[query * tokens + key]!;
-          if (weight > 0 && weight < 1) total -= weight * Math.log(weight);
-        }
-        return total;
-      }),
+      mean(
+        tokens,
+        () => true,
+        (query) => {
+          let total = 0;
+          for (let key = 0; key < tokens; key++) {
+            const weight = weights[query * tokens + key]!;
+            if (weight > 0 && weight < 1) total -= weight * Math.log(weight);
+          }
+          return total;
+        },
+      ),
     );
   }
   return null;
@@ -83,10 +104,14 @@ export function sinks(maps: Maps): number[] {
       }
     }
   }
-  return [...received.keys()].filter((key) => (key === 0 || special[key]) && received[key]! >= (1 - 1e-6) * SINK * even[key]! && received[key]! > 0);
+  return [...received.keys()].filter(
+    (key) => (key === 0 || special[key]) && received[key]! >= (1 - 1e-6) * SINK * even[key]! && received[key]! > 0,
+  );
 }
 
-/** How telling each head is: of each row the largest weight above what the key receives on average (a mean over rows). */
+/**
+ * How telling each head is: of each row the largest weight above what the key receives on average (a mean over rows).
+ */
 export function telling(maps: Maps): number[][] {
   const { tokens, special } = maps;
   const all = special.every(Boolean);
@@ -100,15 +125,21 @@ export function telling(maps: Maps): number[][] {
         number[key]! += Number(sees(seen, tokens, query, key));
       }
     }
-    return mean(tokens, (query) => all || !special[query], (query) => {
-      let most = -Infinity;
-      for (let key = 0; key < tokens; key++) {
-        const worth = special[key] ? 0 : Math.abs(query - key) <= 1 ? NEIGHBOUR : 1;
-        const excess = sees(seen, tokens, query, key) ? (weights[query * tokens + key]! - received[key]! / Math.max(1, number[key]!)) * worth : 0;
-        most = Math.max(most, excess);
-      }
-      return most;
-    });
+    return mean(
+      tokens,
+      (query) => all || !special[query],
+      (query) => {
+        let most = -Infinity;
+        for (let key = 0; key < tokens; key++) {
+          const worth = special[key] ? 0 : Math.abs(query - key) <= 1 ? NEIGHBOUR : 1;
+          const excess = sees(seen, tokens, query, key)
+            ? (weights[query * tokens + key]! - received[key]! / Math.max(1, number[key]!)) * worth
+            : 0;
+          most = Math.max(most, excess);
+        }
+        return most;
+      },
+    );
   });
 }
 

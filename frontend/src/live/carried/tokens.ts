@@ -39,7 +39,8 @@ export class Reader {
   check(): string | null {
     for (const { text, pair, ids } of this.info.probes) {
       const mine = this.tokenizer.encode(text, { text_pair: pair }).ids;
-      if (mine.join() !== ids.join()) return `the tokenizer in this page reads ${JSON.stringify(text.slice(0, 40))} otherwise than the model's own`;
+      if (mine.join() !== ids.join())
+        return `the tokenizer in this page reads ${JSON.stringify(text.slice(0, 40))} otherwise than the model's own`;
     }
     return null;
   }
@@ -116,7 +117,13 @@ export class Reader {
     return pieces.map((piece, place): Piece => {
       const [first, last] = [Math.max(0, byte), Math.max(0, byte + each[place]!.length - 1)];
       const [start, end] = [letterOf[first] ?? letters.length, (letterOf[last] ?? letters.length - 1) + 1];
-      const mine = { id: ids[place]!, text: letters.slice(Math.max(start, told), end).join(""), covers: letters.slice(start, end).join(""), inside: start < told, begins: starts?.has(passed) ?? false };
+      const mine = {
+        id: ids[place]!,
+        text: letters.slice(Math.max(start, told), end).join(""),
+        covers: letters.slice(start, end).join(""),
+        inside: start < told,
+        begins: starts?.has(passed) ?? false,
+      };
       byte += each[place]!.length;
       told = Math.max(told, end);
       passed += [...piece].length;
@@ -193,7 +200,13 @@ export class Reader {
     return plain.replace(/[\s▁]+/gu, "");
   }
 
-  private words(ids: readonly number[], inner: readonly (Piece | null)[], special: readonly boolean[], sequences: readonly number[], texts: readonly string[]): number[] {
+  private words(
+    ids: readonly number[],
+    inner: readonly (Piece | null)[],
+    special: readonly boolean[],
+    sequences: readonly number[],
+    texts: readonly string[],
+  ): number[] {
     const found: number[] = [];
     let word = -1;
     ids.forEach((id, place) => {
@@ -205,7 +218,13 @@ export class Reader {
     return found;
   }
 
-  private begins(id: number, place: number, ids: readonly number[], inner: readonly (Piece | null)[], texts: readonly string[]): boolean {
+  private begins(
+    id: number,
+    place: number,
+    ids: readonly number[],
+    inner: readonly (Piece | null)[],
+    texts: readonly string[],
+  ): boolean {
     const piece = this.piece(id);
     const before = this.piece(ids[place - 1]!);
     if (inner[place]?.inside) return false;
@@ -213,7 +232,12 @@ export class Reader {
     if (/^\s/u.test(texts[place]!)) return true;
     if (!inner[place] && /^[▁Ġ]/.test(piece)) return true;
     const [mine, last] = [place, place - 1].map((at) => inner[at]?.covers ?? texts[at]!) as [string, string];
-    return divides([...last].at(-1) ?? "", [...mine][0] ?? "", inner[place]?.begins ?? false, punctuates(mine) || punctuates(last));
+    return divides(
+      [...last].at(-1) ?? "",
+      [...mine][0] ?? "",
+      inner[place]?.begins ?? false,
+      punctuates(mine) || punctuates(last),
+    );
   }
 }
 
@@ -231,7 +255,8 @@ interface Piece {
 const clings = (letter: string): boolean => /^[\p{M}\u200c\u200d]/u.test(letter);
 const han = (letter: string): boolean => /^[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u{20000}-\u{3ffff}]/u.test(letter);
 
-// Whether a word begins between two letters of two pieces that no white space parts: `divides` of headscope.models.pieces.
+// Whether a word begins between two letters of two pieces that no white space parts: `divides` of
+// headscope.models.pieces.
 function divides(before: string, after: string, apart: boolean, punctuation: boolean): boolean {
   if (clings(after)) return false;
   if (punctuation || han(before) || han(after)) return true;
@@ -242,14 +267,16 @@ function divides(before: string, after: string, apart: boolean, punctuation: boo
 function markOf(json: object): Mark | null {
   const vocabulary = (json as { model?: { vocab?: Record<string, number> | [string, number][] } }).model?.vocab ?? {};
   const pieces = Array.isArray(vocabulary) ? vocabulary.map(([piece]) => piece) : Object.keys(vocabulary);
-  const count = (mark: string): number => pieces.reduce((total, piece) => total + Number(piece.length > mark.length && piece.startsWith(mark)), 0);
+  const count = (mark: string): number =>
+    pieces.reduce((total, piece) => total + Number(piece.length > mark.length && piece.startsWith(mark)), 0);
   const counts = (["##", "▁", "Ġ"] as const).map((mark) => [count(mark), mark] as const).sort(([a], [b]) => b - a);
   return counts[0]![0] > 0 ? counts[0]![1] : null;
 }
 
 // Where the tokens of one text stand among all.
 function find(ids: readonly number[], pieces: readonly Piece[], from: number): number {
-  for (let first = from; first + pieces.length <= ids.length; first++) if (pieces.every(({ id }, place) => ids[first + place] === id)) return first;
+  for (let first = from; first + pieces.length <= ids.length; first++)
+    if (pieces.every(({ id }, place) => ids[first + place] === id)) return first;
   return from;
 }
 
@@ -268,7 +295,9 @@ const BYTES = ((): ReadonlyMap<string, number> => {
 
 const LETTER = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The characters of a byte-level piece, ``Ġ`` for a space, ``<0xE2>`` for a byte of a character: `headscope.bytelevel`. */
+/**
+ * The characters of a byte-level piece, ``Ġ`` for a space, ``<0xE2>`` for a byte of a character: `headscope.bytelevel`.
+ */
 function readable(piece: string): string {
   const raw = Array.from(piece, (letter) => BYTES.get(letter));
   if (raw.includes(undefined)) return piece;

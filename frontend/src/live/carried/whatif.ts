@@ -1,6 +1,6 @@
 // Changes of attention as texts, and what they make of a layer's weights: as headscope.WhatIf does.
 
-import { decimal } from "../../format";
+import { decimal } from "../../scene/format";
 
 export type Deed = "off" | "mean" | "uniform" | "previous" | "hide" | "temperature";
 
@@ -13,7 +13,9 @@ export interface Change {
   readonly value: number | null;
 }
 
-/** A layer: its weights [head query key], which it has of `heads` and `tokens`, and what each query sees (null: all). */
+/**
+ * A layer: its weights [head query key], which it has of `heads` and `tokens`, and what each query sees (null: all).
+ */
 export interface Pattern {
   readonly weights: Float32Array;
   readonly heads: number;
@@ -30,7 +32,9 @@ const PLAIN = ["off", "mean", "uniform", "previous"];
 const number = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
 
 function unreadable(text: string): never {
-  throw new Error(`what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0' or 'L4H2 temperature 0.5', found '${text}'`);
+  throw new Error(
+    `what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0' or 'L4H2 temperature 0.5', found '${text}'`,
+  );
 }
 
 /** The change that a text says. Throws for one that is none. */
@@ -65,12 +69,19 @@ export function write({ deed, layer, head, query, key, value }: Change): string 
 /** The weights of a layer after a change that concerns it. Throws where it names a head that is not there. */
 export function apply(change: Change, layer: number, pattern: Pattern): Float32Array {
   const { weights, heads, tokens } = pattern;
-  if (change.head !== null && change.head >= heads) throw new Error(`${write(change)}: no head ${change.head} in layer ${layer}; it has ${heads}`);
+  if (change.head !== null && change.head >= heads)
+    throw new Error(`${write(change)}: no head ${change.head} in layer ${layer}; it has ${heads}`);
   const found = weights.slice();
   const chosen = change.head === null ? [...Array(heads).keys()] : [change.head];
   for (const head of chosen) {
     const size = tokens * tokens;
-    one(change, pattern, head, weights.subarray(head * size, (head + 1) * size), found.subarray(head * size, (head + 1) * size));
+    one(
+      change,
+      pattern,
+      head,
+      weights.subarray(head * size, (head + 1) * size),
+      found.subarray(head * size, (head + 1) * size),
+    );
   }
   return found;
 }
@@ -87,7 +98,8 @@ function one(change: Change, pattern: Pattern, head: number, weights: Float32Arr
     else {
       const total = sum(row);
       const made = new Float64Array(tokens);
-      if (change.deed === "temperature") for (let key = 0; key < tokens; key++) made[key] = row[key]! ** (1 / change.value!);
+      if (change.deed === "temperature")
+        for (let key = 0; key < tokens; key++) made[key] = row[key]! ** (1 / change.value!);
       else if (mean) for (let key = 0; key < tokens; key++) made[key] = sees(query, key) ? mean[key]! : 0;
       else if (change.deed === "uniform") for (let key = 0; key < tokens; key++) made[key] = sees(query, key) ? 1 : 0;
       else {
@@ -116,7 +128,15 @@ function columns(weights: Float32Array, tokens: number, sees: (query: number, ke
   return total.map((value, key) => value / Math.max(1, count[key]!));
 }
 
-function hide(change: Change, pattern: Pattern, head: number, query: number, row: Float32Array, out: Float32Array, sees: (query: number, key: number) => boolean): void {
+function hide(
+  change: Change,
+  pattern: Pattern,
+  head: number,
+  query: number,
+  row: Float32Array,
+  out: Float32Array,
+  sees: (query: number, key: number) => boolean,
+): void {
   if (change.query !== null && change.query !== query) return;
   const left = [...row.keys()].filter((key) => sees(query, key) && change.key !== null && key !== change.key);
   out.fill(0);

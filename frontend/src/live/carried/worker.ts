@@ -1,13 +1,16 @@
 // The worker of a page that carries its model: it takes questions, and answers one after the other.
 
-import { decode } from "../../data";
 import type { ArrayRef, CarriedPayload } from "../../protocol";
+import { decode } from "../../scene/data";
 import { Answers, StoppedError } from "./answer";
 import { Graphs } from "./graphs";
 import { Reader } from "./tokens";
 
 /** What a worker says beside answers: how far it is, that it is ready, or why it cannot be. */
-export type Word = { readonly word: "loading"; readonly done: number; readonly of: number } | { readonly word: "ready" } | { readonly word: "failed"; readonly why: string };
+export type Word =
+  | { readonly word: "loading"; readonly done: number; readonly of: number }
+  | { readonly word: "ready" }
+  | { readonly word: "failed"; readonly why: string };
 
 interface Boot {
   readonly page: CarriedPayload;
@@ -68,8 +71,14 @@ async function work(): Promise<void> {
     stopped = false;
     const { content, arrays } = await answers.answer(asked, next);
     // Arrays that the model goes on with stay here: the page gets copies.
-    const buffers = arrays.map((array) => new Uint8Array(array.buffer.slice(array.byteOffset, array.byteOffset + array.byteLength) as ArrayBuffer));
-    scope.postMessage({ content, buffers }, buffers.map(({ buffer }) => buffer));
+    const buffers = arrays.map(
+      (array) =>
+        new Uint8Array(array.buffer.slice(array.byteOffset, array.byteOffset + array.byteLength) as ArrayBuffer),
+    );
+    scope.postMessage(
+      { content, buffers },
+      buffers.map(({ buffer }) => buffer),
+    );
   }
   busy = false;
 }

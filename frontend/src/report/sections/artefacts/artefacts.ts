@@ -1,11 +1,12 @@
-// Artefacts: how norms are spread, how artefacts grow from layer to layer, where they sit, and which heads look at them.
+// Artefacts: how norms are spread, how artefacts grow from layer to layer, where they sit, and which heads look at
+// them.
 
 import "./artefacts.css";
 import * as Plot from "@observablehq/plot";
-import { COLOURS, css, type Theme } from "../../../color";
-import { h } from "../../../dom";
-import { brief, code, paper, percent, plural, range, share, whole } from "../../../format";
 import type { ArtefactRow, ArtefactsSection } from "../../../protocol";
+import { COLOURS, css, type Theme } from "../../../scene/color";
+import { brief, code, paper, percent, plural, range, share, whole } from "../../../scene/format";
+import { h } from "../../../ui/dom";
 import { bar } from "../../bars";
 import { draw } from "../../cells";
 import { beside, captioned, named } from "../../chart";
@@ -17,11 +18,26 @@ import { HEAD, records, type Table } from "../../table";
 
 const COLUMNS = ["head", "paper", "0 – 1", "on artefacts", "chance", "[CLS] on them"];
 const HEIGHT = 150;
-const FRAME = { height: HEIGHT, marginTop: 10, marginRight: 8, marginBottom: 34, style: { background: "none", color: "var(--ink3)", fontFamily: "inherit", fontSize: "11px", overflow: "visible" } } as const;
+const FRAME = {
+  height: HEIGHT,
+  marginTop: 10,
+  marginRight: 8,
+  marginBottom: 34,
+  style: { background: "none", color: "var(--ink3)", fontFamily: "inherit", fontSize: "11px", overflow: "visible" },
+} as const;
 
 function saved({ rows }: ArtefactsSection): Table {
-  const columns = { attention: "float", ci_low: "float", ci_high: "float", chance: "float", from_cls: "float" } as const;
-  return records({ ...HEAD, ...columns }, rows.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })));
+  const columns = {
+    attention: "float",
+    ci_low: "float",
+    ci_high: "float",
+    chance: "float",
+    from_cls: "float",
+  } as const;
+  return records(
+    { ...HEAD, ...columns },
+    rows.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })),
+  );
 }
 
 /** How many patches have a norm: on a scale of roots, where a few can be seen beside thousands. */
@@ -36,7 +52,13 @@ function histogram(info: ArtefactsSection, width: number, theme: Theme): SVGElem
     y: { type: "sqrt", label: null, tickSize: 0, ticks: 4, tickFormat: whole },
     marks: [
       Plot.gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 4 }),
-      Plot.rectY(bins, { x1: "from", x2: "to", y: "count", fill: (bin: { from: number }) => (bin.from >= info.cutoff ? COLOURS[theme].heads[1] : "var(--accent)"), inset: 0.4 }),
+      Plot.rectY(bins, {
+        x1: "from",
+        x2: "to",
+        y: "count",
+        fill: (bin: { from: number }) => (bin.from >= info.cutoff ? COLOURS[theme].heads[1] : "var(--accent)"),
+        inset: 0.4,
+      }),
       Plot.ruleX([info.cutoff], { stroke: "var(--ink2)", strokeDasharray: "3 3" }),
     ],
   });
@@ -50,7 +72,8 @@ function byLayer(info: ArtefactsSection, width: number, theme: Theme): SVGElemen
     { layer, kind: "others", value: info.others[i] },
   ]);
   const known = points.filter(({ value }) => value !== null && value !== undefined);
-  const hue = ({ kind }: { kind: string }): string => (kind === "artefacts" ? COLOURS[theme].heads[1]! : "var(--accent)");
+  const hue = ({ kind }: { kind: string }): string =>
+    kind === "artefacts" ? COLOURS[theme].heads[1]! : "var(--accent)";
   const drawing = Plot.plot({
     ...FRAME,
     width,
@@ -61,7 +84,10 @@ function byLayer(info: ArtefactsSection, width: number, theme: Theme): SVGElemen
       Plot.gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 4 }),
       Plot.lineY(known, { x: "layer", y: "value", z: "kind", stroke: hue, strokeWidth: 1.5 }),
       Plot.dot(known, { x: "layer", y: "value", fill: hue, r: 2.2 }),
-      Plot.text(known.filter(({ layer }) => layer === info.layers.at(-1)), { x: "layer", y: "value", text: "kind", textAnchor: "end", dy: -9, fill: hue }),
+      Plot.text(
+        known.filter(({ layer }) => layer === info.layers.at(-1)),
+        { x: "layer", y: "value", text: "kind", textAnchor: "end", dy: -9, fill: hue },
+      ),
     ],
   });
   return named(drawing, `Mean ${info.of} behind each layer, of artefacts and of other patches`);
@@ -74,7 +100,10 @@ function where(info: ArtefactsSection, host: Host): HTMLElement {
   const columns = info.where[0]?.length ?? 1;
   const side = Math.floor((HEIGHT - 24) / Math.max(columns, info.where.length));
   const most = Math.max(...values.filter(Number.isFinite));
-  const canvas = h("canvas", { role: "img", "aria-label": `Where artefacts sit in a picture: at most ${percent(most)} of the patches of a part` });
+  const canvas = h("canvas", {
+    role: "img",
+    "aria-label": `Where artefacts sit in a picture: at most ${percent(most)} of the patches of a part`,
+  });
   draw(canvas, columns * side, info.where.length * side, (pen) =>
     values.forEach((value, i) => {
       if (!Number.isFinite(value)) return;
@@ -93,7 +122,13 @@ export const section: Section<ArtefactsSection> = (element, info, host) => {
     ? `${percent(info.share)}${interval} of ${plural(info.n, "patch").replace(/patchs$/, "patches")}: ${info.of} above ${figure}, median ${brief(info.median)}.`
     : `None of ${whole(info.n)} patches: no ${info.of} is above ${figure}, the median is ${brief(info.median)}.`;
   const boxes = { spread: h("div"), layers: h("div"), where: h("div") };
-  const charts = h("div.norms", {}, captioned(`Patches by ${info.of}`, null, boxes.spread), captioned(`Mean ${info.of} by layer`, null, boxes.layers), some && captioned("Where they sit", null, boxes.where));
+  const charts = h(
+    "div.norms",
+    {},
+    captioned(`Patches by ${info.of}`, null, boxes.spread),
+    captioned(`Mean ${info.of} by layer`, null, boxes.layers),
+    some && captioned("Where they sit", null, boxes.where),
+  );
   element.append(h("p.said", {}, said), charts);
   const marked = new HeadRows();
   const rowOf = (row: ArtefactRow): HTMLElement => {
@@ -102,13 +137,21 @@ export const section: Section<ArtefactsSection> = (element, info, host) => {
       h("th", { scope: "row" }, h("button.headname", { type: "button" }, code(row.layer, row.head))),
       h("td.dim", {}, paper(row.layer, row.head)),
       h("td.graph", {}, bar(row.attention, row.low, row.high)),
-      h("td.n.strong", {}, share(row.attention), row.low !== null && row.high !== null && h("span.range", {}, range(row.low, row.high))),
+      h(
+        "td.n.strong",
+        {},
+        share(row.attention),
+        row.low !== null && row.high !== null && h("span.range", {}, range(row.low, row.high)),
+      ),
       number(row.chance === null ? "" : share(row.chance)),
       number(row.from_cls === null ? "" : share(row.from_cls)),
     ];
     return marked.add(cell, h("tr", cell ? opens(host, cell, row.reason) : {}, ...cells));
   };
-  if (some) element.append(table(host, "What heads give to artefacts", COLUMNS, new Set(COLUMNS.slice(3)), [info.rows.map(rowOf)]));
+  if (some)
+    element.append(
+      table(host, "What heads give to artefacts", COLUMNS, new Set(COLUMNS.slice(3)), [info.rows.map(rowOf)]),
+    );
   let last = "";
   const update = (now: Now): void => {
     marked.update(now);

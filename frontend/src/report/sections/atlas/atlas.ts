@@ -1,12 +1,13 @@
 // The atlas of heads: every head a point by any two figures, with marks that stay, its card, and its queries and keys.
 
 import "./atlas.css";
-import { COLOURS, css } from "../../../color";
-import { fromPage, Store } from "../../../data";
-import { clamp, h } from "../../../dom";
-import { nameOf as called } from "../../../explorer/toolbar";
-import { code, figure, paper, plural } from "../../../format";
 import type { AtlasSection, Reason } from "../../../protocol";
+import { COLOURS, css } from "../../../scene/color";
+import { Store } from "../../../scene/data";
+import { clamp, code, figure, paper, plural } from "../../../scene/format";
+import { h } from "../../../ui/dom";
+import { fromPage } from "../../../ui/embedded";
+import { nameOf as called } from "../../../ui/toolbar";
 import { cardOf, ranks } from "../../card";
 import { type Cell, type Measure, same } from "../../figures";
 import { parseFilter } from "../../filter";
@@ -30,7 +31,13 @@ interface Choice extends Axis {
 }
 
 function saved({ layer, head, roles, places }: AtlasSection): Table {
-  const rows = layer.map((_, i) => ({ layer: layer[i], head: head[i], roles: roles[i]!.join("; "), x: places?.[i]?.[0], y: places?.[i]?.[1] }));
+  const rows = layer.map((_, i) => ({
+    layer: layer[i],
+    head: head[i],
+    roles: roles[i]!.join("; "),
+    x: places?.[i]?.[0],
+    y: places?.[i]?.[1],
+  }));
   return records({ ...HEAD, roles: "text", x: "float", y: "float" }, rows);
 }
 
@@ -43,11 +50,32 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const cards = new Map((onPage?.cards ?? info.cards).map((card) => [code(card.layer, card.head), card]));
   const inputs = onPage?.inputs ?? info.inputs;
 
-  const measured = figures.told.map((measure): Choice => ({ id: measure.name, title: measure.info.title + (measure.isShare ? "" : `, ${measure.info.units}`), measure, values: cells.map((cell) => (cell ? measure.value(cell) : NaN)) }));
-  const placed = [0, 1].map((axis): Choice => ({ id: `map ${"xy"[axis]}`, title: `map by distances, ${"xy"[axis]}`, measure: null, place: true, values: layer.map((_, i) => places?.[i]?.[axis] ?? NaN) }));
+  const measured = figures.told.map(
+    (measure): Choice => ({
+      id: measure.name,
+      title: measure.info.title + (measure.isShare ? "" : `, ${measure.info.units}`),
+      measure,
+      values: cells.map((cell) => (cell ? measure.value(cell) : NaN)),
+    }),
+  );
+  const placed = [0, 1].map(
+    (axis): Choice => ({
+      id: `map ${"xy"[axis]}`,
+      title: `map by distances, ${"xy"[axis]}`,
+      measure: null,
+      place: true,
+      values: layer.map((_, i) => places?.[i]?.[axis] ?? NaN),
+    }),
+  );
   // Heads of a layer stand beside one another.
   const step = 0.6 / Math.max(1, Math.max(...head) - Math.min(...head));
-  const layered: Choice = { id: "layer", title: "layer", measure: null, whole: true, values: layer.map((own, i) => own + step * (head[i]! - (Math.max(...head) + Math.min(...head)) / 2)) };
+  const layered: Choice = {
+    id: "layer",
+    title: "layer",
+    measure: null,
+    whole: true,
+    values: layer.map((own, i) => own + step * (head[i]! - (Math.max(...head) + Math.min(...head)) / 2)),
+  };
   const choices = [...(places ? placed : []), layered, ...measured];
   const find = (id: string): Choice => choices.find((choice) => choice.id === id) ?? choices[0]!;
 
@@ -57,11 +85,19 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const byRole = groups.length > 0 && groups.length <= COLOURS.light.heads.length;
 
   const many = 4 * leading.filter((name) => name !== null).length >= leading.length;
-  const state = { x: choices[0]!.id, y: (places ? choices[1]! : (measured[0] ?? layered)).id, color: byRole && many ? "role" : "layer" };
+  const state = {
+    x: choices[0]!.id,
+    y: (places ? choices[1]! : (measured[0] ?? layered)).id,
+    color: byRole && many ? "role" : "layer",
+  };
   let marks: ReadonlySet<number> | null = null;
   let [zoom, window]: [Window | null, Window | null] = [null, null];
 
-  const menu = (name: keyof typeof state, label: string, options: readonly (readonly [id: string, title: string])[]): HTMLElement => {
+  const menu = (
+    name: keyof typeof state,
+    label: string,
+    options: readonly (readonly [id: string, title: string])[],
+  ): HTMLElement => {
     const select: HTMLSelectElement = h(
       "select",
       {
@@ -77,11 +113,21 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     return h("label.pick", {}, h("span.dim", {}, label), select);
   };
   const options = choices.map(({ id, title }) => [id, title] as const);
-  const colors = [...(byRole ? [["role", "role"] as const] : []), ["layer", "layer"] as const, ...measured.map(({ id, title }) => [id, title] as const)];
-  const filter: HTMLInputElement = h("input.find.short", { type: "search", placeholder: "L5 entropy<1", "aria-label": "Filter the heads of the atlas", spellcheck: "false", oninput: () => redraw() });
+  const colors = [
+    ...(byRole ? [["role", "role"] as const] : []),
+    ["layer", "layer"] as const,
+    ...measured.map(({ id, title }) => [id, title] as const),
+  ];
+  const filter: HTMLInputElement = h("input.find.short", {
+    type: "search",
+    placeholder: "L5 entropy<1",
+    "aria-label": "Filter the heads of the atlas",
+    spellcheck: "false",
+    oninput: () => redraw(),
+  });
   const [status, closer, clear] = [
     h("span.dim", { role: "status" }),
-    h("button.link", { type: "button", onclick: () => ([zoom, window] = [window, null], redraw()) }, "Zoom in"),
+    h("button.link", { type: "button", onclick: () => (([zoom, window] = [window, null]), redraw()) }, "Zoom in"),
     h("button.link", { type: "button", onclick: () => reset() }, "Show all"),
   ];
   const scatter = new Scatter(
@@ -97,20 +143,52 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const legend = new Legend();
   const store = new Store(fromPage);
   const plane = info.planes && new Plane(host, info.planes, (row) => cells[row] ?? null, store);
-  const none = h("p.note", {}, figures.payload.examples.length > 0 ? "There are no queries and keys: in the maps of these examples several tokens stand together." : "There are no queries and keys: the page was made without examples.");
+  const none = h(
+    "p.note",
+    {},
+    figures.payload.examples.length > 0
+      ? "There are no queries and keys: in the maps of these examples several tokens stand together."
+      : "There are no queries and keys: the page was made without examples.",
+  );
   const upper = h("div.inner", {}, h("div", {}, h("h3", {}, "Heads"), scatter.points.box, key), plane?.root ?? none);
   const picture = h("div.atlas", {}, upper, h("div.inner", {}, list, card));
-  element.append(h("div.ctl", {}, menu("x", "x", options), menu("y", "y", options), menu("color", "colour", colors), filter, status, closer, clear), picture);
+  element.append(
+    h(
+      "div.ctl",
+      {},
+      menu("x", "x", options),
+      menu("y", "y", options),
+      menu("color", "colour", colors),
+      filter,
+      status,
+      closer,
+      clear,
+    ),
+    picture,
+  );
 
   const bestOf = ranks(figures);
   const reasonOf = (i: number): Reason => {
-    const measure = [find(state.y), find(state.x)].find((choice) => choice.measure)?.measure ?? measured.find(({ id }) => id === state.color)?.measure;
-    return measure ? ofMeasure(measure, cells[i]!) : (cards.get(nameOf(i))?.strongest[0]?.reason ?? ofMeasure(host.now.measure, cells[i]!));
+    const measure =
+      [find(state.y), find(state.x)].find((choice) => choice.measure)?.measure ??
+      measured.find(({ id }) => id === state.color)?.measure;
+    return measure
+      ? ofMeasure(measure, cells[i]!)
+      : (cards.get(nameOf(i))?.strongest[0]?.reason ?? ofMeasure(host.now.measure, cells[i]!));
   };
   const tip = (i: number): Node => {
-    const shown = [find(state.x), find(state.y), measured.find(({ id }) => id === state.color)].filter((choice) => choice !== undefined && choice.measure !== null);
-    const rows = [...new Set(shown)].map((choice) => [choice!.measure!.info.title, figure(choice!.values[i]!)] as const);
-    return headTip(nameOf(i), paper(layer[i]!, head[i]!), roles[i]!.length > 0 && h("div", {}, roles[i]!.join(", ")), tipTable(...rows));
+    const shown = [find(state.x), find(state.y), measured.find(({ id }) => id === state.color)].filter(
+      (choice) => choice !== undefined && choice.measure !== null,
+    );
+    const rows = [...new Set(shown)].map(
+      (choice) => [choice!.measure!.info.title, figure(choice!.values[i]!)] as const,
+    );
+    return headTip(
+      nameOf(i),
+      paper(layer[i]!, head[i]!),
+      roles[i]!.length > 0 && h("div", {}, roles[i]!.join(", ")),
+      tipTable(...rows),
+    );
   };
   const reset = (): void => {
     [marks, zoom, window] = [null, null, null];
@@ -128,17 +206,38 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     if (measure) {
       legend.show(measure.scale, now.theme, measure.info.units);
       key.replaceChildren(legend.root);
-      return cells.map((cell) => (cell && Number.isFinite(measure.value(cell)) ? css(measure.pixel(measure.value(cell), now.theme)) : null));
+      return cells.map((cell) =>
+        cell && Number.isFinite(measure.value(cell)) ? css(measure.pixel(measure.value(cell), now.theme)) : null,
+      );
     }
     if (state.color === "role") {
       const hues = COLOURS[now.theme].heads;
-      const count = (name: string | null): HTMLElement => h("b.dim", {}, String(leading.filter((each) => each === name).length));
-      key.replaceChildren(...groups.map((name, group) => h("span", {}, h("i", { style: `background:${hues[group]}` }), `${name} `, count(name))), ...(leading.includes(null) ? [h("span", {}, h("i.ringed"), "none of these ", count(null))] : []));
+      const count = (name: string | null): HTMLElement =>
+        h("b.dim", {}, String(leading.filter((each) => each === name).length));
+      key.replaceChildren(
+        ...groups.map((name, group) =>
+          h("span", {}, h("i", { style: `background:${hues[group]}` }), `${name} `, count(name)),
+        ),
+        ...(leading.includes(null) ? [h("span", {}, h("i.ringed"), "none of these ", count(null))] : []),
+      );
       return leading.map((name) => (name === null ? null : hues[groups.indexOf(name)]!));
     }
     const layers = [...new Set(layer)];
     const hues = layerHues(layers.length, now.theme);
-    key.replaceChildren(h("span", {}, "layer", h("span.hues", { style: `--layers:${layers.length}` }, ...hues.map((hue, i) => h("span", { style: `--hue:${hue}` }, i % Math.ceil(layers.length / 12) === 0 ? String(layers[i]) : "")))));
+    key.replaceChildren(
+      h(
+        "span",
+        {},
+        "layer",
+        h(
+          "span.hues",
+          { style: `--layers:${layers.length}` },
+          ...hues.map((hue, i) =>
+            h("span", { style: `--hue:${hue}` }, i % Math.ceil(layers.length / 12) === 0 ? String(layers[i]) : ""),
+          ),
+        ),
+      ),
+    );
     return layer.map((own) => hues[layers.indexOf(own)]!);
   };
 
@@ -147,11 +246,18 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     const axes = [find(state.y), find(state.x)].filter(({ measure }) => measure !== null);
     if (axes.length === 0 && shown.size === cells.length) return [];
     const by = axes[0]?.values ?? layer.map((own) => -own);
-    const order = [...shown].sort((a, b) => (Number.isFinite(by[b]!) ? by[b]! : -Infinity) - (Number.isFinite(by[a]!) ? by[a]! : -Infinity) || a - b);
+    const order = [...shown].sort(
+      (a, b) =>
+        (Number.isFinite(by[b]!) ? by[b]! : -Infinity) - (Number.isFinite(by[a]!) ? by[a]! : -Infinity) || a - b,
+    );
     const row = (i: number): HTMLElement =>
       h(
         "button.entry",
-        { type: "button", "aria-current": same(cells[i]!, now.cell) ? "true" : null, ...opens(host, cells[i]!, reasonOf(i)) },
+        {
+          type: "button",
+          "aria-current": same(cells[i]!, now.cell) ? "true" : null,
+          ...opens(host, cells[i]!, reasonOf(i)),
+        },
         h("span.name", {}, nameOf(i)),
         h("span.dim", {}, roles[i]!.join(", ")),
         ...axes.map(({ values }) => h("span.val", {}, figure(values[i]!, 2))),
@@ -171,9 +277,22 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const draw = (now: Now): void => {
     const [shown, [width, height]] = [passing(), size(now)];
     picture.classList.toggle("stacked", width === now.width);
-    const scene = { x: find(state.x), y: find(state.y), fills: painted(now), names: layer.map((_, i) => nameOf(i)), roles, shown, window: zoom };
+    const scene = {
+      x: find(state.x),
+      y: find(state.y),
+      fills: painted(now),
+      names: layer.map((_, i) => nameOf(i)),
+      roles,
+      shown,
+      window: zoom,
+    };
     scatter.draw(scene, cells, now, width, height);
-    status.textContent = filter.getAttribute("aria-invalid") === "true" ? "no such measure" : shown.size < cells.length ? `${shown.size} of ${plural(cells.length, "head")}` : plural(cells.length, "head");
+    status.textContent =
+      filter.getAttribute("aria-invalid") === "true"
+        ? "no such measure"
+        : shown.size < cells.length
+          ? `${shown.size} of ${plural(cells.length, "head")}`
+          : plural(cells.length, "head");
     closer.hidden = window === null || shown.size === 0;
     clear.hidden = marks === null && zoom === null && filter.value === "";
     list.replaceChildren(...listed(shown, now));
@@ -186,9 +305,22 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     const row = cells.findIndex((cell) => cell && same(cell, now.cell));
     const known = row < 0 ? undefined : cards.get(nameOf(row));
     plane?.update(row, now, ...size(now));
-    if (!onPage) card.replaceChildren(row < 0 ? h("p.note", {}, "The open head is not among these.") : known ? cardOf({ cell: cells[row]!, info: known }, host, { inputs }, texts, bestOf(cells[row]!), now.theme) : bare(cells[row]!));
+    if (!onPage)
+      card.replaceChildren(
+        row < 0
+          ? h("p.note", {}, "The open head is not among these.")
+          : known
+            ? cardOf({ cell: cells[row]!, info: known }, host, { inputs }, texts, bestOf(cells[row]!), now.theme)
+            : bare(cells[row]!),
+      );
   };
-  const bare = (cell: Cell): HTMLElement => h("article.card", {}, h("header", {}, h("b", {}, figures.name(cell)), h("span.dim", {}, figures.paper(cell))), h("p.dim", {}, "The page has no examples of it."));
+  const bare = (cell: Cell): HTMLElement =>
+    h(
+      "article.card",
+      {},
+      h("header", {}, h("b", {}, figures.name(cell)), h("span.dim", {}, figures.paper(cell))),
+      h("p.dim", {}, "The page has no examples of it."),
+    );
   const texts = figures.payload.examples.map(({ inputs: [first] }) => (first ? called(first) : ""));
 
   const update = (now: Now): void => {
@@ -196,10 +328,16 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     if (key !== last) draw(now);
     else {
       scatter.points.select(now.cell);
-      for (const entry of list.querySelectorAll<HTMLElement>("[data-opens]")) entry.ariaCurrent = entry.dataset.opens === figures.name(now.cell) ? "true" : null;
+      for (const entry of list.querySelectorAll<HTMLElement>("[data-opens]"))
+        entry.ariaCurrent = entry.dataset.opens === figures.name(now.cell) ? "true" : null;
     }
     last = key;
     own(now);
   };
-  return { update, picture, settled: () => plane?.ready ?? true, tables: { heads: () => saved(info), ...(plane && { "queries and keys": () => plane.table() }) } };
+  return {
+    update,
+    picture,
+    settled: () => plane?.ready ?? true,
+    tables: { heads: () => saved(info), ...(plane && { "queries and keys": () => plane.table() }) },
+  };
 };

@@ -1,10 +1,10 @@
 // Queries and keys of one head on a plane, with their tokens; what a query looks at most is joined to it.
 
-import { COLOURS } from "../../../color";
-import type { Store } from "../../../data";
-import { h, s } from "../../../dom";
-import { figure } from "../../../format";
 import type { PlanesInfo } from "../../../protocol";
+import { COLOURS } from "../../../scene/color";
+import type { Store } from "../../../scene/data";
+import { figure } from "../../../scene/format";
+import { h, s } from "../../../ui/dom";
 import type { Cell } from "../../figures";
 import type { Host, Now } from "../../host";
 import { placeNames } from "../../names";
@@ -52,7 +52,16 @@ export class Plane {
     private readonly cellOf: (row: number) => Cell | null,
     store: Store,
   ) {
-    this.box = h("div.plot", pointing<Dot>(host, (event) => this.near(event), (dot) => this.tip(dot), (dot) => this.open(dot), (dot) => this.join(dot)));
+    this.box = h(
+      "div.plot",
+      pointing<Dot>(
+        host,
+        (event) => this.near(event),
+        (dot) => this.tip(dot),
+        (dot) => this.open(dot),
+        (dot) => this.join(dot),
+      ),
+    );
     this.root.append(this.title, this.box, this.key);
     const refs = [info.query, info.key, info.looks, info.weight].map((ref) => store.get(ref));
     void Promise.all(refs).then(([query, keys, looks, weight]) => {
@@ -72,28 +81,60 @@ export class Plane {
     this.box.style.cssText = `width:${width}px;height:${height}px`;
     const cell = this.cellOf(row);
     const share = this.info.share[row];
-    this.title.replaceChildren(`Queries and keys of ${cell ? this.host.figures.name(cell) : "this head"}`, h("span.dim", {}, share == null ? "" : `  in view: ${Math.round(100 * share)}\u00a0% of their variance`));
+    this.title.replaceChildren(
+      `Queries and keys of ${cell ? this.host.figures.name(cell) : "this head"}`,
+      h("span.dim", {}, share == null ? "" : `  in view: ${Math.round(100 * share)}\u00a0% of their variance`),
+    );
     if (!this.arrays || !cell) return;
-    const placed = (["key", "query"] as const).flatMap((which) => this.info.tokens.map((_, token) => ({ side: which, token, at: this.place(which, token) })));
+    const placed = (["key", "query"] as const).flatMap((which) =>
+      this.info.tokens.map((_, token) => ({ side: which, token, at: this.place(which, token) })),
+    );
     // A step is as long on either axis.
-    const ends = [0, 1].map((axis) => placed.map(({ at }) => at[axis]!)).map((own) => [Math.min(...own), Math.max(...own)] as const);
+    const ends = [0, 1]
+      .map((axis) => placed.map(({ at }) => at[axis]!))
+      .map((own) => [Math.min(...own), Math.max(...own)] as const);
     const [across, up] = ends.map(([low, high]) => Math.max(1, high - low)) as [number, number];
     const scale = Math.min((width - 2 * EDGE) / across, (height - 2 * EDGE) / up);
     const [midX, midY] = ends.map(([low, high]) => (low + high) / 2) as [number, number];
-    this.dots = placed.map(({ side, token, at: [x, y] }) => ({ side, token, x: width / 2 + scale * (x - midX), y: height / 2 - scale * (y - midY) }));
+    this.dots = placed.map(({ side, token, at: [x, y] }) => ({
+      side,
+      token,
+      x: width / 2 + scale * (x - midX),
+      y: height / 2 - scale * (y - midY),
+    }));
     const [blue, orange] = COLOURS[now.theme].heads;
-    this.key.replaceChildren(h("span", {}, h("i", { style: `background:${blue}` }), "queries"), h("span", {}, h("i.square", { style: `background:${orange}` }), "keys"));
+    this.key.replaceChildren(
+      h("span", {}, h("i", { style: `background:${blue}` }), "queries"),
+      h("span", {}, h("i.square", { style: `background:${orange}` }), "keys"),
+    );
     const marks = this.dots.map(({ side: which, x, y }) =>
-      which === "query" ? s("circle", { class: "mark", cx: x, cy: y, r: 2.6, fill: blue! }) : s("rect", { class: "mark", x: x - 2.4, y: y - 2.4, width: 4.8, height: 4.8, fill: orange! }),
+      which === "query"
+        ? s("circle", { class: "mark", cx: x, cy: y, r: 2.6, fill: blue! })
+        : s("rect", { class: "mark", x: x - 2.4, y: y - 2.4, width: 4.8, height: 4.8, fill: orange! }),
     );
     // The keys that most queries look at, and the queries that look most sharply, are named first.
-    const strength = (dot: Dot): number => (dot.side === "query" ? this.weight(dot.token) : this.lookers(dot.token).length);
+    const strength = (dot: Dot): number =>
+      dot.side === "query" ? this.weight(dot.token) : this.lookers(dot.token).length;
     const order = [...this.dots].sort((a, b) => strength(b) - strength(a));
-    const named = placeNames(order.map((dot) => ({ ...dot, text: short(this.piece(dot.token)) })), width, LABELS, this.dots) as (Dot & ReturnType<typeof placeNames>[number])[];
-    const texts = named.map(({ x, y, text, anchor, side: which }) => s("text", { class: `name of-${which}`, x, y, dy: "0.32em", "text-anchor": anchor }, text));
+    const named = placeNames(
+      order.map((dot) => ({ ...dot, text: short(this.piece(dot.token)) })),
+      width,
+      LABELS,
+      this.dots,
+    ) as (Dot & ReturnType<typeof placeNames>[number])[];
+    const texts = named.map(({ x, y, text, anchor, side: which }) =>
+      s("text", { class: `name of-${which}`, x, y, dy: "0.32em", "text-anchor": anchor }, text),
+    );
     const frame = s("rect", { class: "frame", x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 3 });
     const label = `${this.info.tokens.length} queries and keys of ${this.host.figures.name(cell)} on a plane`;
-    const drawing = s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, frame, this.joins, ...marks, ...texts);
+    const drawing = s(
+      "svg",
+      { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+      frame,
+      this.joins,
+      ...marks,
+      ...texts,
+    );
     this.joins.replaceChildren();
     drawing.dataset.export = "yes";
     this.box.replaceChildren(drawing);
@@ -103,9 +144,29 @@ export class Plane {
   table(): Table {
     const rows = this.info.tokens.map(({ piece, example, place }, token) => {
       const [[query_x, query_y], [key_x, key_y]] = [this.place("query", token), this.place("key", token)];
-      return { token: piece, example: example + 1, place, query_x, query_y, key_x, key_y, looks_at: this.piece(this.looks(token)), weight: this.weight(token) };
+      return {
+        token: piece,
+        example: example + 1,
+        place,
+        query_x,
+        query_y,
+        key_x,
+        key_y,
+        looks_at: this.piece(this.looks(token)),
+        weight: this.weight(token),
+      };
     });
-    const columns = { token: "text", example: "int", place: "int", query_x: "float", query_y: "float", key_x: "float", key_y: "float", looks_at: "text", weight: "float" } as const;
+    const columns = {
+      token: "text",
+      example: "int",
+      place: "int",
+      query_x: "float",
+      query_y: "float",
+      key_x: "float",
+      key_y: "float",
+      looks_at: "text",
+      weight: "float",
+    } as const;
     return records(columns, this.arrays ? rows : []);
   }
 
@@ -116,9 +177,11 @@ export class Plane {
     return [array?.[first] ?? 0, array?.[first + 1] ?? 0];
   }
   private looks = (token: number): number => this.arrays?.looks[this.row * this.info.tokens.length + token] ?? token;
-  private weight = (token: number): number => ((this.arrays?.weight[this.row * this.info.tokens.length + token] ?? 0) / 255) ** 2;
+  private weight = (token: number): number =>
+    ((this.arrays?.weight[this.row * this.info.tokens.length + token] ?? 0) / 255) ** 2;
   /** The queries that look at a key more than at any other here. */
-  private lookers = (token: number): number[] => this.info.tokens.flatMap((_, query) => (this.looks(query) === token && this.weight(query) > 0 ? [query] : []));
+  private lookers = (token: number): number[] =>
+    this.info.tokens.flatMap((_, query) => (this.looks(query) === token && this.weight(query) > 0 ? [query] : []));
 
   private near(event: MouseEvent): Dot | null {
     const bounds = this.box.getBoundingClientRect();
@@ -132,15 +195,25 @@ export class Plane {
   }
 
   private tip({ side, token }: Dot): Node {
-    const example = h("div.dim", {}, `example ${this.info.tokens[token]!.example + 1}, token ${this.info.tokens[token]!.place}`);
-    if (side === "query") return h("div", {}, h("div", {}, "query ", h("b", {}, this.piece(token)), ...this.says(token)), example);
+    const example = h(
+      "div.dim",
+      {},
+      `example ${this.info.tokens[token]!.example + 1}, token ${this.info.tokens[token]!.place}`,
+    );
+    if (side === "query")
+      return h("div", {}, h("div", {}, "query ", h("b", {}, this.piece(token)), ...this.says(token)), example);
     const lookers = this.lookers(token);
-    const from = lookers.length === 0 ? "the strongest of no query here" : `the strongest of ${lookers.slice(0, 6).map(this.piece).join(", ")}${lookers.length > 6 ? " …" : ""}`;
+    const from =
+      lookers.length === 0
+        ? "the strongest of no query here"
+        : `the strongest of ${lookers.slice(0, 6).map(this.piece).join(", ")}${lookers.length > 6 ? " …" : ""}`;
     return h("div", {}, h("div", {}, "key ", h("b", {}, this.piece(token))), h("div", {}, from), example);
   }
 
   private says(token: number): (string | Node)[] {
-    return this.weight(token) > 0 ? [" looks most at ", h("b", {}, this.piece(this.looks(token))), ` ${figure(this.weight(token), 2)}`] : [];
+    return this.weight(token) > 0
+      ? [" looks most at ", h("b", {}, this.piece(this.looks(token))), ` ${figure(this.weight(token), 2)}`]
+      : [];
   }
 
   private join(dot: Dot | null): void {
@@ -160,8 +233,14 @@ export class Plane {
     const cell = this.cellOf(this.row);
     const { example, place } = this.info.tokens[token]!;
     if (!cell) return;
-    const says = side === "query" && this.weight(token) > 0 ? `“${this.piece(token)}” looks most at “${this.piece(this.looks(token))}”` : `the ${side} “${this.piece(token)}”`;
-    const reason = because(says, side === "query" && this.weight(token) > 0 ? figure(this.weight(token), 2) : "", { example, pin: { side: SIDE_OF[side], place } });
+    const says =
+      side === "query" && this.weight(token) > 0
+        ? `“${this.piece(token)}” looks most at “${this.piece(this.looks(token))}”`
+        : `the ${side} “${this.piece(token)}”`;
+    const reason = because(says, side === "query" && this.weight(token) > 0 ? figure(this.weight(token), 2) : "", {
+      example,
+      pin: { side: SIDE_OF[side], place },
+    });
     this.host.open(cell, { ...reason, over: "on this input" });
   }
 }

@@ -1,7 +1,8 @@
 // Heads by two figures: pointed at they say what they are, a click opens them, a drag marks those within.
 
 import * as Plot from "@observablehq/plot";
-import { clamp, s } from "../../../dom";
+import { clamp } from "../../../scene/format";
+import { s } from "../../../ui/dom";
 import type { Cell } from "../../figures";
 import type { Host, Now } from "../../host";
 import { names } from "../../names";
@@ -67,32 +68,57 @@ export class Scatter {
   draw(scene: Scene, cells: readonly (Cell | null)[], now: Now, width: number, height: number): void {
     const { x, y, shown, fills } = scene;
     this.cells = cells;
-    const indices = cells.flatMap((cell, i) => (cell && Number.isFinite(x.values[i]!) && Number.isFinite(y.values[i]!) ? [i] : []));
-    const window = scene.window ?? whole(indices, x, y, (width - left(y) - MARGIN.right) / (height - MARGIN.top - bottom(x)));
+    const indices = cells.flatMap((cell, i) =>
+      cell && Number.isFinite(x.values[i]!) && Number.isFinite(y.values[i]!) ? [i] : [],
+    );
+    const window =
+      scene.window ?? whole(indices, x, y, (width - left(y) - MARGIN.right) / (height - MARGIN.top - bottom(x)));
     const drawing = axes(x, y, window, width, height);
     const [sx, sy] = [drawing.scale("x")!, drawing.scale("y")!];
     this.unscaled = (px, py) => [sx.invert!(px) as number, sy.invert!(py) as number];
-    const inside = (i: number): boolean => x.values[i]! >= window[0] && x.values[i]! <= window[1] && y.values[i]! >= window[2] && y.values[i]! <= window[3];
-    this.at = indices.filter(inside).map((index) => ({ x: sx.apply(x.values[index]) as number, y: sy.apply(y.values[index]) as number, index }));
+    const inside = (i: number): boolean =>
+      x.values[i]! >= window[0] && x.values[i]! <= window[1] && y.values[i]! >= window[2] && y.values[i]! <= window[3];
+    this.at = indices
+      .filter(inside)
+      .map((index) => ({ x: sx.apply(x.values[index]) as number, y: sy.apply(y.values[index]) as number, index }));
     const radius = this.at.length > 400 ? 2.8 : this.at.length > 160 ? 3.6 : 4.6;
-    const order = [...this.at].sort((a, b) => Number(shown.has(a.index)) - Number(shown.has(b.index)) || Number(fills[a.index] !== null) - Number(fills[b.index] !== null));
+    const order = [...this.at].sort(
+      (a, b) =>
+        Number(shown.has(a.index)) - Number(shown.has(b.index)) ||
+        Number(fills[a.index] !== null) - Number(fills[b.index] !== null),
+    );
     const circles = order.map(({ x: cx, y: cy, index }) => {
       const fill = fills[index];
       const kind = `head${fill ? "" : " none"}${shown.has(index) ? "" : " off"}`;
       return s("circle", { class: kind, cx, cy, r: fill ? radius : radius - 0.5, fill: fill ?? null });
     });
     drawing.append(...circles);
-    this.points.show(drawing, this.at.map((place): Point => ({ ...place, cell: cells[place.index]! })), now.cell);
+    this.points.show(
+      drawing,
+      this.at.map((place): Point => ({ ...place, cell: cells[place.index]! })),
+      now.cell,
+    );
     // The marked heads are named, or else those that have a role.
     const few = shown.size < cells.length;
     const label = order.filter(({ index }) => shown.has(index) && (few || scene.roles[index]!.length > 0)).reverse();
-    drawing.append(...names(label.map((place) => ({ ...place, text: scene.names[place.index]! })), width, NAMED, this.at), this.brush);
+    drawing.append(
+      ...names(
+        label.map((place) => ({ ...place, text: scene.names[place.index]! })),
+        width,
+        NAMED,
+        this.at,
+      ),
+      this.brush,
+    );
     this.points.box.style.width = `${width}px`;
   }
 
   private place(event: PointerEvent): { x: number; y: number } {
     const bounds = this.points.box.getBoundingClientRect();
-    return { x: clamp(event.clientX - bounds.left, 0, bounds.width), y: clamp(event.clientY - bounds.top, 0, bounds.height) };
+    return {
+      x: clamp(event.clientX - bounds.left, 0, bounds.width),
+      y: clamp(event.clientY - bounds.top, 0, bounds.height),
+    };
   }
 
   // A finger scrolls the page.
@@ -110,7 +136,14 @@ export class Scatter {
     event.preventDefault();
     if (!dragged) this.points.box.setPointerCapture(event.pointerId);
     this.host.tip(null);
-    for (const [name, value] of Object.entries({ x: Math.min(x, this.from.x), y: Math.min(y, this.from.y), width: w, height: v, visibility: "visible" })) this.brush.setAttribute(name, String(value));
+    for (const [name, value] of Object.entries({
+      x: Math.min(x, this.from.x),
+      y: Math.min(y, this.from.y),
+      width: w,
+      height: v,
+      visibility: "visible",
+    }))
+      this.brush.setAttribute(name, String(value));
   }
 
   private release(event: PointerEvent): void {
@@ -123,9 +156,14 @@ export class Scatter {
     this.points.box.addEventListener("click", swallow, { capture: true, once: true });
     window.setTimeout(() => this.points.box.removeEventListener("click", swallow, { capture: true }), 0);
     const to = this.place(event);
-    const ends = (axis: "x" | "y"): [number, number] => [Math.min(from[axis], to[axis]), Math.max(from[axis], to[axis])];
+    const ends = (axis: "x" | "y"): [number, number] => [
+      Math.min(from[axis], to[axis]),
+      Math.max(from[axis], to[axis]),
+    ];
     const [[west, east], [north, south]] = [ends("x"), ends("y")];
-    const within = this.at.filter(({ x, y, index }) => this.cells[index] && x >= west && x <= east && y >= north && y <= south);
+    const within = this.at.filter(
+      ({ x, y, index }) => this.cells[index] && x >= west && x <= east && y >= north && y <= south,
+    );
     const [[x0, y1], [x1, y0]] = [this.unscaled(west, north), this.unscaled(east, south)];
     this.marked(new Set(within.map(({ index }) => index)), [x0, x1, y0, y1]);
   }
@@ -154,7 +192,13 @@ function whole(indices: readonly number[], x: Axis, y: Axis, ratio: number): Win
 }
 
 function axes(x: Axis, y: Axis, [x0, x1, y0, y1]: Window, width: number, height: number): SVGSVGElement & Plot.Plot {
-  const scale = ({ place, whole }: Axis, count: number) => ({ label: null, tickSize: 0, tickPadding: 5, ticks: place ? [] : count, ...(whole && { tickFormat: (v: number) => (Number.isInteger(v) ? String(v) : "") }) });
+  const scale = ({ place, whole }: Axis, count: number) => ({
+    label: null,
+    tickSize: 0,
+    tickPadding: 5,
+    ticks: place ? [] : count,
+    ...(whole && { tickFormat: (v: number) => (Number.isInteger(v) ? String(v) : "") }),
+  });
   const drawing = Plot.plot({
     width,
     height,
@@ -173,10 +217,16 @@ function axes(x: Axis, y: Axis, [x0, x1, y0, y1]: Window, width: number, height:
   for (const mark of drawing.querySelectorAll("g[aria-label]")) mark.removeAttribute("aria-label"); // a group has no name of its own
   const [first, last, low] = [left(y), width - MARGIN.right, height - bottom(x)];
   const [middle, centre] = [(first + last) / 2, (MARGIN.top + low) / 2];
-  drawing.prepend(s("rect", { class: "frame", x: first, y: MARGIN.top, width: last - first, height: low - MARGIN.top, rx: 3 }));
+  drawing.prepend(
+    s("rect", { class: "frame", x: first, y: MARGIN.top, width: last - first, height: low - MARGIN.top, rx: 3 }),
+  );
   drawing.append(
     s("text", { class: "axis", x: middle, y: height - 4, "text-anchor": "middle" }, x.title),
-    s("text", { class: "axis", x: 0, y: 0, "text-anchor": "middle", transform: `translate(11 ${centre}) rotate(-90)` }, y.title),
+    s(
+      "text",
+      { class: "axis", x: 0, y: 0, "text-anchor": "middle", transform: `translate(11 ${centre}) rotate(-90)` },
+      y.title,
+    ),
   );
   drawing.setAttribute("role", "img");
   drawing.setAttribute("aria-label", `Heads by ${x.title} and ${y.title}`);

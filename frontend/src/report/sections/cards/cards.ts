@@ -1,10 +1,10 @@
 // A card a head: its roles, where it stands out, and real examples of what it does, each opened on a click.
 
 import "./cards.css";
-import type { Theme } from "../../../color";
-import { h } from "../../../dom";
-import { nameOf } from "../../../explorer/toolbar";
 import type { CardExample, CardsSection } from "../../../protocol";
+import type { Theme } from "../../../scene/color";
+import { h } from "../../../ui/dom";
+import { nameOf } from "../../../ui/toolbar";
 import { cardOf, type Known, ranks } from "../../card";
 import { same } from "../../figures";
 import type { Now, Section } from "../../host";
@@ -17,10 +17,26 @@ interface Card extends Known {
 
 function saved({ cards }: CardsSection, texts: readonly string[]): Table {
   const rows = cards.flatMap(({ strongest, sample, ...card }) => {
-    const row = (kind: string) => (example: CardExample) => ({ ...card, ...example, kind, roles: card.roles.join("; "), example: example.example + 1, text: texts[example.example] });
+    const row = (kind: string) => (example: CardExample) => ({
+      ...card,
+      ...example,
+      kind,
+      roles: card.roles.join("; "),
+      example: example.example + 1,
+      text: texts[example.example],
+    });
     return [...strongest.map(row("strongest")), ...sample.map(row("decile"))];
   });
-  const columns = { roles: "text", measure: "text", kind: "text", score: "float", rank: "int", decile: "int", example: "int", text: "text" } as const;
+  const columns = {
+    roles: "text",
+    measure: "text",
+    kind: "text",
+    score: "float",
+    rank: "int",
+    decile: "int",
+    example: "int",
+    text: "text",
+  } as const;
   return records({ ...HEAD, ...columns }, rows);
 }
 
@@ -43,8 +59,11 @@ export const section: Section<CardsSection> = (element, info, host) => {
     if (theme !== painted) for (const card of cards) card.element = null;
     painted = theme;
     const visible = cards.filter((card) => all || roles.includes(card) || same(card.cell, open));
-    const elements = visible.map((card) => (card.element ??= cardOf(card, host, info, texts, bestOf(card.cell), theme)));
-    if (elements.length !== grid.children.length || elements.some((card, i) => grid.children[i] !== card)) grid.replaceChildren(...elements);
+    const elements = visible.map(
+      (card) => (card.element ??= cardOf(card, host, info, texts, bestOf(card.cell), theme)),
+    );
+    if (elements.length !== grid.children.length || elements.some((card, i) => grid.children[i] !== card))
+      grid.replaceChildren(...elements);
     for (const card of visible) card.element?.toggleAttribute("data-open", same(card.cell, open));
     const left = cards.length - visible.length;
     folded.textContent = left > 0 ? `The cards of ${left} more heads are in the page itself and in its tables.` : "";

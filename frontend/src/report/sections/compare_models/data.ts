@@ -46,17 +46,24 @@ export function ranked({ difference }: ComparedMeasure): number[] {
 }
 
 /** The means of the layers' heads, with 95 % intervals where they are known. */
-export function means(info: CompareSection, { name, values }: Quantity): { layer: number; mean: number; low: number; high: number }[] {
-  if (name === "js") return info.layers.map(({ layer, js, low, high }) => ({ layer, mean: js, low: number(low), high: number(high) }));
+export function means(
+  info: CompareSection,
+  { name, values }: Quantity,
+): { layer: number; mean: number; low: number; high: number }[] {
+  if (name === "js")
+    return info.layers.map(({ layer, js, low, high }) => ({ layer, mean: js, low: number(low), high: number(high) }));
   return [...new Set(info.layer)].flatMap((layer) => {
     const finite = values.filter((value, i) => info.layer[i] === layer && Number.isFinite(value));
-    return finite.length > 0 ? [{ layer, mean: finite.reduce((a, b) => a + b, 0) / finite.length, low: NaN, high: NaN }] : [];
+    return finite.length > 0
+      ? [{ layer, mean: finite.reduce((a, b) => a + b, 0) / finite.length, low: NaN, high: NaN }]
+      : [];
   });
 }
 
 /** The changes of a role, by what became of it. */
 export function became(info: CompareSection, role: string): Record<RoleChange["change"], RoleChange[]> {
-  const of = (change: RoleChange["change"]): RoleChange[] => info.roles.filter((row) => row.role === role && row.change === change);
+  const of = (change: RoleChange["change"]): RoleChange[] =>
+    info.roles.filter((row) => row.role === role && row.change === change);
   return { kept: of("kept"), lost: of("lost"), gained: of("gained"), unclear: of("unclear") };
 }
 
@@ -65,19 +72,69 @@ function heads(info: CompareSection): Table {
     measure.difference.flatMap((difference, i) => {
       const a = measure.a[i];
       if (difference === null || a === null || a === undefined) return [];
-      const head = { layer: info.layer[i], head: info.head[i], js: info.js[i], js_se: info.js_se[i], cosine: info.cosine[i] };
+      const head = {
+        layer: info.layer[i],
+        head: info.head[i],
+        js: info.js[i],
+        js_se: info.js_se[i],
+        cosine: info.cosine[i],
+      };
       return [{ ...head, measure: measure.name, a, b: a - difference, difference, se: measure.se[i] }];
     }),
   );
-  return records({ ...HEAD, measure: "text", a: "float", b: "float", difference: "float", se: "float", js: "float", js_se: "float", cosine: "float" }, rows);
+  return records(
+    {
+      ...HEAD,
+      measure: "text",
+      a: "float",
+      b: "float",
+      difference: "float",
+      se: "float",
+      js: "float",
+      js_se: "float",
+      cosine: "float",
+    },
+    rows,
+  );
 }
 
 /** The columns of `headscope compare models`, as far as the page has them, and what became of layers and roles. */
 export function tables(info: CompareSection): { [name: string]: () => Table } {
-  const layers = (): Table => records({ layer: "int", js: "float", js_se: "float", ci_low: "float", ci_high: "float", cosine: "float", cosine_se: "float" }, info.layers.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })));
-  const roles = (): Table => records({ ...HEAD, role: "text", a: "float", b: "float", change: "text", q_a: "float", q_b: "float", difference: "float", ci_low: "float", ci_high: "float", q: "float" }, info.roles.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })));
+  const layers = (): Table =>
+    records(
+      {
+        layer: "int",
+        js: "float",
+        js_se: "float",
+        ci_low: "float",
+        ci_high: "float",
+        cosine: "float",
+        cosine_se: "float",
+      },
+      info.layers.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })),
+    );
+  const roles = (): Table =>
+    records(
+      {
+        ...HEAD,
+        role: "text",
+        a: "float",
+        b: "float",
+        change: "text",
+        q_a: "float",
+        q_b: "float",
+        difference: "float",
+        ci_low: "float",
+        ci_high: "float",
+        q: "float",
+      },
+      info.roles.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })),
+    );
   const counts = (): Table =>
-    records({ role: "text", heads_a: "int", heads_b: "int", best_a: "float", best_b: "float" }, info.counts.map((row) => ({ ...row, heads_a: row.a, heads_b: row.b })));
+    records(
+      { role: "text", heads_a: "int", heads_b: "int", best_a: "float", best_b: "float" },
+      info.counts.map((row) => ({ ...row, heads_a: row.a, heads_b: row.b })),
+    );
   if (info.layer.length === 0) return { roles: counts };
   return { heads: () => heads(info), layers, ...(info.counts.length > 0 ? { roles } : {}) };
 }

@@ -1,10 +1,10 @@
 // A map of heads and, beside it, the layers: how far they moved between two models.
 
 import * as Plot from "@observablehq/plot";
-import { css, inkOn } from "../../../color";
-import { h, s } from "../../../dom";
-import { bare, brief, code, errorFigure, figure, fixed, paper } from "../../../format";
 import type { CompareSection } from "../../../protocol";
+import { css, inkOn } from "../../../scene/color";
+import { bare, brief, code, errorFigure, figure, fixed, paper } from "../../../scene/format";
+import { h, s } from "../../../ui/dom";
 import { layout, spaced } from "../../cells";
 import { captioned, chart, dotsOf, marksOf } from "../../chart";
 import { type Cell, pixel, same } from "../../figures";
@@ -26,8 +26,13 @@ interface Box {
 }
 
 /** The next head that an arrow key leads to: of its layer, or the same one of another; undefined at the edge. */
-export function beside<At extends { readonly cell: Cell }>(all: readonly At[], from: Cell, key: string): At | undefined {
-  const [along, across] = key === "ArrowLeft" || key === "ArrowRight" ? (["head", "layer"] as const) : (["layer", "head"] as const);
+export function beside<At extends { readonly cell: Cell }>(
+  all: readonly At[],
+  from: Cell,
+  key: string,
+): At | undefined {
+  const [along, across] =
+    key === "ArrowLeft" || key === "ArrowRight" ? (["head", "layer"] as const) : (["layer", "head"] as const);
   const sign = key === "ArrowLeft" || key === "ArrowUp" ? -1 : 1;
   const far = (at: At): number => sign * (at.cell[along] - from[along]);
   return all.filter((at) => at.cell[across] === from[across] && far(at) > 0).sort((a, b) => far(a) - far(b))[0];
@@ -49,15 +54,29 @@ export class CompareMap {
     private readonly open: (index: number) => void,
   ) {
     this.map = h("div.headmap", {
-      ...pointing(host, (event) => this.under(event), ({ index }) => this.tip(index), ({ index }) => open(index)),
+      ...pointing(
+        host,
+        (event) => this.under(event),
+        ({ index }) => this.tip(index),
+        ({ index }) => open(index),
+      ),
       onkeydown: (event: KeyboardEvent) => this.key(event),
       onfocusin: (event: FocusEvent) => this.focused(event),
       onfocusout: () => host.tip(null),
     });
-    this.points = new Points(host, ({ index }) => this.tip(index), ({ index }) => open(index));
+    this.points = new Points(
+      host,
+      ({ index }) => this.tip(index),
+      ({ index }) => open(index),
+    );
     const note = (text: string): HTMLElement => h("span.dim", {}, text);
     this.left = captioned("Heads", note("layers down, heads across"), this.map, h("div.scale", {}, this.legend.root));
-    this.root = h("div.compared", {}, this.left, captioned("Layers", note("points are heads, the line their mean"), this.points.box));
+    this.root = h(
+      "div.compared",
+      {},
+      this.left,
+      captioned("Layers", note("points are heads, the line their mean"), this.points.box),
+    );
   }
 
   /** Draw a quantity for the page's size and theme. */
@@ -74,7 +93,8 @@ export class CompareMap {
 
   select(open: Cell): void {
     for (const { rect, cell } of this.boxes) rect.classList.toggle("on", same(cell, open));
-    if (!this.map.contains(document.activeElement)) this.stop(this.boxes.find(({ cell }) => same(cell, open)) ?? this.boxes[0]);
+    if (!this.map.contains(document.activeElement))
+      this.stop(this.boxes.find(({ cell }) => same(cell, open)) ?? this.boxes[0]);
     this.points.select(open);
   }
 
@@ -111,23 +131,51 @@ export class CompareMap {
     const { size, gap } = layout(figures.rows, figures.columns, room - LABEL.left, 420, 40);
     const step = size + gap;
     const [width, height] = [LABEL.left + figures.columns * step, LABEL.top + figures.rows * step];
-    const focused = this.map.contains(document.activeElement) ? document.activeElement?.getAttribute("data-place") : null;
+    const focused = this.map.contains(document.activeElement)
+      ? document.activeElement?.getAttribute("data-place")
+      : null;
     const texts: SVGElement[] = [];
     this.boxes = this.cells.flatMap((cell, index) => {
       const value = values[index]!;
       if (!cell || !Number.isFinite(value)) return [];
       const fill = pixel(scale, value, theme);
       const [x, y] = [LABEL.left + cell.head * step, LABEL.top + cell.layer * step];
-      const rect = s("rect", { x, y, width: size, height: size, fill: css(fill), class: "cell", "data-place": index, tabindex: -1, role: "button", "aria-label": this.say(index) });
-      if (size >= 24) texts.push(s("text", { x: x + size / 2, y: y + size / 2, dy: "0.35em", fill: inkOn(fill) }, short(value)));
+      const rect = s("rect", {
+        x,
+        y,
+        width: size,
+        height: size,
+        fill: css(fill),
+        class: "cell",
+        "data-place": index,
+        tabindex: -1,
+        role: "button",
+        "aria-label": this.say(index),
+      });
+      if (size >= 24)
+        texts.push(s("text", { x: x + size / 2, y: y + size / 2, dy: "0.35em", fill: inkOn(fill) }, short(value)));
       return [{ index, cell, rect }];
     });
-    const label = (x: number, y: number, text: number, anchor: string): SVGElement => s("text", { x, y, dy: "0.35em", "text-anchor": anchor, class: "axis" }, String(text));
-    const across = spaced(figures.payload.heads, step, 20).map(([i, head]) => label(LABEL.left + i * step + size / 2, 7, head, "middle"));
-    const down = spaced(figures.payload.layers, step, 13).map(([i, layer]) => label(LABEL.left - 8, LABEL.top + i * step + size / 2, layer, "end"));
+    const label = (x: number, y: number, text: number, anchor: string): SVGElement =>
+      s("text", { x, y, dy: "0.35em", "text-anchor": anchor, class: "axis" }, String(text));
+    const across = spaced(figures.payload.heads, step, 20).map(([i, head]) =>
+      label(LABEL.left + i * step + size / 2, 7, head, "middle"),
+    );
+    const down = spaced(figures.payload.layers, step, 13).map(([i, layer]) =>
+      label(LABEL.left - 8, LABEL.top + i * step + size / 2, layer, "end"),
+    );
     const name = `${title} of ${values.length} heads, layers down, heads across. Arrow keys move between heads, Enter opens one.`;
-    const attributes = { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": name, "data-export": "yes" };
-    this.map.replaceChildren(s("svg", attributes, ...across, ...down, s("g", {}, ...this.boxes.map(({ rect }) => rect)), ...texts));
+    const attributes = {
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      role: "group",
+      "aria-label": name,
+      "data-export": "yes",
+    };
+    this.map.replaceChildren(
+      s("svg", attributes, ...across, ...down, s("g", {}, ...this.boxes.map(({ rect }) => rect)), ...texts),
+    );
     const again = this.boxes.find(({ index }) => String(index) === focused);
     if (again) this.stop(again);
     again?.rect.focus({ preventScroll: true });
@@ -138,20 +186,35 @@ export class CompareMap {
     const { figures } = this.host;
     const { values, title, units, scale } = this.quantity;
     const marks = marksOf(figures, this.cells, (_, index) => values[index]!);
-    const lines = means(this.info, this.quantity).map(({ layer, ...line }) => ({ x: figures.payload.layers.indexOf(layer), ...line }));
+    const lines = means(this.info, this.quantity).map(({ layer, ...line }) => ({
+      x: figures.payload.layers.indexOf(layer),
+      ...line,
+    }));
     const reach = lines.filter(({ low }) => Number.isFinite(low));
     const ys = marks.map(({ y }) => y);
     const [low, high] = [1.04 * Math.min(0, ...ys), 1.04 * Math.max(1e-9, ...ys)];
-    const [drawing, points] = chart(figures, marks, { width, height: 250, left: 38, label: `${title} by layer, ${units}`, low, high, tick }, [
-      scale.diverging ? Plot.ruleY([0], { stroke: "var(--tick)" }) : null,
-      dotsOf(marks, { r: marks.length > 500 ? 1.8 : 3, fillOpacity: 0.5 }),
-      Plot.lineY(lines, { x: "x", y: "mean", stroke: "var(--ink2)", strokeWidth: 1.25 }),
-      Plot.ruleX(reach, { x: "x", y1: "low", y2: "high", stroke: "var(--ink)", strokeWidth: 1.5 }),
-      Plot.dot(lines, { x: "x", y: "mean", r: 2.6, fill: "var(--ink)", stroke: "var(--bg)", strokeWidth: 1 }),
-    ]);
+    const [drawing, points] = chart(
+      figures,
+      marks,
+      { width, height: 250, left: 38, label: `${title} by layer, ${units}`, low, high, tick },
+      [
+        scale.diverging ? Plot.ruleY([0], { stroke: "var(--tick)" }) : null,
+        dotsOf(marks, { r: marks.length > 500 ? 1.8 : 3, fillOpacity: 0.5 }),
+        Plot.lineY(lines, { x: "x", y: "mean", stroke: "var(--ink2)", strokeWidth: 1.25 }),
+        Plot.ruleX(reach, { x: "x", y1: "low", y2: "high", stroke: "var(--ink)", strokeWidth: 1.5 }),
+        Plot.dot(lines, { x: "x", y: "mean", r: 2.6, fill: "var(--ink)", stroke: "var(--bg)", strokeWidth: 1 }),
+      ],
+    );
     this.points.show(drawing, points, now.cell);
     const largest = [...points].sort((a, b) => Math.abs(values[b.index]!) - Math.abs(values[a.index]!)).slice(0, NAMED);
-    drawing.append(...names(largest.map(({ cell, x, y }) => ({ x, y, text: figures.name(cell) })), width, NAMED, points));
+    drawing.append(
+      ...names(
+        largest.map(({ cell, x, y }) => ({ x, y, text: figures.name(cell) })),
+        width,
+        NAMED,
+        points,
+      ),
+    );
   }
 
   private under(event: Event): Box | undefined {

@@ -1,9 +1,9 @@
 // A measure of every head: layers down, heads across.
 
-import { css, inkOn, type Theme } from "../../../color";
-import { h } from "../../../dom";
-import { FONT, type Pen } from "../../../explorer/canvas";
-import { fixed, weight } from "../../../format";
+import { FONT, type Pen } from "../../../draw/canvas";
+import { css, inkOn, type Theme } from "../../../scene/color";
+import { fixed, weight } from "../../../scene/format";
+import { h } from "../../../ui/dom";
 import { draw, layout, spaced } from "../../cells";
 import { type Cell, type Figures, type Measure, same } from "../../figures";
 import type { Host, Now } from "../../host";
@@ -13,10 +13,19 @@ import { figureTip, pointing } from "../../tip";
 const LABEL = { left: 30, top: 18 };
 
 /** Size and gap of the large heat map's cells, in so much room. */
-export const gridLayout = ({ rows, columns }: Figures, width: number) => layout(rows, columns, width - LABEL.left, 560, 48);
+export const gridLayout = ({ rows, columns }: Figures, width: number) =>
+  layout(rows, columns, width - LABEL.left, 560, 48);
 
 /** Paint every cell of a measure; what has no value stays empty. */
-export function paintCells(pen: Pen, figures: Figures, measure: Measure, theme: Theme, size: number, step: number, [left, top] = [0, 0]): void {
+export function paintCells(
+  pen: Pen,
+  figures: Figures,
+  measure: Measure,
+  theme: Theme,
+  size: number,
+  step: number,
+  [left, top] = [0, 0],
+): void {
   for (const cell of figures.cells) {
     const value = measure.value(cell);
     if (!Number.isFinite(value)) continue;
@@ -39,7 +48,13 @@ export class Grid {
     private readonly host: Host,
   ) {
     const tip = (cell: Cell): Node => figureTip(host.figures, host.now.measure, cell);
-    const listeners = pointing(host, (event) => this.at(event), tip, (cell) => host.open(cell, ofMeasure(host.now.measure, cell)), (cell) => this.over(cell));
+    const listeners = pointing(
+      host,
+      (event) => this.at(event),
+      tip,
+      (cell) => host.open(cell, ofMeasure(host.now.measure, cell)),
+      (cell) => this.over(cell),
+    );
     this.root = h("div.grid", { tabindex: 0, role: "application", ...listeners }, this.canvas, this.hover, this.ring);
     element.append(this.root);
   }
@@ -63,7 +78,10 @@ export class Grid {
       this.labels(pen);
       if (size >= 30) this.numbers(pen, now);
     });
-    this.root.setAttribute("aria-label", `Heat map of ${now.measure.info.title}, layers by heads. Arrow keys move between heads.`);
+    this.root.setAttribute(
+      "aria-label",
+      `Heat map of ${now.measure.info.title}, layers by heads. Arrow keys move between heads.`,
+    );
   }
 
   private labels(pen: Pen): void {
@@ -73,9 +91,11 @@ export class Grid {
     pen.fillStyle = getComputedStyle(this.root).getPropertyValue("--ink3");
     pen.textBaseline = "middle";
     pen.textAlign = "center";
-    for (const [column, head] of spaced(heads, step, 20)) pen.fillText(String(head), LABEL.left + column * step + size / 2, 7);
+    for (const [column, head] of spaced(heads, step, 20))
+      pen.fillText(String(head), LABEL.left + column * step + size / 2, 7);
     pen.textAlign = "right";
-    for (const [row, layer] of spaced(layers, step, 13)) pen.fillText(String(layer), LABEL.left - 9, LABEL.top + row * step + size / 2 + 0.5);
+    for (const [row, layer] of spaced(layers, step, 13))
+      pen.fillText(String(layer), LABEL.left - 9, LABEL.top + row * step + size / 2 + 0.5);
   }
 
   private numbers(pen: Pen, { measure, theme }: Now): void {
@@ -105,7 +125,10 @@ export class Grid {
   private at(event: MouseEvent): Cell | null {
     const bounds = this.root.getBoundingClientRect();
     const index = (x: number): number => Math.floor(x / this.step);
-    const cell = { layer: index(event.clientY - bounds.top - LABEL.top), head: index(event.clientX - bounds.left - LABEL.left) };
+    const cell = {
+      layer: index(event.clientY - bounds.top - LABEL.top),
+      head: index(event.clientX - bounds.left - LABEL.left),
+    };
     return this.host.figures.exists(cell) ? cell : null;
   }
 

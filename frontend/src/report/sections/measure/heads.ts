@@ -1,14 +1,14 @@
 // Every head a row, every measure a column.
 
-import { h } from "../../../dom";
-import { errorFigure, figure, plural } from "../../../format";
 import type { HeadsSection } from "../../../protocol";
+import { errorFigure, figure, plural } from "../../../scene/format";
+import { h } from "../../../ui/dom";
 import { type Cell, type Figures, type Measure, same, tidy } from "../../figures";
+import { parseFilter } from "../../filter";
 import type { Host, Now, Section } from "../../host";
 import { ofMeasure } from "../../reasons";
 import { Shortened, toggle } from "../../rows";
 import { figureTip, pointing } from "../../tip";
-import { parseFilter } from "../../filter";
 
 /** How many measures have room beside one another on paper, and how many heads are printed. */
 const ACROSS = 12;
@@ -57,12 +57,31 @@ function printed(figures: Figures): HTMLElement {
   const blocks: HTMLElement[] = [];
   for (let start = 0; start < figures.told.length; start += ACROSS) {
     const measures = figures.told.slice(start, start + ACROSS);
-    const head = h("tr", {}, h("th", {}, "head"), h("th.dim", {}, "paper"), ...measures.map(({ info }) => h("th.n", {}, info.title)));
-    const rows = cells.map((cell) => h("tr", {}, h("th", {}, figures.name(cell)), h("td.dim", {}, figures.paper(cell)), ...measures.map((measure) => figureCell(measure, cell))));
+    const head = h(
+      "tr",
+      {},
+      h("th", {}, "head"),
+      h("th.dim", {}, "paper"),
+      ...measures.map(({ info }) => h("th.n", {}, info.title)),
+    );
+    const rows = cells.map((cell) =>
+      h(
+        "tr",
+        {},
+        h("th", {}, figures.name(cell)),
+        h("td.dim", {}, figures.paper(cell)),
+        ...measures.map((measure) => figureCell(measure, cell)),
+      ),
+    );
     blocks.push(h("div.allheads", {}, h("table.heads", {}, h("thead", {}, head), h("tbody", {}, ...rows))));
   }
   const left = figures.cells.length - cells.length;
-  return h("div.paper", {}, ...blocks, left > 0 && h("p.note", {}, `The first ${DOWN} heads; the page itself and its tables hold ${left} more.`));
+  return h(
+    "div.paper",
+    {},
+    ...blocks,
+    left > 0 && h("p.note", {}, `The first ${DOWN} heads; the page itself and its tables hold ${left} more.`),
+  );
 }
 
 class HeadTable {
@@ -93,13 +112,28 @@ class HeadTable {
     element: HTMLElement,
     private readonly host: Host,
   ) {
-    const listeners = pointing(host, (event) => this.rowOf(event.target), (row, event) => this.tip(row, event), (row, event) => host.open(row.cell, ofMeasure(this.measureOf(row, event) ?? host.now.measure, row.cell)));
+    const listeners = pointing(
+      host,
+      (event) => this.rowOf(event.target),
+      (row, event) => this.tip(row, event),
+      (row, event) => host.open(row.cell, ofMeasure(this.measureOf(row, event) ?? host.now.measure, row.cell)),
+    );
     this.body = h("tbody", { ...listeners, onkeydown: (event: KeyboardEvent) => this.key(event) });
     this.table = h("table.heads", {}, h("thead", {}, this.head), this.body);
-    const scroll = h("div.tablebox", { tabindex: 0, role: "region", "aria-label": "Table of heads", onscroll: () => this.more() }, this.table);
+    const scroll = h(
+      "div.tablebox",
+      { tabindex: 0, role: "region", "aria-label": "Table of heads", onscroll: () => this.more() },
+      this.table,
+    );
     this.scroll = scroll;
     const errors = toggle("Standard errors", (on) => scroll.classList.toggle("errors", on));
-    this.root = h("div.tablepart", {}, h("div.ctl", {}, this.input, errors, this.status), scroll, this.shortened.button);
+    this.root = h(
+      "div.tablepart",
+      {},
+      h("div.ctl", {}, this.input, errors, this.status),
+      scroll,
+      this.shortened.button,
+    );
     element.append(this.root);
     this.arrange();
   }
@@ -128,7 +162,13 @@ class HeadTable {
     const { figures } = this.host;
     const button = h("button.headname", { type: "button", tabindex: -1 }, figures.name(cell));
     const values = figures.told.map((measure) => figureCell(measure, cell));
-    const element = h("tr", { id: `row-${figures.name(cell)}` }, h("th", { scope: "row" }, button), h("td.dim", {}, figures.paper(cell)), ...values);
+    const element = h(
+      "tr",
+      { id: `row-${figures.name(cell)}` },
+      h("th", { scope: "row" }, button),
+      h("td.dim", {}, figures.paper(cell)),
+      ...values,
+    );
     const made = { cell, element, button };
     this.rows.set(cell, made);
     return made;
@@ -138,7 +178,8 @@ class HeadTable {
   private show(count: number): void {
     this.made = Math.min(count, this.cells.length);
     const cells = this.cells.slice(0, this.made);
-    if (this.shortened.short) cells.push(...this.cells.slice(this.made).filter((cell) => same(cell, this.host.now.cell)));
+    if (this.shortened.short)
+      cells.push(...this.cells.slice(this.made).filter((cell) => same(cell, this.host.now.cell)));
     let next = this.body.firstElementChild;
     for (const { element } of cells.map((cell) => this.row(cell))) {
       if (element === next) next = next.nextElementSibling;
@@ -155,7 +196,12 @@ class HeadTable {
   // More rows as the last of them comes near.
   private more(): void {
     const { scroll } = this;
-    if (this.shortened.short || this.made >= this.cells.length || scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight > NEAR) return;
+    if (
+      this.shortened.short ||
+      this.made >= this.cells.length ||
+      scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight > NEAR
+    )
+      return;
     this.show(this.made + STEP);
   }
 
@@ -182,7 +228,8 @@ class HeadTable {
     this.table.setAttribute("aria-rowcount", String(cells.length + 1));
     this.shortened.count(cells.length, this.input.value !== "");
     const all = plural(figures.cells.length, "head");
-    this.status.textContent = test === null ? "no such measure" : cells.length === figures.cells.length ? all : `${cells.length} of ${all}`;
+    this.status.textContent =
+      test === null ? "no such measure" : cells.length === figures.cells.length ? all : `${cells.length} of ${all}`;
     this.head.replaceChildren(
       this.heading("head", "head"),
       h("th", { scope: "col" }, h("span.dim", {}, "paper")),
@@ -201,7 +248,11 @@ class HeadTable {
     };
     const arrow = h("span.arrow", { "aria-hidden": "true" }, on ? (down ? "↓" : "↑") : "");
     const sorted = on ? (down ? "descending" : "ascending") : null;
-    return h("th", { scope: "col", "aria-sort": sorted, class: key === "head" ? null : "n" }, h("button", { type: "button", title, onclick: sort }, text, arrow));
+    return h(
+      "th",
+      { scope: "col", "aria-sort": sorted, class: key === "head" ? null : "n" },
+      h("button", { type: "button", title, onclick: sort }, text, arrow),
+    );
   }
 
   private rowOf(target: EventTarget | null): Row | undefined {

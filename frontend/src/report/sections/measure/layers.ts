@@ -1,10 +1,10 @@
 // One measure against the layer, a point a head: figures 2 and 4 of Clark et al. 2019.
 
 import * as Plot from "@observablehq/plot";
-import { h } from "../../../dom";
-import { fixed, plural } from "../../../format";
 import type { LayersSection } from "../../../protocol";
-import { beside, captioned, type Chart, chart, dotsOf, marksOf, means, redrawn } from "../../chart";
+import { fixed, plural } from "../../../scene/format";
+import { h } from "../../../ui/dom";
+import { beside, type Chart, captioned, chart, dotsOf, marksOf, means, redrawn } from "../../chart";
 import { type Measure, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
 import { names } from "../../names";
@@ -23,25 +23,52 @@ function layerChart(measure: Measure, host: Host, height = HEIGHT): Chart {
   const { low, high } = measure.scale;
   const shares = measure.isShare;
   const note = h("span.dim");
-  const title = h("button.link", { type: "button", onclick: () => host.set({ measure: measure.name }) }, measure.info.title);
-  const points = new Points(host, ({ cell }) => figureTip(figures, measure, cell), ({ cell }) => host.open(cell, ofMeasure(measure, cell)));
+  const title = h(
+    "button.link",
+    { type: "button", onclick: () => host.set({ measure: measure.name }) },
+    measure.info.title,
+  );
+  const points = new Points(
+    host,
+    ({ cell }) => figureTip(figures, measure, cell),
+    ({ cell }) => host.open(cell, ofMeasure(measure, cell)),
+  );
 
   const draw = (now: Now, width: number): void => {
     const marks = marksOf(figures, figures.cells, measure.value);
-    const chance = figures.payload.layers.flatMap((_, layer) => [-0.5, 0.5].map((end) => ({ x: layer + end, y: measure.chance(layer) })));
+    const chance = figures.payload.layers.flatMap((_, layer) =>
+      [-0.5, 0.5].map((end) => ({ x: layer + end, y: measure.chance(layer) })),
+    );
     const highest = figures.ranked(measure)[0];
     const most = highest ? `; the highest is ${figures.name(highest)} with ${fixed(measure.value(highest), 2)}` : "";
     const label = `${measure.info.title} of ${marks.length} heads by layer${most}`;
-    const [drawing, dots] = chart(figures, marks, { width, height, label, low, high: shares ? high : 1.04 * high, shares }, [
-      means(marks, { z: null, stroke: "var(--tick)", strokeWidth: 1.25 }),
-      Plot.lineY(chance.filter(({ y }) => Number.isFinite(y)), { x: "x", y: "y", stroke: "var(--ink2)", strokeWidth: 1, strokeDasharray: "3 3" }),
-      dotsOf(marks, { r: marks.length > 500 ? 1.8 : marks.length > 200 ? 2.4 : 3, fillOpacity: 0.62 }),
-    ]);
+    const [drawing, dots] = chart(
+      figures,
+      marks,
+      { width, height, label, low, high: shares ? high : 1.04 * high, shares },
+      [
+        means(marks, { z: null, stroke: "var(--tick)", strokeWidth: 1.25 }),
+        Plot.lineY(
+          chance.filter(({ y }) => Number.isFinite(y)),
+          { x: "x", y: "y", stroke: "var(--ink2)", strokeWidth: 1, strokeDasharray: "3 3" },
+        ),
+        dotsOf(marks, { r: marks.length > 500 ? 1.8 : marks.length > 200 ? 2.4 : 3, fillOpacity: 0.62 }),
+      ],
+    );
     points.show(drawing, dots, now.cell);
     if (!shares || height === LARGE) return;
-    const above = dots.filter(({ cell }) => measure.value(cell) > NAMED).sort((a, b) => measure.value(b.cell) - measure.value(a.cell));
+    const above = dots
+      .filter(({ cell }) => measure.value(cell) > NAMED)
+      .sort((a, b) => measure.value(b.cell) - measure.value(a.cell));
     note.textContent = above.length > 0 ? `${above.length} above .5` : "none above .5";
-    drawing.append(...names(above.map(({ cell, x, y }) => ({ x, y, text: figures.name(cell) })), width, 8, dots));
+    drawing.append(
+      ...names(
+        above.map(({ cell, x, y }) => ({ x, y, text: figures.name(cell) })),
+        width,
+        8,
+        dots,
+      ),
+    );
   };
   return { root: captioned(title, note, points.box), update: redrawn(draw, points) };
 }
@@ -51,15 +78,23 @@ export const section: Section<LayersSection> = (element, info, host) => {
   const { figures } = host;
   const measures = info.measures.map((name) => figures.measure(name));
   const told = measures.filter((measure) => figures.told.includes(measure));
-  const stands = (measure: Measure): boolean => info.large || !measure.isShare || figures.cells.some((cell) => measure.value(cell) > NAMED);
+  const stands = (measure: Measure): boolean =>
+    info.large || !measure.isShare || figures.cells.some((cell) => measure.value(cell) > NAMED);
   const grids = [told.filter(stands), told.filter((measure) => !stands(measure))].map((some) => {
     const charts = some.map((measure) => layerChart(measure, host, info.large ? LARGE : HEIGHT));
-    return { charts, names: some.map(({ info: { title } }) => title), grid: h("div.charts", {}, ...charts.map(({ root }) => root)) };
+    return {
+      charts,
+      names: some.map(({ info: { title } }) => title),
+      grid: h("div.charts", {}, ...charts.map(({ root }) => root)),
+    };
   });
   const [full, empty] = [grids[0]!, grids[1]!];
   const picture = h("div", {}, full.grid);
   if (empty.names.length > 0) {
-    const none = folded(`${plural(empty.names.length, "measure")} in which no head is above .5: ${empty.names.join(", ")}`, empty.grid);
+    const none = folded(
+      `${plural(empty.names.length, "measure")} in which no head is above .5: ${empty.names.join(", ")}`,
+      empty.grid,
+    );
     picture.append(none);
   }
   element.append(picture);

@@ -1,10 +1,10 @@
 // Every measure small, one of them large, and its strongest heads.
 
 import "./measures.css";
-import type { Theme } from "../../../color";
-import { h } from "../../../dom";
-import { decimal, errorFigure, figure } from "../../../format";
 import type { MeasuresSection } from "../../../protocol";
+import type { Theme } from "../../../scene/color";
+import { decimal, errorFigure, figure } from "../../../scene/format";
+import { h } from "../../../ui/dom";
 import { draw } from "../../cells";
 import { type Cell, same, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
@@ -22,7 +22,12 @@ function thumbnails(host: Host): { root: HTMLElement; update: (now: Now) => void
   const { figures } = host;
   const thumbs = figures.told.map((measure) => {
     const canvas = h("canvas", { "aria-hidden": "true" });
-    const button = h("button.thumb", { type: "button", onclick: () => host.set({ measure: measure.name }) }, canvas, h("span", {}, measure.info.title));
+    const button = h(
+      "button.thumb",
+      { type: "button", onclick: () => host.set({ measure: measure.name }) },
+      canvas,
+      h("span", {}, measure.info.title),
+    );
     return { measure, button, canvas };
   });
   const step = Math.min(104 / figures.columns, 84 / figures.rows, 14);
@@ -32,12 +37,15 @@ function thumbnails(host: Host): { root: HTMLElement; update: (now: Now) => void
     for (const { measure, button, canvas } of thumbs) {
       button.setAttribute("aria-pressed", String(measure === open));
       if (theme === painted) continue;
-      draw(canvas, figures.columns * step, figures.rows * step, (pen) => paintCells(pen, figures, measure, theme, step - gap, step));
+      draw(canvas, figures.columns * step, figures.rows * step, (pen) =>
+        paintCells(pen, figures, measure, theme, step - gap, step),
+      );
     }
     painted = theme;
   };
   const buttons = thumbs.map(({ button }) => button);
-  const group = (some: readonly HTMLElement[], name: string): HTMLElement => h("div.thumbs", { role: "group", "aria-label": name }, ...some);
+  const group = (some: readonly HTMLElement[], name: string): HTMLElement =>
+    h("div.thumbs", { role: "group", "aria-label": name }, ...some);
   if (buttons.length <= MANY) return { root: group(buttons, "Measures"), update };
   const more = folded(`${buttons.length - MANY} more measures`, group(buttons.slice(MANY), "More measures"));
   return { root: h("div", {}, group(buttons.slice(0, MANY), "Measures"), more), update };
@@ -53,9 +61,19 @@ function ranking(host: Host, now: Now): HTMLElement[] {
     const bar = h("i", { style: `width:${at(measure.value(cell))}` });
     return h(
       "button.entry",
-      { type: "button", "aria-current": same(cell, now.cell) ? "true" : null, ...opens(host, cell, ofMeasure(measure, cell)), ...tipOn(host, () => figureTip(figures, measure, cell)) },
+      {
+        type: "button",
+        "aria-current": same(cell, now.cell) ? "true" : null,
+        ...opens(host, cell, ofMeasure(measure, cell)),
+        ...tipOn(host, () => figureTip(figures, measure, cell)),
+      },
       h("span.name", {}, figures.name(cell)),
-      h("span.gauge", { "aria-hidden": "true" }, bar, Number.isFinite(chance) && h("b", { style: `left:${at(chance)}` })),
+      h(
+        "span.gauge",
+        { "aria-hidden": "true" },
+        bar,
+        Number.isFinite(chance) && h("b", { style: `left:${at(chance)}` }),
+      ),
       h("span.val", {}, figure(measure.value(cell))),
       h("span.se", {}, Number.isFinite(measure.error(cell)) ? `±${errorFigure(measure.error(cell))}` : ""),
     );

@@ -1,11 +1,12 @@
-// Shares of attention by distance and by position: the layers, and folded below them the heads of the open head's layer.
+// Shares of attention by distance and by position: the layers, and folded below them the heads of the open head's
+// layer.
 
 import "./positions.css";
-import { css, inkOn, type Theme } from "../../../color";
-import { h } from "../../../dom";
-import { FONT, type Pen } from "../../../explorer/canvas";
-import { errorFigure, figure, weight, whole } from "../../../format";
+import { FONT, type Pen } from "../../../draw/canvas";
 import type { PositionColumn, PositionsSection } from "../../../protocol";
+import { css, inkOn, type Theme } from "../../../scene/color";
+import { errorFigure, figure, weight, whole } from "../../../scene/format";
+import { h } from "../../../ui/dom";
 import { draw, spaced } from "../../cells";
 import { type Cell, pixel, type Scale } from "../../figures";
 import type { Host, Now, Section } from "../../host";
@@ -21,12 +22,18 @@ const TIMES: Scale = {
   tint: (times) => Math.min(1, Math.max(0, 0.5 + Math.log2(times) / 8)),
   position: (times) => times / 16,
 };
-const GROUPS: { readonly [group in PositionColumn["group"]]: string } = { tokens: "token of the input", before: "tokens before", itself: "", after: "tokens after" };
+const GROUPS: { readonly [group in PositionColumn["group"]]: string } = {
+  tokens: "token of the input",
+  before: "tokens before",
+  itself: "",
+  after: "tokens after",
+};
 const LABEL = { left: 34, top: 34, gap: 14 };
 /** A cell is so wide and high at most, and has a number from this width on. */
 const [WIDE, HIGH, NUMBERED] = [44, 22, 24];
 
-const mean = (values: readonly number[]): number => (values.length > 0 ? values.reduce((a, b) => a + b, 0) / values.length : NaN);
+const mean = (values: readonly number[]): number =>
+  values.length > 0 ? values.reduce((a, b) => a + b, 0) / values.length : NaN;
 
 /** One range of keys, with the figures by the place of a head. */
 class Range {
@@ -65,11 +72,21 @@ class RangeMap {
     this.root = h("div.ranges", { role: "img", ...pointing(host, (event) => this.at(event), tip, open) }, this.canvas);
   }
 
-  show(rows: readonly number[], value: (range: Range, row: number) => number, chance: (range: Range, row: number) => number, open: number, { width, theme }: Now, label: string): void {
+  show(
+    rows: readonly number[],
+    value: (range: Range, row: number) => number,
+    chance: (range: Range, row: number) => number,
+    open: number,
+    { width, theme }: Now,
+    label: string,
+  ): void {
     this.rows = rows.length;
     const groups = this.ranges.map(({ info }) => info.group === "tokens");
     const breaks = groups.filter((each, i) => i > 0 && each !== groups[i - 1]).length;
-    const step = Math.max(9, Math.min(WIDE, Math.floor((width - LABEL.left - breaks * LABEL.gap) / this.ranges.length)));
+    const step = Math.max(
+      9,
+      Math.min(WIDE, Math.floor((width - LABEL.left - breaks * LABEL.gap) / this.ranges.length)),
+    );
     let x = LABEL.left;
     this.xs = groups.map((each, i) => {
       if (i > 0 && each !== groups[i - 1]) x += LABEL.gap;
@@ -99,7 +116,13 @@ class RangeMap {
       if (step < NUMBERED) return;
       pen.fillText("even", LABEL.left - 8, bottom);
       pen.textAlign = "center";
-      this.ranges.forEach((range, i) => pen.fillText(weight(mean(rows.map((_, row) => chance(range, row)).filter(Number.isFinite))), this.xs[i]! + step / 2, bottom));
+      this.ranges.forEach((range, i) =>
+        pen.fillText(
+          weight(mean(rows.map((_, row) => chance(range, row)).filter(Number.isFinite))),
+          this.xs[i]! + step / 2,
+          bottom,
+        ),
+      );
     });
   }
 
@@ -110,7 +133,11 @@ class RangeMap {
     pen.textBaseline = "middle";
     this.ranges.forEach(({ info }, i) => {
       pen.textAlign = "center";
-      pen.fillText(6 * info.label.length < step - 4 ? info.label : info.label.replace(/–.*/, ""), this.xs[i]! + step / 2, 24);
+      pen.fillText(
+        6 * info.label.length < step - 4 ? info.label : info.label.replace(/–.*/, ""),
+        this.xs[i]! + step / 2,
+        24,
+      );
       if (info.group === this.ranges[i - 1]?.info.group || !GROUPS[info.group]) return;
       pen.textAlign = info.group === "after" ? "right" : "left";
       const last = this.xs[this.ranges.findLastIndex((other) => other.info.group === info.group)]! + step;
@@ -120,7 +147,12 @@ class RangeMap {
     });
   }
 
-  private cells(pen: Pen, value: (range: Range, row: number) => number, chance: (range: Range, row: number) => number, theme: Theme): void {
+  private cells(
+    pen: Pen,
+    value: (range: Range, row: number) => number,
+    chance: (range: Range, row: number) => number,
+    theme: Theme,
+  ): void {
     const { width, height } = this.size;
     pen.textAlign = "center";
     pen.font = `500 9.5px ${FONT}`;
@@ -141,7 +173,10 @@ class RangeMap {
 
   private at(event: MouseEvent): Spot | null {
     const bounds = this.root.getBoundingClientRect();
-    const [x, row] = [event.clientX - bounds.left, Math.floor((event.clientY - bounds.top - LABEL.top) / this.size.height)];
+    const [x, row] = [
+      event.clientX - bounds.left,
+      Math.floor((event.clientY - bounds.top - LABEL.top) / this.size.height),
+    ];
     const range = this.ranges[this.xs.findIndex((left) => x >= left && x < left + this.size.width)];
     return range && row >= 0 && row < this.rows ? { row, range } : null;
   }
@@ -151,7 +186,11 @@ class RangeMap {
 function tidy({ columns, layers, heads }: PositionsSection): Table {
   const rows = columns.flatMap(({ measure, value, se, n, chance }) =>
     layers.flatMap((layer, i) =>
-      heads.flatMap((head, j) => (value[i]![j] === null ? [] : [{ layer, head, measure, value: value[i]![j], se: se[i]![j], n: n[i]![j], chance: chance[i] }])),
+      heads.flatMap((head, j) =>
+        value[i]![j] === null
+          ? []
+          : [{ layer, head, measure, value: value[i]![j], se: se[i]![j], n: n[i]![j], chance: chance[i] }],
+      ),
     ),
   );
   return records({ ...HEAD, measure: "text", value: "float", se: "float", n: "int", chance: "float" }, rows);
@@ -166,36 +205,61 @@ export const section: Section<PositionsSection> = (element, info, host) => {
     const { measure, title, example, place } = range.info;
     const at = example[cell.layer]![cell.head]!;
     const seen = at < 0 ? {} : { example: at, pin: { side: "from", place: place[cell.layer]![cell.head]! } as const };
-    host.open(cell, because(title, figure(range.value(cell)), { measure: figures.has(measure) ? measure : null, ...seen }));
+    host.open(
+      cell,
+      because(title, figure(range.value(cell)), { measure: figures.has(measure) ? measure : null, ...seen }),
+    );
   };
   const layerTip = ({ row, range }: Spot): Node => {
     const [share, chance, most] = [range.layer(row), range.chance(row), range.strongest(row)];
-    return h("div", {}, h("b", {}, `Layer ${info.layers[row]}, mean of its heads`), tipTable(
-      [range.info.title, figure(share)],
-      ["even attention", figure(chance)],
-      ["against even", times(share, chance)],
-      most !== null && [`most: ${figures.name(most)}`, figure(range.value(most))],
-    ));
+    return h(
+      "div",
+      {},
+      h("b", {}, `Layer ${info.layers[row]}, mean of its heads`),
+      tipTable(
+        [range.info.title, figure(share)],
+        ["even attention", figure(chance)],
+        ["against even", times(share, chance)],
+        most !== null && [`most: ${figures.name(most)}`, figure(range.value(most))],
+      ),
+    );
   };
   const headOf = (row: number): Cell => ({ layer: host.now.cell.layer, head: row });
   const headTipOf = ({ row, range }: Spot): Node => {
     const cell = headOf(row);
-    const [share, chance, se, n] = [range.value(cell), range.chance(cell.layer), range.info.se[cell.layer]![row] ?? NaN, range.info.n[cell.layer]![row] ?? NaN];
-    return headTip(figures.name(cell), figures.paper(cell), tipTable(
-      [range.info.title, figure(share)],
-      Number.isFinite(se) && ["standard error", `± ${errorFigure(se)}`],
-      Number.isFinite(n) && ["n", whole(n)],
-      ["even attention", figure(chance)],
-      ["against even", times(share, chance)],
-    ));
+    const [share, chance, se, n] = [
+      range.value(cell),
+      range.chance(cell.layer),
+      range.info.se[cell.layer]![row] ?? NaN,
+      range.info.n[cell.layer]![row] ?? NaN,
+    ];
+    return headTip(
+      figures.name(cell),
+      figures.paper(cell),
+      tipTable(
+        [range.info.title, figure(share)],
+        Number.isFinite(se) && ["standard error", `± ${errorFigure(se)}`],
+        Number.isFinite(n) && ["n", whole(n)],
+        ["even attention", figure(chance)],
+        ["against even", times(share, chance)],
+      ),
+    );
   };
   const layers = new RangeMap(ranges, host, layerTip, (spot) => {
     open(spot, spot.range.strongest(spot.row));
     reveal(heads.root);
   });
-  const heads = new RangeMap(ranges, host, headTipOf, (spot) => open(spot, Number.isFinite(spot.range.value(headOf(spot.row))) ? headOf(spot.row) : null));
+  const heads = new RangeMap(ranges, host, headTipOf, (spot) =>
+    open(spot, Number.isFinite(spot.range.value(headOf(spot.row))) ? headOf(spot.row) : null),
+  );
   const [legend, title] = [new Legend(), h("summary")];
-  const picture = h("div.positions", {}, h("div.figurehead", {}, h("h3", {}, "Layers, means of their heads"), legend.root), layers.root, h("details.note", {}, title, heads.root));
+  const picture = h(
+    "div.positions",
+    {},
+    h("div.figurehead", {}, h("h3", {}, "Layers, means of their heads"), legend.root),
+    layers.root,
+    h("details.note", {}, title, heads.root),
+  );
   element.append(picture);
   let last = "";
   const update = (now: Now): void => {
@@ -203,8 +267,22 @@ export const section: Section<PositionsSection> = (element, info, host) => {
     const key = JSON.stringify([cell, theme, width]);
     if (key === last) return;
     last = key;
-    layers.show(info.layers, (range, row) => range.layer(row), (range, row) => range.chance(row), cell.layer, now, `Share of attention by position and distance, ${info.layers.length} layers`);
-    heads.show(info.heads, (range, row) => range.value({ layer: cell.layer, head: row }), (range) => range.chance(cell.layer), cell.head, now, `The same of the heads of layer ${figures.layerOf(cell)}`);
+    layers.show(
+      info.layers,
+      (range, row) => range.layer(row),
+      (range, row) => range.chance(row),
+      cell.layer,
+      now,
+      `Share of attention by position and distance, ${info.layers.length} layers`,
+    );
+    heads.show(
+      info.heads,
+      (range, row) => range.value({ layer: cell.layer, head: row }),
+      (range) => range.chance(cell.layer),
+      cell.head,
+      now,
+      `The same of the heads of layer ${figures.layerOf(cell)}`,
+    );
     legend.show(TIMES, theme, "× even");
     title.textContent = `Heads of layer ${figures.layerOf(cell)}`;
   };

@@ -1,8 +1,8 @@
 // Probes for dependency trees: what all heads know together.
 
-import { h } from "../../../dom";
-import { range, share, whole } from "../../../format";
 import type { ProbesSection } from "../../../protocol";
+import { range, share, whole } from "../../../scene/format";
+import { h } from "../../../ui/dom";
 import { bar } from "../../bars";
 import type { Section } from "../../host";
 import { number, table } from "../../rows";
@@ -11,8 +11,21 @@ import { records, type Table } from "../../table";
 const COLUMNS = ["probe", "0 – 1", "UAS", "UUAS", "control", "selectivity", "parameters", "in the paper"];
 
 function saved({ rows }: ProbesSection): Table {
-  const columns = { probe: "text", uas: "float", uas_low: "float", uas_high: "float", uuas: "float", spearman: "float", control: "float", selectivity: "float", parameters: "int" } as const;
-  return records(columns, rows.map((row) => ({ ...row, uas_low: row.low, uas_high: row.high })));
+  const columns = {
+    probe: "text",
+    uas: "float",
+    uas_low: "float",
+    uas_high: "float",
+    uuas: "float",
+    spearman: "float",
+    control: "float",
+    selectivity: "float",
+    parameters: "int",
+  } as const;
+  return records(
+    columns,
+    rows.map((row) => ({ ...row, uas_low: row.low, uas_high: row.high })),
+  );
 }
 
 export const section: Section<ProbesSection> = (element, info, host) => {
@@ -31,7 +44,13 @@ export const section: Section<ProbesSection> = (element, info, host) => {
     ),
   );
   const others = info.printed.map(({ label, values }) =>
-    h("tr.off", {}, h("th.wraps", { scope: "row" }, label), ...COLUMNS.slice(2).map(() => h("td")), h("td.n", {}, share(values[0] ?? null, 2))),
+    h(
+      "tr.off",
+      {},
+      h("th.wraps", { scope: "row" }, label),
+      ...COLUMNS.slice(2).map(() => h("td")),
+      h("td.n", {}, share(values[0] ?? null, 2)),
+    ),
   );
   if (info.small) element.append(h("p.why", { role: "note" }, info.small));
   element.append(table(host, "Probes", COLUMNS, new Set(COLUMNS.slice(2)), [rows, others]));

@@ -2,22 +2,31 @@
 
 import "../../../live/live.css";
 import "./carried.css";
-import { h } from "../../../dom";
-import { fixed } from "../../../format";
 import { Mounted } from "../../../live/carried/mount";
 import type { CarriedSection } from "../../../protocol";
+import { fixed } from "../../../scene/format";
+import { h } from "../../../ui/dom";
 import type { Section } from "../../host";
 
 export const section: Section<CarriedSection> = (element, { page }, host) => {
   const millions = fixed(page.model.parameters / 1e6, 1);
   const inner = h("div");
   let mounted: Mounted | null = null;
-  const start = h("button.begin", { type: "button", onclick: () => begin() }, `Start the model (${millions} million weights)`);
+  const start = h(
+    "button.begin",
+    { type: "button", onclick: () => begin() },
+    `Start the model (${millions} million weights)`,
+  );
   const begin = (): void => {
     start.remove();
     const { layer, head } = host.now.cell;
     const dark = (): boolean => host.now.theme === "dark";
-    mounted = new Mounted(inner, page, { host: { changed: () => undefined }, dark, asked: null, state: { layer, heads: [head] } });
+    mounted = new Mounted(inner, page, {
+      host: { changed: () => undefined },
+      dark,
+      asked: null,
+      state: { layer, heads: [head] },
+    });
     void mounted.start();
   };
   element.append(h("p", {}, start), inner);

@@ -1,9 +1,9 @@
 // The picture of the whole model: layers down, heads across, what each head is known to do as a colour and a letter.
 
-import { COLOURS } from "../../../color";
-import { h, s } from "../../../dom";
-import { plural } from "../../../format";
 import type { SummarySection } from "../../../protocol";
+import { COLOURS } from "../../../scene/color";
+import { plural } from "../../../scene/format";
+import { h, s } from "../../../ui/dom";
 import { layout, spaced } from "../../cells";
 import { type Cell, same } from "../../figures";
 import type { Host, Now } from "../../host";
@@ -17,7 +17,8 @@ const LABEL = { left: 20, top: 18 };
 export function letters(names: readonly string[]): string[] {
   const taken = new Set<string>();
   return names.map((name) => {
-    const letter = [...name.toUpperCase().replace(/[^A-Z0-9]/g, ""), ..."123456789"].find((one) => !taken.has(one)) ?? "·";
+    const letter =
+      [...name.toUpperCase().replace(/[^A-Z0-9]/g, ""), ..."123456789"].find((one) => !taken.has(one)) ?? "·";
     taken.add(letter);
     return letter;
   });
@@ -39,9 +40,23 @@ export class Model {
   ) {
     const { figures } = host;
     this.letters = letters(marks.map(({ name }) => name));
-    this.marked = new Map(figures.cells.map((cell) => [cell, marks.flatMap(({ heads }, i) => (heads.some(([layer, head]) => figures.layerOf(cell) === layer && figures.headOf(cell) === head) ? [i] : []))]));
-    const listeners = pointing(host, (event) => this.under(event), (cell) => this.tip(cell), open);
-    const said = marks.map(({ name, heads }) => `${name}: ${heads.map(([layer, head]) => `L${layer}H${head}`).join(", ")}`).join("; ");
+    this.marked = new Map(
+      figures.cells.map((cell) => [
+        cell,
+        marks.flatMap(({ heads }, i) =>
+          heads.some(([layer, head]) => figures.layerOf(cell) === layer && figures.headOf(cell) === head) ? [i] : [],
+        ),
+      ]),
+    );
+    const listeners = pointing(
+      host,
+      (event) => this.under(event),
+      (cell) => this.tip(cell),
+      open,
+    );
+    const said = marks
+      .map(({ name, heads }) => `${name}: ${heads.map(([layer, head]) => `L${layer}H${head}`).join(", ")}`)
+      .join("; ");
     const label = `${plural(figures.cells.length, "head")}, layers down, heads across. ${said}. Arrow keys move between heads.`;
     this.picture = h("div.wholemap", { tabindex: 0, role: "application", "aria-label": label, ...listeners });
     this.root = h("div.whole", {}, this.picture, this.key);
@@ -60,25 +75,65 @@ export class Model {
     const step = size + gap;
     const [width, height] = [LABEL.left + figures.columns * step, LABEL.top + figures.rows * step];
     const hue = (mark: number): string => COLOURS[theme].heads[mark % COLOURS[theme].heads.length]!;
-    const letter = (x: number, y: number, mark: number): SVGElement => s("text", { class: "letter", x, y, dy: "0.35em" }, this.letters[mark]!);
+    const letter = (x: number, y: number, mark: number): SVGElement =>
+      s("text", { class: "letter", x, y, dy: "0.35em" }, this.letters[mark]!);
     const texts: SVGElement[] = [];
     this.rects = figures.cells.map((cell) => {
       const [x, y] = [LABEL.left + cell.head * step, LABEL.top + cell.layer * step];
       const [mark] = this.marked.get(cell) ?? [];
       if (mark !== undefined && size >= 9) texts.push(letter(x + size / 2, y + size / 2, mark));
-      return { cell, rect: s("rect", { x, y, width: size, height: size, rx: 2, class: mark === undefined ? "at" : "at has", fill: mark === undefined ? null : hue(mark) }) };
+      return {
+        cell,
+        rect: s("rect", {
+          x,
+          y,
+          width: size,
+          height: size,
+          rx: 2,
+          class: mark === undefined ? "at" : "at has",
+          fill: mark === undefined ? null : hue(mark),
+        }),
+      };
     });
-    const axis = (x: number, y: number, text: number, anchor: string): SVGElement => s("text", { x, y, dy: "0.35em", "text-anchor": anchor, class: "axis" }, String(text));
-    const across = spaced(figures.payload.heads, step, 18).map(([i, head]) => axis(LABEL.left + i * step + size / 2, 7, head, "middle"));
-    const down = spaced(figures.payload.layers, step, 13).map(([i, layer]) => axis(LABEL.left - 7, LABEL.top + i * step + size / 2, layer, "end"));
-    const attributes = { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", "data-export": "yes" };
-    this.picture.replaceChildren(s("svg", attributes, ...across, ...down, ...this.rects.map(({ rect }) => rect), ...texts));
+    const axis = (x: number, y: number, text: number, anchor: string): SVGElement =>
+      s("text", { x, y, dy: "0.35em", "text-anchor": anchor, class: "axis" }, String(text));
+    const across = spaced(figures.payload.heads, step, 18).map(([i, head]) =>
+      axis(LABEL.left + i * step + size / 2, 7, head, "middle"),
+    );
+    const down = spaced(figures.payload.layers, step, 13).map(([i, layer]) =>
+      axis(LABEL.left - 7, LABEL.top + i * step + size / 2, layer, "end"),
+    );
+    const attributes = {
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      "aria-hidden": "true",
+      "data-export": "yes",
+    };
+    this.picture.replaceChildren(
+      s("svg", attributes, ...across, ...down, ...this.rects.map(({ rect }) => rect), ...texts),
+    );
 
     const swatch = (mark: number | null): SVGElement =>
-      s("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" }, s("rect", { width: 14, height: 14, rx: 2, class: mark === null ? "at" : "at has", fill: mark === null ? null : hue(mark) }), mark !== null && letter(7, 7, mark));
+      s(
+        "svg",
+        { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" },
+        s("rect", {
+          width: 14,
+          height: 14,
+          rx: 2,
+          class: mark === null ? "at" : "at has",
+          fill: mark === null ? null : hue(mark),
+        }),
+        mark !== null && letter(7, 7, mark),
+      );
     const none = [...this.marked.values()].filter((marks) => marks.length === 0).length;
-    const entry = (mark: number | null, name: string, count: number): HTMLElement => h("li", {}, swatch(mark), h("span", {}, name), h("b", {}, String(count)));
-    this.key.replaceChildren(...this.marks.map(({ name, heads }, mark) => entry(mark, name, heads.length)), ...(none > 0 ? [entry(null, "none of these", none)] : []));
+    const entry = (mark: number | null, name: string, count: number): HTMLElement =>
+      h("li", {}, swatch(mark), h("span", {}, name), h("b", {}, String(count)));
+    this.key.replaceChildren(
+      ...this.marks.map(({ name, heads }, mark) => entry(mark, name, heads.length)),
+      ...(none > 0 ? [entry(null, "none of these", none)] : []),
+    );
   }
 
   private under(event: Event): Cell | undefined {
@@ -89,6 +144,10 @@ export class Model {
   private tip(cell: Cell): HTMLElement {
     const { figures } = this.host;
     const names = (this.marked.get(cell) ?? []).map((mark) => this.marks[mark]!.name);
-    return headTip(figures.name(cell), figures.paper(cell), h("div", {}, names.length > 0 ? names.join(", ") : "none of these"));
+    return headTip(
+      figures.name(cell),
+      figures.paper(cell),
+      h("div", {}, names.length > 0 ? names.join(", ") : "none of these"),
+    );
   }
 }

@@ -1,15 +1,15 @@
 // The small pictures beside the findings: a head's real attention, a sentence, a map, a chart; each of that finding.
 
-import { css, PALETTES, type Theme } from "../../../color";
-import { SQUARE } from "../../../data";
-import { h, s } from "../../../dom";
-import type { Pen } from "../../../explorer/canvas";
+import type { Pen } from "../../../draw/canvas";
 import type { LinkSentence, LinkShown, Reason, ReportPayload, SummarySection } from "../../../protocol";
+import { css, PALETTES, type Theme } from "../../../scene/color";
+import { SQUARE } from "../../../scene/data";
+import { h, s } from "../../../ui/dom";
 import { picture as arcs } from "../../arcs";
 import { type Case, linked, parsed } from "../../best";
 import { draw, layout } from "../../cells";
-import { glance, pictured, storeOf } from "../../glance";
 import { type Cell, type Measure, pixel, same, scaleOf } from "../../figures";
+import { glance, pictured, storeOf } from "../../glance";
 import type { Host, Now } from "../../host";
 import { at, opens, placed } from "../../reasons";
 
@@ -68,7 +68,18 @@ function attention(host: Host, cell: Cell, named: Reason, size: number, name: st
   if (example === null) return null;
   const reason = { ...found, example };
   const canvas = h("canvas", { "aria-hidden": "true", style: `width:${size}px;height:${size}px` }); // its room is there before it is drawn
-  const root = h("button.glance", { type: "button", "data-example": example, title: what || null, "aria-label": what ? `${name}: ${what}` : name, ...opens(host, cell, reason) }, canvas, h("span", {}, name));
+  const root = h(
+    "button.glance",
+    {
+      type: "button",
+      "data-example": example,
+      title: what || null,
+      "aria-label": what ? `${name}: ${what}` : name,
+      ...opens(host, cell, reason),
+    },
+    canvas,
+    h("span", {}, name),
+  );
   if (pictured(host, example)) {
     let [done, painted]: [boolean, Theme | null] = [false, null];
     const update = ({ theme }: Now): void => {
@@ -125,7 +136,10 @@ function roles(info: Of<"roles">, finding: Finding, host: Host): Picture | null 
   });
   const best = [...rows].sort((a, b) => b.score - a.score);
   const first = best.filter((row) => best.find(({ role }) => role === row.role) === row).slice(0, 4);
-  const made = first.flatMap(({ cell, role, reason }) => attention(host, cell, reason, first.length > 1 ? 48 : SIDE - 8, host.figures.name(cell), role) ?? []);
+  const made = first.flatMap(
+    ({ cell, role, reason }) =>
+      attention(host, cell, reason, first.length > 1 ? 48 : SIDE - 8, host.figures.name(cell), role) ?? [],
+  );
   return made.length > 0 && host.figures.payload.examples.length > 0 ? several(made) : null;
 }
 
@@ -134,12 +148,24 @@ function byLayer(measure: Measure, host: Host): Picture {
   const { figures } = host;
   const [width, height] = [SIDE, 84];
   const { high } = measure.scale;
-  const x = ({ layer, head }: Cell): number => 4 + ((layer + (head + 0.5) / figures.columns) / figures.rows) * (width - 8);
+  const x = ({ layer, head }: Cell): number =>
+    4 + ((layer + (head + 0.5) / figures.columns) / figures.rows) * (width - 8);
   const y = (value: number): number => height - 12 - (value / high) * (height - 18);
-  const dots = figures.cells.flatMap((cell) => (Number.isFinite(measure.value(cell)) ? [s("circle", { cx: x(cell), cy: y(measure.value(cell)), r: 1.8 })] : []));
+  const dots = figures.cells.flatMap((cell) =>
+    Number.isFinite(measure.value(cell)) ? [s("circle", { cx: x(cell), cy: y(measure.value(cell)), r: 1.8 })] : [],
+  );
   const chance = measure.chance(0);
-  const line = Number.isFinite(chance) && s("line", { x1: 4, x2: width - 4, y1: y(chance), y2: y(chance), class: "chance" });
-  const drawing = s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "dots", "aria-hidden": "true" }, s("line", { x1: 4, x2: width - 4, y1: y(0), y2: y(0), class: "ground" }), line, ...dots, s("text", { x: 4, y: height - 2 }, "first layer"), s("text", { x: width - 4, y: height - 2, "text-anchor": "end" }, "last"));
+  const line =
+    Number.isFinite(chance) && s("line", { x1: 4, x2: width - 4, y1: y(chance), y2: y(chance), class: "chance" });
+  const drawing = s(
+    "svg",
+    { width, height, viewBox: `0 0 ${width} ${height}`, class: "dots", "aria-hidden": "true" },
+    s("line", { x1: 4, x2: width - 4, y1: y(0), y2: y(0), class: "ground" }),
+    line,
+    ...dots,
+    s("text", { x: 4, y: height - 2 }, "first layer"),
+    s("text", { x: width - 4, y: height - 2, "text-anchor": "end" }, "last"),
+  );
   return { root: h("div", {}, drawing) };
 }
 
@@ -170,7 +196,17 @@ function drift(info: Of<"compare">, host: Host): Picture | null {
 const length = ({ sentence }: Case): number => sentence.words.join(" ").length;
 
 /** The shortest sentence in which a head that is named is right. */
-function sentence(cases: readonly { cell: Cell | null; towards: boolean; name: string; reason: Reason | null; right: readonly Case[] }[], finding: Finding, host: Host): Picture | null {
+function sentence(
+  cases: readonly {
+    cell: Cell | null;
+    towards: boolean;
+    name: string;
+    reason: Reason | null;
+    right: readonly Case[];
+  }[],
+  finding: Finding,
+  host: Host,
+): Picture | null {
   const named = cellsOf(host, finding);
   const found = cases.flatMap(({ cell, towards, name, reason, right }) => {
     const rank = named.findIndex((each) => cell !== null && same(each, cell));
@@ -180,7 +216,19 @@ function sentence(cases: readonly { cell: Cell | null; towards: boolean; name: s
   if (!best) return null;
   const { cell, towards, name, reason, one } = best;
   const label = `${host.figures.name(cell)}, ${name}: ${one.sentence.words.join(" ")}`;
-  return { wide: true, root: h("button.line-of", { type: "button", "data-example": one.sentence.example, ...opens(host, cell, at(reason, one.sentence.example, one.reading.pins[0])) }, h("span.hidden", {}, label), arcs(one.sentence, one.reading, towards, host)) };
+  return {
+    wide: true,
+    root: h(
+      "button.line-of",
+      {
+        type: "button",
+        "data-example": one.sentence.example,
+        ...opens(host, cell, at(reason, one.sentence.example, one.reading.pins[0])),
+      },
+      h("span.hidden", {}, label),
+      arcs(one.sentence, one.reading, towards, host),
+    ),
+  };
 }
 
 /** So many words stand on each side of a mention and of what it refers to. */
@@ -191,7 +239,9 @@ function mention(info: Of<"coref">, finding: Finding, host: Host): Picture | nul
   const named = cellsOf(host, finding);
   const shown = info.rows.flatMap((row) => {
     const cell = host.figures.find(row.layer, row.head);
-    return cell && named.some((each) => same(each, cell)) ? row.shown.flatMap((choice) => (choice.right && row.reason ? [{ cell, choice, reason: row.reason }] : [])) : [];
+    return cell && named.some((each) => same(each, cell))
+      ? row.shown.flatMap((choice) => (choice.right && row.reason ? [{ cell, choice, reason: row.reason }] : []))
+      : [];
   });
   const best = shown.sort((a, b) => b.choice.weight - a.choice.weight)[0];
   const window = best && info.windows[best.choice.window];
@@ -208,23 +258,67 @@ function mention(info: Of<"coref">, finding: Finding, host: Host): Picture | nul
   });
   const [source, target] = [place.get(from)!, place.get(choice.predicted)!];
   const sentence: LinkSentence = { words, spans: [], second: null, example: window.example };
-  const reading: LinkShown = { sentence: 0, words: [source], pins: [choice.pin], targets: [[target]], predicted: [target], right: [true], arcs: [[source, target, choice.weight]] };
+  const reading: LinkShown = {
+    sentence: 0,
+    words: [source],
+    pins: [choice.pin],
+    targets: [[target]],
+    predicted: [target],
+    right: [true],
+    arcs: [[source, target, choice.weight]],
+  };
   const label = `${host.figures.name(cell)}: ${window.words[from]} refers to ${window.words[choice.predicted]}`;
-  return { wide: true, root: h("button.line-of", { type: "button", "data-example": window.example, ...opens(host, cell, at(reason, window.example, choice.pin)) }, h("span.hidden", {}, label), arcs(sentence, reading, true, host)) };
+  return {
+    wide: true,
+    root: h(
+      "button.line-of",
+      { type: "button", "data-example": window.example, ...opens(host, cell, at(reason, window.example, choice.pin)) },
+      h("span.hidden", {}, label),
+      arcs(sentence, reading, true, host),
+    ),
+  };
 }
 
 /** The picture of a finding; null where there is none. */
 export function pictureOf(finding: Finding, host: Host): Picture | null {
   const { figures } = host;
   const info = figures.payload.sections.find(({ kind }) => kind === finding.about);
-  const find = ({ layer, head }: { layer: number | null; head: number | null }): Cell | null => figures.find(layer, head);
+  const find = ({ layer, head }: { layer: number | null; head: number | null }): Cell | null =>
+    figures.find(layer, head);
   let made: Picture | null = null;
   if (info?.kind === "roles") made = roles(info, finding, host);
   else if (info?.kind === "compare") made = drift(info, host);
   else if (info?.kind === "coref") made = mention(info, finding, host);
-  else if (info?.kind === "syntax") made = sentence(info.rows.map((row) => ({ cell: find(row), towards: row.direction === "dep->head", name: row.relation, reason: row.reason, right: parsed(info, row.right) })), finding, host);
-  else if (info?.kind === "links") made = sentence(info.rows.map((row) => ({ cell: find(row), towards: row.direction === "row", name: row.label, reason: row.reason, right: linked(info, row.right) })), finding, host);
-  else if (finding.about !== null && figures.has(finding.about) && (!figures.measure(finding.about).isShare || cellsOf(host, finding).length === 0)) made = byLayer(figures.measure(finding.about), host);
+  else if (info?.kind === "syntax")
+    made = sentence(
+      info.rows.map((row) => ({
+        cell: find(row),
+        towards: row.direction === "dep->head",
+        name: row.relation,
+        reason: row.reason,
+        right: parsed(info, row.right),
+      })),
+      finding,
+      host,
+    );
+  else if (info?.kind === "links")
+    made = sentence(
+      info.rows.map((row) => ({
+        cell: find(row),
+        towards: row.direction === "row",
+        name: row.label,
+        reason: row.reason,
+        right: linked(info, row.right),
+      })),
+      finding,
+      host,
+    );
+  else if (
+    finding.about !== null &&
+    figures.has(finding.about) &&
+    (!figures.measure(finding.about).isShare || cellsOf(host, finding).length === 0)
+  )
+    made = byLayer(figures.measure(finding.about), host);
   const [cell] = cellsOf(host, finding);
   if (made || !cell || figures.payload.examples.length === 0) return made;
   const named = finding.parts.find(({ reason, layer, head }) => reason && same(find({ layer, head })!, cell))?.reason;

@@ -1,9 +1,9 @@
 // Heads that copy from far back: a row a head, and how many answers are right without the top of them.
 
 import "./retrieval.css";
-import { h } from "../../../dom";
-import { code, figure, paper, probability, range, share } from "../../../format";
 import type { RetrievalRow, RetrievalSection } from "../../../protocol";
+import { code, figure, paper, probability, range, share } from "../../../scene/format";
+import { h } from "../../../ui/dom";
 import { bar } from "../../bars";
 import type { Section } from "../../host";
 import { opens } from "../../reasons";
@@ -15,7 +15,10 @@ const ANSWERS = ["answers with", "0 – 1", "right"];
 
 function saved({ rows }: RetrievalSection): Table {
   const columns = { score: "float", ci_low: "float", ci_high: "float", p: "float", q: "float" } as const;
-  return records({ ...HEAD, ...columns }, rows.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })));
+  return records(
+    { ...HEAD, ...columns },
+    rows.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })),
+  );
 }
 
 export const section: Section<RetrievalSection> = (element, info, host) => {
@@ -35,10 +38,18 @@ export const section: Section<RetrievalSection> = (element, info, host) => {
     ];
     return marked.add(cell, h("tr", cell ? opens(host, cell, row.reason) : {}, ...cells));
   };
-  if (info.rows.length > 0) element.append(table(host, "Heads that retrieve", COLUMNS, new Set(COLUMNS.slice(3)), [info.rows.map(rowOf)]));
-  else element.append(h("p.note", {}, `No head looks at more than ${figure(info.bar, 1)} of the tokens that are copied.`));
-  const named = (condition: string): string => condition.replace("top k", info.k === 1 ? "top head" : `top ${info.k} heads`).replace("k others", info.k === 1 ? "another head" : `${info.k} other heads`);
-  const answers = info.answers.map((row) => h("tr.plain", {}, h("th", { scope: "row" }, named(row.condition)), ...value(row.accuracy, row.low, row.high)));
-  if (answers.length > 0) element.append(h("div.answers", {}, table(host, "Answers without heads", ANSWERS, new Set(["right"]), [answers])));
+  if (info.rows.length > 0)
+    element.append(table(host, "Heads that retrieve", COLUMNS, new Set(COLUMNS.slice(3)), [info.rows.map(rowOf)]));
+  else
+    element.append(h("p.note", {}, `No head looks at more than ${figure(info.bar, 1)} of the tokens that are copied.`));
+  const named = (condition: string): string =>
+    condition
+      .replace("top k", info.k === 1 ? "top head" : `top ${info.k} heads`)
+      .replace("k others", info.k === 1 ? "another head" : `${info.k} other heads`);
+  const answers = info.answers.map((row) =>
+    h("tr.plain", {}, h("th", { scope: "row" }, named(row.condition)), ...value(row.accuracy, row.low, row.high)),
+  );
+  if (answers.length > 0)
+    element.append(h("div.answers", {}, table(host, "Answers without heads", ANSWERS, new Set(["right"]), [answers])));
   return { update: marked.update, tables: { retrieval: () => saved(info) } };
 };

@@ -1,8 +1,9 @@
-// Dependency relations: the best head of each against its baseline, and sentences where it is right and where it is wrong.
+// Dependency relations: the best head of each against its baseline, and sentences where it is right and where it is
+// wrong.
 
-import { h } from "../../../dom";
-import { share } from "../../../format";
 import type { PrintedFigure, SyntaxRow, SyntaxSection } from "../../../protocol";
+import { share } from "../../../scene/format";
+import { h } from "../../../ui/dom";
 import { best, columnsOf, GAINS, parsed, type Terms } from "../../best";
 import type { Section } from "../../host";
 import { HEAD, records, type Table } from "../../table";
@@ -13,9 +14,29 @@ const BETWEEN = 7;
 const signed = (offset: number): string => (offset < 0 ? `−${-offset}` : `+${offset}`);
 
 function saved({ rows, clusters }: SyntaxSection): Table {
-  const columns = { relation: "text", n: "int", ...HEAD, direction: "text", accuracy: "float", ci_low: "float", ci_high: "float", baseline_offset: "int", baseline_accuracy: "float" } as const;
-  const more = { split_accuracy: "float", split_low: "float", split_high: "float", p: "float", q: "float", few: "flag" } as const;
-  return records({ ...columns, ...more, ...GAINS }, rows.map((row) => ({ ...columnsOf(row, clusters), relation: row.relation, baseline_offset: row.offset })));
+  const columns = {
+    relation: "text",
+    n: "int",
+    ...HEAD,
+    direction: "text",
+    accuracy: "float",
+    ci_low: "float",
+    ci_high: "float",
+    baseline_offset: "int",
+    baseline_accuracy: "float",
+  } as const;
+  const more = {
+    split_accuracy: "float",
+    split_low: "float",
+    split_high: "float",
+    p: "float",
+    q: "float",
+    few: "flag",
+  } as const;
+  return records(
+    { ...columns, ...more, ...GAINS },
+    rows.map((row) => ({ ...columnsOf(row, clusters), relation: row.relation, baseline_offset: row.offset })),
+  );
 }
 
 function printedCell(printed: PrintedFigure | null): HTMLElement {
@@ -26,7 +47,13 @@ function printedCell(printed: PrintedFigure | null): HTMLElement {
 
 // A relation that only the printed table has.
 const printedRow = (printed: PrintedFigure): HTMLElement =>
-  h("tr.off", { title: "No counterpart among these relations" }, h("th", { scope: "row" }, printed.label), ...Array.from({ length: BETWEEN }, () => h("td")), printedCell(printed));
+  h(
+    "tr.off",
+    { title: "No counterpart among these relations" },
+    h("th", { scope: "row" }, printed.label),
+    ...Array.from({ length: BETWEEN }, () => h("td")),
+    printedCell(printed),
+  );
 
 export const section: Section<SyntaxSection> = (element, info, host) => {
   const terms: Terms<SyntaxRow> = {
@@ -43,7 +70,10 @@ export const section: Section<SyntaxSection> = (element, info, host) => {
     right: (row) => parsed(info, row.right),
     wrong: (row) => parsed(info, row.wrong),
     link: "the relation",
-    none: (row) => (row.relation.startsWith("all") ? "These are all relations together; choose one to see sentences." : "No sentence that is short enough for this page was drawn."),
+    none: (row) =>
+      row.relation.startsWith("all")
+        ? "These are all relations together; choose one to see sentences."
+        : "No sentence that is short enough for this page was drawn.",
   };
   return { ...best(element, info, host, terms, info.others.map(printedRow)), tables: { relations: () => saved(info) } };
 };

@@ -1,0 +1,210 @@
+// Attention as lanes over time: how much each stretch of a sound gets, one lane above the other.
+
+import { PALETTES } from "../scene/color";
+import { type Shown, value } from "../scene/cut";
+import { weight as short } from "../scene/format";
+import type { Scene } from "../scene/scene";
+import { onPixels, type Span, shownSpan, type Times } from "../scene/soundlayout";
+import { area, lettering, type Pen, paint, surface, write } from "./canvas";
+
+/** One lane: a number for each place of the time axis, drawn in a colour. */
+export interface Lane {
+  readonly values: ArrayLike<number>;
+  readonly color: string;
+  /** It is chosen. */
+  readonly on: boolean;
+  /** What is printed beside it; by default its largest. */
+  readonly number?: number;
+}
+
+export interface LaneBox {
+  readonly width: number;
+  readonly lane: number;
+  /** Room for numbers on the right. */
+  readonly numbers: number;
+  readonly span: Span;
+}
+
+/** The row of a query, over keys. */
+export const row = (map: Shown, from: number): Float64Array =>
+  Float64Array.from({ length: map.columns }, (_, to) => value(map, from * map.columns + to));
+/** The column of a key, over queries. */
+export const column = (map: Shown, to: number): Float64Array =>
+  Float64Array.from({ length: map.rows }, (_, from) => value(map, from * map.columns + to));
+
+/** The largest magnitude of some numbers. */
+export const largest = (values: ArrayLike<number>): number =>
+  Array.from(values).reduce((most, each) => Math.max(most, Math.abs(each)), 0);
+
+/** Draw lanes from the top of a canvas; `most` is what fills a lane, a height is the root of its share of that. */
+export function drawLanes(
+  canvas: HTMLCanvasElement,
+  scene: Scene,
+  times: Times,
+  lanes: readonly Lane[],
+  most: number,
+  box: LaneBox,
+): void {
+  const { width, lane: tall, numbers, span } = box;
+  const pen = surface(canvas, width + numbers, Math.max(1, lanes.length * tall));
+  const { ink } = scene.owner;
+  lanes.forEach((lane, place) => {
+    const floor = (place + 1) * tall - 2;
+    if (lane.on) area(pen, ink("--wash"), 0, place * tall, width, tall - 1);
+    area(pen, ink("--line"), 0, floor, width, 1);
+    const seen = onPixels(lane.values, times, span, Math.round(width));
+    const signed = seen.some((each) => each < 0);
+    const { plus, minus } = scene.colours;
+    pen.globalAlpha = lane.on ? 1 : 0.85;
+    hill(pen, seen, 1, most, floor, tall - 5, signed ? plus : lane.color);
+    if (signed) hill(pen, seen, -1, most, floor, tall - 5, minus);
+    pen.globalAlpha = 1;
+    if (numbers === 0) return;
+    lettering(pen, "500 11px", "right", "middle");
+    const number = lane.number ?? largest(seen);
+    write(
+      pen,
+      ink(lane.on ? "--ink" : "--ink3"),
+      (number < 0 ? "−" : "") + short(Math.abs(number)),
+      width + numbers,
+      place * tall + tall / 2,
+    );
+  });
+}
+
+// What rises above the floor of a lane, pixel by pixel.
+function hill(
+  pen: Pen,
+  seen: Float32Array,
+  sign: 1 | -1,
+  most: number,
+  floor: number,
+  tall: number,
+  color: string,
+): void {
+  pen.fillStyle = color;
+  pen.beginPath();
+  pen.moveTo(0, floor);
+  let before = 0;
+  for (let x = 0; x < seen.length; x++) {
+    const size = Math.max(0, sign * seen[x]!);
+    if (size === before) continue;
+    pen.lineTo(x, floor - tall * Math.sqrt(before / most));
+    pen.lineTo(x, floor - tall * Math.sqrt(size / most));
+    before = size;
+  }
+  pen.lineTo(seen.length, floor - tall * Math.sqrt(before / most));
+  pen.lineTo(seen.length, floor);
+  pen.fill();
+}
+
+/** How much of what is not listened to fades, and of a cell's height what the sound has; below it stands the lane. */
+const [FADE, SOUND] = [0.82, 0.62];
+
+/** Let what is not listened to fade, pixel by pixel, from a place of a canvas on. */
+export function fade(
+  pen: CanvasRenderingContext2D,
+  paper: string,
+  seen: Float32Array,
+  most: number,
+  [x, y, height]: readonly [number, number, number],
+): void {
+  pen.fillStyle = paper;
+  for (let from = 0; from < seen.length; ) {
+    let end = from + 1;
+    while (end < seen.length && seen[end] === seen[from]) end++;
+    pen.globalAlpha = FADE * (1 - Math.sqrt(Math.min(1, Math.abs(seen[from]!) / most)));
+    pen.fillRect(x + from, y, end - from, height);
+    from = end;
+  }
+  pen.globalAlpha = 1;
+}
+
+/**
+ * A head in a cell of the grid: the sound, and what each stretch gets on average as a lane below it; the highest fills
+ * it.
+ */
+export function drawCell(
+  pen: CanvasRenderingContext2D,
+  scene: Scene,
+  source: HTMLCanvasElement,
+  shares: ArrayLike<number>,
+  [x, y, width, height]: readonly [number, number, number, number],
+): void {
+  const { sound, picture } = scene.input;
+  const span = shownSpan(scene.state.span, sound!.seconds, sound!.heard);
+  const scale = sound!.seconds / picture!.width;
+  const times: Times = (scene.part.key.boxes ?? []).map((box) => (box ? [box[0]! * scale, box[2]! * scale] : null));
+  const across = source.width / sound!.seconds;
+  const seen = onPixels(shares, times, span, Math.round(width));
+  const most = Math.max(1e-12, largest(seen));
+  const tall = Math.round(height * SOUND);
+  pen.drawImage(source, span[0] * across, 0, (span[1] - span[0]) * across, source.height, x, y, width, tall);
+  fade(pen, scene.owner.ink("--panel"), seen, most, [x, y, tall]);
+  pen.save();
+  pen.translate(x, 0);
+  const { plus, minus } = scene.colours;
+  hill(pen, seen, 1, most, y + height, height - tall - 2, scene.against ? plus : scene.accent);
+  if (scene.against) hill(pen, seen, -1, most, y + height, height - tall - 2, minus);
+  pen.restore();
+}
+
+/** The places of an axis that sound within a stretch: the first, and how many. */
+export function within(times: Times, [begin, end]: Span): readonly [number, number] {
+  const inside = (span: Span | null): boolean => span !== null && span[1] > begin && span[0] < end;
+  const first = times.findIndex(inside);
+  return first < 0 ? [0, 0] : [first, times.findLastIndex(inside) - first + 1];
+}
+
+const strengths = new WeakMap<Shown, number>();
+
+/** The largest code of a map, at least 1. */
+function strongest(map: Shown): number {
+  let most = strengths.get(map);
+  if (most !== undefined) return most;
+  most = 1;
+  for (const code of map.codes) if (code > most) most = code;
+  strengths.set(map, most);
+  return most;
+}
+
+/** Draw a map of frames by frames under its time axis: queries down, as many as sound in the shown stretch. */
+export function drawMap(
+  canvas: HTMLCanvasElement,
+  scene: Scene,
+  map: Shown,
+  rows: Times,
+  columns: Times,
+  tall: number,
+  box: LaneBox,
+): void {
+  const { width, span } = box;
+  const pen = surface(canvas, width, tall);
+  const [first, count] = within(rows, span);
+  const [left, across] = within(columns, span);
+  if (count === 0 || across === 0) return;
+  const scale = canvas.width / (span[1] - span[0]);
+  const [x0, x1] = [
+    Math.round((columns[left]![0] - span[0]) * scale),
+    Math.round((columns[left + across - 1]![1] - span[0]) * scale),
+  ];
+  const image = new ImageData(Math.max(1, x1 - x0), canvas.height);
+  const palette = PALETTES[scene.owner.theme];
+  // The largest weight has the strongest shade.
+  const most = strongest(map);
+  const shades = map.sign
+    ? palette.diverging
+    : palette.sequential.map((_, code) => palette.sequential[Math.min(255, Math.round((code * 255) / most))]!);
+  const window = { codes: map.codes, width: map.columns, row: first, rows: count, column: left, columns: across };
+  paint(
+    { data: new Uint32Array(image.data.buffer), stride: image.width },
+    0,
+    0,
+    image.width,
+    image.height,
+    window,
+    shades,
+    map.sign,
+  );
+  pen.putImageData(image, x0, 0);
+}

@@ -1,0 +1,131 @@
+// A pen that writes SVG.
+
+import type { Pen } from "./canvas";
+
+const round = (x: number): string => String(Math.round(x * 100) / 100);
+
+/** Text that may stand in XML. */
+export const xml = (text: string): string =>
+  text
+    .replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c] ?? c)
+    .replace(/[^\P{Cc}\t\n]/gu, "�");
+
+export class SvgPen implements Pen {
+  globalAlpha = 1;
+  fillStyle: string = "#000";
+  strokeStyle: string = "#000";
+  lineWidth = 1;
+  font = "400 13px sans-serif";
+  textAlign: CanvasTextAlign = "left";
+  textBaseline: CanvasTextBaseline = "alphabetic";
+  private readonly parts: string[] = [];
+  private path = "";
+  private clips = 0;
+
+  constructor(
+    private readonly width: number,
+    private readonly height: number,
+  ) {}
+
+  /** The whole; `style` is a style sheet, such as the font that the text is in. */
+  document(title = "", style = ""): string {
+    const named = title && `<title>${xml(title)}</title>`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}">${named}${this.parts.join("")}${style && `<style>${style}</style>`}</svg>`;
+  }
+
+  /** What follows stands in a box of its own, until `end`. */
+  group(x: number, y: number, width: number, height: number): void {
+    const name = `c${this.clips++}`;
+    this.parts.push(
+      `<clipPath id="${name}"><rect width="${round(width)}" height="${round(height)}"/></clipPath><g transform="translate(${round(x)} ${round(y)})" clip-path="url(#${name})">`,
+    );
+  }
+
+  end(): void {
+    this.parts.push("</g>");
+  }
+
+  /** A drawing that is SVG already, from this corner. */
+  raw(drawing: string, x: number, y: number): void {
+    this.parts.push(`<g transform="translate(${round(x)} ${round(y)})">${drawing}</g>`);
+  }
+
+  image(url: string, x: number, y: number, width: number, height: number): void {
+    this.parts.push(
+      `<image href="${url}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`,
+    );
+  }
+
+  rounded(
+    x: number,
+    y: number,
+    width: number,
+    height: number,
+    fill: string | null,
+    stroke: string | null,
+    radius: number,
+  ): void {
+    const inset = stroke ? 0.5 : 0;
+    const line = stroke ? ` stroke="${stroke}"` : "";
+    this.parts.push(
+      `<rect x="${round(x + inset)}" y="${round(y + inset)}" width="${round(Math.max(0, width - 2 * inset))}" height="${round(Math.max(0, height - 2 * inset))}" rx="${round(radius)}" fill="${fill ?? "none"}"${line}/>`,
+    );
+  }
+
+  beginPath(): void {
+    this.path = "";
+  }
+
+  moveTo(x: number, y: number): void {
+    this.path += `M${round(x)} ${round(y)}`;
+  }
+
+  lineTo(x: number, y: number): void {
+    this.path += `L${round(x)} ${round(y)}`;
+  }
+
+  bezierCurveTo(x1: number, y1: number, x2: number, y2: number, x: number, y: number): void {
+    this.path += `C${round(x1)} ${round(y1)} ${round(x2)} ${round(y2)} ${round(x)} ${round(y)}`;
+  }
+
+  arc(x: number, y: number, radius: number): void {
+    const r = round(radius);
+    this.path += `M${round(x - radius)} ${round(y)}a${r} ${r} 0 1 0 ${round(2 * radius)} 0a${r} ${r} 0 1 0 ${round(-2 * radius)} 0`;
+  }
+
+  fill(): void {
+    this.parts.push(`<path d="${this.path}" fill="${this.fillStyle}"${this.alpha}/>`);
+  }
+
+  stroke(): void {
+    this.parts.push(
+      `<path d="${this.path}" fill="none" stroke="${this.strokeStyle}" stroke-width="${round(this.lineWidth)}"${this.alpha}/>`,
+    );
+  }
+
+  fillRect(x: number, y: number, width: number, height: number): void {
+    if (width < 0) [x, width] = [x + width, -width];
+    this.parts.push(
+      `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="${this.fillStyle}"${this.alpha}/>`,
+    );
+  }
+
+  strokeRect(x: number, y: number, width: number, height: number): void {
+    this.parts.push(
+      `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="none" stroke="${this.strokeStyle}" stroke-width="${round(this.lineWidth)}"${this.alpha}/>`,
+    );
+  }
+
+  fillText(text: string, x: number, y: number): void {
+    const [, weight = "400", size = "13px", family = "sans-serif"] = /^(\S+) (\S+) (.*)$/.exec(this.font) ?? [];
+    const anchor = { left: "start", start: "start", center: "middle", right: "end", end: "end" }[this.textAlign];
+    const middle = this.textBaseline === "middle" ? ` dy="0.35em"` : "";
+    this.parts.push(
+      `<text x="${round(x)}" y="${round(y)}"${middle} font-family="${xml(family)}" font-size="${size}" font-weight="${weight}" text-anchor="${anchor}" fill="${this.fillStyle}"${this.alpha}>${xml(text)}</text>`,
+    );
+  }
+
+  private get alpha(): string {
+    return this.globalAlpha < 1 ? ` opacity="${round(this.globalAlpha)}"` : "";
+  }
+}

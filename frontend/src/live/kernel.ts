@@ -1,0 +1,89 @@
+// A live model in a notebook: the kernel answers, over the widget's own channel.
+//
+// Traits: `live` (LiveInfo), `asked` (what is read, and the changes) and `state`, which the page sets.
+
+import type { ExplorerState, LiveInfo } from "../protocol";
+import { h } from "../ui/dom";
+import type { Asked } from "./asked";
+import type { Buffers } from "./frames";
+import { Live } from "./live";
+import { darkAround, onTheme, shareKeys } from "./notebook";
+import type { Carrier, Connection } from "./wire";
+
+type Heard = (content: Record<string, unknown>, buffers: DataView[]) => void;
+
+/** The part of anywidget's model that is used. */
+interface Model {
+  get(name: "live"): LiveInfo;
+  get(name: "asked"): Asked;
+  get(name: "state"): ExplorerState;
+  set(name: "asked" | "state", value: unknown): void;
+  save_changes(): void;
+  on(event: "msg:custom", run: Heard): void;
+  off(event: "msg:custom", run: Heard): void;
+  send(content: unknown): void;
+}
+
+export interface Here {
+  readonly model: Model;
+  readonly el: HTMLElement;
+}
+
+class Kernel implements Carrier {
+  readonly packed = true;
+  private heard: Heard | null = null;
+
+  constructor(private readonly model: Model) {}
+
+  hear(
+    message: (content: Record<string, unknown>, buffers: Buffers) => void,
+    state: (state: Connection) => void,
+  ): void {
+    this.heard = (content, buffers) =>
+      message(
+        content,
+        buffers.map(
+          ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength),
+        ),
+      );
+    this.model.on("msg:custom", this.heard);
+    // Not before the one who made this has it.
+    queueMicrotask(() => state({ up: true, info: this.model.get("live") }));
+  }
+
+  send(content: object): void {
+    this.model.send(content);
+  }
+
+  close(): void {
+    if (this.heard) this.model.off("msg:custom", this.heard);
+  }
+}
+
+export function renderLive({ model, el }: Here): () => void {
+  const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
+  el.append(root);
+  const { input = {}, changes = [], chosen = null } = model.get("asked");
+  const live = new Live(
+    root,
+    new Kernel(model),
+    {
+      changed: (asked, state) => {
+        model.set("asked", asked);
+        model.set("state", state);
+        model.save_changes();
+      },
+      dark: darkAround,
+    },
+    { input, changes, chosen },
+    model.get("state"),
+  );
+  const left = onTheme(() => live.surroundings());
+  const unshare = shareKeys(root);
+  return () => {
+    left();
+    unshare();
+    live.destroy();
+    root.remove();
+  };
+}

@@ -1,0 +1,126 @@
+// The explorer in a notebook, as an anywidget: https://anywidget.dev/en/afm/.
+//
+// Traits: `payload` (ExplorerPayload), `blobs` (a map from an array's name to its gzipped bytes), `state` (both ways).
+// The
+// theme "auto" follows the notebook's.
+import "../ui/theme.css";
+import "../ui/explorer.css";
+import "./live.css";
+import type { Added, ExplorerPayload } from "../protocol";
+import { Store } from "../scene/data";
+import { changed, DEFAULTS, settle } from "../scene/state";
+import { h } from "../ui/dom";
+import { Explorer, type Question } from "../ui/explorer";
+import { download } from "../ui/save";
+import { join } from "./added";
+import { type Here, renderLive } from "./kernel";
+import { darkAround, onTheme, shareKeys } from "./notebook";
+import { type Holder, Shared } from "./shared";
+
+/**
+ * What the kernel says: exact values that were asked for (float32 in the first buffer), that a matrix was computed, or
+ * what was added to the payload, with its arrays in the buffers.
+ */
+interface Answer {
+  readonly kind: "exact" | "quantity" | "added";
+  readonly id?: number;
+  readonly error?: string;
+  readonly added?: readonly Added[];
+  readonly arrays?: readonly string[];
+}
+
+interface Waiting {
+  readonly resolve: (values: Float32Array) => void;
+  readonly reject: (reason: Error) => void;
+}
+
+/** The part of anywidget's model that is used. */
+type Model = Holder & {
+  get(name: "payload"): ExplorerPayload;
+  get(name: "live"): unknown;
+  get(name: "blobs"): Record<string, DataView>;
+  on(event: "msg:custom", run: (answer: Answer, buffers: DataView[]) => void): void;
+  off(event: "msg:custom", run: (answer: Answer, buffers: DataView[]) => void): void;
+  send(content: unknown): void;
+};
+
+/** Put what the kernel has computed into the payload and the arrays, which all views of a widget share. */
+function add(
+  payload: ExplorerPayload,
+  blobs: Record<string, DataView>,
+  { added = [], arrays = [] }: Answer,
+  buffers: DataView[],
+): void {
+  arrays.forEach((name, at) => (blobs[name] = buffers[at]!));
+  join(payload, added);
+}
+
+function render(here: { model: Model; el: HTMLElement }): () => void {
+  // A widget with a model behind it has no payload of its own.
+  return here.model.get("live") ? renderLive(here as unknown as Here) : renderView(here);
+}
+
+function renderView({ model, el }: { model: Model; el: HTMLElement }): () => void {
+  const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
+  el.append(root);
+  const payload = model.get("payload");
+  const blobs = model.get("blobs");
+  const store = new Store((name) => {
+    const bytes = blobs[name];
+    if (!bytes) throw new Error(`array ${name} is missing from this widget: run the cell again`);
+    return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
+  });
+  const base = settle(payload.state, payload);
+  const waiting = new Map<number, Waiting>();
+  let asked = 0;
+  const ask = (question: object): Promise<Float32Array> =>
+    new Promise((resolve, reject) => {
+      const id = ++asked;
+      waiting.set(id, { resolve, reject });
+      model.send({ ...question, id });
+    });
+  const answer = (content: Answer, buffers: DataView[]): void => {
+    if (content.kind === "added") return add(payload, blobs, content, buffers);
+    const who = waiting.get(content.id ?? 0);
+    if (!who) return;
+    waiting.delete(content.id ?? 0);
+    const bytes = buffers[0];
+    if (content.error !== undefined) return who.reject(new Error(content.error));
+    who.resolve(
+      bytes
+        ? new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength))
+        : new Float32Array(),
+    );
+  };
+  model.on("msg:custom", answer);
+  const unshare = shareKeys(root);
+  // A state from Python is whole: what it leaves out goes back to its default.
+  const shared = new Shared(model, (state) => explorer.update({ ...DEFAULTS, ...state }));
+  const explorer = new Explorer(
+    root,
+    { payload, store, state: { ...payload.state, ...shared.state } },
+    {
+      changed: (state) => {
+        // The open head, what differs from the beginning, and what the payload itself said: it can be pasted back as
+        // arguments.
+        const differs = Object.fromEntries(changed(base, state).map((key) => [key, state[key]]));
+        shared.tell({ ...payload.state, layer: state.layer, heads: state.heads, ...differs });
+      },
+      dark: darkAround,
+      exact: (question: Question) => ask({ kind: "exact", ...question }),
+      compute: async (name: string) => void (await ask({ kind: "quantity", name })),
+      save: download,
+    },
+  );
+  const left = onTheme(() => explorer.surroundings());
+  return () => {
+    shared.destroy();
+    model.off("msg:custom", answer);
+    left();
+    unshare();
+    explorer.destroy();
+    root.remove();
+  };
+}
+
+export default { render };

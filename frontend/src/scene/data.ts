@@ -1,0 +1,96 @@
+// Arrays as they arrive: base64, gzip, little-endian, with dtype and shape.
+
+import type { ArrayRef } from "../protocol";
+
+export type Numbers = Uint8Array | Int32Array | Float32Array | Float64Array;
+
+const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array, float64: Float64Array } as const;
+
+/** w = (b / 255)² for each byte. */
+export const SQUARE = Float32Array.from({ length: 256 }, (_, byte) => (byte / 255) ** 2);
+
+export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+  if (native) return native.call(Uint8Array, base64);
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  if (typeof DecompressionStream === "undefined") {
+    throw new Error("this browser is too old to unpack the data (it has no DecompressionStream)");
+  }
+  const unpacking = new DecompressionStream("gzip");
+  // Straight into the stream: a Blob in between takes as long as the unpacking. What is wrong with the bytes its end
+  // says.
+  const writer = unpacking.writable.getWriter();
+  for (const step of [writer.write(bytes), writer.close()]) step.catch(() => undefined);
+  return new Response(unpacking.readable).arrayBuffer();
+}
+
+type Packed = string | Uint8Array<ArrayBuffer>;
+
+const length = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
+
+/** Numbers of 0 for all of an array. */
+export const blank = (ref: ArrayRef): Numbers => new TYPES[ref.dtype](length(ref.shape));
+
+async function unpack(ref: ArrayRef, blob: Packed, expected: number, packed = true): Promise<Numbers> {
+  const bytes = typeof blob === "string" ? bytesOf(blob) : blob;
+  const buffer = packed ? await gunzip(bytes) : bytes.slice().buffer;
+  const Type = TYPES[ref.dtype];
+  if (buffer.byteLength !== expected * Type.BYTES_PER_ELEMENT) {
+    throw new Error(`array ${ref.data}: expected ${expected} × ${ref.dtype}, found ${buffer.byteLength} bytes`);
+  }
+  return new Type(buffer);
+}
+
+/** The numbers of one piece of an array that comes in pieces, such as a head of a layer. */
+export function decodePiece(ref: ArrayRef, blob: Packed, place: number): Promise<Numbers> {
+  const pieces = ref.pieces ?? [];
+  const threes = (bytes: number): number => Math.ceil(bytes / 3);
+  const start = pieces.slice(0, place).reduce((sum, bytes) => sum + threes(bytes), 0);
+  const bytes = pieces[place] ?? 0;
+  const part =
+    typeof blob === "string" ? bytesOf(blob.slice(4 * start, 4 * (start + threes(bytes)))) : blob.subarray(3 * start);
+  return unpack(ref, part.subarray(0, bytes), length(ref.shape.slice(1)));
+}
+
+/** The numbers of an array. Throws when they are not as many as its shape says. */
+export async function decode(ref: ArrayRef, blob: Packed, packed = true): Promise<Numbers> {
+  if (!ref.pieces) return unpack(ref, blob, length(ref.shape), packed);
+  const numbers = blank(ref);
+  for (const place of ref.pieces.keys())
+    numbers.set(await decodePiece(ref, blob, place), place * length(ref.shape.slice(1)));
+  return numbers;
+}
+
+/** Where blobs come from: base64 in a page, one script element each; bytes in a notebook. */
+export type Source = (name: string) => Packed | Promise<Packed>;
+
+/** Decodes each array once, when it is first asked for. */
+export class Store {
+  private readonly arrays = new Map<string, Promise<Numbers>>();
+
+  /** `packed`: whether arrays come in gzip. */
+  constructor(
+    private readonly source: Source,
+    private readonly packed = true,
+  ) {}
+
+  get(ref: ArrayRef): Promise<Numbers> {
+    let array = this.arrays.get(ref.data);
+    if (!array) {
+      array = Promise.resolve().then(async () => decode(ref, await this.source(ref.data), this.packed));
+      this.arrays.set(ref.data, array);
+    }
+    return array;
+  }
+
+  /** One piece of an array that comes in pieces; it is the asker's to keep. */
+  async piece(ref: ArrayRef, place: number): Promise<Numbers> {
+    return decodePiece(ref, await this.source(ref.data), place);
+  }
+}

@@ -1,0 +1,132 @@
+// The geometry of the grid.
+
+import type { MeasureColumn } from "../protocol";
+import type { Scene } from "./scene";
+
+/** Inputs up to this length are drawn as lines, longer ones as heat maps. */
+export const LINES_UP_TO = 24;
+
+export interface Room {
+  readonly layers: number;
+  readonly heads: number;
+  readonly width: number;
+  /** Height that a large grid should keep to. */
+  readonly room: number;
+  readonly kind: "beside" | "large" | "mini";
+  /** A line with a figure stands below each cell. */
+  readonly noted: boolean;
+  readonly sorted: boolean;
+  /** Each cell is a picture, `aspect` times as tall as wide. */
+  readonly pictured?: boolean;
+  readonly aspect?: number;
+  /** Letters of the longest name of a head and of the longest figure. */
+  readonly letters?: readonly [number, number];
+}
+
+/**
+ * A large grid of many layers is rather taller than the screen than of cells smaller than this, where its width has
+ * room.
+ */
+const LEGIBLE = 28;
+/** The same of cells that are pictures. */
+const SEEN = 56;
+/** A letter of the small type below a cell, at its widest. */
+const LETTER = 6.1;
+
+/** Where the names of sorted heads stand: before their figures, on a line above them, or nowhere. */
+function naming(cell: number, [name, figure]: readonly [number, number]): "before" | "above" | "none" {
+  if (cell >= (name + figure) * LETTER + 4) return "before";
+  return cell >= Math.max(name, figure) * LETTER ? "above" : "none";
+}
+
+/** The matrix and the measures beside it, below the grid: the measures keep what their names and figures take. */
+export function summaryBox(width: number): { matrix: number; measures: number } {
+  const matrix = Math.round(Math.min(300, width * 0.54, width - 28 - MEASURES));
+  return { matrix, measures: width - matrix - 28 };
+}
+/** The least width of a strip with its name and its figure, and what these two take. */
+export const [MEASURES, NAME_AND_FIGURE] = [204, 148];
+
+export function box(asked: Room) {
+  const { sorted, letters = [6, 5] } = asked;
+  const one = boxOf(asked, 15);
+  const named = sorted ? naming(one.cell, letters) : "none";
+  if (named !== "above") return { ...one, named };
+  const two = boxOf(asked, 26);
+  return { ...two, named: naming(two.cell, letters) };
+}
+
+function boxOf({ layers, heads, width, room, kind, noted, sorted, pictured = false, aspect = 1 }: Room, line: number) {
+  const mini = kind === "mini";
+  // Beside the numbers stands what they are: "Layers", "Heads".
+  const gutter = mini ? 28 : sorted ? 0 : 42;
+  const gap = mini ? 2 : kind === "large" ? 6 : 4;
+  const foot = noted ? line : 0;
+  const top = mini ? 24 : sorted ? 0 : 34;
+  let cell = (width - gutter - (heads - 1) * gap) / heads;
+  // Beside the measures a small grid leaves them room; in a narrow column it takes the width.
+  const most = width < 560 ? Math.max(17, 200 / layers) : Math.min(17, Math.max(9, 250 / heads));
+  if (mini) cell = Math.min(cell, most);
+  const tallest = kind === "large" ? Math.max(520, room) + layers * foot : layers > 12 ? 700 : Infinity;
+  const fitting = (tallest - layers * (gap + foot)) / layers / aspect;
+  cell = Math.min(
+    cell,
+    kind === "large" ? Math.max(pictured ? SEEN : LEGIBLE, fitting) : fitting,
+    kind === "large" ? 220 : 120,
+  );
+  cell = Math.max(mini ? 4 : 8, Math.floor(cell));
+  const tall = Math.max(4, Math.round(cell * aspect));
+  const [step, down] = [cell + gap, tall + gap + foot];
+  return {
+    cell,
+    tall,
+    gap,
+    step,
+    down,
+    gutter,
+    top,
+    width: gutter + heads * step - gap,
+    height: top + layers * down - gap,
+  };
+}
+
+/**
+ * The width and height of a cell, from one to the next (`step` across, `down`), the room of the labels, and the whole.
+ */
+export type Box = Readonly<ReturnType<typeof box>>;
+
+/**
+ * The cells in the order they are drawn: model order (head -1 where a layer has no such head), or by a measure, those
+ * without a figure last.
+ */
+export function places(
+  scene: Scene,
+  measure: MeasureColumn | undefined,
+  ascending = false,
+): { layer: number; head: number }[] {
+  const { part, data } = scene;
+  const heads = [...new Set(part.heads.flat())].sort((a, b) => a - b);
+  const all = part.index.flatMap((layer, at) =>
+    heads.map((head) => ({ layer, head: part.heads[at]!.includes(head) ? head : -1 })),
+  );
+  if (!measure) return all;
+  const figure = (cell: { layer: number; head: number }): number => {
+    const found = data.figure(part, measure, cell.layer, cell.head);
+    return Number.isFinite(found) ? (ascending ? -found : found) : -Infinity;
+  };
+  return all.filter((cell) => cell.head >= 0).sort((a, b) => figure(b) - figure(a) || 0);
+}
+
+/**
+ * The places of the heads in the order in which they are drawn: those that cost nothing, those in sight, the others.
+ */
+export function queue(
+  order: readonly { layer: number; head: number }[],
+  [first, last]: readonly [number, number],
+  quick: (cell: { layer: number; head: number }) => boolean,
+): number[] {
+  const heads = order.flatMap(({ head }, place) => (head < 0 ? [] : [place]));
+  const turn = (place: number): number => (quick(order[place]!) ? 0 : place >= first && place <= last ? 1 : 2);
+  const turns = order.map((_, place) => turn(place));
+  return heads.sort((a, b) => turns[a]! - turns[b]! || a - b);
+}

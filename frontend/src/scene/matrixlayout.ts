@@ -1,0 +1,41 @@
+// The window of a matrix: what part of it is shown, and how it moves.
+
+import { clamp } from "./format";
+
+/** First row, rows, first column, columns. */
+export type Zoom = readonly [number, number, number, number];
+
+/** A window that lies within the matrix. */
+export function within(zoom: readonly number[] | null, rows: number, columns: number): Zoom {
+  if (!zoom) return [0, rows, 0, columns];
+  const tall = clamp(Math.round(zoom[1] ?? rows), 1, rows);
+  const wide = clamp(Math.round(zoom[3] ?? columns), 1, columns);
+  return [
+    clamp(Math.round(zoom[0] ?? 0), 0, rows - tall),
+    tall,
+    clamp(Math.round(zoom[2] ?? 0), 0, columns - wide),
+    wide,
+  ];
+}
+
+/** Closer (factor below 1) or farther, about a cell. Null when everything is shown. */
+export function zoomed(
+  zoom: Zoom,
+  factor: number,
+  row: number,
+  column: number,
+  rows: number,
+  columns: number,
+): number[] | null {
+  const least = Math.min(4, rows, columns);
+  const tall = clamp(Math.round(zoom[1] * factor), Math.min(least, rows), rows);
+  const wide = clamp(Math.round(zoom[3] * factor), Math.min(least, columns), columns);
+  if (tall >= rows && wide >= columns) return null;
+  const [up, left] = [(row - zoom[0]) / zoom[1], (column - zoom[2]) / zoom[3]];
+  return [...within([row - up * tall, tall, column - left * wide, wide], rows, columns)];
+}
+
+/** Moved by some cells. */
+export const moved = (zoom: Zoom, down: number, right: number, rows: number, columns: number): number[] => [
+  ...within([zoom[0] + down, zoom[1], zoom[2] + right, zoom[3]], rows, columns),
+];

@@ -1,0 +1,364 @@
+// What one input shows: its tokens, its maps, and what is pointed at. Every picture of the input draws from this.
+
+import type { MeasureColumn, PartInfo } from "../protocol";
+import { type Item, type Side, side } from "./axis";
+import { COLOURS, type Theme } from "./color";
+import { combine, cut, difference, type Shown } from "./cut";
+import { type Gold, type Judged, judge, placed } from "./gold";
+import { has, nameOf } from "./quantities";
+import type { Data } from "./source";
+import { choices, type Full, headsOf, partOf, unequal, unread } from "./state";
+
+/** Places of the tokens that are pointed at, on their shown axes; null for none. */
+export interface Focus {
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly neuron?: number;
+}
+
+/** What the page calls two inputs. */
+export interface Sides {
+  /** Beside figures of theirs: "A", "B"; by default by their numbers. */
+  readonly letters?: readonly string[];
+  /** Whose the figures over the corpus are, where the inputs are of two models. */
+  readonly measured?: string;
+}
+
+/** What the pictures ask of the explorer. */
+export interface Owner {
+  readonly state: Full;
+  readonly theme: Theme;
+  set(change: Partial<Full>): void;
+  /** Open a head; `add` adds it to those of its layer, or takes it away. */
+  open(layer: number, head: number, add: boolean): void;
+  hover(scene: Scene, focus: Focus | null): void;
+  /** A token was clicked; `keep`: what is chosen on the other side stays (shift, or a long press). */
+  pin(scene: Scene, side: "from" | "to", place: number, keep?: boolean): void;
+  /** Pin one token, choose one on each side, or let go. */
+  choose(scene: Scene, places: { readonly from: number | null; readonly to: number | null }): void;
+  /** Something else sounds, while what sounds is followed. */
+  follow(scene: Scene, focus: Focus | null): void;
+  tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void;
+  ink(name: string): string;
+  readonly host: Sides;
+  /** The page is being printed: all is drawn at once, nothing scrolls. */
+  readonly printing: boolean;
+  /** Exact values of a head's row, by pieces; null where nobody can be asked. */
+  exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null;
+  /** Say what went wrong in the place of the pictures. */
+  fail(error: unknown): void;
+}
+
+export class Scene {
+  hovered: Focus | null = null;
+  /** What sounds while nothing is pointed at or pinned. */
+  followed: Focus | null = null;
+  rows!: Side;
+  columns!: Side;
+  part!: PartInfo;
+  private maps: { key: string; shown: Shown[] } | null = null;
+  private sight: { key: string; seen: Uint32Array } | null = null;
+  private judgements: { key: string; found: Judged[] } | null = null;
+  /** The gold links that the shown tokens have. */
+  links: readonly Gold[] = [];
+  private linked = "";
+
+  constructor(
+    readonly data: Data,
+    readonly place: number,
+    readonly owner: Owner,
+    /** The input that is subtracted from this one. */
+    readonly against: Scene | null = null,
+  ) {
+    this.refresh();
+  }
+
+  get state(): Full {
+    return this.owner.state;
+  }
+
+  get input() {
+    return this.data.payload.inputs[this.place]!;
+  }
+
+  /** Read the tokens again: the state has changed. */
+  refresh(): void {
+    const { rows, columns } = choices(this.state);
+    this.against?.refresh();
+    this.part = partOf(this.input, this.state.part);
+    this.rows = side(this.part.query, rows);
+    this.columns = side(this.part.key, columns);
+    const shown = [this.part.name, this.rows.key, this.columns.key].join("|");
+    if (shown !== this.linked) this.links = placed(this.part, this.rows, this.columns);
+    this.linked = shown;
+    this.hovered = this.followed = null;
+  }
+
+  /** Why nothing can be drawn, in a sentence; null where it can. */
+  get lacking(): string | null {
+    const { against, state } = this;
+    for (const one of [this, ...(against ? [against] : [])]) {
+      if (one.rows.items.length === 0 || one.columns.items.length === 0)
+        return one.part.query.pieces.length * one.part.key.pieces.length === 0
+          ? "This input has no tokens."
+          : "No tokens are left: what is shown of this input is all hidden.";
+      const why = state.scale === "neuron" && unread(one.part, state.layer, one.head);
+      if (why) return `Input ${one.place + 1}: ${why}.`;
+      if (!has(one.part, state.quantity))
+        return `Input ${one.place + 1} has no ${nameOf(state.quantity)}: it came as maps, and a ${nameOf(state.quantity)} needs a model or to be given with them.`;
+    }
+    const why = against && unequal(this.data.payload, state);
+    return why && `${why}. Show them side by side, or let another filter make them equal.`;
+  }
+
+  /** The open head and, before it, the others that are shown. */
+  get heads(): readonly number[] {
+    const heads = headsOf(this.part, this.state.layer);
+    const found = this.state.heads.filter((head) => heads.includes(head));
+    return found.length > 0 ? found : heads.slice(0, 1);
+  }
+
+  get head(): number {
+    return this.heads.at(-1) ?? 0;
+  }
+
+  get aggregated(): boolean {
+    return this.state.aggregate === "layers" || (this.state.aggregate !== "none" && this.heads.length > 1);
+  }
+
+  get many(): boolean {
+    return this.heads.length > 1 && !this.aggregated;
+  }
+
+  /** What must be decoded before the scene can be shown; empty when all is there. */
+  missing(): Promise<void>[] {
+    const { data, part, state, heads } = this;
+    if (this.lacking) return [];
+    const layers = state.aggregate === "layers" ? part.index : [state.layer];
+    const wanted = layers
+      .filter((layer) => !data.layer(part, layer, state.quantity, heads))
+      .map((layer) => data.load(part, layer, state.quantity, heads));
+    for (const layer of layers) {
+      const hidden = part.hidden?.[part.index.indexOf(layer)];
+      if (hidden && !data.array(hidden)) wanted.push(data.loadArray(hidden));
+    }
+    if (state.scale === "neuron") {
+      // The softmax beside q and k is that of the weights, whatever else is drawn.
+      if (!data.layer(part, state.layer, "weights", heads)) wanted.push(data.load(part, state.layer, "weights", heads));
+      const norms = state.values && part.quantities.some((quantity) => quantity.name === "norms");
+      if (norms && !data.layer(part, state.layer, "norms", heads))
+        wanted.push(data.load(part, state.layer, "norms", heads));
+      if (part.neurons && !data.neurons(part, state.layer)) wanted.push(data.loadNeurons(part, state.layer));
+      const sink = part.sink?.[part.index.indexOf(state.layer)];
+      if (sink && !data.array(sink)) wanted.push(data.loadArray(sink));
+    }
+    return [...wanted, ...(this.against?.missing() ?? [])];
+  }
+
+  /** One map of a head as it is filtered now. */
+  map(layer: number, head: number, quantity = this.state.quantity): Shown | null {
+    const found = this.data.layer(this.part, layer, quantity, [head]);
+    const place = headsOf(this.part, layer).indexOf(head);
+    if (!found || place < 0) return null;
+    return cut(found, place, head, this.rows, this.columns, this.state.renormalise && quantity === "weights");
+  }
+
+  /** Whether none of the open heads can see a shown pair, nor those of the input that is subtracted. */
+  hides(from: number, to: number): boolean {
+    const { data, part, state, against } = this;
+    const [row, column] = [this.rows.items[from], this.columns.items[to]];
+    if (!row || !column) return false;
+    if (!part.hidden) {
+      // Later keys are unseen, and no others.
+      const last = row.end - 1 + part.key.pieces.length - part.query.pieces.length;
+      return part.causal && column.start > last && (against?.hides(from, to) ?? true);
+    }
+    const differ = part.hidden.some((ref) => ref.shape[0] !== 1);
+    const heads = differ ? this.heads : [this.head];
+    for (const layer of state.aggregate === "layers" ? part.index : [state.layer]) {
+      for (const head of heads) {
+        for (let query = row.start; query < row.end; query++) {
+          for (let key = column.start; key < column.end; key++)
+            if (!data.unseen(part, layer, head, query, key)) return false;
+        }
+      }
+    }
+    return against?.hides(from, to) ?? true;
+  }
+
+  /** How many of the shown keys each shown query sees, [row]. */
+  get seen(): Uint32Array {
+    const { part, state, rows, columns } = this;
+    const differ = part.hidden?.some((ref) => ref.shape[0] !== 1);
+    const layer = state.aggregate === "layers" ? "all" : state.layer;
+    const key = [part.name, layer, differ ? this.heads : "", rows.key, columns.key, this.decoded].join("|");
+    if (this.sight?.key === key) return this.sight.seen;
+    const { items } = columns;
+    const later = part.key.pieces.length - part.query.pieces.length;
+    const mask =
+      part.hidden && !this.against && rows.all && columns.all
+        ? this.data.hidden(part, state.aggregate === "layers" ? part.index : [state.layer], this.heads)
+        : null;
+    const count = ({ end }: Item, from: number): number => {
+      if (mask)
+        return (
+          items.length -
+          mask.subarray(from * items.length, (from + 1) * items.length).reduce((sum, one) => sum + one, 0)
+        );
+      if (part.hidden) return items.reduce((sum, _, to) => sum + Number(!this.hides(from, to)), 0);
+      const first = part.causal ? items.findIndex((item) => item.start >= end + later) : -1;
+      return first < 0 ? items.length : first;
+    };
+    this.sight = { key, seen: Uint32Array.from(rows.items, count) };
+    return this.sight.seen;
+  }
+
+  get key(): string {
+    const { part, layer, aggregate, quantity, renormalise } = this.state;
+    return [
+      this.place,
+      part,
+      layer,
+      this.heads,
+      aggregate,
+      quantity,
+      renormalise,
+      this.rows.key,
+      this.columns.key,
+      this.decoded,
+    ].join("|");
+  }
+
+  // How much of what is open has been decoded: what is made before is made anew, as when a token is pointed at
+  // meanwhile.
+  private get decoded(): number {
+    const { data, part, state, against } = this;
+    const layers = state.aggregate === "layers" ? part.index : [state.layer];
+    const there = layers.flatMap((layer) => {
+      const hidden = part.hidden?.[part.index.indexOf(layer)];
+      return [data.layer(part, layer, state.quantity, this.heads), hidden && data.array(hidden)].filter(Boolean);
+    });
+    return there.length + (against?.decoded ?? 0);
+  }
+
+  /**
+   * The maps that are open: one a head, or their aggregate; of the difference where two inputs are compared, if they
+   * have as many tokens.
+   */
+  shown(): Shown[] {
+    if (this.maps?.key === this.key) return this.maps.shown;
+    let shown = this.own();
+    if (this.against) {
+      const others = this.against.own();
+      const alike = shown.every(
+        (map, at) => !others[at] || (others[at].rows === map.rows && others[at].columns === map.columns),
+      );
+      shown = alike ? shown.map((map, at) => (others[at] ? difference(map, others[at]) : map)) : [];
+    }
+    this.maps = { key: this.key, shown };
+    return shown;
+  }
+
+  /** The gold links as what is open makes of them; beside q and k by the weights of one head. */
+  judged(): readonly Judged[] {
+    const { scale, gold, layer } = this.state;
+    const key = `${this.key}|${scale}|${gold}`;
+    if (this.judgements?.key === key) return this.judgements.found;
+    const alone = scale === "neuron" ? this.map(layer, this.head, "weights") : null;
+    const found = this.judge(scale !== "neuron" ? this.shown() : alone ? [alone] : []);
+    this.judgements = { key, found };
+    return found;
+  }
+
+  /** The gold links as some maps make of them; none over a difference, where nothing is right or wrong. */
+  judge(maps: readonly Shown[]): Judged[] {
+    return this.state.gold && !this.against ? this.links.map((gold) => judge(gold, maps)) : [];
+  }
+
+  private own(): Shown[] {
+    const { aggregate, layer } = this.state;
+    const layers = aggregate === "layers" ? this.part.index : [layer];
+    const maps = layers.flatMap((one) => this.heads.flatMap((head) => this.map(one, head) ?? []));
+    if (!this.aggregated) return maps;
+    return maps.length > 0
+      ? [combine(maps, aggregate === "max" ? "max" : "mean")].map((map) => ({ ...map, head: -1 }))
+      : [];
+  }
+
+  /** What is pointed at, and what is pinned under it. */
+  get focus(): Focus | null {
+    const pinned = this.pinned;
+    const { hovered } = this;
+    if (!pinned) return hovered ?? this.followed;
+    if (!hovered || (hovered.from === null && hovered.to === null))
+      return { ...pinned, ...(hovered?.neuron === undefined ? {} : { neuron: hovered.neuron }) };
+    return { ...hovered, from: hovered.from ?? pinned.from, to: hovered.to ?? pinned.to };
+  }
+
+  /** The place of the pinned token on its shown axis; of two chosen ones both. */
+  get pinned(): Focus | null {
+    const { pin, between } = this.state;
+    if (between) {
+      const [from, to] = [this.rows.of[between[0]!] ?? -1, this.columns.of[between[1]!] ?? -1];
+      return from < 0 && to < 0 ? null : { from: from < 0 ? null : from, to: to < 0 ? null : to };
+    }
+    if (!pin) return null;
+    const place = (pin[0] === "from" ? this.rows : this.columns).of[Number(pin[1])] ?? -1;
+    if (place < 0) return null;
+    return pin[0] === "from" ? { from: place, to: null } : { from: null, to: place };
+  }
+
+  /** The two chosen tokens' places on their shown axes; null where not both are chosen and shown. */
+  get pair(): { readonly from: number; readonly to: number } | null {
+    const { from, to } = this.pinned ?? { from: null, to: null };
+    return from === null || to === null ? null : { from, to };
+  }
+
+  /** Nothing is pointed at any more. */
+  leave(): void {
+    this.owner.hover(this, null);
+    this.owner.tip(null);
+  }
+
+  get colours(): typeof COLOURS.light {
+    return COLOURS[this.owner.theme];
+  }
+
+  get accent(): string {
+    return this.colours.accent;
+  }
+
+  /** Whose figures are, "in A", where two inputs are there; beside a difference too they are the first's. */
+  whose(of: MeasureColumn["of"] = "input"): string {
+    const { letters, measured } = this.owner.host;
+    if (of === "corpus") return measured ? `in ${measured}` : "";
+    return this.data.payload.inputs.length === 2 ? `in ${letters?.[this.place] ?? `input ${this.place + 1}`}` : "";
+  }
+
+  /** What a measure is called in a list; whose it is stands first, as the end of a long name is cut. */
+  called(measure: MeasureColumn): string {
+    const corpus = measure.of === "corpus";
+    const whose = measure.name !== "difference" && (corpus || this.against) ? this.whose(measure.of) : "";
+    return `${whose && `${whose}: `}${measure.title}${corpus ? " over the corpus" : ""}`;
+  }
+
+  /** The colour of a head: its own where several are open. */
+  color(head: number): string {
+    return this.many && head >= 0 ? this.colours.heads[head % 12]! : this.accent;
+  }
+
+  /** The colour of a line or bar. */
+  stroke(map: Shown, at: number): string {
+    if (map.sign && !this.many) return map.sign[at]! < 0 ? this.colours.minus : this.colours.plus;
+    return this.color(map.head);
+  }
+
+  name(head = this.head, layer = this.state.layer): string {
+    const { aggregate } = this.state;
+    if (head >= 0) return `L${layer}H${head}`;
+    const what = aggregate === "max" ? "max" : "mean";
+    if (aggregate === "layers")
+      return this.heads.length > 1 ? `mean of ${this.heads.length} heads, all layers` : `H${this.head}, mean of layers`;
+    return `L${layer} ${what} of ${this.heads.length}`;
+  }
+}

@@ -1,0 +1,273 @@
+// Two chosen tokens, a query and a key: all heads ranked by the weight between them, in both directions.
+
+import { name, side } from "../scene/axis";
+import { weightBetween } from "../scene/cut";
+import { number, plural } from "../scene/format";
+import { nameOf } from "../scene/quantities";
+import type { Scene } from "../scene/scene";
+import { choices } from "../scene/state";
+import type { Place, Side } from "./columns";
+import { h } from "./dom";
+import { step } from "./tokens";
+
+type Chosen = NonNullable<Place>;
+
+/**
+ * What is chosen after a click on a token. `keep`: what is chosen on the other side stays; of a pair it always does.
+ */
+export function clicked(chosen: Place, where: Side, place: number, keep: boolean): Chosen {
+  const { from, to } = chosen ?? { from: null, to: null };
+  const stays = keep || (from !== null && to !== null);
+  const next = (where === "from" ? from : to) === place ? null : place;
+  return where === "from" ? { from: next, to: stays ? to : null } : { from: stays ? from : null, to: next };
+}
+
+/** The same for a cell of the matrix: its row, or with `keep` its row and its column. */
+export function clickedCell(chosen: Place, from: number, to: number, keep: boolean): Chosen {
+  const pair = chosen?.from != null && chosen.to != null;
+  if (!keep && !pair) return clicked(chosen, "from", from, false);
+  return pair && chosen.from === from && chosen.to === to ? { from: null, to: null } : { from, to };
+}
+
+/** One head's weight between the two tokens; `hidden`: its query cannot see the key. */
+export interface Standing {
+  readonly layer: number;
+  readonly head: number;
+  readonly value: number;
+  readonly hidden: boolean;
+}
+
+/** From the first token to the second ("there"), or from the second to the first ("back"). */
+export type Way = "there" | "back";
+
+/** Whether both tokens are queries and keys, so that each can look at the other. */
+export const reversible = ({ part }: Scene): boolean =>
+  part.kind !== "cross" && part.query.pieces.length === part.key.pieces.length;
+
+/**
+ * All heads whose layers are decoded, the largest weight first, or the smallest; of equal ones the model's order, and
+ * hidden ones last.
+ */
+export function ranked(scene: Scene, way: Way): Standing[] {
+  const { pair, part, data, state, against } = scene;
+  if (!pair) return [];
+  const [one, other] = [scene.rows.items[pair.from]!, scene.columns.items[pair.to]!];
+  const [row, column] = way === "there" ? [one, other] : [other, one];
+  const columns = way === "there" ? scene.columns : side(part.key, choices(state).rows);
+  const normal = state.renormalise && state.quantity === "weights";
+  const found: Standing[] = [];
+  part.index.forEach((index, at) => {
+    const layer = data.layer(part, index, state.quantity);
+    if (!layer) return;
+    part.heads[at]!.forEach((head, place) => {
+      let hidden = true;
+      for (let query = row.start; query < row.end; query++) {
+        for (let key = column.start; key < column.end; key++) hidden &&= data.unseen(part, index, head, query, key);
+      }
+      found.push({ layer: index, head, hidden, value: weightBetween(layer, place, row, column, columns, normal) });
+    });
+  });
+  const others = against && new Map(ranked(against, way).map((each) => [`${each.layer}.${each.head}`, each]));
+  const rows = found.map((each): Standing => {
+    const mine = others?.get(`${each.layer}.${each.head}`);
+    return mine ? { ...each, value: each.value - mine.value, hidden: each.hidden && mine.hidden } : each;
+  });
+  const sign = state.ascending ? -1 : 1;
+  return rows.sort((a, b) => Number(a.hidden) - Number(b.hidden) || sign * (Math.abs(b.value) - Math.abs(a.value)));
+}
+
+/** The layers that are not decoded yet, as what decodes them. */
+function needs(scene: Scene): (() => Promise<unknown>)[] {
+  const { data, part, state } = scene;
+  const own = part.index.flatMap((index, at) => {
+    const hidden = part.hidden?.[at];
+    const there = data.layer(part, index, state.quantity) && (!hidden || data.array(hidden));
+    return there ? [] : [() => Promise.all([data.load(part, index, state.quantity), hidden && data.loadArray(hidden)])];
+  });
+  return [...own, ...(scene.against ? needs(scene.against) : [])];
+}
+
+/** One direction: every head in a row that opens it. */
+class List {
+  private readonly title = h("h4");
+  private readonly rows = h("div.standings", { role: "listbox", tabindex: 0 });
+  private readonly note = h("p.dim");
+  readonly root = h("div.way", {}, this.title, this.rows, this.note);
+  private shown: readonly Standing[] = [];
+  private at = 0;
+  // As in the columns of tokens: only who came by keyboard moves among the rows.
+  private keyed = false;
+
+  constructor(
+    private readonly scene: Scene,
+    private readonly way: Way,
+  ) {
+    const { rows } = this;
+    rows.addEventListener("click", (event) => this.open(this.placeOf(event), event.shiftKey));
+    rows.addEventListener("pointerdown", () => (this.keyed = false));
+    rows.addEventListener("focus", () => {
+      this.keyed = rows.matches(":focus-visible");
+      this.point();
+    });
+    rows.addEventListener("blur", () => {
+      this.keyed = false;
+      this.point();
+    });
+    rows.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  private placeOf(event: Event): number {
+    const row = event.target instanceof Element ? event.target.closest<HTMLElement>(".standing") : null;
+    return row ? [...this.rows.children].indexOf(row) : -1;
+  }
+
+  private open(place: number, add: boolean): void {
+    const found = this.shown[place];
+    if (!found) return;
+    this.at = place;
+    this.scene.owner.open(found.layer, found.head, add);
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
+    const next = step(event.key, this.at, this.shown.length);
+    if (next !== null) this.at = next;
+    else if (event.key === "Enter" || event.key === " ") this.open(this.at, event.shiftKey);
+    else return;
+    this.point();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  // The row that a key acts on.
+  private point(): void {
+    this.rows.querySelector(".on")?.classList.remove("on");
+    const row = this.keyed ? this.rows.children[this.at] : undefined;
+    row?.classList.add("on");
+    row?.scrollIntoView({ block: "nearest" });
+    if (row) this.rows.setAttribute("aria-activedescendant", row.id);
+    else this.rows.removeAttribute("aria-activedescendant");
+  }
+
+  /** The heads in order; `most` is the value whose bar is as long as there is room. */
+  fill(from: string, to: string, shown: readonly Standing[], most: number): void {
+    const { scene, way } = this;
+    this.shown = shown;
+    this.at = 0;
+    const unseen = shown.length > 0 && shown.every((each) => each.hidden);
+    this.title.replaceChildren(h("bdi", { title: from }, from), " → ", h("bdi", { title: to }, to));
+    this.rows.setAttribute("aria-label", `Heads by the weight from ${from} to ${to}`);
+    this.rows.hidden = unseen;
+    this.note.hidden = !unseen;
+    this.note.textContent = "Not seen: the mask hides it.";
+    const quantity = scene.part.quantities.find((each) => each.name === scene.state.quantity);
+    const scale = quantity?.scale ?? 1;
+    const signed = scene.against !== null || quantity?.signed === true;
+    const prefix = `standing-${scene.place}-${way}`;
+    this.rows.replaceChildren(
+      ...shown.map(({ layer, head, value, hidden }, place) => {
+        const bar = h(!signed ? "i" : value < 0 ? "i.minus" : "i.plus", {
+          style: `width:${(Math.abs(value) / most) * 100}%`,
+        });
+        const text = hidden ? "–" : number(value, scale) || "·";
+        return h(
+          "div.standing",
+          {
+            role: "option",
+            id: `${prefix}-${place}`,
+            "data-head": `L${layer}H${head}`,
+            title: hidden ? "not seen: the mask hides it" : null,
+          },
+          h("b", {}, `L${layer}H${head}`),
+          h("span.track", {}, bar),
+          h("span.val", {}, text),
+        );
+      }),
+    );
+    this.rows.scrollTop = 0;
+    this.point();
+  }
+
+  /** Mark the heads that are open. */
+  mark(): void {
+    const { scene } = this;
+    [...(this.rows.children as Iterable<HTMLElement>)].forEach((row, place) => {
+      const { layer, head } = this.shown[place]!;
+      row.setAttribute("aria-selected", String(layer === scene.state.layer && scene.heads.includes(head)));
+    });
+  }
+}
+
+export class Between {
+  private readonly title = h("h3", { "aria-level": 2 });
+  private readonly there: List;
+  private readonly back: List;
+  private readonly note = h("p.dim", { role: "status" });
+  private readonly order: HTMLButtonElement;
+  readonly root: HTMLElement;
+  private filled = "";
+
+  constructor(private readonly scene: Scene) {
+    this.there = new List(scene, "there");
+    this.back = new List(scene, "back");
+    this.order = h("button.link", {
+      type: "button",
+      onclick: () => scene.owner.set({ ascending: !scene.state.ascending }),
+    });
+    const close = h(
+      "button.link",
+      {
+        type: "button",
+        title: "Let go of both tokens (Esc)",
+        onclick: () => scene.owner.set({ between: null, pin: null }),
+      },
+      "clear",
+    );
+    this.root = h(
+      "div.between",
+      { role: "group", "aria-label": "All heads by the weight between two tokens" },
+      h("div.betweenhead", {}, this.title, this.order, close),
+      h("div.ways", {}, this.there.root, this.back.root),
+      this.note,
+    );
+  }
+
+  /** Rank the heads by the pair that is chosen now. */
+  update(): void {
+    const { scene } = this;
+    const { pair, part, state } = scene;
+    if (!pair) return;
+    const missing = needs(scene);
+    const key = JSON.stringify([scene.key, pair, state.ascending, missing.length]);
+    if (key !== this.filled) {
+      const started = this.filled;
+      this.filled = key;
+      this.order.textContent = state.ascending ? "smallest first" : "largest first";
+      this.order.title = `Put the ${state.ascending ? "largest" : "smallest"} first`;
+      const heads = part.heads.flat().length;
+      const whose = scene.against ? "" : scene.whose();
+      this.title.textContent = `All ${plural(heads, "head")} by ${scene.against ? "difference" : nameOf(state.quantity)}${whose && `, ${whose}`}`;
+      const [from, to] = [name(scene.rows.items[pair.from]), name(scene.columns.items[pair.to])];
+      const both = [ranked(scene, "there"), reversible(scene) ? ranked(scene, "back") : []] as const;
+      const most = Math.max(1e-9, ...both.flat().map((each) => Math.abs(each.value)));
+      this.there.fill(from, to, both[0], most);
+      this.back.fill(to, from, both[1], most);
+      this.back.root.hidden = !reversible(scene);
+      this.note.hidden = missing.length === 0;
+      this.note.textContent = `${plural(missing.length, "layer")} still to be read…`;
+      if (missing.length > 0 && started !== key) void this.read(missing[0]!, key);
+    }
+    this.there.mark();
+    this.back.mark();
+  }
+
+  // One layer after another, so that the page stays free; the ranking fills as they come.
+  private async read(next: () => Promise<unknown>, key: string): Promise<void> {
+    try {
+      await next();
+    } catch (error) {
+      return this.scene.owner.fail(error);
+    }
+    if (this.filled === key && this.scene.pair) this.update();
+  }
+}

@@ -1,0 +1,220 @@
+// A picture with the tokens of one side of a head: the queries that look, or the keys that are looked at.
+
+import { surface } from "../draw/canvas";
+import { drawRegions } from "../draw/golddraw";
+import { areaAt, type Box, boxesOf, cutOff, greyOut, type Look, photo, rasterOf, within } from "../draw/veils";
+import type { AxisInfo, PictureInfo } from "../protocol";
+import type { Item } from "../scene/axis";
+import { figure } from "../scene/format";
+import type { Judged } from "../scene/gold";
+import type { Scene } from "../scene/scene";
+import { h } from "./dom";
+
+export type End = "from" | "to";
+
+/** A choice beside the tokens of a side. */
+export interface Choice {
+  readonly text: string;
+  readonly title: string;
+  readonly on: boolean;
+  choose(): void;
+}
+
+/** What is drawn on a board: `shares` by place (null: the picture alone), and which place is marked. */
+export interface Drawn {
+  readonly shares: Float64Array | null;
+  readonly chosen: number | null;
+  readonly choices?: readonly Choice[];
+  readonly links?: readonly Judged[];
+}
+
+/** A token's name; that of a special one, such as "register 0", is no text of which spaces need be seen. */
+export const called = (axis: AxisInfo, item: Item): string =>
+  item.special ? axis.pieces[item.start]! : item.mark + item.text;
+
+const STEPS: Record<string, readonly [number, number]> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
+
+export class Board {
+  readonly canvas: HTMLCanvasElement;
+  readonly chips = h("div.others");
+  readonly title = h("span.cap");
+  readonly root: HTMLElement;
+  private scale = 1;
+  private boxes: readonly (Box | null)[] = [];
+  private boxed = "";
+  private listed = "";
+  private keyed = false;
+
+  /** `plain`: nothing can be chosen on it. */
+  constructor(
+    private readonly scene: Scene,
+    readonly end: End,
+    private readonly plain = false,
+  ) {
+    this.canvas = plain
+      ? h("canvas", { "aria-hidden": "true" })
+      : h("canvas", { role: "application", tabindex: 0, "aria-roledescription": "picture" });
+    this.root = h("figure.board", { "data-end": end }, this.title, this.canvas, this.chips);
+    if (plain) return;
+    this.canvas.addEventListener("pointermove", (event) => this.hover(this.at(event)));
+    this.canvas.addEventListener("pointerleave", () => scene.leave());
+    this.canvas.addEventListener("pointerdown", () => (this.keyed = false));
+    this.canvas.addEventListener("click", (event) => this.pin(this.at(event), event.shiftKey));
+    // After a click the arrow keys still go from head to head.
+    this.canvas.addEventListener("focus", () => (this.keyed = this.canvas.matches(":focus-visible")));
+    this.canvas.addEventListener("blur", () => scene.leave());
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.chips.addEventListener("pointerover", (event) => this.hover(this.chip(event)));
+    this.chips.addEventListener("pointerleave", () => scene.leave());
+    this.chips.addEventListener("click", (event) => this.pin(this.chip(event), event.shiftKey));
+  }
+
+  private get items(): readonly Item[] {
+    return (this.end === "from" ? this.scene.rows : this.scene.columns).items;
+  }
+
+  private get axis(): AxisInfo {
+    return this.end === "from" ? this.scene.part.query : this.scene.part.key;
+  }
+
+  private at(event: MouseEvent): number | null {
+    const bounds = this.canvas.getBoundingClientRect();
+    const found = areaAt(
+      this.boxes,
+      (event.clientX - bounds.left) / this.scale,
+      (event.clientY - bounds.top) / this.scale,
+    );
+    return found < 0 ? null : found;
+  }
+
+  private chip(event: Event): number | null {
+    const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-place]") : null;
+    return button ? Number(button.dataset.place) : null;
+  }
+
+  private hover(place: number | null): void {
+    if (place === null) this.scene.leave();
+    else this.scene.owner.hover(this.scene, { from: null, to: null, [this.end]: place });
+  }
+
+  private pin(place: number | null, keep: boolean): void {
+    const item = place === null ? undefined : this.items[place];
+    if (item) this.scene.owner.pin(this.scene, this.end, place!, keep);
+  }
+
+  // From area to area by keyboard; Enter chooses one.
+  private key(event: KeyboardEvent): void {
+    const step = STEPS[event.key];
+    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey || (!step && event.key !== "Enter")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const { boxes, scene, end } = this;
+    const at = scene.hovered?.[end] ?? scene.pinned?.[end] ?? boxes.findIndex((box) => box !== null);
+    const box = boxes[at];
+    if (event.key === "Enter") return this.pin(at, event.shiftKey);
+    if (!box || !step || scene.hovered?.[end] == null) return this.hover(at);
+    const [wide, tall] = [box[2] - box[0], box[3] - box[1]];
+    const next = areaAt(boxes, (box[0] + box[2]) / 2 + step[0] * wide, (box[1] + box[3]) / 2 + step[1] * tall);
+    if (next >= 0) this.hover(next);
+  }
+
+  /** Draw the picture, and over it how much each token has. */
+  draw(
+    info: PictureInfo,
+    image: HTMLImageElement,
+    width: number,
+    look: Look,
+    { shares, chosen, choices = [], links = [] }: Drawn,
+  ): void {
+    const { scene, end } = this;
+    const side = end === "from" ? scene.rows : scene.columns;
+    const { axis } = this;
+    const boxed = `${scene.place}|${scene.part.name}|${side.key}`;
+    if (boxed !== this.boxed) [this.boxed, this.boxes] = [boxed, boxesOf(axis, side)];
+    this.scale = width / info.width;
+    const height = info.height * this.scale;
+    this.root.style.width = `${Math.ceil(width)}px`;
+    const pen = surface(this.canvas, width, height);
+    const whole: Box = [0, 0, info.width, info.height];
+    pen.drawImage(
+      photo(image, within(image, info, whole), width, height, look.signed && shares !== null),
+      0,
+      0,
+      width,
+      height,
+    );
+    const { scale, boxes } = this;
+    if (boxes.some((box) => box !== null)) {
+      const raster = rasterOf(boxes);
+      const [left, top, right, bottom] = raster.area;
+      if (shares)
+        raster.draw(pen, [left * scale, top * scale, (right - left) * scale, (bottom - top) * scale], shares, look);
+      if (cutOff(raster, info)) greyOut(pen, raster, info, scale);
+    }
+    drawRegions(pen, scene.owner.ink, scale, end, boxes, links);
+    const box = chosen === null ? null : boxes[chosen];
+    if (box) {
+      for (const [color, line] of [
+        ["#0b0e10", 4],
+        ["#ffffff", 2],
+      ] as const) {
+        pen.strokeStyle = color;
+        pen.lineWidth = line;
+        pen.strokeRect(box[0] * scale, box[1] * scale, (box[2] - box[0]) * scale, (box[3] - box[1]) * scale);
+      }
+    }
+    if (!this.plain) this.label(shares, chosen, choices);
+  }
+
+  // The tokens without an area, as buttons, and what the picture is called. Buttons stay: one that is pressed must not
+  // go before it is let go.
+  private label(shares: Float64Array | null, chosen: number | null, choices: readonly Choice[]): void {
+    const { end, items, boxes, chips, canvas, scene } = this;
+    const listed = `${this.boxed}|${choices.map(({ text }) => text)}`;
+    if (listed !== this.listed) {
+      this.listed = listed;
+      const title = end === "from" ? "Where it looks" : "Which tokens look at it";
+      const means = choices.map(({ text, title: about, choose }) =>
+        h("button.mean", { type: "button", title: about, onclick: choose }, text),
+      );
+      const tokens = items.flatMap((item, place) =>
+        boxes[place]
+          ? []
+          : [
+              h(
+                "button",
+                { type: "button", "data-place": place, title },
+                h("bdi", {}, called(this.axis, item)),
+                h("i"),
+              ),
+            ],
+      );
+      chips.replaceChildren(...means, ...tokens);
+    }
+    choices.forEach(({ on }, at) => chips.children[at]!.setAttribute("aria-pressed", String(on)));
+    for (const button of chips.querySelectorAll<HTMLElement>("[data-place]")) {
+      const place = Number(button.dataset.place);
+      button.setAttribute("aria-pressed", String(place === chosen));
+      button.lastElementChild!.textContent = !shares
+        ? ""
+        : Number.isNaN(shares[place])
+          ? "not seen"
+          : figure(shares[place]!);
+    }
+    canvas.title = scene.owner.printing
+      ? ""
+      : end === "from"
+        ? "Click a patch: where it looks"
+        : "Click a patch: which tokens look at it";
+    const item = chosen === null ? undefined : items[chosen];
+    canvas.setAttribute(
+      "aria-label",
+      `${end === "from" ? "Queries" : "Keys"} on the picture${item ? `: ${called(this.axis, item)}` : ""}. Arrow keys go from patch to patch, Enter chooses.`,
+    );
+  }
+}

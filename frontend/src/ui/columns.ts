@@ -1,0 +1,73 @@
+// Two columns of tokens as listboxes: a pointer hovers and pins, and so do keys and long presses.
+
+import type { Scene } from "../scene/scene";
+import { longPress } from "./press";
+import { placeOf, step } from "./tokens";
+
+export type Side = "from" | "to";
+
+/** Places on the two sides; null for none. */
+export type Place = { readonly from: number | null; readonly to: number | null } | null;
+
+/** What the columns ask of the picture around them. */
+export interface Rows {
+  /** The first row that can be seen. */
+  first(): number;
+  /** Scroll so that a row can be seen. */
+  show(place: number): void;
+}
+
+export const focusOn = (side: Side, place: number): { from: number | null; to: number | null } =>
+  side === "from" ? { from: place, to: null } : { from: null, to: place };
+
+/**
+ * From token to token, and from side to side; Enter pins, with shift beside what is chosen on the other side. After a
+ * click arrow keys still go from head to head.
+ */
+export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side, HTMLElement>>>, rows: Rows): void {
+  const { owner } = scene;
+  // A column was focused by keyboard: only who came by keyboard moves among tokens.
+  let keyed = false;
+  const go = (side: Side, place: number): void => {
+    rows.show(place);
+    owner.hover(scene, focusOn(side, place));
+  };
+  const key = (event: KeyboardEvent, side: Side): void => {
+    if (!keyed || event.metaKey || event.ctrlKey || event.altKey) return;
+    const at = scene.hovered?.[side] ?? scene.pinned?.[side] ?? 0;
+    const next = step(event.key, at, (side === "from" ? scene.rows : scene.columns).items.length);
+    const across = event.key === (side === "from" ? "ArrowRight" : "ArrowLeft");
+    if (next !== null) go(side, next);
+    else if (event.key === "Enter" || event.key === " ") owner.pin(scene, side, at, event.shiftKey);
+    else if (across) columns[side === "from" ? "to" : "from"]?.focus({ preventScroll: true });
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  for (const side of ["from", "to"] as const) {
+    const column = columns[side];
+    if (!column) continue;
+    column.addEventListener("pointerover", (event) => {
+      const place = placeOf(event);
+      if (place !== null) owner.hover(scene, focusOn(side, place));
+    });
+    column.addEventListener("pointerleave", () => scene.leave());
+    column.addEventListener("click", (event) => {
+      const place = placeOf(event);
+      if (place !== null && !String(getSelection())) owner.pin(scene, side, place, event.shiftKey);
+    });
+    // With shift a click chooses a second token; it does not select the text up to there.
+    column.addEventListener("mousedown", (event) => event.shiftKey && event.preventDefault());
+    longPress(column, (event) => {
+      const place = placeOf(event);
+      if (place !== null) owner.pin(scene, side, place, true);
+    });
+    column.addEventListener("keydown", (event) => key(event, side));
+    column.addEventListener("pointerdown", () => (keyed = false));
+    column.addEventListener("focus", () => {
+      keyed = column.matches(":focus-visible");
+      if (keyed) go(side, scene.pinned?.[side] ?? rows.first());
+    });
+    column.addEventListener("blur", () => owner.hover(scene, null));
+  }
+}

@@ -1,0 +1,652 @@
+// The explorer: one head at three distances, of one input or two.
+
+import { forPaper } from "../draw/canvas";
+import type { ExplorerPayload, ExplorerState } from "../protocol";
+import { find } from "../scene/axis";
+import type { Theme } from "../scene/color";
+import type { Store } from "../scene/data";
+import { type Focus, type Owner, Scene, type Sides } from "../scene/scene";
+import { Data } from "../scene/source";
+import { changed, DEFAULTS, type Full, settle } from "../scene/state";
+import { clicked } from "./between";
+import { h } from "./dom";
+import { png, svg } from "./export";
+import { turnAll } from "./fold";
+import { HeadBar } from "./headbar";
+import { action, keysDialog } from "./keys";
+import { remember, wantsAll } from "./memory";
+import { Pane, type Place } from "./panes";
+import { copyLink, skip, toolbar } from "./roving";
+import { Tip } from "./tip";
+import { nameOf, Toolbar } from "./toolbar";
+
+/** What an explorer needs of the page, the notebook or the server around it. */
+export interface ExplorerHost extends Sides {
+  /** The state has changed. */
+  changed(state: Full): void;
+  /** The address of what is shown, where it has one. */
+  address?(): string;
+  /** Whether the surroundings are dark: what the theme "auto" follows. */
+  dark(): boolean;
+  /** Hand a file to the reader. */
+  save(name: string, file: Blob): void;
+  /** Ask for the exact values of one row, where a kernel can answer. */
+  exact?(question: Question): Promise<Float32Array>;
+  /** Have an offered matrix computed: it is in the payload and the store when the promise is kept. */
+  compute?(name: string): Promise<void>;
+}
+
+/** A row ("from") or column ("to") of a head's matrix, by the place of its token. */
+export interface Question {
+  readonly input: number;
+  readonly part: string;
+  readonly layer: number;
+  readonly head: number;
+  readonly quantity: string;
+  readonly side: "from" | "to";
+  readonly place: number;
+}
+
+export interface ExplorerProps {
+  readonly payload: ExplorerPayload;
+  readonly store: Store;
+  /** The state to begin with, in place of the payload's. */
+  readonly state?: ExplorerState;
+}
+
+const WIDE = 1040;
+const TINY = 600;
+/** Changes of these touch what is pointed at, and how a picture is covered. */
+const OF_FOCUS: ReadonlySet<keyof Full> = new Set([
+  "pin",
+  "between",
+  "time",
+  "smooth",
+  "opacity",
+  "queries",
+  "strip",
+  "rollout",
+]);
+/** Between the margins of A4, in CSS pixels. */
+const PAPER = 687;
+/** Changes of these touch the grid alone. */
+const OF_GRID: ReadonlySet<keyof Full> = new Set(["draw", "measure", "sort", "ascending", "least"]);
+
+/** What of a payload the controls are made of. */
+const controlled = ({ model, inputs, offers }: ExplorerPayload): string =>
+  JSON.stringify([
+    model,
+    inputs.length,
+    offers,
+    inputs.map(({ parts }) =>
+      parts.map(({ name, index, heads, quantities }) => [
+        name,
+        index.length,
+        heads[0]?.length,
+        quantities.map((each) => each.name),
+      ]),
+    ),
+  ]);
+
+export class Explorer implements Owner {
+  state: Full;
+  theme: Theme = "light";
+  printing = false;
+  private data: Data;
+  private readonly tipBox: Tip;
+  private toolbar: Toolbar;
+  private readonly headbar: HeadBar;
+  private readonly shared = h("div.shared");
+  private readonly main = h("div.main");
+  private readonly help = keysDialog();
+  private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
+  private readonly sizes: ResizeObserver;
+  private stops: readonly (() => void)[];
+  private panes: Pane[] = [];
+  /** Of how many payloads this is the last. */
+  private version = 0;
+  private inks = new Map<string, string>();
+  private inkTheme = "";
+  private readonly answers = new Map<string, Promise<Float32Array>>();
+  private form = "";
+  private width = 0;
+  private frame = 0;
+  private turn = 0;
+  private found = -1;
+  private wanted = "";
+  private asking = false;
+  /** Only the controls of a first look are shown, and those that the state has used. */
+  private quiet = !wantsAll();
+
+  constructor(
+    readonly root: HTMLElement,
+    props: ExplorerProps,
+    readonly host: ExplorerHost,
+  ) {
+    const { payload, store } = props;
+    this.data = new Data(payload, store, host.compute !== undefined);
+    this.state = settle(props.state ?? payload.state, payload);
+    root.classList.add("hs", "hx");
+    root.tabIndex = -1;
+    this.toolbar = this.controls(payload);
+    this.headbar = new HeadBar(this);
+    this.stops = this.toolbars();
+    root.append(
+      skip("Skip to the picture", () => this.picture),
+      this.toolbar.bar,
+      this.toolbar.unseen,
+      this.toolbar.tools,
+      this.shared,
+      this.main,
+      this.toolbar.status,
+      this.live,
+      this.help,
+    );
+    this.tipBox = new Tip(root);
+    root.addEventListener("keydown", this.onKey);
+    this.sizes = new ResizeObserver(() => {
+      if (Math.abs(root.clientWidth - this.width) < 1) return;
+      void this.render();
+    });
+    this.sizes.observe(root);
+    this.applyTheme();
+    void this.render();
+  }
+
+  /** Show another payload in the place of this one: what is drawn stands until the new pictures do. */
+  renew({ payload, store, state }: ExplorerProps): void {
+    const before = this.data.payload;
+    this.version++;
+    this.data = new Data(payload, store, this.host.compute !== undefined);
+    this.answers.clear();
+    this.tip(null);
+    if (controlled(before) === controlled(payload)) this.toolbar.payload = payload;
+    else {
+      const old = this.toolbar;
+      this.toolbar = this.controls(payload);
+      old.bar.replaceWith(this.toolbar.bar);
+      old.unseen.replaceWith(this.toolbar.unseen);
+      old.tools.replaceWith(this.toolbar.tools);
+      old.status.replaceWith(this.toolbar.status);
+      this.stops = this.toolbars();
+    }
+    this.state = settle({ ...this.state, zoom: null, ...state }, payload);
+    void this.render();
+  }
+
+  private controls(payload: ExplorerPayload): Toolbar {
+    const link = this.host.address && { link: () => void this.link() };
+    return new Toolbar(payload, this.set, {
+      find: (text, next) => this.find(text, next),
+      help: () => this.help.showModal(),
+      more: () => this.more(),
+      save: (kind) => void this.save(kind),
+      ...link,
+    });
+  }
+
+  private toolbars(): (() => void)[] {
+    const { controls, tools } = this.toolbar;
+    return [toolbar(controls, "Page"), toolbar(tools, "What is shown"), toolbar(this.headbar.root, "Layer and heads")];
+  }
+
+  /** Take over a state from outside. */
+  update(state: ExplorerState): void {
+    this.apply(settle({ ...this.state, ...state }, this.data.payload), false);
+  }
+
+  /** The surroundings have become light or dark. */
+  surroundings(): void {
+    if (this.applyTheme()) void this.render();
+  }
+
+  /**
+   * The page is about to be printed, or has been: all that was seen is drawn anew within the width of paper, before
+   * this returns.
+   */
+  print(on: boolean): void {
+    if (on === this.printing || this.panes.length === 0) return;
+    this.printing = on;
+    forPaper(on);
+    this.root.classList.toggle("printing", on);
+    this.root.style.width = on ? `${PAPER}px` : "";
+    this.tip(null);
+    this.applyTheme();
+    if (this.root.dataset.busy === undefined) this.draw(true);
+  }
+
+  destroy(): void {
+    this.turn++;
+    this.form = "";
+    cancelAnimationFrame(this.frame);
+    this.sizes.disconnect();
+    this.root.removeEventListener("keydown", this.onKey);
+    for (const pane of this.panes) pane.destroy();
+    this.root.replaceChildren();
+  }
+
+  /** Everything has been drawn. */
+  get settled(): boolean {
+    return this.root.dataset.busy === undefined && this.drawn;
+  }
+
+  readonly set = (change: Partial<Full>): void => {
+    const lacking = this.panes[0] ? this.data.lacks(change, this.panes[0].scene.part) : null;
+    if (lacking) return void this.ask(lacking, change);
+    const keep = { ...this.state, ...change };
+    // A head that the next layer lacks gives way to one that is telling; places on another axis mean other tokens.
+    if (change.part !== undefined && change.part !== this.state.part)
+      Object.assign(keep, { pin: null, between: null, zoom: null }, this.regained());
+    if (
+      change.filter !== undefined ||
+      change.special !== undefined ||
+      change.sinks !== undefined ||
+      change.unit !== undefined ||
+      change.unfolded !== undefined
+    )
+      keep.zoom = null;
+    this.apply(settle(keep, this.data.payload), true);
+  };
+
+  // What the page began with and this part could not show: another part may.
+  private regained(): Partial<Full> {
+    const { query, key } = this.panes[0]?.scene.part ?? {};
+    const { picture, unit } = this.data.payload.state;
+    return {
+      ...(picture && !query?.boxes && !key?.boxes ? { picture } : {}),
+      ...(unit && !query?.words && !key?.words ? { unit } : {}),
+    };
+  }
+
+  // What needs a matrix that is not here waits until the kernel has computed it.
+  private async ask(name: string, change: Partial<Full>): Promise<void> {
+    if (this.asking) return;
+    this.asking = true;
+    this.toolbar.asking(name);
+    let problem = "";
+    try {
+      await this.host.compute!(name);
+    } catch (error) {
+      problem = `This cannot be computed: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    this.asking = false;
+    this.toolbar.asking(null, problem);
+    if (!problem) this.set(change);
+  }
+
+  private apply(next: Full, tell: boolean): void {
+    const before = this.state;
+    const keys = changed(before, next);
+    if (keys.length === 0) return;
+    this.state = next;
+    this.tip(null);
+    if (keys.includes("theme")) this.applyTheme();
+    if (tell) this.host.changed(next);
+    if (keys.includes("layer") || keys.includes("heads"))
+      this.live.textContent = `Layer ${next.layer}, ${next.heads.length > 1 ? "heads" : "head"} ${next.heads.join(", ")}`;
+    // What is being drawn is drawn with it.
+    if (this.root.dataset.busy === undefined && keys.every((key) => OF_FOCUS.has(key))) {
+      for (const pane of this.panes) {
+        pane.scene.hovered = null;
+        pane.focus();
+        if (keys.includes("between")) pane.rest();
+      }
+      if (!this.drawn) this.draws();
+      return;
+    }
+    void this.render(keys);
+  }
+
+  open(layer: number, head: number, add: boolean): void {
+    const { state } = this;
+    const scale = state.scale === "model" ? "head" : state.scale;
+    if (!add || layer !== state.layer) return this.set({ layer, heads: [head], scale });
+    const without = state.heads.filter((each) => each !== head);
+    this.set({
+      heads: state.heads.includes(head) ? (without.length > 0 ? without : [head]) : [...state.heads, head],
+      scale,
+    });
+  }
+
+  hover(scene: Scene, focus: Focus | null): void {
+    const old = scene.hovered;
+    if (
+      old === focus ||
+      (old && focus && old.from === focus.from && old.to === focus.to && old.neuron === focus.neuron)
+    )
+      return;
+    scene.hovered = focus;
+    this.panes.find((pane) => pane.scene === scene)?.focus();
+  }
+
+  follow(scene: Scene, focus: Focus | null): void {
+    if (JSON.stringify(scene.followed) === JSON.stringify(focus)) return;
+    scene.followed = focus;
+    this.panes.find((pane) => pane.scene === scene)?.focus();
+  }
+
+  pin(scene: Scene, side: "from" | "to", place: number, keep = false): void {
+    this.choose(scene, clicked(scene.pinned, side, place, keep));
+  }
+
+  choose(scene: Scene, { from, to }: { from: number | null; to: number | null }): void {
+    const row = from === null ? undefined : scene.rows.items[from];
+    const column = to === null ? undefined : scene.columns.items[to];
+    if (row && column) return this.set({ between: [row.start, column.start], pin: null });
+    this.set({ between: null, pin: row ? ["from", row.start] : column ? ["to", column.start] : null });
+  }
+
+  tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void {
+    this.tipBox.show(content, x, y, where);
+  }
+
+  ink = (name: string): string => {
+    if (this.inkTheme !== this.theme) {
+      this.inkTheme = this.theme;
+      this.inks.clear();
+    }
+    let color = this.inks.get(name);
+    if (color === undefined) this.inks.set(name, (color = getComputedStyle(this.root).getPropertyValue(name).trim()));
+    return color;
+  };
+
+  exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null {
+    const { state, host } = this;
+    // Blocks of patches are no rows of the model's.
+    if (!host.exact || this.data.payload.exact || state.renormalise || scene.part.query.counts) return null;
+    const question: Question = {
+      input: scene.place,
+      part: scene.part.name,
+      layer: state.layer,
+      head,
+      quantity,
+      side: "from",
+      place: row,
+    };
+    const key = JSON.stringify(question);
+    let answer = this.answers.get(key);
+    if (!answer) {
+      if (this.answers.size > 200) this.answers.clear();
+      this.answers.set(key, (answer = host.exact(question)));
+    }
+    return answer;
+  }
+
+  private applyTheme(): boolean {
+    const { theme } = this.state;
+    this.theme = this.printing ? "light" : theme === "auto" ? (this.host.dark() ? "dark" : "light") : theme;
+    if (this.root.dataset.theme === this.theme) return false;
+    this.root.dataset.theme = this.theme;
+    return true;
+  }
+
+  // The panes that the state asks for: those that are there, or new ones.
+  private build(): { readonly form: string; readonly panes: Pane[] } {
+    const { side, input } = this.state;
+    const form = `${this.version}|${side}|${side === "one" ? input : ""}`;
+    if (form === this.form) return { form, panes: this.panes };
+    const scene = (place: number, against: Scene | null = null): Scene => new Scene(this.data, place, this, against);
+    const places = side === "one" ? [scene(input)] : side === "both" ? [scene(0), scene(1)] : [scene(0, scene(1))];
+    return { form, panes: places.map((each) => new Pane(each)) };
+  }
+
+  private take({ form, panes }: { readonly form: string; readonly panes: Pane[] }): void {
+    if (panes === this.panes) return;
+    this.form = form;
+    for (const pane of this.panes) pane.destroy();
+    this.panes = panes;
+    delete this.root.dataset.failed;
+    this.main.replaceChildren(...panes.map((pane) => pane.root));
+  }
+
+  private async render(keys: readonly (keyof Full)[] = []): Promise<void> {
+    const turn = ++this.turn;
+    const first = this.panes.length === 0;
+    this.root.dataset.busy = "true";
+    let built: { readonly form: string; readonly panes: Pane[] } | null = null;
+    try {
+      built = this.build();
+      const renewed = !first && !this.form.startsWith(`${this.version}|`);
+      for (const pane of built.panes) pane.scene.refresh();
+      const missing = built.panes.flatMap((pane) => pane.missing());
+      if (missing.length > 0) await Promise.all(missing);
+      if (first) await document.fonts.load("400 13px Inter").catch(() => undefined);
+      if (turn !== this.turn) return;
+      this.take(built);
+      built = null;
+      this.draw(renewed || keys.every((key) => OF_GRID.has(key)));
+    } catch (error) {
+      if (turn === this.turn) this.fail(error);
+    } finally {
+      // Another picture was asked for while this one's maps were on their way.
+      if (built && built.panes !== this.panes) for (const pane of built.panes) pane.destroy();
+    }
+  }
+
+  // Never a blank page, nor one that stays busy: what went wrong is said in its place.
+  fail(error: unknown): void {
+    this.form = "";
+    this.root.dataset.failed = "";
+    this.main.replaceChildren(
+      h(
+        "p.failure",
+        { role: "alert" },
+        `This cannot be shown: ${error instanceof Error ? error.message : String(error)}.`,
+      ),
+    );
+    delete this.root.dataset.busy;
+  }
+
+  private draw(atOnce: boolean): void {
+    const { root, state } = this;
+    this.width = root.clientWidth;
+    if (this.width === 0) return;
+    const wide = this.width >= WIDE;
+    root.classList.toggle("wide", wide);
+    root.classList.toggle("narrow", !wide);
+    root.classList.toggle("tiny", this.width < TINY);
+    root.dataset.scale = state.scale;
+    root.dataset.side = state.side;
+    const inner = this.width - 2 * (this.printing ? 0 : wide ? 32 : this.width < TINY ? 14 : 20);
+    const half = this.panes.length === 2 && this.width >= 760;
+    this.main.classList.toggle("two", half);
+    const place: Place = {
+      form: this.panes.length === 2 ? "half" : wide ? "wide" : "narrow",
+      width: half ? Math.floor((inner - 40) / 2) : inner,
+      room: window.innerHeight - 160,
+    };
+    const { quiet } = this;
+    const lead = this.panes[0]!;
+    const slot = quiet ? this.toolbar.slot : this.panes.length === 2 ? this.shared : lead.slot;
+    if (this.headbar.root.parentElement !== slot) slot.append(this.headbar.root);
+    this.use();
+    this.toolbar.show(
+      state,
+      this.panes.map((pane) => pane.scene),
+      quiet,
+    );
+    this.headbar.update(lead.scene, quiet);
+    const corner = this.panes.length === 2 ? this.headbar.root : lead.corner;
+    if (this.headbar.toggle.parentElement !== corner) corner.append(this.headbar.toggle);
+    this.shared.hidden = quiet || this.panes.length !== 2 || state.scale === "model";
+    for (const pane of this.panes) pane.main(place);
+    cancelAnimationFrame(this.frame);
+    const rest = (): void => {
+      try {
+        for (const pane of this.panes) pane.rest();
+      } catch (error) {
+        return this.fail(error);
+      }
+      for (const stop of [...this.stops, ...this.panes.map((pane) => pane.stops)]) stop();
+      if (!this.drawn) this.draws();
+      delete root.dataset.busy;
+      this.prefetch();
+    };
+    if (atOnce) rest();
+    else this.frame = requestAnimationFrame(rest);
+  }
+
+  private get drawn(): boolean {
+    return this.panes.length > 0 && this.panes.every((pane) => pane.settled);
+  }
+
+  // What is pointed at stands; the mark is there until the rest has followed.
+  private draws(): void {
+    const { root } = this;
+    if (root.dataset.drawing) return;
+    root.dataset.drawing = "true";
+    const look = (): void => {
+      if (this.drawn || this.form === "") delete root.dataset.drawing;
+      else requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  }
+
+  // The layers beside the open one are decoded while nothing else is to be done.
+  private prefetch(): void {
+    const idle = window.requestIdleCallback ?? ((run: () => void) => window.setTimeout(run, 300));
+    const { state } = this;
+    idle(() => {
+      for (const { scene } of this.panes) {
+        const { heads } = scene;
+        // Other matrices of the open layer: their numbers stand in the tip of a pair.
+        for (const quantity of ["weights", ...scene.part.quantities.map((each) => each.name)])
+          void this.data.load(scene.part, state.layer, quantity, heads).catch(() => undefined);
+        // The heads beside the open one, where layers come a head at a time.
+        void this.data
+          .load(scene.part, state.layer, state.quantity, [scene.head + 1, scene.head - 1])
+          .catch(() => undefined);
+        const at = scene.part.index.indexOf(state.layer);
+        for (const next of [scene.part.index[at + 1], scene.part.index[at - 1]]) {
+          if (next === undefined) continue;
+          void this.data.load(scene.part, next, state.quantity, heads).catch(() => undefined);
+          if (state.scale === "neuron") void this.data.loadNeurons(scene.part, next).catch(() => undefined);
+        }
+      }
+    });
+  }
+
+  private more(): void {
+    this.quiet = !this.quiet;
+    remember(!this.quiet);
+    void this.render();
+  }
+
+  // A control that is not of a first look is shown from when the state first uses it: what is set can be seen and
+  // undone.
+  private use(): void {
+    const { root, state, quiet } = this;
+    root.classList.toggle("quiet", quiet);
+    const used = new Set<string>(changed(DEFAULTS, state).filter((key) => key !== "heads" || state.heads.length > 1));
+    for (const control of root.querySelectorAll<HTMLElement>("[data-keys]:not([data-used])")) {
+      if (control.dataset.keys!.split(",").some((key) => used.has(key))) control.dataset.used = "";
+    }
+  }
+
+  private search(): void {
+    this.toolbar.search.parentElement!.dataset.used = "";
+    this.toolbar.search.focus();
+  }
+
+  private find(text: string, next: boolean): void {
+    const somewhere = this.panes.some(
+      ({ scene }) => find(scene.rows, text).length + find(scene.columns, text).length > 0,
+    );
+    this.toolbar.missed(text.trim() !== "" && !somewhere);
+    for (const { scene, lines } of this.panes) {
+      if (scene.lacking) continue;
+      const [from, to] = [find(scene.rows, text), find(scene.columns, text)];
+      lines.hits(from, to);
+      if (text !== this.wanted) this.found = -1;
+      this.wanted = text;
+      const all = [...from.map((place) => ["from", place] as const), ...to.map((place) => ["to", place] as const)];
+      if (all.length === 0 || this.state.scale === "model") continue;
+      if (next) this.found = (this.found + 1) % all.length;
+      const [side, place] = all[Math.max(0, this.found)]!;
+      if (this.state.scale === "head" && this.state.picture === "lines") lines.reveal(side, place);
+      const item = (side === "from" ? scene.rows : scene.columns).items[place];
+      if (next && item) this.set({ pin: [side, item.start], between: null });
+      lines.hits(from, to);
+    }
+  }
+
+  /** What a reader comes for: the open head, or the grid of all. */
+  private get picture(): HTMLElement | null {
+    const lead = this.panes[0];
+    const from = this.state.scale === "model" ? lead?.grid.root : lead?.right;
+    return (
+      [...(from?.querySelectorAll<HTMLElement>(":scope [tabindex='0']:is(canvas, [role=listbox])") ?? [])].find(
+        (each) => each.checkVisibility(),
+      ) ??
+      from ??
+      null
+    );
+  }
+
+  private async link(): Promise<void> {
+    this.live.textContent = await copyLink(this.host.address!());
+    this.toolbar.copied(this.live.textContent);
+  }
+
+  private async save(kind: "svg" | "png"): Promise<void> {
+    // Not a picture that is half drawn; while it is waited for the state may change.
+    while (this.root.dataset.busy || this.root.dataset.drawing)
+      await new Promise((frame) => requestAnimationFrame(frame));
+    const { state } = this;
+    this.root.classList.add("exporting");
+    try {
+      const lead = this.panes[0]!;
+      const lacking = this.panes.find((pane) => pane.scene.lacking)?.scene.lacking;
+      if (lacking) return this.toolbar.asking(null, `There is nothing to save. ${lacking}`);
+      const element = this.panes.length > 1 ? this.main : state.scale === "model" ? lead.grid.root : lead.right;
+      const name = `headscope-${state.scale === "model" ? "model" : `L${state.layer}H${state.heads.join("-")}`}`;
+      const paper = this.ink("--bg");
+      if (kind === "svg")
+        this.host.save(
+          `${name}.svg`,
+          new Blob(
+            [
+              svg(
+                element,
+                paper,
+                `${this.data.payload.model}: ${this.panes.map((pane) => nameOf(pane.scene.input)).join("; ")}`,
+                true,
+              ),
+            ],
+            { type: "image/svg+xml" },
+          ),
+        );
+      else this.host.save(`${name}.png`, await png(element, paper));
+    } finally {
+      this.root.classList.remove("exporting");
+    }
+  }
+
+  private readonly onKey = (event: KeyboardEvent): void => this.key(event);
+
+  /** What a key does; also for keys that the page hands on. */
+  key(event: KeyboardEvent): void {
+    const target = event.target instanceof Element ? event.target : null;
+    const typing = target?.matches("input:not([type=range]), select, textarea") === true;
+    if (event.metaKey || event.ctrlKey || event.altKey || this.help.open || typing) return;
+    if (target?.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
+    if ((event.key === "Enter" || event.key === " ") && target?.matches("button")) return;
+    const { state, headbar, help, set } = this;
+    const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.large : undefined;
+    const sound = state.scale === "head" && state.picture === "image" ? this.panes[0]?.image.sound : null;
+    const act = action(event.key, {
+      state,
+      headbar,
+      matrix: matrix ?? sound ?? undefined,
+      sound,
+      fold: () => set({ unfolded: turnAll(this.panes[0]!.scene) }),
+      set,
+      search: () => this.search(),
+      help: () => help.showModal(),
+    });
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  }
+}

@@ -1,0 +1,438 @@
+// One layer's open heads: two columns of tokens with lines between them.
+
+import { type Pen, ratio, surface } from "../draw/canvas";
+import { drawLinks } from "../draw/golddraw";
+import { cost, drawFocus, drawLines, drawRails, OTHERS } from "../draw/headdraw";
+import { hasPair, type Item, length, name } from "../scene/axis";
+import { type Shown, value } from "../scene/cut";
+import { brief, figure, plural, whole } from "../scene/format";
+import { concerns, inWords } from "../scene/gold";
+import { type HeadBox, headBox, middle } from "../scene/headlayout";
+import { evenCodes, type Lines, strongest } from "../scene/lines";
+import { lineAt } from "../scene/pick";
+import { nameOf } from "../scene/quantities";
+import type { Focus, Scene } from "../scene/scene";
+import { h, touched } from "./dom";
+import { painters } from "./export";
+import { TokenRows } from "./tokenrows";
+import { mark, placeOf } from "./tokens";
+
+/**
+ * Lines that are drawn at most; and where none is asked for by its weight, so many a token and head, of which the eye
+ * can follow some.
+ */
+const [MOST, EACH] = [4000, 12];
+/** What is drawn at once, in hairlines; the rest follows, a part a frame. */
+const AT_ONCE = 800;
+
+export interface HeadSpace {
+  readonly width: number;
+  readonly tallest: number;
+}
+
+export class HeadLines {
+  // Two canvases between the columns for all lines, and one across for what is pointed at.
+  private readonly under = h("canvas.base", { "aria-hidden": "true" });
+  private readonly base = h("canvas.base", { "aria-hidden": "true" });
+  private readonly over = h("canvas.over", { "aria-hidden": "true" });
+  private readonly rows: TokenRows;
+  private readonly axis = h("div.axis");
+  readonly caption = h("div.sub");
+  readonly root = h("div.hv", { role: "group" }, this.axis);
+  private box!: HeadBox;
+  private lines: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
+  private axisLeft = h("span.cap");
+  private axisRight = h("span.cap");
+  private laid = "";
+  private about = "";
+  private drawn = "";
+  private focused = "";
+  private job = 0;
+  /** The lower canvas shows lines. */
+  private below = false;
+  done = true;
+
+  constructor(
+    element: HTMLElement,
+    private readonly scene: Scene,
+  ) {
+    this.rows = new TokenRows(scene, ["from (query)", "to (key)"], "hvbody", [this.under, this.base, this.over], () =>
+      this.draw(),
+    );
+    this.root.append(this.rows.scroller, this.caption);
+    element.append(this.root);
+    for (const [column, side] of [
+      [this.rows.left, "from"],
+      [this.rows.right, "to"],
+    ] as const) {
+      column.addEventListener("pointermove", (event) => this.tip(event, side));
+    }
+    this.rows.body.addEventListener("click", (event) => {
+      if (event.target === this.rows.body) this.pick(event);
+    });
+    painters.set(this.base, () => undefined);
+    painters.set(this.under, () => undefined);
+    painters.set(this.over, (pen) => this.picture(pen));
+  }
+
+  update(space: HeadSpace): void {
+    const { scene } = this;
+    this.rows.fill();
+    const maps = scene.shown();
+    this.root.setAttribute(
+      "aria-label",
+      `${scene.name()}${maps.length > 1 ? ` and ${maps.length - 1} more` : ""}: attention from ${plural(scene.rows.items.length, "token")} to ${scene.columns.items.length}`,
+    );
+    this.box = headBox({
+      ...space,
+      rows: scene.rows.items.length,
+      columns: scene.columns.items.length,
+      tokens: Math.max(length(scene.part.query, scene.state.unfolded), length(scene.part.key, scene.state.unfolded)),
+      widest: this.rows.widest,
+      maps: Math.max(1, maps.length),
+      paired: hasPair(scene.part.query) || hasPair(scene.part.key),
+      touch: touched(),
+    });
+    this.lay();
+    // Only what has changed is drawn: the grid's measure, say, does not touch the lines.
+    const { state } = scene;
+    const drawn = JSON.stringify([
+      scene.key,
+      state.gold,
+      this.box,
+      state.threshold,
+      state.top_k,
+      scene.owner.theme,
+      ratio(),
+      this.rows.offset,
+    ]);
+    if (drawn !== this.drawn) this.draw();
+    else if (JSON.stringify(scene.focus) !== this.focused) this.focus();
+    this.drawn = drawn;
+  }
+
+  private lay(): void {
+    const { box } = this;
+    const key = `${this.rows.key}${JSON.stringify(box)}`;
+    if (key === this.laid) return;
+    this.laid = key;
+    this.rows.lay(
+      this.root,
+      box,
+      `left:0;width:${box.x0}px`,
+      `left:${box.x1}px;width:${box.tokens + box.stripRight}px`,
+    );
+    const narrow = box.tokens < 84;
+    this.axis.replaceChildren(
+      h("span.cap", { style: `right:${box.width - box.x0 + 7}px` }, narrow ? "from" : "from (query)"),
+      h("span.cap", { style: `left:${box.x1 + 8}px` }, narrow ? "to" : "to (key)"),
+      this.axisLeft,
+      this.axisRight,
+    );
+  }
+
+  private get scrolled(): number {
+    return this.rows.scrolled;
+  }
+
+  private draw(): void {
+    const { scene, box } = this;
+    const { state } = scene;
+    const maps = scene.shown();
+    const scrolled = this.scrolled;
+    const [from, to] = this.rows.seen;
+    const least =
+      state.threshold === null
+        ? maps.map((map) => evenCodes(map, scene.seen))
+        : Math.ceil(255 * Math.sqrt(state.threshold));
+    const rows = Math.min(to, scene.rows.items.length) - from;
+    const most = state.threshold === null ? Math.min(MOST, EACH * Math.max(1, rows) * maps.length) : MOST;
+    const lines = strongest(maps, { from, to, least, topK: state.top_k, most });
+    this.lines = lines;
+    const base = this.between(this.base);
+    // The lower canvas is touched only when it has something, or had: every canvas that changes is composited anew.
+    if (this.below) this.between(this.under);
+    this.below = false;
+    let next = lines.count - 1;
+    const take = (): [number, number] => {
+      const last = next;
+      let spent = 0;
+      while (next >= 0 && (spent < AT_ONCE || scene.owner.printing)) spent += cost(maps, lines, next--);
+      return [next + 1, last];
+    };
+    drawLines(base, scene, box, maps, lines, ...take(), scrolled);
+    const job = ++this.job;
+    this.done = next < 0;
+    const rest = (): void => {
+      if (job !== this.job) return;
+      if (next >= 0) {
+        const under = this.below ? this.under.getContext("2d")! : this.between(this.under);
+        this.below = true;
+        drawLines(under, scene, box, maps, lines, ...take(), scrolled);
+        requestAnimationFrame(rest);
+      } else this.done = true;
+    };
+    if (!this.done) requestAnimationFrame(rest);
+    this.describe(lines, from, to);
+    this.focus();
+  }
+
+  // A canvas between the columns, which draws in the picture's own coordinates.
+  private between(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+    const { x0, x1, height } = this.box;
+    canvas.style.left = `${x0}px`;
+    const context = surface(canvas, x1 - x0, height);
+    context.translate(-x0, 0);
+    return context;
+  }
+
+  private describe(lines: Lines, from: number, to: number): void {
+    const { scene, box } = this;
+    const { state } = scene;
+    const fixed =
+      state.threshold === null
+        ? this.even()
+        : `${brief(state.threshold)}${state.quantity === "weights" ? "" : " of the largest"}`;
+    const all = plural(lines.count + lines.left, "line");
+    const parts = [`${lines.left > 0 ? `the ${whole(lines.count)} strongest of ${all}` : all} of at least ${fixed}`];
+    if (state.top_k > 0) parts[0] += `, the ${state.top_k} strongest of each token`;
+    const rows = scene.rows.items.length;
+    if (box.full > box.height) parts.push(`rows ${from + 1}–${Math.min(to, rows)} of ${rows}`);
+    this.about = parts.join(" · ");
+  }
+
+  // What a line must have where no threshold is given: see `fair`.
+  private even(): string {
+    const { scene } = this;
+    const { state, part } = scene;
+    if (scene.shown().some((map) => map.sign)) return "the mean size of all pairs";
+    const whole = state.quantity === "weights" && state.filter === "all" && state.special && state.sinks;
+    if (!whole) return "the mean of its row as it is shown";
+    const n = scene.seen[0] ?? 1;
+    if (part.causal || part.hidden) return "an even share, 1/n of the n keys that its query sees";
+    return `an even share, 1/${n} = ${brief(1 / n, 2)}`;
+  }
+
+  /** Only what is pointed at has changed. */
+  focus(): void {
+    const { scene, box } = this;
+    if (this.rows.stale) return;
+    const { focus } = scene;
+    this.focused = JSON.stringify(focus);
+    const maps = scene.shown();
+    const both = focus?.from != null && focus.to != null;
+    const on = focus !== null && (focus.from !== null || focus.to !== null);
+    this.base.style.opacity = this.under.style.opacity = on ? (both ? "0.25" : String(OTHERS)) : "1";
+    this.rows.mark(focus);
+    const pen = surface(this.over, box.width, box.height);
+    const scrolled = this.scrolled;
+    drawRails(pen, scene, box, scrolled);
+    drawFocus(pen, scene, box, maps, focus, scrolled);
+    drawLinks(pen, scene, box, scene.judged(), focus, scrolled);
+    const drawn = on ? `the lines ${both ? "between the two tokens" : "of the token"} that is pointed at` : this.about;
+    this.caption.replaceChildren(
+      h("span", { "data-export": "no" }, `${this.about}. ${hint(scene)}`),
+      h("span.saved", {}, `${drawn[0]!.toUpperCase()}${drawn.slice(1)}.`),
+    );
+    this.heading(maps, focus?.from != null ? "right" : focus?.to != null ? "left" : "rest");
+  }
+
+  // The names of heads above their columns of a strip.
+  private heading(maps: readonly Shown[], where: "left" | "right" | "rest"): void {
+    const { scene, box } = this;
+    const right = where !== "left";
+    const [label, other] = right ? [this.axisRight, this.axisLeft] : [this.axisLeft, this.axisRight];
+    other.replaceChildren();
+    label.style.cssText = right ? `left:${box.x1 + box.tokens + 4}px` : `right:${box.width - box.stripLeft + 4}px`;
+    if (maps.length <= 1) {
+      const what = scene.against ? "difference" : scene.state.quantity === "weights" ? "weight" : scene.state.quantity;
+      label.textContent = where !== "rest" ? what : box.stripRight - box.rail < 104 ? "received" : "mean received";
+      if (right && box.stripRight < 80) label.style.cssText = "right:0";
+      return;
+    }
+    const across = Math.min(22, ((right ? box.stripRight : box.stripLeft) - 10 - box.rail) / maps.length);
+    const every = Math.ceil(12 / across);
+    label.replaceChildren(
+      ...maps.map((map, m) => {
+        const side = right ? `left:${m * across}px` : `right:${(maps.length - 1 - m) * across}px`;
+        return h(
+          "span.hn",
+          { style: `${side};width:${across - 1}px;color:${scene.color(map.head)}` },
+          m % every === 0 ? String(map.head) : "",
+        );
+      }),
+    );
+  }
+
+  // A click on a line shows its pair's numbers.
+  private pick(event: MouseEvent): void {
+    const { scene, box } = this;
+    const bounds = this.rows.body.getBoundingClientRect();
+    const x = event.clientX - bounds.left;
+    const pair = lineAt(box, this.lines, this.scrolled, x, event.clientY - bounds.top - this.scrolled);
+    scene.owner.hover(scene, pair);
+    scene.owner.tip(pair && pairTip(scene, pair.from, pair.to), event.clientX, event.clientY);
+  }
+
+  private tip(event: PointerEvent, side: "from" | "to"): void {
+    const { scene } = this;
+    const place = placeOf(event);
+    if (place === null) return;
+    const maps = scene.shown();
+    const { pinned } = scene;
+    const [rows, columns] = [scene.rows.items, scene.columns.items];
+    let content: Node;
+    if (pinned && (side === "from" ? pinned.to : pinned.from) !== null) {
+      content = pairTip(scene, side === "from" ? place : pinned.from!, side === "to" ? place : pinned.to!);
+    } else if (maps.length === 1) {
+      // The numbers of one head stand in the strip.
+      const links = linkRows(scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
+      if (links.length === 0) return scene.owner.tip(null);
+      content = h("div", {}, h("table", {}, ...links));
+    } else {
+      const items = side === "from" ? columns : rows;
+      const at = (map: Shown, other: number): number =>
+        value(map, side === "from" ? place * map.columns + other : other * map.columns + place);
+      const row = (map: Shown): HTMLElement => {
+        let best = 0;
+        items.forEach((_, other) => {
+          if (Math.abs(at(map, other)) > Math.abs(at(map, best))) best = other;
+        });
+        return headRow(scene, map, figure(at(map, best)), name(items[best]));
+      };
+      const about = side === "from" ? "looks most at" : "is most looked at by";
+      content = h(
+        "div",
+        {},
+        h("b", {}, h("bdi", {}, name((side === "from" ? rows : columns)[place]))),
+        h("span.dim", {}, ` ${about}`),
+        h("table", {}, ...maps.slice(0, 16).map(row)),
+      );
+      const links = linkRows(scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
+      if (links.length > 0) (content as HTMLElement).append(h("table", {}, ...links));
+      if (maps.length > 16) (content as HTMLElement).append(h("div.dim", {}, `and ${maps.length - 16} more heads`));
+    }
+    const bounds = this.rows.scroller.getBoundingClientRect();
+    const top = bounds.top + middle(this.box, place, this.scrolled) - 10;
+    // The tip stands in the strip that the focus has left empty: never over tokens or lines.
+    if (side === "from") scene.owner.tip(content, bounds.left + this.box.stripLeft - 4, top, "left");
+    else scene.owner.tip(content, bounds.left + this.box.x1 + this.box.tokens + 4, top, "right");
+  }
+
+  /** Scroll so that a token can be seen. */
+  reveal(side: "from" | "to", place: number): void {
+    this.rows.show(place);
+    mark(side === "from" ? this.rows.left : this.rows.right, place, "hit");
+  }
+
+  hits(from: readonly number[], to: readonly number[]): void {
+    for (const [column, places] of [
+      [this.rows.left, from],
+      [this.rows.right, to],
+    ] as const) {
+      column.querySelectorAll(".hit").forEach((row) => row.classList.remove("hit"));
+      for (const place of places) column.children[place]?.classList.add("hit");
+    }
+  }
+
+  private picture(pen: Pen): void {
+    const { scene, box, lines } = this;
+    const maps = scene.shown();
+    const { focus } = scene;
+    const on = focus !== null && (focus.from !== null || focus.to !== null);
+    if (!on) drawLines(pen, scene, box, maps, lines, 0, lines.count - 1, this.scrolled);
+    drawRails(pen, scene, box, this.scrolled);
+    drawFocus(pen, scene, box, maps, focus, this.scrolled);
+    drawLinks(pen, scene, box, scene.judged(), focus, this.scrolled);
+  }
+
+  destroy(): void {
+    this.job++;
+  }
+}
+
+/** What can be done next. */
+function hint({ pinned, pair }: Scene): string {
+  const finger = touched();
+  if (pair)
+    return finger
+      ? "Tap other tokens to move the pair; “clear” lets it go."
+      : "Click other tokens to move the pair, Esc lets it go.";
+  const other = pinned?.from != null ? "right" : "left";
+  if (pinned && finger)
+    return `Hold a token on the ${other}: all heads are ranked by the weight between the two. Tap the pinned one to let go.`;
+  if (pinned)
+    return `Shift-click a token on the ${other} (or hold it): all heads are ranked by the weight between the two. Esc lets go.`;
+  return finger ? "Tap a token to see only its lines." : "Hover a token to see only its lines; click to pin it.";
+}
+
+export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement {
+  const swatch = h("i.sw", { style: `background:${scene.color(map.head)}` });
+  return h("tr", {}, h("td", {}, swatch, scene.name(map.head)), h("td", {}, h("bdi", {}, what)), h("td.n", {}, text));
+}
+
+/** The gold links of a token or a pair, for a tip. */
+export function linkRows(scene: Scene, focus: Focus): HTMLElement[] {
+  const links = scene.judged().filter(({ gold }) => concerns(gold, focus));
+  return links.slice(0, 8).map((link) => {
+    const { label, pair, verdict } = inWords(scene.rows.items, scene.columns.items, link);
+    return h(
+      "tr",
+      {},
+      h("td", {}, h("span", { class: link.right ? "isright" : "iswrong" }, link.right ? "✓ " : "✗ "), label),
+      h("td", {}, h("bdi", {}, pair)),
+      h("td.n", {}, h("bdi", {}, verdict)),
+    );
+  });
+}
+
+/** Everything that is known of a pair: each open head, and every other matrix of the open one. */
+export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
+  const maps = scene.shown();
+  const [row, column] = [scene.rows.items[from], scene.columns.items[to]];
+  const rows = maps.slice(0, 16).map((map) => {
+    const found = headRow(scene, map, figure(value(map, from * map.columns + to), map.scale < 0.05 ? 5 : 3));
+    const single = row && column && row.end === row.start + 1 && column.end === column.start + 1;
+    if (!single || map.head < 0 || scene.against) return found;
+    // Where a kernel stands behind the page, the byte's value gives way to the exact one.
+    void scene.owner.exact(scene, map.head, scene.state.quantity, row.start)?.then(
+      (values) => {
+        const exact = values[column.start];
+        if (exact !== undefined) found.lastElementChild!.textContent = brief(exact, 6);
+      },
+      () => undefined,
+    );
+    return found;
+  });
+  const others =
+    scene.many || scene.aggregated || scene.against
+      ? []
+      : ["weights", ...scene.part.quantities.map((quantity) => quantity.name)];
+  for (const quantity of others) {
+    if (quantity === scene.state.quantity) continue;
+    const map = scene.map(scene.state.layer, scene.head, quantity);
+    if (map)
+      rows.push(
+        h(
+          "tr",
+          {},
+          h("td", {}, nameOf(quantity)),
+          h("td", {}),
+          h(
+            "td.n",
+            {},
+            quantity === "weights"
+              ? figure(value(map, from * map.columns + to))
+              : brief(value(map, from * map.columns + to)),
+          ),
+        ),
+      );
+  }
+  const named = (item: Item | undefined): HTMLElement =>
+    h("b", {}, h("bdi", {}, name(item)), item?.id == null ? null : h("span.dim", {}, ` ${item.id}`));
+  const pair = h("div", {}, named(row), " → ", named(column), h("table", {}, ...rows));
+  const links = linkRows(scene, { from, to });
+  if (links.length > 0) pair.append(h("table", {}, ...links));
+  if (scene.hides(from, to)) pair.append(h("div.dim", {}, "not seen: the mask hides it"));
+  return pair;
+}

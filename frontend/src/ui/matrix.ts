@@ -1,0 +1,369 @@
+// The open head as a matrix, from (rows) by to (columns): small beside the grid, or large with tokens and zoom.
+
+import { type Pen, paint, ratio, surface } from "../draw/canvas";
+import { drawCells } from "../draw/golddraw";
+import { PALETTES, rgba } from "../scene/color";
+import type { Shown } from "../scene/cut";
+import { clamp } from "../scene/format";
+import { concerns, ofOpen } from "../scene/gold";
+import { moved, within, type Zoom, zoomed } from "../scene/matrixlayout";
+import type { Scene } from "../scene/scene";
+import { clickedCell } from "./between";
+import { h, touched } from "./dom";
+import { painters } from "./export";
+import { pairTip } from "./head";
+import { longPress } from "./press";
+import { tokenText, widest } from "./tokens";
+
+/** Cells of a whole matrix are no larger than this, and tokens stand beside cells of at least `LABELLED` pixels. */
+const CELL = 28;
+const LABELLED = 12;
+
+export class Matrix {
+  private readonly canvas = h("canvas", { "aria-hidden": "true" });
+  private readonly over = h("canvas.ov", { tabindex: -1 });
+  private readonly box = h("div.mbox", {}, this.canvas, this.over);
+  private readonly title = h("h3", { "aria-level": 2 });
+  private readonly rows = h("div.mrows");
+  private readonly columns = h("div.mcols");
+  private readonly frame = h("div.mframe", {}, this.columns, this.rows);
+  private readonly tools = h("div.mtools", { "data-export": "no" });
+  private readonly note = h("span.dim");
+  private readonly ends = h("figcaption", {}, h("span", {}, "from ↓"), h("span", {}, "to →"));
+  readonly root: HTMLElement;
+  size = 300;
+  private drawn = "";
+  private focused = "";
+  private keyed = false;
+  private zoom: Zoom = [0, 1, 0, 1];
+  private wide = 0;
+  private tall = 0;
+  private drag: { x: number; y: number; zoom: Zoom; moved: boolean } | null = null;
+
+  constructor(
+    element: HTMLElement,
+    private readonly scene: Scene,
+    private readonly large: boolean,
+  ) {
+    const button = (label: string, title: string, act: () => void): HTMLElement =>
+      h("button", { type: "button", title, "aria-label": title, onclick: act }, label);
+    this.tools.append(
+      h(
+        "div.stepper",
+        {},
+        button("−", "Zoom out (−)", () => this.step(1.5)),
+        button("+", "Zoom in (+)", () => this.step(1 / 1.5)),
+      ),
+      h("button.link", { type: "button", onclick: () => scene.owner.set({ zoom: null }) }, "all of it"),
+      this.note,
+    );
+    this.root = large
+      ? h("figure.matrix.big", {}, this.tools, this.frame, this.ends)
+      : h("figure.matrix", {}, this.title, this.box, this.ends);
+    if (large) this.frame.append(this.box);
+    element.append(this.root);
+    this.over.addEventListener("pointermove", (event) => this.move(event));
+    this.over.addEventListener("pointerleave", () => scene.leave());
+    this.over.addEventListener("pointerdown", (event) => {
+      if (!large) return;
+      this.drag = { x: event.clientX, y: event.clientY, zoom: this.zoom, moved: false };
+      this.over.setPointerCapture(event.pointerId);
+    });
+    this.over.addEventListener("pointerup", (event) => {
+      const dragged = this.drag?.moved;
+      this.drag = null;
+      if (dragged) return;
+      this.choose(event, event.shiftKey);
+      this.move(event); // the pair's numbers stay
+    });
+    longPress(this.over, (event) => {
+      this.drag = null;
+      this.choose(event, true);
+    });
+    this.over.addEventListener("dblclick", (event) => {
+      const { row, column } = this.at(event);
+      if (large) this.step(0.5, row, column);
+    });
+    this.over.addEventListener(
+      "wheel",
+      (event) => {
+        if (!large || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        const { row, column } = this.at(event);
+        this.step(Math.exp(clamp(event.deltaY, -60, 60) / 120), row, column);
+      },
+      { passive: false },
+    );
+    if (large) {
+      this.over.setAttribute("role", "application");
+      this.over.tabIndex = 0;
+      this.over.addEventListener("keydown", (event) => this.key(event));
+      // After a click arrow keys still go from head to head.
+      this.over.addEventListener("focus", () => (this.keyed = this.over.matches(":focus-visible")));
+      this.over.addEventListener("pointerdown", () => (this.keyed = false));
+      this.over.addEventListener("blur", () => scene.leave());
+    }
+    painters.set(this.over, (pen) => this.marks(pen));
+  }
+
+  // The row of a cell is pinned, or its pair chosen.
+  private choose(event: MouseEvent, pair: boolean): void {
+    const { row, column } = this.at(event);
+    this.scene.owner.choose(this.scene, clickedCell(this.scene.pinned, row, column, pair));
+  }
+
+  // From pair to pair by keyboard; Enter pins the row, with shift it chooses the pair.
+  private key(event: KeyboardEvent): void {
+    const { scene, zoom } = this;
+    const { hovered } = scene;
+    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
+    const [row, column] = [hovered?.from ?? zoom[0], hovered?.to ?? zoom[2]];
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (event.key === "Enter") scene.owner.choose(scene, clickedCell(scene.pinned, row, column, event.shiftKey));
+    else if (!move) return;
+    else {
+      const [down, right] = hovered ? move : [0, 0];
+      const to = {
+        from: clamp(row + down!, zoom[0], zoom[0] + zoom[1] - 1),
+        to: clamp(column + right!, zoom[2], zoom[2] + zoom[3] - 1),
+      };
+      scene.owner.hover(scene, to);
+      const bounds = this.over.getBoundingClientRect();
+      scene.owner.tip(
+        pairTip(scene, to.from, to.to),
+        bounds.left + ((to.to + 1 - zoom[2]) / zoom[3]) * this.wide,
+        bounds.top + ((to.from + 1 - zoom[0]) / zoom[1]) * this.tall,
+      );
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Closer or farther, about a cell or the middle. */
+  step(factor: number, row?: number, column?: number): void {
+    const map = this.map;
+    if (!map) return;
+    const [r, c] = [row ?? this.zoom[0] + this.zoom[1] / 2, column ?? this.zoom[2] + this.zoom[3] / 2];
+    this.scene.owner.set({ zoom: zoomed(this.zoom, factor, r, c, map.rows, map.columns) });
+  }
+
+  private get map(): Shown | undefined {
+    return this.scene.shown().at(-1);
+  }
+
+  update(width: number, height: number): void {
+    const { scene } = this;
+    const map = this.map;
+    if (!map) return;
+    const drawn = JSON.stringify([
+      scene.key,
+      scene.state.gold,
+      scene.state.zoom,
+      scene.owner.theme,
+      ratio(),
+      width,
+      height,
+    ]);
+    if (drawn === this.drawn) {
+      if (JSON.stringify(scene.focus) !== this.focused) this.focus();
+      return;
+    }
+    this.drawn = drawn;
+    this.zoom = within(this.large ? scene.state.zoom : null, map.rows, map.columns);
+    const [, rows, , columns] = this.zoom;
+    let [left, top] = [0, 0];
+    if (this.large) {
+      const label = clamp(Math.ceil(widest(scene.rows.items, scene.columns.items)) + 12, 40, 120);
+      [left, top] = [label, label];
+    }
+    // The box keeps its size: closer means larger cells.
+    const all = Math.min((width - left) / map.columns, (height - top) / map.rows, this.large ? CELL : Infinity);
+    const cell = Math.min((all * map.columns) / columns, (all * map.rows) / rows);
+    [this.wide, this.tall] = [Math.max(1, Math.round(columns * cell)), Math.max(1, Math.round(rows * cell))];
+    this.size = this.wide;
+    this.title.textContent = `${scene.name(map.head)} as a matrix`;
+    if (this.large)
+      this.over.setAttribute(
+        "aria-label",
+        `${this.title.textContent}, from ${map.rows} tokens to ${map.columns}. Arrow keys move from pair to pair, Enter pins the row, with shift it ranks all heads by the pair.`,
+      );
+    const context = surface(this.canvas, this.wide, this.tall);
+    const image = context.createImageData(this.canvas.width, this.canvas.height);
+    const palette = PALETTES[scene.owner.theme];
+    paint(
+      { data: new Uint32Array(image.data.buffer), stride: this.canvas.width },
+      0,
+      0,
+      this.canvas.width,
+      this.canvas.height,
+      { codes: map.codes, width: map.columns, row: this.zoom[0], rows, column: this.zoom[2], columns },
+      map.sign ? palette.diverging : palette.sequential,
+      map.sign,
+    );
+    this.veil(new Uint32Array(image.data.buffer), map);
+    context.putImageData(image, 0, 0);
+    this.ends.style.width = `${left + this.wide}px`;
+    if (this.large) this.labels(cell, left, top);
+    this.focus();
+  }
+
+  // Pairs that cannot be seen are grey, not the colour of a weight of 0.
+  private veil(pixels: Uint32Array, map: Shown): void {
+    const { scene, zoom } = this;
+    const { width, height } = this.canvas;
+    const grey = rgba(scene.owner.ink("--line"));
+    const edge = (at: number, size: number, count: number): number => Math.ceil((at * size) / count);
+    for (let a = 0; a < zoom[1]; a++) {
+      const [top, bottom] = [edge(a, height, zoom[1]), edge(a + 1, height, zoom[1])];
+      if (top === bottom) continue; // of many tokens not each has a pixel
+      for (let b = 0; b < zoom[3]; b++) {
+        const [left, right] = [edge(b, width, zoom[3]), edge(b + 1, width, zoom[3])];
+        if (left === right) continue;
+        const [from, to] = [zoom[0] + a, zoom[2] + b];
+        if (map.codes[from * map.columns + to] !== 0 || !scene.hides(from, to)) continue;
+        for (let y = top; y < bottom; y++) pixels.fill(grey, y * width + left, y * width + right);
+      }
+    }
+  }
+
+  private labels(cell: number, left: number, top: number): void {
+    const { scene, zoom } = this;
+    const every = Math.max(1, Math.ceil(LABELLED / cell));
+    const lay = (
+      items: readonly Scene["rows"]["items"][number][],
+      first: number,
+      count: number,
+      style: (at: number) => string,
+    ): HTMLElement[] => {
+      const found: HTMLElement[] = [];
+      for (let at = 0; at < count; at += every) {
+        const item = items[first + at];
+        if (item)
+          found.push(
+            h(
+              item.special ? "div.mtok.sp" : "div.mtok",
+              { style: style(at), "data-i": first + at },
+              tokenText(item, scene.input.picture),
+            ),
+          );
+      }
+      return found;
+    };
+    const tall = Math.max(cell, LABELLED);
+    this.rows.style.cssText = `width:${left}px;top:${top}px;height:${this.tall}px`;
+    this.columns.style.cssText = `height:${top}px;left:${left}px;width:${this.wide}px`;
+    this.rows.replaceChildren(
+      ...lay(
+        scene.rows.items,
+        zoom[0],
+        zoom[1],
+        (at) => `top:${at * cell}px;height:${tall}px;line-height:${tall}px;width:${left - 4}px`,
+      ),
+    );
+    this.columns.replaceChildren(
+      ...lay(
+        scene.columns.items,
+        zoom[2],
+        zoom[3],
+        (at) => `left:${at * cell}px;width:${tall}px;line-height:${tall}px;height:${top - 4}px`,
+      ),
+    );
+    this.frame.style.padding = `${top}px 0 0 ${left}px`;
+    const map = this.map!;
+    const all = zoom[1] === map.rows && zoom[3] === map.columns;
+    this.note.textContent = all
+      ? `${map.rows} × ${map.columns}. ${touched() ? "+ comes closer." : "Double-click, + or ctrl and the wheel come closer."}`
+      : `rows ${zoom[0] + 1}–${zoom[0] + zoom[1]} of ${map.rows}, columns ${zoom[2] + 1}–${zoom[2] + zoom[3]} of ${map.columns}. Drag to move.`;
+  }
+
+  focus(): void {
+    this.marks(surface(this.over, this.wide, this.tall));
+    const { focus } = this.scene;
+    this.focused = JSON.stringify(focus);
+    for (const [element, place] of [
+      [this.rows, focus?.from],
+      [this.columns, focus?.to],
+    ] as const) {
+      element.querySelector(".on")?.classList.remove("on");
+      if (place != null) element.querySelector(`[data-i="${place}"]`)?.classList.add("on");
+    }
+  }
+
+  private marks(pen: Pen): void {
+    const { scene, zoom } = this;
+    const { ink } = scene.owner;
+    const [tall, wide] = [this.tall / zoom[1], this.wide / zoom[3]];
+    pen.globalAlpha = 1;
+    pen.fillStyle = ink("--line2");
+    for (let a = Math.max(1, zoom[0]); a < zoom[0] + zoom[1]; a++) {
+      if (breaks(scene.rows.items, a)) pen.fillRect(0, Math.round((a - zoom[0]) * tall) - 0.5, this.wide, 1);
+    }
+    for (let b = Math.max(1, zoom[2]); b < zoom[2] + zoom[3]; b++) {
+      if (breaks(scene.columns.items, b)) pen.fillRect(Math.round((b - zoom[2]) * wide) - 0.5, 0, 1, this.tall);
+    }
+    const { focus } = scene;
+    const links =
+      this.large || !focus
+        ? scene.judged()
+        : scene.judged().filter(({ gold }) => concerns(gold, { from: focus.from, to: null }));
+    drawCells(
+      pen,
+      ink,
+      { x: 0, y: 0, wide, tall, row: zoom[0], rows: zoom[1], column: zoom[2], columns: zoom[3] },
+      links.map(ofOpen),
+    );
+    if (!focus) return;
+    pen.strokeStyle = ink("--ink");
+    pen.lineWidth = 1;
+    const [a, b] = [focus.from === null ? -1 : focus.from - zoom[0], focus.to === null ? -1 : focus.to - zoom[2]];
+    if (a >= 0 && a < zoom[1])
+      pen.strokeRect(0.5, Math.round(a * tall) - 0.5, this.wide - 1, Math.max(2, Math.round(tall)) + 1);
+    if (b >= 0 && b < zoom[3])
+      pen.strokeRect(Math.round(b * wide) - 0.5, 0.5, Math.max(2, Math.round(wide)) + 1, this.tall - 1);
+  }
+
+  private at(event: MouseEvent): { row: number; column: number } {
+    const bounds = this.over.getBoundingClientRect();
+    const [r, c] = [
+      ((event.clientY - bounds.top) / this.tall) * this.zoom[1],
+      ((event.clientX - bounds.left) / this.wide) * this.zoom[3],
+    ];
+    return {
+      row: this.zoom[0] + clamp(Math.floor(r), 0, this.zoom[1] - 1),
+      column: this.zoom[2] + clamp(Math.floor(c), 0, this.zoom[3] - 1),
+    };
+  }
+
+  private move(event: PointerEvent): void {
+    const { scene, drag } = this;
+    const map = this.map;
+    if (drag && map && (drag.moved || Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > 4)) {
+      drag.moved = true;
+      const down = ((drag.y - event.clientY) / this.tall) * drag.zoom[1];
+      const right = ((drag.x - event.clientX) / this.wide) * drag.zoom[3];
+      if (scene.state.zoom) scene.owner.set({ zoom: moved(drag.zoom, down, right, map.rows, map.columns) });
+      return;
+    }
+    const { row, column } = this.at(event);
+    scene.owner.hover(scene, { from: row, to: column });
+    scene.owner.tip(pairTip(scene, row, column), event.clientX, event.clientY);
+  }
+}
+
+/** A text, or the prompt, ends before this token. */
+function breaks(items: Scene["rows"]["items"], at: number): boolean {
+  const [before, here] = [items[at - 1], items[at]];
+  if (before && here && here.written !== before.written) return true;
+  return (
+    !!before &&
+    !!here &&
+    here.sequence >= 0 &&
+    lastText(items, at - 1) >= 0 &&
+    lastText(items, at - 1) !== here.sequence
+  );
+}
+
+function lastText(items: Scene["rows"]["items"], at: number): number {
+  for (let i = at; i >= 0; i--) if (items[i]!.sequence >= 0) return items[i]!.sequence;
+  return -1;
+}

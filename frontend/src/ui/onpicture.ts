@@ -1,0 +1,69 @@
+// A head on what the model saw or heard: on a picture, on a sound, or on a picture beside a text.
+
+import type { Scene } from "../scene/scene";
+import { talks } from "../scene/wordsbeside";
+import { h } from "./dom";
+import { HeadPicture } from "./picture";
+import { HeadSound } from "./sound";
+import { TextPicture } from "./textimage";
+
+/** What each of them has. */
+interface OnPicture {
+  readonly root: HTMLElement;
+  readonly done: boolean;
+  update(width: number): void;
+  focus(): void;
+  destroy(): void;
+}
+
+export class HeadOnInput {
+  readonly root = h("div");
+  private readonly made = new Map<string, OnPicture>();
+  private shown: OnPicture | null = null;
+
+  constructor(
+    element: HTMLElement,
+    private readonly scene: Scene,
+  ) {
+    element.append(this.root);
+  }
+
+  private of(): OnPicture {
+    const { scene } = this;
+    const sounds = scene.input.sound !== undefined && scene.input.picture?.kind === "sound" && !scene.part.key.images;
+    const kind = sounds ? "sound" : talks(scene.part) ? "text" : "picture";
+    const found =
+      this.made.get(kind) ??
+      (sounds
+        ? new HeadSound(this.root, scene)
+        : kind === "text"
+          ? new TextPicture(this.root, scene)
+          : new HeadPicture(this.root, scene));
+    this.made.set(kind, found);
+    return found;
+  }
+
+  update(width: number): void {
+    const shown = this.of();
+    for (const each of this.made.values()) each.root.hidden = each !== shown;
+    this.shown = shown;
+    shown.update(width);
+  }
+
+  focus(): void {
+    this.shown?.focus();
+  }
+
+  get done(): boolean {
+    return this.shown?.done ?? true;
+  }
+
+  /** The sound that can be heard, where it is drawn. */
+  get sound(): HeadSound | null {
+    return this.shown instanceof HeadSound && !this.root.hidden && this.shown.playable ? this.shown : null;
+  }
+
+  destroy(): void {
+    for (const each of this.made.values()) each.destroy();
+  }
+}

@@ -1,0 +1,187 @@
+// A saved page of explorers: each is built when it comes near the screen, or when there is time, as paper shows all;
+// each keeps its state
+// in the address.
+
+import "./theme.css";
+import "./page.css";
+import "./explorer.css";
+import type { ViewsPayload } from "../protocol";
+import { Store } from "../scene/data";
+import { DEFAULTS, read, settle, write } from "../scene/state";
+import { h } from "./dom";
+import { fromPage } from "./embedded";
+import { Explorer, type ExplorerHost } from "./explorer";
+import { download } from "./save";
+
+const NEAR = "600px";
+const LATER = 120;
+
+/** When the browser has time; Safari does not say. */
+const whenIdle = (job: () => void): void =>
+  void ("requestIdleCallback" in window ? window.requestIdleCallback(job) : setTimeout(job, 200));
+
+class Page {
+  private readonly views: (Explorer | null)[];
+  private readonly fragments: string[];
+  private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
+  private readonly near: IntersectionObserver;
+  private timer = 0;
+  private written = window.location.hash;
+  private last = 0;
+  private entry = "";
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly payload: ViewsPayload,
+  ) {
+    this.views = payload.views.map(() => null);
+    this.fragments = payload.views.map(() => "");
+    this.near = new IntersectionObserver(
+      (entries) => entries.forEach(({ isIntersecting, target }) => isIntersecting && this.build(target as HTMLElement)),
+      { rootMargin: NEAR },
+    );
+    payload.views.forEach((_, place) => {
+      const element = h("div.hs.hx.waiting", { "data-view": place });
+      element.dataset.theme = this.system.matches ? "dark" : "light";
+      root.append(element);
+      if (place === 0) this.build(element);
+      else this.near.observe(element);
+    });
+    this.entry = this.places;
+    root.setAttribute("role", "main");
+    root.firstElementChild?.prepend(h("h1.hidden", {}, document.title));
+    this.system.addEventListener("change", () => this.views.forEach((view) => view?.surroundings()));
+    const print = (on: boolean): void => {
+      if (on) this.waiting.forEach((element) => this.build(element));
+      this.views.forEach((view) => view?.print(on));
+    };
+    window.matchMedia("print").addEventListener("change", ({ matches }) => print(matches));
+    window.addEventListener("beforeprint", () => print(true));
+    window.addEventListener("afterprint", () => print(false));
+    window.addEventListener("hashchange", () => this.readBack());
+    document.addEventListener("keydown", (event) => {
+      if (event.target === document.body) this.views[this.last]?.key(event);
+    });
+  }
+
+  private prefix(place: number): string {
+    return this.payload.views.length > 1 ? `${place}.` : "";
+  }
+
+  /** Where views stand that are not built yet. */
+  private get waiting(): readonly HTMLElement[] {
+    return [...this.root.querySelectorAll<HTMLElement>(".waiting")];
+  }
+
+  // One view after another is built while nothing else is to be done: a browser that prints does not wait for what it
+  // begins then.
+  private rest(): void {
+    const [next] = this.waiting;
+    if (!next) return;
+    whenIdle(() => {
+      if (this.settled && next.classList.contains("waiting")) this.build(next);
+      this.rest();
+    });
+  }
+
+  private build(element: HTMLElement): void {
+    this.near.unobserve(element);
+    const place = Number(element.dataset.view);
+    const payload = this.payload.views[place]!;
+    const store = new Store((name) => fromPage(`${place}-${name}`));
+    const base = settle(payload.state, payload);
+    const prefix = this.prefix(place);
+    const asked = read(window.location.hash, prefix);
+    element.classList.remove("waiting");
+    const host: ExplorerHost = {
+      changed: (state) => {
+        this.fragments[place] = write(state, base, prefix);
+        this.last = place;
+        window.clearTimeout(this.timer);
+        this.timer = window.setTimeout(() => this.write(), LATER);
+      },
+      address: () => {
+        this.write();
+        return window.location.href;
+      },
+      dark: () => this.system.matches,
+      save: download,
+    };
+    this.views[place] = new Explorer(element, { payload, store, state: { ...payload.state, ...asked } }, host);
+    this.fragments[place] = write(settle({ ...payload.state, ...asked }, payload), base, prefix);
+    element.addEventListener("pointerdown", () => (this.last = place));
+  }
+
+  // Another head or scale is another entry of the history: Back leads to the one before.
+  private write(): void {
+    window.clearTimeout(this.timer);
+    const places = this.places;
+    const step = places !== this.entry;
+    this.entry = places;
+    const fragment = this.fragments.filter(Boolean).join("&");
+    const hash = fragment && `#${fragment}`;
+    try {
+      if (hash !== window.location.hash)
+        history[step ? "pushState" : "replaceState"](
+          null,
+          "",
+          hash || window.location.pathname + window.location.search,
+        );
+    } catch {
+      // A page inside another may not be allowed to change its address.
+    }
+    this.written = window.location.hash;
+  }
+
+  private readBack(): void {
+    if (window.location.hash === this.written) return;
+    this.written = window.location.hash;
+    this.views.forEach((view, place) => {
+      const payload = this.payload.views[place]!;
+      view?.update({ ...DEFAULTS, ...payload.state, ...read(window.location.hash, this.prefix(place)) });
+      if (view) this.fragments[place] = write(view.state, settle(payload.state, payload), this.prefix(place));
+    });
+    this.entry = this.places;
+  }
+
+  /** The open heads and scales. */
+  private get places(): string {
+    return JSON.stringify(this.views.map((view) => view && [view.state.scale, view.state.layer, view.state.heads]));
+  }
+
+  /** Everything that was begun has been drawn. */
+  get settled(): boolean {
+    return this.views.every((view) => view === null || view.settled);
+  }
+
+  ready(): void {
+    const wait = (): void => {
+      if (!this.settled) requestAnimationFrame(wait);
+      else requestAnimationFrame(() => requestAnimationFrame(() => this.done()));
+    };
+    wait();
+  }
+
+  private done(): void {
+    this.root.dataset.drawn = String(Math.round(performance.now()));
+    this.root.dataset.ready = "true";
+    this.rest();
+  }
+}
+
+function main(): void {
+  const root = document.getElementById("headscope");
+  if (!root) return;
+  try {
+    const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as ViewsPayload;
+    new Page(root, payload).ready();
+  } catch (error) {
+    // Never a blank page: say what is wrong.
+    const text = error instanceof Error ? error.message : String(error);
+    root.dataset.failed = "";
+    root.append(h("p.failure", { role: "alert" }, `This page cannot be shown: ${text}.`));
+    throw error;
+  }
+}
+
+main();

@@ -1,0 +1,328 @@
+// One input's pictures: the grid with its measures on the left, a head or its neurons on the right.
+
+import { strip } from "../draw/canvas";
+import { PALETTES } from "../scene/color";
+import { bare, brief } from "../scene/format";
+import { summaryBox } from "../scene/gridlayout";
+import { nameOf as nameOfMatrix } from "../scene/quantities";
+import type { Scene } from "../scene/scene";
+import { Segments, Select } from "./controls";
+import { h } from "./dom";
+import { turnable } from "./fold";
+import { goldKey } from "./goldkey";
+import { Grid } from "./grid";
+import { HeadLines } from "./head";
+import { Matrix } from "./matrix";
+import { Neuron } from "./neuron";
+import { HeadOnInput } from "./onpicture";
+import { phrase, Ranks } from "./ranks";
+import { toolbar } from "./roving";
+import { RowTable } from "./rowtable";
+import { nameOf, reads } from "./toolbar";
+
+export interface Place {
+  /** Two columns in the pane, one, or one of two panes side by side. */
+  readonly form: "wide" | "narrow" | "half";
+  readonly width: number;
+  /** Height that a large picture should keep to. */
+  readonly room: number;
+}
+
+/** Below this width the measures stand under the small grid, not beside it. */
+const STACKED = 560;
+/** The neuron view is no narrower than this, with value vectors or without: it moves sideways in a box of its own. */
+const NEURONS = { without: 288, values: 360 };
+/** On paper nothing scrolls; a canvas may not be taller than this. */
+const PRINTED = 8000;
+const SIGNED_TICKS = [-1, 0, 1];
+const TICKS = [0, 0.05, 0.25, 0.5, 1];
+
+/** The width of the grid beside a head. */
+const besides = (width: number): number => Math.round(Math.max(Math.min(580, width * 0.41), width * 0.4));
+
+/** What the next press sorts by: the measure, the measure reversed, the model's order. */
+const turned = ({
+  sort,
+  ascending,
+}: {
+  readonly sort: boolean;
+  readonly ascending: boolean;
+}): { sort: boolean; ascending: boolean } =>
+  !sort ? { sort: true, ascending: false } : { sort: !ascending, ascending: !ascending };
+
+export class Pane {
+  readonly root = h("div.pane");
+  readonly grid: Grid;
+  readonly lines: HeadLines;
+  readonly matrix: Matrix;
+  readonly large: Matrix;
+  readonly neuron: Neuron;
+  readonly image: HeadOnInput;
+  private readonly ranks: Ranks;
+  private readonly spoken: RowTable;
+  /** What the outlines of gold links say. */
+  private readonly gold = h("div.goldkey");
+  private readonly left = h("div.left");
+  readonly right = h("div.rightpane");
+  private readonly summary = h("div.summary");
+  private readonly title = h("h2");
+  private readonly say = h("span.say");
+  private readonly which = h("div.which");
+  /** Stands in the place of pictures that cannot be drawn. */
+  private readonly gap = h("p.gap", { role: "status" });
+  private readonly made: HTMLElement[];
+  private readonly draw: Segments<"draw">;
+  private readonly measure: Select;
+  private readonly sort: HTMLButtonElement;
+  private readonly least: HTMLInputElement;
+  private readonly ramp = h("canvas");
+  private readonly ticks = h("div.ticks");
+  /** What the scale is of: the matrix by its name. */
+  private readonly scaled = h("span.scaled", { "aria-hidden": "true" });
+  private readonly legend = h("div.legend", { "aria-hidden": "true" }, this.ramp, this.ticks);
+  private readonly gridHead: HTMLElement;
+  readonly gridPane: HTMLElement;
+  /** To be called when the controls of the grid have changed. */
+  readonly stops: () => void;
+  /** Where the controls of the head stand, in a pane that has its own. */
+  readonly slot = h("div.slot");
+  readonly corner = h("div.corner");
+  /** Null until it has been drawn. */
+  private place: Place | null = null;
+
+  constructor(readonly scene: Scene) {
+    const { owner } = scene;
+    this.draw = new Segments(
+      "Thumbnails",
+      "draw",
+      (change) => owner.set(change),
+      [
+        ["auto", "Picture"],
+        ["heat", "Heat"],
+        ["lines", "Lines"],
+      ],
+      true,
+    );
+    this.measure = new Select("Measure", (value) =>
+      owner.set(
+        value === "none" ? { measure: value, sort: false, ascending: false, least: 0 } : { measure: value, least: 0 },
+      ),
+    );
+    this.draw.root.dataset.keys = "draw";
+    this.sort = h("button.link", { type: "button", onclick: () => owner.set(turned(scene.state)) });
+    this.least = h("input.least", {
+      type: "range",
+      min: 0,
+      max: 100,
+      step: 1,
+      "aria-label": "Dim heads below",
+      title: "Dim heads below",
+      oninput: () => owner.set({ least: Math.round((Number(this.least.value) / 100) * this.top * 1000) / 1000 }),
+    });
+    this.gridHead = h(
+      "div.panehead",
+      { "data-export": "no" },
+      h("h2", {}, "Heads"),
+      this.draw.root,
+      h("label.field", { "data-keys": "measure" }, h("span.cap", {}, "Show"), this.measure.input),
+      this.sort,
+      this.least,
+      h("span.grow"),
+      this.scaled,
+      this.legend,
+    );
+    this.stops = toolbar(this.gridHead, "Grid");
+    this.gridPane = h("div.gridpane", {}, this.gridHead);
+    this.grid = new Grid(this.gridPane, scene);
+    this.left.append(this.gap, this.gridPane, this.summary);
+    this.matrix = new Matrix(this.summary, scene, false);
+    this.ranks = new Ranks(this.summary, scene);
+    this.right.append(h("div.panehead", {}, this.title, this.say, h("span.grow"), this.corner), this.slot);
+    this.lines = new HeadLines(this.right, scene);
+    this.large = new Matrix(this.right, scene, true);
+    this.neuron = new Neuron(this.right, scene);
+    this.image = new HeadOnInput(this.right, scene);
+    this.right.append(this.gold);
+    // A picture that leaves the page says of what it is.
+    this.made = [h("div.saved.sub"), h("div.saved.sub")];
+    this.right.append(this.made[0]!);
+    this.gridPane.append(this.made[1]!);
+    this.spoken = new RowTable(this.right, scene);
+    turnable(this.root, scene);
+    this.root.append(this.which, this.left, this.right);
+    this.left.dataset.undrawn = "";
+    for (const picture of [this.lines, this.large, this.neuron, this.image]) picture.root.hidden = true;
+    // A picture that is not shown, or not drawn yet, has no geometry: it answers to nothing.
+    const unseen = (event: Event): void => {
+      if (event.target instanceof Element && event.target.closest("[hidden], [data-undrawn]"))
+        event.stopImmediatePropagation();
+    };
+    for (const kind of ["click", "pointerover", "pointermove", "pointerup", "focus"])
+      this.root.addEventListener(kind, unseen, { capture: true });
+  }
+
+  missing(): Promise<void>[] {
+    const { data, part } = this.scene;
+    if (this.scene.lacking) return [];
+    const measures = part.measures
+      .filter((measure) => !data.array(measure.values))
+      .map((measure) => data.loadArray(measure.values));
+    return [...this.grid.missing(), ...this.scene.missing(), ...measures];
+  }
+
+  get settled(): boolean {
+    return this.grid.done && (this.scene.state.scale !== "head" || (this.lines.done && this.image.done));
+  }
+
+  private get top(): number {
+    const { scene } = this;
+    const measure = scene.part.measures.find((each) => each.name === scene.state.measure);
+    if (!measure || measure.units === "share") return 1;
+    return Math.max(1e-6, ...[...(scene.data.array(measure.values) ?? [])].filter(Number.isFinite));
+  }
+
+  /** What was pointed at: drawn at once. `rest` follows a frame later. */
+  main(place: Place): void {
+    this.place = place;
+    const { scene, left, right } = this;
+    const { state } = scene;
+    const { form, width } = place;
+    const model = state.scale === "model";
+    const wide = form === "wide" && !model;
+    const leftWidth = wide ? besides(width) : width;
+    this.root.classList.toggle("columns2", wide);
+    this.root.classList.toggle("mini", !model && form !== "wide");
+    this.root.classList.toggle("stacked", width < STACKED);
+    left.style.width = `${leftWidth}px`;
+    const rightWidth = wide ? width - leftWidth - 40 : width;
+    right.style.width = `${rightWidth}px`;
+    const { lacking } = scene;
+    right.hidden = model || lacking !== null;
+    this.gap.hidden = lacking === null;
+    this.gap.textContent = lacking;
+    this.gridPane.hidden = lacking !== null;
+    const { inputs } = scene.data.payload;
+    this.which.hidden = inputs.length !== 2;
+    const told = (place: number): HTMLElement => h("div", {}, h("b", {}, String(place + 1)), ...reads(inputs[place]!));
+    this.which.replaceChildren(...(form === "half" ? [scene.place] : inputs.length === 2 ? [0, 1] : []).map(told));
+    this.lines.root.hidden = state.scale !== "head" || state.picture !== "lines";
+    this.large.root.hidden = state.scale !== "head" || state.picture !== "matrix";
+    this.image.root.hidden = state.scale !== "head" || state.picture !== "image";
+    this.neuron.root.hidden = state.scale !== "neuron";
+    if (lacking !== null) return;
+    for (const line of this.made)
+      line.textContent = `${scene.data.payload.model}: ${[scene, ...(scene.against ? [scene.against] : [])].map((each) => nameOf(each.input)).join(" − ")}`;
+    this.heading();
+    if (model) return this.drawGrid(leftWidth, place);
+    const tallest = scene.owner.printing
+      ? PRINTED
+      : wide
+        ? Math.min(1000, Math.max(620, place.room - 40))
+        : Math.max(480, Math.min(place.room - 60, 900));
+    if (!this.lines.root.hidden) this.lines.update({ width: rightWidth, tallest });
+    if (!this.large.root.hidden) this.large.update(rightWidth, Math.max(420, place.room - 60));
+    if (!this.image.root.hidden) this.image.update(rightWidth);
+    goldKey(this.gold, scene);
+    if (!this.neuron.root.hidden)
+      this.neuron.update(Math.max(state.values ? NEURONS.values : NEURONS.without, rightWidth), tallest);
+  }
+
+  rest(): void {
+    const { scene, place } = this;
+    if (!place) return;
+    const { scale } = scene.state;
+    const wide = place.form === "wide" && scale !== "model";
+    const leftWidth = wide ? besides(place.width) : place.width;
+    const model = scale === "model";
+    this.summary.hidden = scene.lacking !== null || (model && !scene.pair);
+    if (this.summary.hidden) return;
+    if (!model) {
+      this.spoken.update();
+      this.drawGrid(leftWidth, place);
+    }
+    const mini = model || place.form !== "wide";
+    this.matrix.root.hidden = mini;
+    if (!mini) {
+      const { matrix } = summaryBox(leftWidth);
+      this.matrix.update(matrix, matrix);
+    }
+    const beside = model ? -28 : mini ? this.grid.pixelWidth : this.matrix.size;
+    this.ranks.update(leftWidth - (place.width < STACKED ? 0 : beside + 28));
+  }
+
+  private drawGrid(width: number, place: Place): void {
+    const { scene } = this;
+    const { state, part } = scene;
+    const kind = state.scale === "model" ? "large" : place.form === "wide" ? "beside" : "mini";
+    delete this.left.dataset.undrawn;
+    this.gridHead.hidden = kind === "mini";
+    this.grid.update(width, kind, place.room - 60);
+    this.draw.show(state, this.grid.pictured ? "auto" : this.grid.lines ? "lines" : "heat");
+    this.draw.offer("auto", scene.part.looks !== undefined);
+    this.draw.offer("lines", scene.against === null);
+    this.draw.root.hidden = scene.against !== null && !scene.part.peaks;
+    this.measure.show(state.measure, [
+      ["none", "no measure"],
+      ...part.measures.map((measure) => [measure.name, scene.called(measure)] as const),
+    ]);
+    this.sort.hidden = this.least.hidden = state.measure === "none";
+    this.sort.textContent = !state.sort ? "sort by it" : state.ascending ? "smallest first ↑" : "largest first ↓";
+    this.sort.title = !state.sort
+      ? "Sort the heads by the measure, the largest first"
+      : state.ascending
+        ? "Back to the model's order"
+        : "Reverse: the smallest first";
+    this.least.value = String(Math.round((state.least / this.top) * 100));
+    this.legend.hidden = this.scaled.hidden = this.grid.lines || this.grid.pictured;
+    this.scale();
+  }
+
+  private scale(): void {
+    const { scene } = this;
+    const palette = PALETTES[scene.owner.theme];
+    const quantity = scene.part.quantities.find((each) => each.name === scene.state.quantity);
+    const signed = scene.against !== null || quantity?.signed === true;
+    strip(this.ramp, signed ? palette.diverging : palette.sequential, 132, 8);
+    const most = quantity?.scale ?? 1;
+    const matrix = nameOfMatrix(scene.state.quantity);
+    this.scaled.textContent = scene.against
+      ? `difference of ${matrix}s`
+      : quantity?.of
+        ? `${matrix} of ${quantity.of}`
+        : matrix;
+    this.scaled.title = this.scaled.textContent;
+    const text = (x: number): string => bare(brief(x * most, 2));
+    const at = (x: number): number => (signed ? 50 + Math.sign(x) * Math.sqrt(Math.abs(x)) * 50 : Math.sqrt(x) * 100);
+    const ticks = signed ? SIGNED_TICKS : most === 1 ? TICKS : [0, 0.25, 1];
+    this.ticks.replaceChildren(...ticks.map((x) => h("span", { style: `left:${at(x)}%` }, text(x))));
+  }
+
+  private heading(): void {
+    const { scene } = this;
+    const { state } = scene;
+    const heads = scene.heads.length;
+    const all = state.aggregate === "layers";
+    const count = heads > 1 ? `${heads} heads` : `head ${scene.head}`;
+    const how = !scene.aggregated ? "" : all ? ", mean of all layers" : state.aggregate === "max" ? ", max" : ", mean";
+    const where = all ? count[0]!.toUpperCase() + count.slice(1) : `Layer ${state.layer}, ${count}`;
+    this.title.textContent =
+      state.scale === "neuron" ? `Layer ${state.layer}, head ${scene.head}, neuron by neuron` : `${where}${how}`;
+    this.say.textContent = state.scale === "neuron" ? "" : phrase(scene);
+  }
+
+  /** Only what is pointed at has changed. */
+  focus(): void {
+    if (!this.place || this.scene.lacking) return;
+    if (this.scene.state.scale !== "model") this.spoken.update();
+    if (!this.lines.root.hidden) this.lines.focus();
+    if (!this.large.root.hidden) this.large.focus();
+    if (!this.image.root.hidden) this.image.focus();
+    if (!this.neuron.root.hidden) this.neuron.focus();
+    if (this.scene.state.scale !== "model" && this.place.form === "wide") this.matrix.focus();
+  }
+
+  destroy(): void {
+    for (const part of [this.grid, this.lines, this.image, this.spoken]) part.destroy();
+    this.root.remove();
+  }
+}

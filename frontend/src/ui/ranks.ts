@@ -1,0 +1,230 @@
+// Where the open head stands among all heads: a strip a measure, every head a tick, the open one a dot; or, where two
+// tokens are chosen, the ranking by the weight between them.
+
+import { area, ratio, surface } from "../draw/canvas";
+import type { MeasureColumn } from "../protocol";
+import { figure, fixed, percent } from "../scene/format";
+import { NAME_AND_FIGURE } from "../scene/gridlayout";
+import type { Scene } from "../scene/scene";
+import { headsOf } from "../scene/state";
+import { Between } from "./between";
+import { h, touched } from "./dom";
+
+const SAY: Record<string, string> = {
+  previous: "the previous token",
+  next: "the next token",
+  current: "itself",
+  first: "the first token",
+  sep: "separators",
+};
+
+/** What the open head does, in a few words: its largest share, or how sharp it is beside even attention. */
+export function phrase(scene: Scene): string {
+  const { part, data, state } = scene;
+  if (
+    scene.many ||
+    scene.aggregated ||
+    scene.against ||
+    state.filter !== "all" ||
+    !state.special ||
+    !state.sinks ||
+    state.quantity !== "weights"
+  )
+    return "";
+  const found = new Map(
+    part.measures.map((measure) => [measure.name, data.figure(part, measure, state.layer, scene.head)]),
+  );
+  const best = Object.keys(SAY)
+    .map((name) => [name, found.get(name) ?? -1] as const)
+    .sort((a, b) => b[1] - a[1])[0];
+  if (!best) return "";
+  if (best[1] === 0 && off(scene)) return "switched off: its weights are 0";
+  if (best[1] >= 0.2) return `${percent(best[1])} on ${SAY[best[0]]}, on this input`;
+  const [nats, most] = [found.get("entropy") ?? NaN, even(scene)];
+  return nats >= 0 && most > 0
+    ? `${nats < most / 2 ? "sharp" : "spread out"}, entropy ${fixed(nats, 1)} nats on this input`
+    : "";
+}
+
+/** The entropy of even attention, in nats: ln n of the n keys that a query sees, the mean over queries. */
+function even({ data, part, state, head }: Scene): number {
+  const [queries, keys] = [part.query.pieces.length, part.key.pieces.length];
+  const mask = data.hidden(part, [state.layer], [head]);
+  if (part.hidden && !mask) return NaN; // not decoded yet
+  const seen = (query: number): number =>
+    mask ? mask.subarray(query * keys, (query + 1) * keys).reduce((n, hidden) => n - hidden, keys) : keys;
+  return (
+    Array.from({ length: queries }, (_, query) => Math.log(Math.max(1, seen(query)))).reduce(
+      (sum, each) => sum + each,
+      0,
+    ) / queries
+  );
+}
+
+/** Whether all weights of the open head are 0. */
+function off({ data, part, state, head }: Scene): boolean {
+  const layer = data.layer(part, state.layer, "weights", [head]);
+  if (!layer) return false;
+  const [, queries, keys] = layer.shape;
+  const start = headsOf(part, state.layer).indexOf(head) * queries * keys;
+  return layer.numbers.subarray(start, start + queries * keys).every((value) => value === 0);
+}
+
+interface Row {
+  readonly measure: MeasureColumn;
+  readonly canvas: HTMLCanvasElement;
+  readonly value: HTMLElement;
+  readonly name: HTMLElement;
+}
+
+const whose = (text: string): string => text && `, ${text}`;
+
+export class Ranks {
+  private readonly title = h("h3", { "aria-level": 2 });
+  private readonly body = h("div");
+  private readonly between: Between;
+  readonly root: HTMLElement;
+  private rows: Row[] = [];
+  private part = "";
+  private width = 100;
+  private drawn = "";
+
+  constructor(
+    element: HTMLElement,
+    private readonly scene: Scene,
+  ) {
+    this.between = new Between(scene);
+    this.root = h("div.measures", {}, this.title, this.body, this.between.root);
+    element.append(this.root);
+  }
+
+  update(width: number): void {
+    const { scene } = this;
+    const ranked = scene.pair !== null;
+    this.title.hidden = this.body.hidden = ranked;
+    this.between.root.hidden = !ranked;
+    if (ranked) return this.between.update();
+    const { part, state } = scene;
+    const names = `${part.name}|${state.measure}`;
+    if (names !== this.part) {
+      this.part = names;
+      const corpus = part.measures.find((measure) => measure.of === "corpus" && measure.name === state.measure);
+      const measures = [...part.measures.filter((measure) => measure.of === "input"), ...(corpus ? [corpus] : [])];
+      this.rows = measures.map((measure) => this.row(measure));
+      const rows = this.rows.map(({ name, canvas, value }) => h("div.mrow", {}, name, canvas, value));
+      if (corpus) rows.splice(-1, 0, h("h3", { "aria-level": 2 }, `Over the corpus${whose(scene.whose("corpus"))}`));
+      this.body.replaceChildren(...rows);
+    }
+    const drawn = JSON.stringify([
+      scene.place,
+      names,
+      state.quantity,
+      state.layer,
+      scene.head,
+      width,
+      scene.owner.theme,
+      ratio(),
+    ]);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
+    // The measures are those of the weights, whatever else is drawn.
+    this.title.textContent = `${state.quantity === "weights" ? "" : "Weights of "}L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;
+    this.width = Math.max(40, width - NAME_AND_FIGURE);
+    for (const row of this.rows) this.draw(row);
+  }
+
+  private values(measure: MeasureColumn): { layer: number; head: number; value: number }[] {
+    const { part, data } = this.scene;
+    return part.index
+      .flatMap((layer, at) =>
+        part.heads[at]!.map((head) => ({ layer, head, value: data.figure(part, measure, layer, head) })),
+      )
+      .filter((each) => Number.isFinite(each.value));
+  }
+
+  private top(measure: MeasureColumn): number {
+    return measure.units === "share" ? 1 : Math.max(1e-9, ...this.values(measure).map((each) => each.value)) * 1.02;
+  }
+
+  private row(measure: MeasureColumn): Row {
+    const { scene } = this;
+    const canvas = h("canvas", { "aria-hidden": "true" });
+    const value = h("span.val");
+    const label = h(
+      "button.link",
+      {
+        type: "button",
+        title: "Show this measure in the grid",
+        onclick: () =>
+          scene.owner.set(
+            scene.state.measure === measure.name
+              ? { measure: "none", sort: false, ascending: false, least: 0 }
+              : { measure: measure.name },
+          ),
+      },
+      measure.title,
+    );
+    canvas.addEventListener("pointermove", (event) => {
+      const near = this.near(measure, event, canvas);
+      if (near)
+        scene.owner.tip(
+          h(
+            "div",
+            {},
+            h("b", {}, `L${near.layer}H${near.head}`),
+            ` ${figure(near.value)} `,
+            h(
+              "span.dim",
+              {},
+              [
+                measure.of === "corpus" ? "over the corpus" : "",
+                scene.whose(measure.of) || (measure.of === "input" ? "on this input" : ""),
+              ]
+                .filter(Boolean)
+                .join(" "),
+            ),
+            !touched() && h("div.dim", {}, "click to open"),
+          ),
+          event.clientX,
+          event.clientY,
+        );
+    });
+    canvas.addEventListener("pointerleave", () => scene.owner.tip(null));
+    canvas.addEventListener("click", (event) => {
+      const near = this.near(measure, event, canvas);
+      if (near) scene.owner.open(near.layer, near.head, false);
+    });
+    return { measure, canvas, value, name: label };
+  }
+
+  private draw({ measure, canvas, value, name }: Row): void {
+    const { scene, width } = this;
+    const { ink } = scene.owner;
+    const context = surface(canvas, width, 18);
+    const [top, room] = [this.top(measure), width - 10];
+    area(context, ink("--line"), 0, 9, width, 1);
+    context.fillStyle = ink("--tick");
+    for (const each of this.values(measure)) context.fillRect(5 + (each.value / top) * room - 0.5, 5, 1, 9);
+    const found = scene.data.figure(scene.part, measure, scene.state.layer, scene.head);
+    if (Number.isFinite(found)) {
+      const x = 5 + (found / top) * room;
+      for (const [color, radius] of [
+        [ink("--bg"), 6],
+        [scene.accent, 4.2],
+      ] as const) {
+        context.fillStyle = color;
+        context.beginPath();
+        context.arc(x, 9.5, radius, 0, 7);
+        context.fill();
+      }
+    }
+    value.textContent = figure(found, Math.abs(found) >= 10 ? 2 : 3);
+    name.classList.toggle("on", scene.state.measure === measure.name);
+  }
+
+  private near(measure: MeasureColumn, event: MouseEvent, canvas: HTMLCanvasElement) {
+    const x = ((event.clientX - canvas.getBoundingClientRect().left - 5) / (this.width - 10)) * this.top(measure);
+    return this.values(measure).sort((a, b) => Math.abs(a.value - x) - Math.abs(b.value - x))[0];
+  }
+}

@@ -1,0 +1,473 @@
+// A head on a sound: its spectrogram, the words in it, and attention as lanes over time below; it can be heard.
+
+import { column, drawLanes, drawMap, fade, type Lane, largest, row, within } from "../draw/lanes";
+import { drawClock, drawHertz, drawSpectrogram, inked } from "../draw/spectrogram";
+import { imageOf } from "../draw/veils";
+import { name } from "../scene/axis";
+import { received, type Shown, value } from "../scene/cut";
+import { clamp, decimal, figure, fixed } from "../scene/format";
+import type { Scene } from "../scene/scene";
+import { clock, laneHeight, onPixels, placeAt } from "../scene/soundlayout";
+import { clickedCell } from "./between";
+import { hoverColumns } from "./columns";
+import { Switch } from "./controls";
+import { h, touched } from "./dom";
+import { pairTip } from "./head";
+import { Listening } from "./listening";
+import { toolbar } from "./roving";
+import { hint, lanesTitle, says, sizeOf } from "./soundsays";
+import { drawPeaks, drawSpoken, peaks } from "./spokenwords";
+import { fill, mark, tell } from "./tokens";
+
+/** Width of what stands left of the time axis, and of the numbers right of it. */
+const GUTTER = { wide: 92, narrow: 62 };
+const NUMBERS = 34;
+/** How tall the map of frames is, by its width. */
+const MAP = (width: number): number => Math.round(Math.min(width, 260));
+
+export class HeadSound {
+  private readonly spectrum = h("canvas", {
+    role: "slider",
+    tabindex: 0,
+    "aria-label": "Time in the sound",
+    "aria-valuemin": 0,
+  });
+  private readonly hertz = h("canvas.hertz", { "aria-hidden": "true" });
+  private readonly clock = h("canvas.clock", { "aria-hidden": "true" });
+  private readonly lanes = h("canvas.lanes", { "aria-hidden": "true" });
+  private readonly map = h("canvas.map", { "aria-hidden": "true" });
+  private readonly query = h("div.query", { hidden: true });
+  private readonly mapped = h("div.mapped", {}, h("span.queries", {}, "queries ↓"), this.map, this.query);
+  private readonly labels = h("div.toks.l", { role: "listbox", tabindex: 0, "aria-label": "from (query)" });
+  private readonly spoken = h("div.spoken", { role: "img" });
+  private readonly peaks = h("div.peaks");
+  private readonly line = h("div.playhead", { hidden: true });
+  private readonly hair = h("div.playhead.hair", { hidden: true });
+  private readonly stage: HTMLElement;
+  private readonly title = h("div.cap");
+  private readonly caption = h("div.sub");
+  private readonly button = h("button.play", { type: "button", onclick: () => this.toggle() });
+  private readonly told = h("span.told");
+  private readonly size = h("span.dim");
+  private readonly follow: Switch;
+  private readonly all: HTMLButtonElement;
+  readonly root = h("div.snd", { role: "group" });
+  private readonly time: Listening;
+  private readonly stops: () => void;
+  private source: HTMLCanvasElement | null = null;
+  private shown = "";
+  private theme = "";
+  private width = 0;
+  private gutter = 0;
+  private lane = 20;
+  private keyed = false;
+  private maps: readonly Shown[] = [];
+  private drawn = "";
+  /** The picture has been drawn. */
+  done = true;
+
+  constructor(
+    element: HTMLElement,
+    private readonly scene: Scene,
+  ) {
+    this.time = new Listening(scene, {
+      moved: () => this.moved(),
+      played: () => this.shows(),
+      failed: (why) => (this.told.textContent = why),
+      seen: () => this.root.checkVisibility(),
+    });
+    this.follow = new Switch(
+      "follow",
+      (change) => scene.owner.set(change),
+      "Follow",
+      "What sounds at the line is the chosen token",
+    );
+    const step = (label: string, title: string, act: () => void): HTMLElement =>
+      h("button", { type: "button", title, "aria-label": title, onclick: act }, label);
+    this.all = h("button.link", { type: "button", onclick: () => this.time.whole() });
+    const zoom = h(
+      "div.stepper",
+      {},
+      step("−", "Zoom out (−)", () => this.time.step(1.6)),
+      step("+", "Zoom in (+)", () => this.time.step(1 / 1.6)),
+    );
+    const tools = h(
+      "div.soundtools",
+      { "data-export": "no" },
+      this.time.player ? this.button : null,
+      this.told,
+      this.follow.root,
+      zoom,
+      this.all,
+      h("span.grow"),
+      this.size,
+    );
+    this.stage = h(
+      "div.stage",
+      {},
+      this.peaks,
+      this.spoken,
+      h(
+        "div.timed",
+        {},
+        this.hertz,
+        this.spectrum,
+        this.clock,
+        this.title,
+        h("div.laned", {}, this.labels, this.lanes),
+        this.mapped,
+        this.hair,
+        this.line,
+      ),
+    );
+    this.root.append(tools, this.stage, this.caption);
+    element.append(this.root);
+    this.stops = toolbar(this.peaks, "Words where the head looks most");
+    this.listen();
+  }
+
+  private listen(): void {
+    const { scene, spectrum, lanes, map } = this;
+    hoverColumns(scene, { from: this.labels }, { first: () => 0, show: () => undefined });
+    spectrum.addEventListener("click", (event) => this.time.seek(this.timeOf(event), true));
+    spectrum.addEventListener("pointermove", (event) => this.pointAt(event, null));
+    lanes.addEventListener("pointermove", (event) => this.pointAt(event, this.laneOf(event)));
+    lanes.addEventListener("click", (event) => this.choose(event, this.laneOf(event)));
+    map.addEventListener("pointermove", (event) => this.pointAt(event, this.queryOf(event)));
+    map.addEventListener("click", (event) => this.choose(event, this.queryOf(event)));
+    for (const canvas of [spectrum, lanes, map]) canvas.addEventListener("pointerleave", () => this.left());
+    this.clock.addEventListener("pointerdown", (event) => this.drag(event));
+    spectrum.addEventListener("focus", () => (this.keyed = spectrum.matches(":focus-visible")));
+    spectrum.addEventListener("pointerdown", () => (this.keyed = false));
+    spectrum.addEventListener("keydown", (event) => this.key(event));
+    this.stage.addEventListener(
+      "wheel",
+      (event) => {
+        if (!(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        this.time.zoom(Math.exp(clamp(event.deltaY, -60, 60) / 120), this.timeOf(event));
+      },
+      { passive: false },
+    );
+    const word = (event: Event): number => {
+      const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-start]") : null;
+      return button ? (scene.rows.of[Number(button.dataset.start)] ?? -1) : -1;
+    };
+    this.peaks.addEventListener(
+      "click",
+      (event) => word(event) >= 0 && scene.owner.pin(scene, "from", word(event), event.shiftKey),
+    );
+    this.peaks.addEventListener(
+      "pointerover",
+      (event) => word(event) >= 0 && scene.owner.hover(scene, { from: word(event), to: null }),
+    );
+    this.peaks.addEventListener("pointerleave", () => scene.leave());
+  }
+
+  // -- what stands where
+
+  /** A lane stands for each query, not for each head. */
+  private get perQuery(): boolean {
+    return this.maps.length === 1 && !this.time.alike;
+  }
+
+  private timeOf(event: MouseEvent): number {
+    const { left } = this.stage.getBoundingClientRect();
+    const [begin, end] = this.time.span;
+    return clamp(begin + ((event.clientX - left - this.gutter) / this.width) * (end - begin), begin, end);
+  }
+
+  private laneOf(event: MouseEvent): number | null {
+    if (!this.perQuery) return null;
+    const place = Math.floor((event.clientY - this.lanes.getBoundingClientRect().top) / this.lane);
+    return place >= 0 && place < this.scene.rows.items.length ? place : null;
+  }
+
+  private queryOf(event: MouseEvent): number | null {
+    const { top, height } = this.map.getBoundingClientRect();
+    const [first, count] = within(this.time.queries, this.time.span);
+    return count === 0 ? null : first + clamp(Math.floor(((event.clientY - top) / height) * count), 0, count - 1);
+  }
+
+  // -- pointing and choosing
+
+  private pointAt(event: PointerEvent, from: number | null): void {
+    const { scene } = this;
+    const time = this.timeOf(event);
+    const to = placeAt(this.time.keys, time);
+    this.put(this.hair, time);
+    if (to < 0) return;
+    if (from !== null) {
+      scene.owner.hover(scene, { from, to });
+      return scene.owner.tip(pairTip(scene, from, to), event.clientX, event.clientY);
+    }
+    const chosen = scene.focus?.from ?? null;
+    const lines = this.maps
+      .slice(0, 12)
+      .map((map) =>
+        h(
+          "tr",
+          {},
+          h("td", {}, scene.name(map.head)),
+          h("td", {}, figure(chosen === null ? received(map)[to]! : value(map, chosen * map.columns + to))),
+        ),
+      );
+    const about = chosen === null ? "mean over all queries" : `from ${name(scene.rows.items[chosen])}`;
+    scene.owner.tip(
+      h("div", {}, h("b", {}, `${clock(time)} s`), h("span.dim", {}, ` ${about}`), h("table", {}, ...lines)),
+      event.clientX,
+      event.clientY,
+    );
+  }
+
+  private left(): void {
+    this.hair.hidden = true;
+    this.scene.leave();
+  }
+
+  // A click on a lane or on the map chooses its query, with shift the pair; on a head's lane it goes there.
+  private choose(event: MouseEvent, from: number | null): void {
+    const { scene } = this;
+    const to = placeAt(this.time.keys, this.timeOf(event));
+    if (from === null || to < 0) return this.time.seek(this.timeOf(event), true);
+    scene.owner.choose(scene, clickedCell(scene.pinned, from, to, event.shiftKey));
+  }
+
+  // -- time
+
+  /** Play or pause. */
+  toggle(): void {
+    this.time.toggle();
+  }
+
+  /** Closer or farther. */
+  step(factor: number): void {
+    this.time.step(factor);
+  }
+
+  get playable(): boolean {
+    return this.time.player !== null && this.root.checkVisibility();
+  }
+
+  // The line stands elsewhere.
+  private moved(): void {
+    const { at, sound } = this.time;
+    this.put(this.line, at);
+    this.told.textContent = `${clock(at)} / ${clock(sound.heard)} s`;
+    this.spectrum.setAttribute("aria-valuenow", decimal(at, 2));
+    this.spectrum.setAttribute("aria-valuetext", `${clock(at)} seconds`);
+  }
+
+  private put(line: HTMLElement, time: number): void {
+    const [begin, end] = this.time.span;
+    line.hidden = time < begin || time > end;
+    line.style.transform = `translateX(${this.gutter + ((time - begin) / (end - begin)) * this.width}px)`;
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
+    const { time, scene } = this;
+    const { keys } = time;
+    const here = placeAt(keys, time.at);
+    const by = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageUp: 10, PageDown: -10 }[event.key];
+    const to =
+      by !== undefined
+        ? here + by
+        : event.key === "Home"
+          ? within(keys, time.span)[0]
+          : event.key === "End"
+            ? keys.length - 1
+            : null;
+    if (to !== null) {
+      const span = keys[clamp(to, 0, keys.length - 1)];
+      if (span) time.seek((span[0] + span[1]) / 2, false);
+    } else if (event.key === "Enter") scene.owner.pin(scene, time.alike ? "from" : "to", here, event.shiftKey);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private drag(event: PointerEvent): void {
+    const { clock: ruler, time } = this;
+    const [start, from] = [event.clientX, time.span];
+    ruler.setPointerCapture(event.pointerId);
+    const move = ({ clientX }: PointerEvent): void =>
+      time.move(from, ((start - clientX) / this.width) * (from[1] - from[0]));
+    ruler.addEventListener("pointermove", move);
+    for (const end of ["pointerup", "pointercancel"] as const)
+      ruler.addEventListener(end, () => ruler.removeEventListener("pointermove", move), { once: true });
+  }
+
+  // -- drawing
+
+  update(width: number): void {
+    const { scene } = this;
+    const { picture, sound } = scene.input;
+    if (!picture || !sound) return;
+    this.gutter = width < 520 ? GUTTER.narrow : GUTTER.wide;
+    this.width = Math.max(80, width - this.gutter - NUMBERS);
+    this.stage.style.setProperty("--gutter", `${this.gutter}px`);
+    this.root.setAttribute("aria-label", `${scene.name()} on the sound${picture.name ? ` ${picture.name}` : ""}`);
+    this.spectrum.setAttribute("aria-valuemax", decimal(sound.seconds, 2));
+    this.time.take();
+    if (`${picture.src}${scene.owner.theme}` !== this.shown + this.theme) {
+      [this.shown, this.theme] = [picture.src, scene.owner.theme];
+      this.done = false;
+      imageOf(picture)
+        .then((image) => (this.source = inked(image, scene.owner.theme)))
+        .catch((error: unknown) => scene.owner.fail(error))
+        .finally(() => {
+          this.done = true;
+          this.drawn = "";
+          this.paint();
+        });
+    }
+    this.drawn = "";
+    this.paint();
+  }
+
+  focus(): void {
+    if (this.time.take()) this.time.follow();
+    this.paint();
+  }
+
+  private paint(): void {
+    const { scene, source } = this;
+    if (!source || this.root.hidden) return;
+    this.maps = scene.shown();
+    const map = this.maps.at(-1);
+    if (!map) return;
+    const { from, to } = scene.focus ?? { from: null, to: null };
+    const drawn = JSON.stringify([scene.key, from, to]);
+    if (drawn === this.drawn) return;
+    const all = this.drawn === "";
+    this.drawn = drawn;
+    const { width, time } = this;
+    const { span, keys, sound, alike } = time;
+    const height = width < 420 ? 104 : 150;
+    const pen = drawSpectrogram(this.spectrum, source, sound.seconds, span, width, height);
+    const shares = from !== null ? row(map, from) : to !== null && alike ? column(map, to) : null;
+    if (shares)
+      fade(
+        pen,
+        scene.owner.ink("--bg"),
+        onPixels(shares, from !== null ? keys : time.queries, span, Math.round(width)),
+        Math.max(1e-12, largest(shares)),
+        [0, 0, height],
+      );
+    if (all) {
+      drawHertz(this.hertz, scene, sound.rate, this.gutter - 4, height);
+      drawClock(this.clock, scene, span, width, NUMBERS);
+      drawSpoken(this.spoken, sound.words, span, width);
+      this.controls();
+      if (alike && this.maps.length === 1) drawMap(this.map, scene, map, time.queries, keys, MAP(width), this.box);
+      this.mapped.hidden = !alike || this.maps.length > 1;
+    }
+    this.point(from);
+    const found = alike || scene.against ? [] : peaks(map, scene, keys);
+    this.peaks.style.setProperty("--c", scene.color(map.head));
+    this.peaks.hidden = found.length === 0;
+    const hidden = drawPeaks(this.peaks, found, span, width, from, scene);
+    this.stops();
+    this.lay(this.maps, map, from, to);
+    this.title.textContent = lanesTitle(scene, time, this.maps.length, from, to);
+    this.caption.replaceChildren(
+      says(scene, time, map, from, found.length > 0 ? hidden : null),
+      h("span", { "data-export": "no" }, hint(time.player !== null)),
+    );
+    this.shows();
+    time.follow();
+  }
+
+  // The row of the map that is chosen.
+  private point(from: number | null): void {
+    const [first, count] = within(this.time.queries, this.time.span);
+    this.query.hidden = from === null || from < first || from >= first + count;
+    if (from === null) return;
+    const tall = MAP(this.width);
+    this.query.style.cssText = `top:${((from - first) / count) * tall}px;height:${Math.max(1, tall / count)}px;width:${this.width}px`;
+  }
+
+  private get box() {
+    return { width: this.width, lane: this.lane, numbers: NUMBERS, span: this.time.span };
+  }
+
+  private lay(maps: readonly Shown[], map: Shown, from: number | null, to: number | null): void {
+    const { scene, labels } = this;
+    const { rows } = scene;
+    const { alike, queries, keys } = this.time;
+    const lanes: Lane[] = this.perQuery
+      ? rows.items.map(
+          (_, query): Lane => ({
+            values: row(map, query),
+            color: scene.color(map.head),
+            on: query === from,
+            ...(to === null ? {} : { number: value(map, query * map.columns + to) }),
+          }),
+        )
+      : maps.map(
+          (each): Lane => ({
+            values: from !== null ? row(each, from) : to !== null && alike ? column(each, to) : received(each),
+            color: scene.color(each.head),
+            on: false,
+            ...(to === null || alike
+              ? {}
+              : { number: from === null ? received(each)[to]! : value(each, from * each.columns + to) }),
+          }),
+        );
+    this.lane = this.perQuery ? laneHeight(lanes.length, touched()) : 34;
+    const most = Math.max(1e-12, ...lanes.map((lane) => largest(lane.values)));
+    labels.style.setProperty("--rh", `${this.lane}px`);
+    labels.style.setProperty("--tw", `${this.gutter - 6}px`);
+    const times = !this.perQuery && from === null && to !== null && alike ? queries : keys;
+    drawLanes(this.lanes, scene, times, lanes, most, this.box);
+    this.labels.hidden = !this.perQuery;
+    this.stage.dataset.lanes = this.perQuery ? "queries" : "heads";
+    if (this.perQuery) {
+      fill(labels, rows.items);
+      mark(labels, from, "on");
+      mark(labels, scene.pinned?.from ?? null, "pin");
+      tell(labels, from, scene.pinned?.from ?? null);
+    } else this.heads(maps);
+  }
+
+  // The names of heads beside their lanes.
+  private heads(maps: readonly Shown[]): void {
+    const { scene, stage } = this;
+    const laned = stage.querySelector(".laned")!;
+    laned.querySelectorAll(".headlane").forEach((label) => label.remove());
+    laned.append(
+      ...maps.map((map, place) =>
+        h(
+          "span.headlane",
+          { style: `top:${place * this.lane}px;height:${this.lane}px` },
+          h("i", { style: `background:${scene.color(map.head)}` }),
+          scene.name(map.head),
+        ),
+      ),
+    );
+  }
+
+  private controls(): void {
+    const { scene, time } = this;
+    const { seconds } = time.sound;
+    this.follow.show(scene.state);
+    const { more } = time;
+    this.all.hidden = scene.state.span === null && !more;
+    this.all.textContent = more ? `all ${fixed(seconds, seconds < 10 ? 1 : 0)} s that the model hears` : "all of it";
+    this.all.title = more ? "With the silence that fills it up" : "All of the sound (0)";
+    this.size.textContent = sizeOf(time.sound);
+  }
+
+  private shows(): void {
+    const { button, time } = this;
+    const on = time.playing;
+    button.setAttribute("aria-label", on ? "Pause" : "Play");
+    button.title = on ? "Pause (space)" : "Play (space)";
+    button.classList.toggle("on", on);
+  }
+
+  destroy(): void {
+    this.time.destroy();
+  }
+}

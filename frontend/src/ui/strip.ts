@@ -1,0 +1,204 @@
+// Layers as a strip: where the chosen query looks in every layer, one small picture each.
+
+import { surface } from "../draw/canvas";
+import { type Box, boxesOf, type Look, photo, rasterOf, within } from "../draw/veils";
+import type { PictureInfo } from "../protocol";
+import { type Asked, looksIn, looksOf, missing, type Source, usual } from "../scene/rows";
+import type { Scene } from "../scene/scene";
+import { headsOf } from "../scene/state";
+import { Segments } from "./controls";
+import { h } from "./dom";
+import { toolbar } from "./roving";
+import { AT_ONCE, inSlices } from "./slices";
+
+const [SMALLEST, LARGEST, GAP] = [52, 88, 6];
+
+/** What stands now has been painted. */
+const painted = (): Promise<unknown> => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
+interface Cell {
+  readonly layer: number;
+  readonly button: HTMLButtonElement;
+  readonly canvas: HTMLCanvasElement;
+}
+
+export class LayerStrip {
+  private readonly title = h("span.cap");
+  private readonly of: Segments<"strip">;
+  private readonly row = h("div.layers");
+  readonly root = h("div.layers-strip", {});
+  private readonly stops: () => void;
+  private cells: readonly Cell[] = [];
+  private listed = "";
+  private named = "";
+  private drawn = "";
+  private stood = -1;
+  private job = 0;
+  /** The last drawing is complete. */
+  done = true;
+
+  constructor(private readonly scene: Scene) {
+    this.of = new Segments(
+      "Strip of layers",
+      "strip",
+      (change) => scene.owner.set(change),
+      [
+        ["head", "This head", "The open head's number in every layer"],
+        ["mean", "Mean of heads", "The mean over all heads of each layer"],
+      ],
+      true,
+    );
+    this.root.append(h("div.striphead", {}, this.title, this.of.root), this.row);
+    this.stops = toolbar(this.row, "Layers");
+    this.row.addEventListener("click", (event) => {
+      const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-layer]") : null;
+      if (button) scene.owner.set({ layer: Number(button.dataset.layer) });
+    });
+  }
+
+  /** Draw what has changed: `who` looks, in `width` pixels. */
+  update(info: PictureInfo, image: HTMLImageElement, width: number, look: Look, who: Asked, said: string): void {
+    const { scene } = this;
+    const { part, state } = scene;
+    this.root.hidden = part.index.length < 2 || !part.key.boxes || info.kind === "sound";
+    if (this.root.hidden) return;
+    const together = part.means !== undefined && state.quantity === "weights";
+    const source: Source = state.strip === "mean" && together ? "means" : scene.head;
+    this.of.root.hidden = !together;
+    this.of.show(state, source === "means" ? "mean" : "head");
+    this.title.textContent = `Every layer: where ${said}`;
+    const listed = [scene.place, part.name, part.index].join("|");
+    if (listed !== this.listed) {
+      this.listed = listed;
+      this.cells = part.index.map((layer) => {
+        const canvas = h("canvas", { "aria-hidden": "true" });
+        return {
+          layer,
+          canvas,
+          button: h("button", { type: "button", "data-layer": layer }, canvas, h("span", {}, String(layer))),
+        };
+      });
+      this.row.replaceChildren(...this.cells.map(({ button }) => button));
+    }
+    const named = JSON.stringify([listed, source, state.layer]);
+    if (named !== this.named) {
+      this.named = named;
+      this.name(source);
+    }
+    const drawn = JSON.stringify([
+      listed,
+      source,
+      who,
+      state.quantity,
+      state.renormalise,
+      scene.rows.key,
+      scene.columns.key,
+      scene.against?.place,
+      width,
+      info.src.length,
+      look,
+    ]);
+    if (drawn !== this.drawn) {
+      this.drawn = drawn;
+      void this.draw(info, image, width, look, source, who);
+    }
+    this.show();
+  }
+
+  private name(source: Source): void {
+    const { part, state } = this.scene;
+    for (const { layer, button } of this.cells) {
+      const there = typeof source !== "number" || headsOf(part, layer).includes(source);
+      button.setAttribute("aria-label", `Layer ${layer}${there ? "" : `, which has no head ${source}`}`);
+      button.title = there ? `Open layer ${layer}` : `Layer ${layer} has no head ${source}`;
+      button.setAttribute("aria-pressed", String(layer === state.layer));
+      button.classList.toggle("none", !there);
+    }
+    this.stops();
+  }
+
+  private async draw(
+    info: PictureInfo,
+    image: HTMLImageElement,
+    width: number,
+    look: Look,
+    source: Source,
+    who: Asked,
+  ): Promise<void> {
+    const { scene, cells } = this;
+    const { part, rows, columns } = scene;
+    const job = ++this.job;
+    this.done = false;
+    const raster = rasterOf(boxesOf(part.key, columns));
+    const { area } = raster;
+    const across = Math.max(2, Math.floor((width + GAP) / (SMALLEST + GAP)));
+    const lines = Math.ceil(cells.length / across);
+    const one = Math.max(
+      SMALLEST,
+      Math.min(LARGEST, Math.floor((width + GAP) / Math.ceil(cells.length / lines)) - GAP),
+    );
+    const tall = Math.round((one * (area[3] - area[1])) / (area[2] - area[0]));
+    const under = photo(image, within(image, info, area), one, tall, look.signed);
+    const box: Box = [0, 0, one, tall];
+    this.row.style.setProperty("--wide", `${one}px`);
+    this.row.style.setProperty("--tall", `${tall}px`);
+    try {
+      const lacking = cells.filter(
+        ({ layer }) => !this.quick(layer, source, who) && missing(scene, layer, source).length > 0,
+      );
+      // The head itself is seen first. Then all layers are asked for at once: one after the other takes twice as long.
+      if (lacking.length > 0 && !scene.owner.printing) await painted();
+      if (job !== this.job) return;
+      const coming = new Map(lacking.map(({ layer }) => [layer, Promise.all(missing(scene, layer, source))]));
+      const whole = await inSlices(
+        cells,
+        {
+          needs: ({ layer }) => coming.get(layer) ?? null,
+          one: ({ layer, canvas }) => {
+            const pen = surface(canvas, one, tall);
+            pen.drawImage(under, 0, 0, one, tall);
+            const codes = this.quick(layer, source, who);
+            const shares = codes ? null : looksIn(scene, layer, source, who);
+            if (codes) raster.drawCodes(pen, box, codes, look);
+            else if (shares) raster.draw(pen, box, shares, look);
+          },
+          // Another layer may be opened meanwhile; other tokens are another strip.
+          going: () => job === this.job && scene.part === part && scene.rows === rows && scene.columns === columns,
+        },
+        scene.owner.printing ? AT_ONCE : undefined,
+      );
+      if (job === this.job && !whole) this.drawn = "";
+    } catch (error) {
+      if (job === this.job) scene.owner.fail(error);
+    }
+    if (job === this.job) this.done = true;
+  }
+
+  // The mean over all queries has come along for the grid; it serves where all queries and keys are shown.
+  private quick(layer: number, source: Source, who: Asked): Uint8Array | null {
+    const { state, rows, columns, against } = this.scene;
+    const whole =
+      who === usual(this.scene.part) &&
+      rows.all &&
+      columns.all &&
+      state.quantity === "weights" &&
+      !state.renormalise &&
+      !against;
+    return whole && typeof source === "number" ? looksOf(this.scene, layer, source) : null;
+  }
+
+  // The open layer is in sight of a strip that moves sideways.
+  private show(): void {
+    const { row, scene } = this;
+    const open = this.cells.find(({ layer }) => layer === scene.state.layer);
+    if (!open || open.layer === this.stood) return;
+    this.stood = open.layer;
+    if (row.scrollWidth <= row.clientWidth) return;
+    const { offsetLeft, offsetWidth } = open.button;
+    row.scrollLeft = offsetLeft - (row.clientWidth - offsetWidth) / 2;
+  }
+
+  destroy(): void {
+    this.job++;
+  }
+}

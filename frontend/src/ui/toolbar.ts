@@ -1,0 +1,401 @@
+// The bar above the pictures: scale, filters, what is drawn, thresholds, search; and the line below that says it in
+// words.
+
+import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
+import { hasPair } from "../scene/axis";
+import { label, shortened } from "../scene/format";
+import { about, has, inWords, missing, names, offer, titleOf } from "../scene/quantities";
+import type { Scene } from "../scene/scene";
+import { type Full, unequal, unread } from "../scene/state";
+import { Segments, Select, type Setter, Switch } from "./controls";
+import { h } from "./dom";
+import { folds, images, turnAll } from "./fold";
+
+const FILTERS = [
+  ["all", "All"],
+  ["aa", "A→A"],
+  ["ab", "A→B"],
+  ["ba", "B→A"],
+  ["bb", "B→B"],
+] as const;
+const PARTS: Record<string, string> = { self: "Self", encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
+const NEXT = { auto: "light", light: "dark", dark: "auto" } as const;
+const SIGN = { auto: "◐", light: "☼", dark: "☾" } as const;
+
+export interface Bar {
+  find(text: string, next: boolean): void;
+  help(): void;
+  /** All controls, or only those that a first look needs. */
+  more(): void;
+  save(kind: "svg" | "png"): void;
+  /** Copy a link to what is shown, where it has an address. */
+  link?(): void;
+}
+
+/** What an input is called but for its label: the first of its text. */
+export const beginsOf = (input: InputInfo): string =>
+  shortened(textOf(input)) || label(input.parts[0]?.query.pieces ?? []);
+
+export const nameOf = (input: InputInfo): string => input.label || beginsOf(input);
+
+const textOf = (input: InputInfo): string => (input.text ?? []).map((run) => run.text).join("");
+
+const readsOf = (input: InputInfo): string => textOf(input) || nameOf(input);
+
+/**
+ * What an input reads, with what the other of two has not got marked; before it its label, where that says something
+ * else.
+ */
+export function reads(input: InputInfo): HTMLElement[] {
+  const whole = readsOf(input);
+  const named = input.label && !whole.startsWith(input.label.replace(/…$/, "")) ? [h("b.whose", {}, input.label)] : [];
+  return [
+    ...named,
+    h(
+      "bdi",
+      { title: whole },
+      ...(input.text ?? []).map(({ text, changed }) => (changed ? h("mark", {}, text) : text)),
+      input.text ? null : whole,
+    ),
+  ];
+}
+
+/** What of the inputs' models has no attention map; where they differ, whose. */
+export function unseenOf(inputs: readonly InputInfo[]): string[] {
+  const said = new Map(inputs.map((input) => [input.unseen ?? "", input] as const));
+  return [...said].flatMap(([text, input]) => (text ? [said.size > 1 ? `${nameOf(input)}: ${text}` : text] : []));
+}
+
+export class Toolbar {
+  private readonly scale: Segments<"scale">;
+  private readonly scaleNotes: HTMLElement[];
+  private readonly filter: Segments<"filter">;
+  private readonly filters: HTMLElement;
+  private readonly parts: Segments<"part"> | null;
+  private readonly quantities: Segments<"quantity"> | null;
+  private readonly unit: Segments<"unit">;
+  private readonly side: Segments<"side"> | null;
+  private readonly special: Switch;
+  private readonly gold: Switch;
+  private readonly sinks: Switch;
+  private readonly fold: HTMLButtonElement;
+  private readonly renormalise: Switch;
+  private readonly input: Select | null;
+  private readonly theme: HTMLButtonElement;
+  /** What the input reads; of two inputs each pane says it of its own. */
+  private readonly text = h("div.text");
+  readonly search: HTMLInputElement;
+  private readonly matches = h("span.dim", { role: "status" });
+  readonly bar: HTMLElement;
+  /** What the page as a whole can do: save, theme, keys. */
+  readonly controls: HTMLElement;
+  private readonly linked: HTMLButtonElement | null;
+  readonly tools: HTMLElement;
+  /** Where the choice of layer and head stands as long as few controls are shown. */
+  readonly slot = h("div.slot");
+  private readonly more: HTMLButtonElement;
+  private readonly note = h("span");
+  /** What of the model has no attention map. */
+  readonly unseen = h("div.unseen", { role: "note" });
+  private readonly message: HTMLElement;
+  readonly status: HTMLElement;
+  private state!: Full;
+
+  constructor(
+    public payload: ExplorerPayload,
+    private readonly set: Setter,
+    act: Bar,
+  ) {
+    const first = payload.inputs[0]!;
+    this.scale = new Segments("Scale", "scale", set, [
+      ["model", "Model"],
+      ["head", "Head"],
+      ["neuron", "Neurons"],
+    ]);
+    this.scale.root.className = "scale";
+    this.scaleNotes = [...this.scale.root.children].map((button) => {
+      const note = h("span");
+      button.replaceChildren(h("b", {}, button.textContent), note);
+      return note;
+    });
+    this.filter = new Segments("Attention", "filter", set, FILTERS);
+    this.filters = h("div.group", { "data-keys": "filter" }, h("span.cap", {}, "Attention"), this.filter.root);
+    const parts = first.parts.map((part) => part.name);
+    this.parts =
+      parts.length > 1
+        ? new Segments(
+            "Part",
+            "part",
+            set,
+            parts.map((name) => [name, PARTS[name] ?? name] as const),
+          )
+        : null;
+    const quantities = names(payload);
+    this.quantities =
+      quantities.length > 1
+        ? new Segments(
+            "Draw",
+            "quantity",
+            set,
+            quantities.map((name) => [name, titleOf(name), about(name)] as const),
+          )
+        : null;
+    this.unit = new Segments("Unit", "unit", set, [
+      ["pieces", "Pieces"],
+      ["words", "Words", "To a word: the sum over its pieces; from a word: their mean"],
+    ]);
+    this.side =
+      payload.inputs.length === 2
+        ? new Segments("Inputs", "side", set, [
+            ["one", "One"],
+            ["both", "Side by side"],
+            ["difference", "1 − 2"],
+          ])
+        : null;
+    this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
+    this.gold = new Switch("gold", set, "Gold links", "Lay the links that were given over the pictures (g)");
+    this.sinks = new Switch("sinks", set, "", "");
+    this.fold = h("button.link", { type: "button", "data-keys": "unfolded" });
+    this.more = h("button.more", { type: "button", onclick: () => act.more() });
+    this.renormalise = new Switch("renormalise", set, "Renormalise", "Let the shown weights of each row sum to 1");
+    this.input =
+      payload.inputs.length > 1
+        ? new Select("Input", (value) => set({ input: Number(value), pin: null, between: null, zoom: null }))
+        : null;
+    this.theme = h("button.icon", { type: "button", onclick: () => set({ theme: NEXT[this.state.theme] }) });
+    this.search = h("input.find", {
+      type: "search",
+      placeholder: "Find a token",
+      "aria-label": "Find a token",
+      oninput: () => act.find(this.search.value, false),
+    });
+    this.search.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") act.find(this.search.value, true);
+      if (event.key === "Escape") {
+        this.search.value = "";
+        act.find("", false);
+        this.search.blur();
+      }
+      event.stopPropagation();
+    });
+    const counts = first.parts[0]!;
+    const heads = Math.max(...counts.heads.map((each) => each.length));
+    this.linked = act.link
+      ? h("button.icon.wide", { type: "button", title: "Copy a link to this view", onclick: () => act.link!() }, "Link")
+      : null;
+    this.controls = h(
+      "div.right",
+      {},
+      this.side?.root,
+      this.input && h("label.field.inputs", {}, h("span.cap", {}, "Input"), this.input.input),
+      this.linked,
+      h(
+        "button.icon.wide",
+        { type: "button", title: "Save this picture as SVG", onclick: () => act.save("svg") },
+        "SVG",
+      ),
+      h(
+        "button.icon.wide",
+        { type: "button", title: "Save this picture as PNG", onclick: () => act.save("png") },
+        "PNG",
+      ),
+      this.theme,
+      h(
+        "button.icon",
+        { type: "button", title: "Keys and terms (?)", "aria-label": "Keys and terms", onclick: () => act.help() },
+        "?",
+      ),
+    );
+    this.bar = h(
+      "div.bar",
+      {},
+      h(
+        "div.brand",
+        {},
+        h("b", {}, "headscope"),
+        h("span.model", {}, payload.model),
+        h("span.dim", {}, `${counts.index.length} layers × ${heads} heads`),
+      ),
+      this.text,
+      this.controls,
+    );
+    this.message = h("p.message", { role: "status" });
+    this.message.hidden = true;
+    const rare = [
+      [this.quantities, "quantity"],
+      [this.unit, "unit"],
+      [this.special, "special"],
+      [this.renormalise, "renormalise"],
+      [this.gold, "gold"],
+    ] as const;
+    for (const [control, keys] of rare) if (control) control.root.dataset.keys = keys;
+    const group = (text: string, child: HTMLElement): HTMLElement => h("div.group", {}, h("span.cap", {}, text), child);
+    this.tools = h(
+      "div.tools",
+      {},
+      this.scale.root,
+      this.slot,
+      this.parts && group("Part", this.parts.root),
+      this.quantities?.root,
+      this.filters,
+      this.unit.root,
+      this.special.root,
+      this.renormalise.root,
+      this.gold.root,
+      this.sinks.root,
+      this.fold,
+      h("div.group.findbox", { "data-keys": "" }, this.search, this.matches),
+      this.more,
+      this.message,
+    );
+    const keys = (
+      [
+        ["← →", "head"],
+        ["↑ ↓", "layer"],
+        ["?", "all keys"],
+      ] as const
+    ).flatMap(([key, text]) => [h("kbd", {}, key), h("span", {}, text)]);
+    this.status = h("div.status", {}, this.note, h("span.grow"), h("span.keys", {}, ...keys));
+  }
+
+  /** `quiet`: only the controls of a first look, and those that the state has used, are shown. */
+  show(state: Full, scenes: readonly Scene[], quiet: boolean): void {
+    this.state = state;
+    this.text.hidden = this.payload.inputs.length === 2;
+    this.text.replaceChildren(...reads(scenes[0]!.input));
+    const lacking = unseenOf(scenes.flatMap(({ input, against }) => (against ? [input, against.input] : [input])));
+    this.unseen.replaceChildren(...lacking.map((text) => h("p", {}, text)));
+    this.unseen.hidden = lacking.length === 0;
+    this.more.textContent = quiet ? "More" : "Less";
+    this.more.title = quiet ? "All controls" : "Only the controls of a first look";
+    this.more.setAttribute("aria-expanded", String(!quiet));
+    this.slot.hidden = !quiet || state.scale === "model";
+    const scene = scenes[0]!;
+    const { part } = scene;
+    const heads = Math.max(...part.heads.map((each) => each.length));
+    const unseen = unread(part, state.layer, scene.head);
+    const notes = [
+      `${part.index.length}×${heads}`,
+      scene.heads.length > 1 ? `L${state.layer} · ${scene.heads.length} heads` : `L${state.layer}H${scene.head}`,
+      unseen ? (part.neurons ? "of other heads" : "not captured") : "q · k",
+    ];
+    notes.forEach((text, at) => (this.scaleNotes[at]!.textContent = text));
+    this.scale.show(state);
+    const whole = part.layers.length > 0;
+    this.scale.disable("head", whole ? null : "this page holds thumbnails only");
+    this.scale.disable("neuron", unseen ?? (state.side === "difference" ? "a difference has no neurons" : null));
+    this.filter.show(state);
+    this.filters.hidden = !scenes.every((each) => hasPair(each.part.query) && hasPair(each.part.key));
+    this.parts?.show(state);
+    this.quantities?.show(state);
+    this.offered(part, scene.data.live);
+    this.unit.show(state);
+    this.unit.root.hidden = !whole || (!part.query.words && !part.key.words) || state.scale === "neuron";
+    this.side?.show(state);
+    this.side?.disable(
+      "difference",
+      !whole ? "this page holds thumbnails only" : state.side === "difference" ? null : unequal(this.payload, state),
+    );
+    this.special.show(state);
+    this.special.root.hidden = ![...part.query.special, ...part.key.special].includes(true);
+    const sinks = part.key.sinks ?? [];
+    const named = [
+      ...new Set(sinks.map((place) => (part.key.special[place] ? part.key.pieces[place]! : "first token"))),
+    ];
+    this.sinks.show(state);
+    this.sinks.call(`${named.length > 1 ? "Sinks" : "Sink"} ${named.join(" ")}`);
+    this.sinks.root.title =
+      "Show the keys that take much of all heads' attention on this input: without them the rest is easier to see";
+    this.sinks.root.hidden = sinks.length === 0 || state.scale === "neuron";
+    const within = images(scene);
+    this.fold.hidden =
+      within === 0 || state.scale === "neuron" || (state.scale === "head" && state.picture === "image");
+    this.fold.textContent = `${state.unfolded.length > 0 ? "Fold" : "Unfold"} ${within > 1 ? "the pictures" : (part.key.images?.[0] ?? part.query.images?.[0])?.name === "sound" ? "the sound" : "the picture"}`;
+    this.fold.onclick = () => this.set({ unfolded: turnAll(scene) });
+    this.gold.show(state);
+    this.gold.root.hidden = state.side === "difference" || !scenes.some((each) => each.part.links);
+    this.renormalise.show(state);
+    this.renormalise.root.hidden = !whole || state.quantity !== "weights";
+    this.search.parentElement!.hidden = state.scale === "model";
+    this.input?.show(
+      String(state.input),
+      this.payload.inputs.map((input, i) => [String(i), nameOf(input)] as const),
+    );
+    if (this.input) this.input.input.parentElement!.hidden = state.side !== "one";
+    this.theme.textContent = SIGN[state.theme];
+    this.theme.title = `Theme: ${state.theme}`;
+    this.theme.setAttribute("aria-label", `Theme: ${state.theme}`);
+    this.note.textContent = caption(scenes);
+  }
+
+  /** The link is on the clipboard, or why not. */
+  copied(said: string): void {
+    const { linked } = this;
+    if (!linked) return;
+    linked.textContent = said === "Link copied" ? "Copied" : "Link";
+    linked.title = said;
+  }
+
+  /** Whether what is searched for is nowhere. */
+  missed(nowhere: boolean): void {
+    this.search.setAttribute("aria-invalid", String(nowhere));
+    this.matches.textContent = nowhere ? "no such token" : "";
+  }
+
+  // What is not here can be asked of a kernel; a page says what adds it.
+  private offered(part: PartInfo, live: boolean): void {
+    for (const button of (this.quantities?.root.children ?? []) as Iterable<HTMLElement>) {
+      const name = button.dataset.v!;
+      const found = offer(this.payload, name);
+      button.hidden = !has(part, name) && !found;
+      this.quantities!.disable(name, has(part, name) || live || !found ? null : missing(found));
+      if (live && found && !has(part, name)) button.title = `${about(name)}. Python computes it when you click`;
+    }
+  }
+
+  /** A matrix is being computed, or (null) no longer; `problem` says why it cannot be. */
+  asking(name: string | null, problem = ""): void {
+    for (const button of (this.quantities?.root.children ?? []) as Iterable<HTMLElement>)
+      button.setAttribute("aria-busy", String(button.dataset.v === name));
+    this.message.classList.toggle("problem", problem !== "");
+    this.message.textContent =
+      name !== null ? `Python computes ${name === "norms" ? "‖α·v·Wₒ‖" : `the ${name}`}…` : problem;
+    this.message.hidden = this.message.textContent === "";
+  }
+}
+
+/** What is shown, in words. */
+export function caption(scenes: readonly Scene[]): string {
+  const scene = scenes[0]!;
+  const { state } = scene;
+  const counts = scenes.map(({ part }) =>
+    part.query.pieces.length === part.key.pieces.length
+      ? String(part.key.pieces.length)
+      : `${part.query.pieces.length} × ${part.key.pieces.length}`,
+  );
+  const parts = [`${counts.join(" and ")} tokens`];
+  const side = Math.round(Math.sqrt(Math.max(1, ...(scene.part.query.counts ?? []))));
+  if (side > 1) parts.push(`queries are blocks of ${side} × ${side} patches, each the mean of its patches`);
+  if (scene.against) parts.push("the first input minus the second");
+  if (state.unit === "words" && state.scale !== "neuron")
+    parts.push("words: to a word the sum over its pieces, from it their mean");
+  const seen =
+    scene.part.looks &&
+    scene.part.query.images &&
+    scene.input.picture &&
+    state.draw === "auto" &&
+    state.quantity === "weights";
+  if (seen) parts.push("the grid: what the text gives to the picture, the mean over its tokens");
+  if (folds(scene)) parts.push("a picture as one: to it the sum over its tokens, from it their mean");
+  if (state.filter !== "all")
+    parts.push(`${state.filter[0]!.toUpperCase()} looks at ${state.filter[1]!.toUpperCase()}`);
+  if (!state.special) parts.push("special tokens hidden");
+  if (!state.sinks && scene.part.key.sinks && state.scale !== "neuron") parts.push("sinks left out as keys");
+  if (state.quantity === "weights")
+    parts.push(
+      state.renormalise ? "rows renormalised over what is shown" : "raw weights: what is hidden keeps its share",
+    );
+  else parts.push(inWords(scene.part, state.quantity));
+  if (!scene.data.payload.exact && state.quantity === "weights") parts.push("values to ±0.004");
+  return parts.join(" · ");
+}
