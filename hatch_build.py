@@ -30,9 +30,13 @@ WANTED = (
     "live.js",
     "report.css",
     "report.js",
+    "still.js",
     "widget.css",
     "widget.js",
     "worker.js",
+    "Inter-Regular.ttf",
+    "Inter-Medium.ttf",
+    "Inter-SemiBold.ttf",
     "LICENSES.txt",
 )
 

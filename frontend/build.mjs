@@ -6,6 +6,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFi
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
+import wawoff2 from "wawoff2";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const target = join(root, "..", "src", "headscope", "views", "static");
@@ -79,7 +80,7 @@ const colours = {
     });
   },
 };
-const seen = new Set();
+const seen = new Set(["node_modules/inter-ui/web/Inter-Regular.woff2"]);
 const finish = {
   name: "finish",
   setup(build) {
@@ -98,6 +99,11 @@ copyFileSync(
   join(root, "node_modules", "onnxruntime-web", "dist", "ort-wasm-simd-threaded.wasm"),
   join(target, "engine.wasm"),
 );
+// What pictures that leave the page are lettered with.
+for (const style of ["Regular", "Medium", "SemiBold"]) {
+  const packed = readFileSync(join(root, "node_modules", "inter-ui", "web", `Inter-${style}.woff2`));
+  writeFileSync(join(target, `Inter-${style}.ttf`), await wawoff2.decompress(packed));
+}
 // Pages run a plain script; a notebook imports a module.
 const contexts = await Promise.all([
   esbuild.context({
@@ -109,6 +115,13 @@ const contexts = await Promise.all([
       carried: "src/live/carried/page.ts",
       worker: "src/live/carried/worker.ts",
     },
+    format: "iife",
+    plugins: [colours, finish],
+  }),
+  esbuild.context({
+    ...shared,
+    entryPoints: { still: "src/still/entry.ts" },
+    target: "es2022",
     format: "iife",
     plugins: [colours, finish],
   }),

@@ -11,12 +11,13 @@ const LAYERS: readonly (readonly [name: string, files: RegExp])[] = [
   ["types of the payload", /^protocol\.ts$/],
   ["scene", /^scene\//],
   ["draw", /^draw\//],
+  ["still", /^still\/(?!entry\.ts$)/],
   ["ui", /^ui\/(?!page\.ts$)/],
   ["live", /^live\/(?!((carried\/)?page|widget)\.ts$)/],
   ["parts of the report", /^report\/(?!(page|draw)\.ts$)[^/]+$/],
   ["sections", ROOM],
   ["the list of sections", /^report\/(sections\/index|draw)\.ts$/],
-  ["pages", /^(report\/page|live\/page|live\/carried\/page|live\/widget|ui\/page)\.ts$/],
+  ["pages", /^(still\/entry|report\/page|live\/page|live\/carried\/page|live\/widget|ui\/page)\.ts$/],
 ];
 
 /** Imports from one section's folder into another's, each with its reason. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { phrase } from "../src/scene/says";
 import type { Scene } from "../src/scene/scene";
 import { DEFAULTS } from "../src/scene/state";
-import { phrase } from "../src/ui/ranks";
 
 /** A head of a part with so many queries and keys, with these measures; `hidden` is its mask. */
 function scene(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 Array = Any
 """A numpy array or a torch tensor."""
@@ -38,7 +38,7 @@ def offset(weights: Array, by: int) -> Array:
     parts: list[Array] = []
     for width in (before, after):
         shape = (*weights.shape[:-2], width)
-        parts.append(xp.zeros(shape, dtype=weights.dtype, device=weights.device))
+        parts.append(xp.zeros(shape, dtype=weights.dtype, device=device(weights)))
     return xp.concat([parts[0], diagonal, parts[1]], axis=-1)
 
 
@@ -61,7 +61,7 @@ def rollout(means: Iterable[Array], *, residual: bool = True) -> Iterator[Array]
     product = None
     for mean in means:
         xp = array_namespace(mean)
-        eye = xp.eye(mean.shape[-1], dtype=mean.dtype, device=mean.device)
+        eye = xp.eye(mean.shape[-1], dtype=mean.dtype, device=device(mean))
         layer = 0.5 * mean + 0.5 * eye if residual else mean
         product = layer if product is None else layer @ product
         yield product

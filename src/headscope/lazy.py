@@ -21,6 +21,8 @@ EXTRAS: Mapping[str, str] = {
     "accelerate": "demo-lm",
     "peft": "large",
     "PIL": "pictures",
+    "py_mini_racer": "figures",
+    "vl_convert": "figures",
     "soundfile": "sounds",
     "onnx": "page",
     "onnxscript": "page",

@@ -56,6 +56,11 @@ export class SvgPen implements Pen {
     );
   }
 
+  /** What follows is turned by this many degrees about a place, until `end`. */
+  turn(degrees: number, x: number, y: number): void {
+    this.parts.push(`<g transform="rotate(${degrees} ${round(x)} ${round(y)})">`);
+  }
+
   rounded(
     x: number,
     y: number,

@@ -11,7 +11,7 @@ import type {
   WhoAnswer,
   WithoutAnswer,
 } from "../protocol";
-import { Store } from "../scene/data";
+import { gunzip, Store } from "../scene/data";
 import type { Question } from "../ui/explorer";
 import { join } from "./added";
 import type { Asked } from "./asked";
@@ -99,7 +99,10 @@ export class Session {
     try {
       const { content, buffers } = await this.wire.ask<Shown>("show", { input, changes, at, chosen, layer });
       const blobs = new Map(content.arrays.map((name, place) => [name, buffers[place]!]));
-      const store = new Store((name) => blobs.get(name) ?? this.fetch(name, blobs), this.carrier.packed);
+      const store = new Store(
+        (name) => blobs.get(name) ?? this.fetch(name, blobs),
+        this.carrier.packed ? gunzip : null,
+      );
       this.turn = content.turn;
       this.payload = content.payload;
       this.blobs = blobs;

@@ -2,12 +2,12 @@
 
 import type { ExplorerPayload, ExplorerState, Reason } from "../protocol";
 import { Store } from "../scene/data";
+import { beginsOf, nameOf } from "../scene/says";
 import { DEFAULTS, type Full, headsOf, settle, unequal, write } from "../scene/state";
 import { h } from "../ui/dom";
 import { fromPage } from "../ui/embedded";
 import { Explorer } from "../ui/explorer";
 import { download } from "../ui/save";
-import { beginsOf, nameOf } from "../ui/toolbar";
 import { same } from "./figures";
 import type { Host, Now } from "./host";
 import { linked, ofMeasure, shows } from "./reasons";

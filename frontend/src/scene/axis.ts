@@ -188,3 +188,21 @@ export function find(side: Side, text: string): number[] {
   if (!wanted) return [];
   return side.items.flatMap((item, place) => (name(item).toLowerCase().includes(wanted) ? [place] : []));
 }
+
+/** A text, or the prompt, ends before this token. */
+export function breaks(items: readonly Item[], at: number): boolean {
+  const [before, here] = [items[at - 1], items[at]];
+  if (before && here && here.written !== before.written) return true;
+  return (
+    !!before &&
+    !!here &&
+    here.sequence >= 0 &&
+    lastText(items, at - 1) >= 0 &&
+    lastText(items, at - 1) !== here.sequence
+  );
+}
+
+function lastText(items: readonly Item[], at: number): number {
+  for (let i = at; i >= 0; i--) if (items[i]!.sequence >= 0) return items[i]!.sequence;
+  return -1;
+}

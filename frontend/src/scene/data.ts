@@ -37,9 +37,12 @@ const length = (shape: readonly number[]): number => shape.reduce((a, b) => a * 
 /** Numbers of 0 for all of an array. */
 export const blank = (ref: ArrayRef): Numbers => new TYPES[ref.dtype](length(ref.shape));
 
-async function unpack(ref: ArrayRef, blob: Packed, expected: number, packed = true): Promise<Numbers> {
+/** How a gzip stream is unpacked; null: arrays come as they are. */
+export type Unpack = ((bytes: Uint8Array<ArrayBuffer>) => Promise<ArrayBuffer>) | null;
+
+async function unpack(ref: ArrayRef, blob: Packed, expected: number, open: Unpack): Promise<Numbers> {
   const bytes = typeof blob === "string" ? bytesOf(blob) : blob;
-  const buffer = packed ? await gunzip(bytes) : bytes.slice().buffer;
+  const buffer = open ? await open(bytes) : bytes.slice().buffer;
   const Type = TYPES[ref.dtype];
   if (buffer.byteLength !== expected * Type.BYTES_PER_ELEMENT) {
     throw new Error(`array ${ref.data}: expected ${expected} × ${ref.dtype}, found ${buffer.byteLength} bytes`);
@@ -48,22 +51,22 @@ async function unpack(ref: ArrayRef, blob: Packed, expected: number, packed = tr
 }
 
 /** The numbers of one piece of an array that comes in pieces, such as a head of a layer. */
-export function decodePiece(ref: ArrayRef, blob: Packed, place: number): Promise<Numbers> {
+export function decodePiece(ref: ArrayRef, blob: Packed, place: number, open: Unpack = gunzip): Promise<Numbers> {
   const pieces = ref.pieces ?? [];
   const threes = (bytes: number): number => Math.ceil(bytes / 3);
   const start = pieces.slice(0, place).reduce((sum, bytes) => sum + threes(bytes), 0);
   const bytes = pieces[place] ?? 0;
   const part =
     typeof blob === "string" ? bytesOf(blob.slice(4 * start, 4 * (start + threes(bytes)))) : blob.subarray(3 * start);
-  return unpack(ref, part.subarray(0, bytes), length(ref.shape.slice(1)));
+  return unpack(ref, part.subarray(0, bytes), length(ref.shape.slice(1)), open);
 }
 
 /** The numbers of an array. Throws when they are not as many as its shape says. */
-export async function decode(ref: ArrayRef, blob: Packed, packed = true): Promise<Numbers> {
-  if (!ref.pieces) return unpack(ref, blob, length(ref.shape), packed);
+export async function decode(ref: ArrayRef, blob: Packed, open: Unpack = gunzip): Promise<Numbers> {
+  if (!ref.pieces) return unpack(ref, blob, length(ref.shape), open);
   const numbers = blank(ref);
   for (const place of ref.pieces.keys())
-    numbers.set(await decodePiece(ref, blob, place), place * length(ref.shape.slice(1)));
+    numbers.set(await decodePiece(ref, blob, place, open), place * length(ref.shape.slice(1)));
   return numbers;
 }
 
@@ -74,16 +77,15 @@ export type Source = (name: string) => Packed | Promise<Packed>;
 export class Store {
   private readonly arrays = new Map<string, Promise<Numbers>>();
 
-  /** `packed`: whether arrays come in gzip. */
   constructor(
     private readonly source: Source,
-    private readonly packed = true,
+    private readonly unpack: Unpack = gunzip,
   ) {}
 
   get(ref: ArrayRef): Promise<Numbers> {
     let array = this.arrays.get(ref.data);
     if (!array) {
-      array = Promise.resolve().then(async () => decode(ref, await this.source(ref.data), this.packed));
+      array = Promise.resolve().then(async () => decode(ref, await this.source(ref.data), this.unpack));
       this.arrays.set(ref.data, array);
     }
     return array;
@@ -91,6 +93,6 @@ export class Store {
 
   /** One piece of an array that comes in pieces; it is the asker's to keep. */
   async piece(ref: ArrayRef, place: number): Promise<Numbers> {
-    return decodePiece(ref, await this.source(ref.data), place);
+    return decodePiece(ref, await this.source(ref.data), place, this.unpack);
   }
 }

@@ -2,6 +2,10 @@
 
 import { clamp } from "./format";
 
+/** Cells of a whole matrix are no larger than this, and tokens stand beside cells of at least `LABELLED` pixels. */
+export const CELL = 28;
+export const LABELLED = 12;
+
 /** First row, rows, first column, columns. */
 export type Zoom = readonly [number, number, number, number];
 

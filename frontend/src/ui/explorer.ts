@@ -5,6 +5,7 @@ import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { find } from "../scene/axis";
 import type { Theme } from "../scene/color";
 import type { Store } from "../scene/data";
+import { nameOf } from "../scene/says";
 import { type Focus, type Owner, Scene, type Sides } from "../scene/scene";
 import { Data } from "../scene/source";
 import { changed, DEFAULTS, type Full, settle } from "../scene/state";
@@ -18,7 +19,7 @@ import { remember, wantsAll } from "./memory";
 import { Pane, type Place } from "./panes";
 import { copyLink, skip, toolbar } from "./roving";
 import { Tip } from "./tip";
-import { nameOf, Toolbar } from "./toolbar";
+import { Toolbar } from "./toolbar";
 
 /** What an explorer needs of the page, the notebook or the server around it. */
 export interface ExplorerHost extends Sides {

@@ -2,11 +2,12 @@
 
 import { type Pen, paint, ratio, surface } from "../draw/canvas";
 import { drawCells } from "../draw/golddraw";
+import { breaks } from "../scene/axis";
 import { PALETTES, rgba } from "../scene/color";
 import type { Shown } from "../scene/cut";
 import { clamp } from "../scene/format";
 import { concerns, ofOpen } from "../scene/gold";
-import { moved, within, type Zoom, zoomed } from "../scene/matrixlayout";
+import { CELL, LABELLED, moved, within, type Zoom, zoomed } from "../scene/matrixlayout";
 import type { Scene } from "../scene/scene";
 import { clickedCell } from "./between";
 import { h, touched } from "./dom";
@@ -14,10 +15,6 @@ import { painters } from "./export";
 import { pairTip } from "./head";
 import { longPress } from "./press";
 import { tokenText, widest } from "./tokens";
-
-/** Cells of a whole matrix are no larger than this, and tokens stand beside cells of at least `LABELLED` pixels. */
-const CELL = 28;
-const LABELLED = 12;
 
 export class Matrix {
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
@@ -348,22 +345,4 @@ export class Matrix {
     scene.owner.hover(scene, { from: row, to: column });
     scene.owner.tip(pairTip(scene, row, column), event.clientX, event.clientY);
   }
-}
-
-/** A text, or the prompt, ends before this token. */
-function breaks(items: Scene["rows"]["items"], at: number): boolean {
-  const [before, here] = [items[at - 1], items[at]];
-  if (before && here && here.written !== before.written) return true;
-  return (
-    !!before &&
-    !!here &&
-    here.sequence >= 0 &&
-    lastText(items, at - 1) >= 0 &&
-    lastText(items, at - 1) !== here.sequence
-  );
-}
-
-function lastText(items: Scene["rows"]["items"], at: number): number {
-  for (let i = at; i >= 0; i--) if (items[i]!.sequence >= 0) return items[i]!.sequence;
-  return -1;
 }

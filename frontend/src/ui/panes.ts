@@ -2,9 +2,8 @@
 
 import { strip } from "../draw/canvas";
 import { PALETTES } from "../scene/color";
-import { bare, brief } from "../scene/format";
 import { summaryBox } from "../scene/gridlayout";
-import { nameOf as nameOfMatrix } from "../scene/quantities";
+import { heading, legend, namesOf, phrase } from "../scene/says";
 import type { Scene } from "../scene/scene";
 import { Segments, Select } from "./controls";
 import { h } from "./dom";
@@ -15,10 +14,10 @@ import { HeadLines } from "./head";
 import { Matrix } from "./matrix";
 import { Neuron } from "./neuron";
 import { HeadOnInput } from "./onpicture";
-import { phrase, Ranks } from "./ranks";
+import { Ranks } from "./ranks";
 import { toolbar } from "./roving";
 import { RowTable } from "./rowtable";
-import { nameOf, reads } from "./toolbar";
+import { reads } from "./toolbar";
 
 export interface Place {
   /** Two columns in the pane, one, or one of two panes side by side. */
@@ -34,8 +33,6 @@ const STACKED = 560;
 const NEURONS = { without: 288, values: 360 };
 /** On paper nothing scrolls; a canvas may not be taller than this. */
 const PRINTED = 8000;
-const SIGNED_TICKS = [-1, 0, 1];
-const TICKS = [0, 0.05, 0.25, 0.5, 1];
 
 /** The width of the grid beside a head. */
 const besides = (width: number): number => Math.round(Math.max(Math.min(580, width * 0.41), width * 0.4));
@@ -210,8 +207,7 @@ export class Pane {
     this.image.root.hidden = state.scale !== "head" || state.picture !== "image";
     this.neuron.root.hidden = state.scale !== "neuron";
     if (lacking !== null) return;
-    for (const line of this.made)
-      line.textContent = `${scene.data.payload.model}: ${[scene, ...(scene.against ? [scene.against] : [])].map((each) => nameOf(each.input)).join(" − ")}`;
+    for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${namesOf(scene)}`;
     this.heading();
     if (model) return this.drawGrid(leftWidth, place);
     const tallest = scene.owner.printing
@@ -278,36 +274,16 @@ export class Pane {
   }
 
   private scale(): void {
-    const { scene } = this;
-    const palette = PALETTES[scene.owner.theme];
-    const quantity = scene.part.quantities.find((each) => each.name === scene.state.quantity);
-    const signed = scene.against !== null || quantity?.signed === true;
+    const palette = PALETTES[this.scene.owner.theme];
+    const { of, signed, ticks } = legend(this.scene);
     strip(this.ramp, signed ? palette.diverging : palette.sequential, 132, 8);
-    const most = quantity?.scale ?? 1;
-    const matrix = nameOfMatrix(scene.state.quantity);
-    this.scaled.textContent = scene.against
-      ? `difference of ${matrix}s`
-      : quantity?.of
-        ? `${matrix} of ${quantity.of}`
-        : matrix;
-    this.scaled.title = this.scaled.textContent;
-    const text = (x: number): string => bare(brief(x * most, 2));
-    const at = (x: number): number => (signed ? 50 + Math.sign(x) * Math.sqrt(Math.abs(x)) * 50 : Math.sqrt(x) * 100);
-    const ticks = signed ? SIGNED_TICKS : most === 1 ? TICKS : [0, 0.25, 1];
-    this.ticks.replaceChildren(...ticks.map((x) => h("span", { style: `left:${at(x)}%` }, text(x))));
+    this.scaled.textContent = this.scaled.title = of;
+    this.ticks.replaceChildren(...ticks.map(({ at, text }) => h("span", { style: `left:${100 * at}%` }, text)));
   }
 
   private heading(): void {
-    const { scene } = this;
-    const { state } = scene;
-    const heads = scene.heads.length;
-    const all = state.aggregate === "layers";
-    const count = heads > 1 ? `${heads} heads` : `head ${scene.head}`;
-    const how = !scene.aggregated ? "" : all ? ", mean of all layers" : state.aggregate === "max" ? ", max" : ", mean";
-    const where = all ? count[0]!.toUpperCase() + count.slice(1) : `Layer ${state.layer}, ${count}`;
-    this.title.textContent =
-      state.scale === "neuron" ? `Layer ${state.layer}, head ${scene.head}, neuron by neuron` : `${where}${how}`;
-    this.say.textContent = state.scale === "neuron" ? "" : phrase(scene);
+    this.title.textContent = heading(this.scene);
+    this.say.textContent = this.scene.state.scale === "neuron" ? "" : phrase(this.scene);
   }
 
   /** Only what is pointed at has changed. */

@@ -3,8 +3,8 @@
 
 import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
 import { hasPair } from "../scene/axis";
-import { label, shortened } from "../scene/format";
 import { about, has, inWords, missing, names, offer, titleOf } from "../scene/quantities";
+import { nameOf, textOf } from "../scene/says";
 import type { Scene } from "../scene/scene";
 import { type Full, unequal, unread } from "../scene/state";
 import { Segments, Select, type Setter, Switch } from "./controls";
@@ -31,14 +31,6 @@ export interface Bar {
   /** Copy a link to what is shown, where it has an address. */
   link?(): void;
 }
-
-/** What an input is called but for its label: the first of its text. */
-export const beginsOf = (input: InputInfo): string =>
-  shortened(textOf(input)) || label(input.parts[0]?.query.pieces ?? []);
-
-export const nameOf = (input: InputInfo): string => input.label || beginsOf(input);
-
-const textOf = (input: InputInfo): string => (input.text ?? []).map((run) => run.text).join("");
 
 const readsOf = (input: InputInfo): string => textOf(input) || nameOf(input);
 

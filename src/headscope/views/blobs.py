@@ -66,6 +66,10 @@ class Blobs:
         """What stands in a page: each buffer in base64."""
         return {name: base64.b64encode(buffer).decode("ascii") for name, buffer in self.buffers.items()}
 
+    def packed(self, name: str) -> bytes:
+        """What travels of an array. Raises `KeyError` for one that is not there."""
+        return self.buffers[name]
+
     def plain(self, array: npt.ArrayLike, dtype: DType = "float64") -> ArrayRef:
         """Keep an array as it is."""
         return self._add(np.asarray(array), dtype, "plain")

@@ -3,8 +3,8 @@
 import "./cards.css";
 import type { CardExample, CardsSection } from "../../../protocol";
 import type { Theme } from "../../../scene/color";
+import { nameOf } from "../../../scene/says";
 import { h } from "../../../ui/dom";
-import { nameOf } from "../../../ui/toolbar";
 import { cardOf, type Known, ranks } from "../../card";
 import { same } from "../../figures";
 import type { Now, Section } from "../../host";

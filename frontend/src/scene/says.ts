@@ -1,0 +1,142 @@
+// What is said of a picture, on the screen as in a still: its heading, what its colours mean, how it was made.
+
+import type { InputInfo } from "../protocol";
+import { bare, brief, fixed, label, percent, shortened } from "./format";
+import { nameOf as matrixName } from "./quantities";
+import type { Scene } from "./scene";
+import { headsOf } from "./state";
+
+/** What an input is called but for its label: the first of its text. */
+export const beginsOf = (input: InputInfo): string =>
+  shortened(textOf(input)) || label(input.parts[0]?.query.pieces ?? []);
+
+export const nameOf = (input: InputInfo): string => input.label || beginsOf(input);
+
+export const textOf = (input: InputInfo): string => (input.text ?? []).map((run) => run.text).join("");
+
+/** The inputs of a scene by their names, "A − B" of a difference. */
+export const namesOf = (scene: Scene): string =>
+  [scene, ...(scene.against ? [scene.against] : [])].map((each) => nameOf(each.input)).join(" − ");
+
+/** What is open, such as "Layer 3, heads 1 and 2". */
+export function heading(scene: Scene): string {
+  const { aggregate, layer, scale } = scene.state;
+  if (scale === "model") return "Heads";
+  if (scale === "neuron") return `Layer ${layer}, head ${scene.head}, neuron by neuron`;
+  const heads = scene.heads.length;
+  const all = aggregate === "layers";
+  const count = heads > 1 ? `${heads} heads` : `head ${scene.head}`;
+  const how = !scene.aggregated ? "" : all ? ", mean of all layers" : aggregate === "max" ? ", max" : ", mean";
+  const where = all ? count[0]!.toUpperCase() + count.slice(1) : `Layer ${layer}, ${count}`;
+  return `${where}${how}`;
+}
+
+const SAY: Record<string, string> = {
+  previous: "the previous token",
+  next: "the next token",
+  current: "itself",
+  first: "the first token",
+  sep: "separators",
+};
+
+/** What the open head does, in a few words: its largest share, or how sharp it is beside even attention. */
+export function phrase(scene: Scene): string {
+  const { part, data, state } = scene;
+  if (
+    scene.many ||
+    scene.aggregated ||
+    scene.against ||
+    state.filter !== "all" ||
+    !state.special ||
+    !state.sinks ||
+    state.quantity !== "weights"
+  )
+    return "";
+  const found = new Map(
+    part.measures.map((measure) => [measure.name, data.figure(part, measure, state.layer, scene.head)]),
+  );
+  const best = Object.keys(SAY)
+    .map((name) => [name, found.get(name) ?? -1] as const)
+    .sort((a, b) => b[1] - a[1])[0];
+  if (!best) return "";
+  if (best[1] === 0 && off(scene)) return "switched off: its weights are 0";
+  if (best[1] >= 0.2) return `${percent(best[1])} on ${SAY[best[0]]}, on this input`;
+  const [nats, most] = [found.get("entropy") ?? NaN, even(scene)];
+  return nats >= 0 && most > 0
+    ? `${nats < most / 2 ? "sharp" : "spread out"}, entropy ${fixed(nats, 1)} nats on this input`
+    : "";
+}
+
+/** The entropy of even attention, in nats: ln n of the n keys that a query sees, the mean over queries. */
+function even({ data, part, state, head }: Scene): number {
+  const [queries, keys] = [part.query.pieces.length, part.key.pieces.length];
+  const mask = data.hidden(part, [state.layer], [head]);
+  if (part.hidden && !mask) return NaN; // not decoded yet
+  const seen = (query: number): number =>
+    mask ? mask.subarray(query * keys, (query + 1) * keys).reduce((n, hidden) => n - hidden, keys) : keys;
+  return (
+    Array.from({ length: queries }, (_, query) => Math.log(Math.max(1, seen(query)))).reduce(
+      (sum, each) => sum + each,
+      0,
+    ) / queries
+  );
+}
+
+/** Whether all weights of the open head are 0. */
+function off({ data, part, state, head }: Scene): boolean {
+  const layer = data.layer(part, state.layer, "weights", [head]);
+  if (!layer) return false;
+  const [, queries, keys] = layer.shape;
+  const start = headsOf(part, state.layer).indexOf(head) * queries * keys;
+  return layer.numbers.subarray(start, start + queries * keys).every((value) => value === 0);
+}
+
+const SIGNED_TICKS = [-1, 0, 1];
+const TICKS = [0, 0.05, 0.25, 0.5, 1];
+
+/** What the colours of a scene mean: of what they are, whether they have a sign, and figures along them (0 to 1). */
+export interface Legend {
+  readonly of: string;
+  readonly signed: boolean;
+  readonly ticks: readonly { readonly at: number; readonly text: string }[];
+}
+
+export function legend(scene: Scene): Legend {
+  const quantity = scene.part.quantities.find((each) => each.name === scene.state.quantity);
+  const signed = scene.against !== null || quantity?.signed === true;
+  const most = quantity?.scale ?? 1;
+  const matrix = matrixName(scene.state.quantity);
+  const of = scene.against ? `difference of ${matrix}s` : quantity?.of ? `${matrix} of ${quantity.of}` : matrix;
+  const at = (x: number): number => (signed ? 0.5 + (Math.sign(x) * Math.sqrt(Math.abs(x))) / 2 : Math.sqrt(x));
+  const ticks = signed ? SIGNED_TICKS : most === 1 ? TICKS : [0, 0.25, 1];
+  return { of, signed, ticks: ticks.map((x) => ({ at: at(x), text: bare(brief(x * most, 2)) })) };
+}
+
+/** How the pictures of some scenes were made: the model, the inputs, and what was done to their numbers. */
+export function made(scenes: readonly Scene[]): string {
+  const one = scenes[0]!;
+  const { state, part } = one;
+  const sizes = scenes.map(({ rows, columns }) => {
+    const [from, to] = [rows.items.length, columns.items.length];
+    return from === to ? String(from) : `${from} × ${to}`;
+  });
+  const unit = state.unit === "words" && state.scale !== "neuron" ? "words" : "tokens";
+  const hidden = state.filter !== "all" || !state.special || !state.sinks;
+  const weights = state.quantity === "weights";
+  const words = [
+    `${one.data.payload.model}: ${scenes.map(namesOf).join("; ")}`,
+    `${[...new Set(sizes)].join(" and ")} ${unit}`,
+    part.name !== "self" && part.name,
+    weights ? "" : `${matrixName(state.quantity)} in place of the weights`,
+    weights &&
+      (state.renormalise ? "rows renormalised over what is shown" : hidden && "what is hidden keeps its share"),
+    one.against && "the first input minus the second, token by token; tokens of the first",
+    state.filter !== "all" && `${state.filter[0]!.toUpperCase()} → ${state.filter[1]!.toUpperCase()}`,
+    !state.special && "special tokens hidden",
+    !state.sinks && state.scale !== "neuron" && "sinks left out",
+    unit === "words" && "to a word the sum over its pieces, from it their mean",
+    (one.rows.folded || one.columns.folded) && "a picture as one: to it the sum over its tokens, from it their mean",
+    ...new Set(scenes.map(({ input }) => input.unseen)),
+  ];
+  return words.filter(Boolean).join(" · ");
+}

@@ -1,0 +1,38 @@
+// Stills for a program that runs this script without a page: it hands over what is asked for, gives arrays as they are
+// wanted, and takes the SVG.
+
+import { gunzipSync } from "fflate";
+import type { ExplorerPayload } from "../protocol";
+import { type Source, Store } from "../scene/data";
+import { type Asked, still } from "./still";
+
+let waiting = new Map<string, (base64: string) => void>();
+let outcome: { svg?: string; error?: string } = {};
+
+const headscope = {
+  /** Begin a still; `asked` is JSON. */
+  begin(payload: string, asked: string): null {
+    waiting = new Map();
+    const done: typeof outcome = {};
+    outcome = done;
+    const source: Source = (name) => new Promise((give) => waiting.set(name, give));
+    const store = new Store(source, (bytes) => Promise.resolve(gunzipSync(bytes).slice().buffer));
+    still(JSON.parse(payload) as ExplorerPayload, store, JSON.parse(asked) as Asked).then(
+      (svg) => (done.svg = svg),
+      (error: unknown) => (done.error = error instanceof Error ? error.message : String(error)),
+    );
+    return null;
+  },
+  /** The names of the arrays that it waits for. */
+  wanted: (): string[] => [...waiting.keys()],
+  give(name: string, base64: string): null {
+    const give = waiting.get(name);
+    waiting.delete(name);
+    give?.(base64);
+    return null;
+  },
+  /** The SVG, or why there is none. */
+  outcome: (): typeof outcome => outcome,
+};
+
+Object.assign(globalThis, { headscope });
