@@ -146,7 +146,7 @@ OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
     ("distance", "a.txt", "-m", "gpt2"): {"--rows": [("0", "at least 1"), ("x", "valid int")], "--map": [("x.gif", "expected"), ("none/x.csv", "no such folder")]},
     ("report", "-m", "gpt2"): {
         "--sections": [("x", "expected some of")],
-        "--examples": [("-1", "greater than or equal to 0"), ("x", "valid int")],
+        "--examples": [("-1", "Invalid value"), ("x", "valid int")],
         "--text": [("none.txt", "expected a file")],
         "--treebank": [("none.conllu", "expected a file")],
         "--pairs": [("none.tsv", "expected a file")],
