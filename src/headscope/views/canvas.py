@@ -22,8 +22,7 @@ from headscope.views.palette import Colour, Palette
 Align = Literal["left", "center", "right"]
 
 POINTS = 72.0
-FONTS = ("Inter", "Helvetica Neue", "Helvetica", "Arial", "Liberation Sans", "DejaVu Sans")
-"""Fonts by preference; for what they lack, any other font of the system that has it (`fonts.py`)."""
+FONTS = fonts.FAMILIES
 
 _FINE = 10.0
 _DASHES = (0, (2.6, 1.8))  # in widths of the line

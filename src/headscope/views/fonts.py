@@ -7,9 +7,16 @@ import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from headscope.lazy import matplotlib
+
+FOLDER = Path(__file__).parent / "static"
+"""Where the fonts of the page stand for what is no page."""
+
+FAMILIES = ("Inter", "Helvetica Neue", "Helvetica", "Arial", "Liberation Sans", "DejaVu Sans")
+"""Fonts by preference; for what they lack, any other font of the system that has it."""
 
 _INVISIBLE = {"Cf", "Cc", "Mn", "Zs", "Zl", "Zp"}
 """Categories of characters that need no glyph of their own."""
@@ -87,5 +94,9 @@ def _characters(family: str) -> frozenset[int]:
         return frozenset()
 
 
+@cache
 def _manager() -> Any:
-    return matplotlib().font_manager.fontManager
+    manager = matplotlib().font_manager.fontManager
+    for file in sorted(FOLDER.glob("*.ttf")):
+        manager.addfont(file)
+    return manager

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import base64
 import functools
+import html
 import json
+import re
+import struct
 import threading
+import warnings
+import zlib
+from codecs import BOM_UTF16_BE
 from collections.abc import Mapping
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, Literal, cast
 
-from headscope.errors import InputError
+from headscope.errors import HeadscopeWarning, InputError
 from headscope.lazy import module
+from headscope.views import fonts
 from headscope.views.blobs import Blobs
 
 Kind = Literal["svg", "pdf", "png"]
@@ -55,23 +61,72 @@ def drawn(
     return outcome["svg"]
 
 
-def converted(svg: str, kind: Kind, dots: float = 300.0) -> bytes:
-    """An SVG as a file of a kind; `dots` an inch, of a png."""
+def picture(
+    kind: Kind,
+    payload: Mapping[str, Any],
+    blobs: Blobs,
+    *,
+    width: float | str = "page",
+    dots: float = 300.0,
+    title: str | None = None,
+    about: Mapping[str, str] | None = None,
+) -> bytes:
+    """A still as a file of kind svg, pdf or png, with what made it (`about`) among the file's own properties.
+
+    Warns (`HeadscopeWarning`) of characters that no font here has; not for svg, which takes its reader's fonts.
+    """
+    svg = drawn(payload, blobs, width=width, title=title)
     if kind == "svg":
-        return svg.encode()
-    convert = _converter()
-    if kind == "pdf":
-        return convert.svg_to_pdf(svg)
-    return convert.svg_to_png(svg, scale=dots / DOTS, ppi=72)
+        return described(svg, about or {}).encode()
+    said = html.unescape("".join(re.findall(r">([^<]*)</text>", svg)))
+    if missing := fonts.lacking(fonts.FAMILIES, said):
+        warnings.warn(fonts.complaint(missing), HeadscopeWarning, stacklevel=4)
+    if kind == "pdf":  # whose pixels are points
+        points = re.sub(
+            r'(width|height)="(\d+)"', lambda m: f'{m[1]}="{int(m[2]) * 72 / DOTS:g}"', svg, count=2
+        )
+        return pdf_about(_converter().svg_to_pdf(points), about or {})
+    # Dots are pixels here: the converter would enlarge once more by what is said of an inch.
+    return png_about(_converter().svg_to_png(svg, scale=dots / DOTS, ppi=72), about or {})
+
+
+def described(svg: str, about: Mapping[str, str]) -> str:
+    """An SVG with what made it in its metadata."""
+    words = "".join(f"<{name}>{html.escape(text)}</{name}>" for name, text in about.items())
+    return svg.replace("<rect", f"<metadata>{words}</metadata><rect", 1) if words else svg
+
+
+def png_about(image: bytes, about: Mapping[str, str]) -> bytes:
+    """A PNG with texts after its header (`iTXt`)."""
+    end = 8 + 25  # its signature, and the header
+    texts = {"Software" if name == "creator" else name.capitalize(): text for name, text in about.items()}
+    chunks = [b"iTXt" + name.encode() + bytes(5) + text.encode() for name, text in texts.items()]
+    more = (
+        struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk)) for chunk in chunks
+    )
+    return image[:end] + b"".join(more) + image[end:]
+
+
+_INFO = {"title": "Title", "description": "Subject", "creator": "Creator"}
+
+
+def pdf_about(document: bytes, about: Mapping[str, str]) -> bytes:
+    """A PDF with its properties in an update at its end, as PDF 32000-1 §7.5.6 has it."""
+    trailer = document[document.rindex(b"trailer") :].decode("ascii")
+    patterns = r"/Size (\d+)", r"/Root (\d+ \d+ R)", r"startxref\s+(\d+)"
+    size, root, start = (re.findall(pattern, trailer)[-1] for pattern in patterns)
+    texts = {_INFO[name]: BOM_UTF16_BE + text.encode("utf-16-be") for name, text in about.items()}
+    words = "".join(f"/{name} <{text.hex()}> " for name, text in texts.items())
+    info = f"\n{size} 0 obj\n<< {words}>>\nendobj\n"
+    table = f"xref\n{size} 1\n{len(document) + 1:010d} 00000 n \n"
+    last = f"trailer\n<< /Size {int(size) + 1} /Root {root} /Info {size} 0 R /Prev {start} >>\n"
+    end = f"startxref\n{len(document) + len(info)}\n%%EOF\n"
+    return document + (info + table + last + end).encode("ascii")
 
 
 def inches(width: float | str) -> float:
     """A width in inches. Raises `InputError` for one that no paper has."""
-    found = (
-        {"column": COLUMN, "page": PAGE, "text": PAGE}.get(width, 0.0)
-        if isinstance(width, str)
-        else float(width)
-    )
+    found = {"column": COLUMN, "page": PAGE}.get(width, 0.0) if isinstance(width, str) else float(width)
     if not 1.0 <= found <= 40.0:
         raise InputError(f"width: expected 'column', 'page' or inches from 1 to 40, found {width!r}")
     return found
@@ -88,5 +143,5 @@ def _context() -> Any:
 @functools.cache
 def _converter() -> Any:
     convert = module("vl_convert")
-    convert.register_font_directory(str(Path(str(files("headscope.views") / "static"))))
+    convert.register_font_directory(str(fonts.FOLDER))
     return convert
