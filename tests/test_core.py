@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headscope import Head, Tokens, contribution, store, wrap
-from headscope.deprecated import renamed
 from headscope.errors import InputError, ShapeError
 from headscope.tokens import is_punctuation, is_space, strip_markers
 
@@ -253,19 +251,6 @@ class TestStore:
         (tmp_path / "text.safetensors").write_text("hello")
         with pytest.raises(InputError, match=r"text.safetensors: expected a safetensors file"):
             store.load(tmp_path / "text.safetensors")
-
-
-def test_an_older_keyword_is_taken_with_a_warning() -> None:
-    @renamed(of="objective")
-    def number(objective: str = "natural") -> str:
-        return objective
-
-    old: Any = number
-    with pytest.warns(DeprecationWarning, match="^number: of= is now objective=$"):
-        assert old(of="cosine") == "cosine"
-    assert number(objective="cosine") == "cosine"
-    with pytest.raises(TypeError, match="got 'objective' twice: 'of' is its older name"):
-        old(of="cosine", objective="natural")
 
 
 @pytest.mark.parametrize("name", contribution.__all__)

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 spec = importlib.util.spec_from_file_location("rooms", TOOLS / "rooms.py")
 assert spec is not None
@@ -64,17 +62,3 @@ def test_every_public_name_exists() -> None:
     import headscope
 
     assert all(getattr(headscope, name) is not None for name in headscope.__all__)
-
-
-def test_names_of_before_are_given_with_a_warning() -> None:
-    import headscope
-    from headscope import contribution, errors
-
-    with pytest.warns(
-        DeprecationWarning, match=r"headscope\.importance is now headscope\.contribution\.importance"
-    ):
-        assert headscope.importance is contribution.importance
-    with pytest.warns(DeprecationWarning, match=r"headscope\.errors\.InputError"):
-        assert headscope.InputError is errors.InputError
-    with pytest.raises(AttributeError, match="no_such_name"):
-        headscope.no_such_name  # noqa: B018

@@ -20,37 +20,12 @@ _load, __dir__, __all__ = cast(
     lazy_loader.attach_stub(__name__, __file__),
 )
 
-_RENAMED = {
-    "InputError": "errors.InputError",
-    "ModelError": "errors.ModelError",
-    "RefusedError": "errors.RefusedError",
-    "ShapeError": "errors.ShapeError",
-    "ablation": "contribution.ablation",
-    "by_pairs": "pair_measure",
-    "by_rows": "row_measure",
-    "flow": "contribution.flow",
-    "importance": "contribution.importance",
-    "neuron_patterns": "contribution.neuron_patterns",
-    "relevance": "contribution.relevance",
-    "rollout": "contribution.rollout",
-    "unused_token": "contribution.unused_token",
-    "variability": "contribution.variability",
-}
-"""Names of 0.1 and what they are called now."""
-
 
 def __getattr__(name: str) -> Any:
-    """A public name, loaded when it is first used; a name of before with a warning."""
-    if name not in _RENAMED:
-        try:
-            return _load(name)
-        except ModuleNotFoundError as error:
-            from headscope.lazy import missing
+    """A public name, loaded when it is first used."""
+    try:
+        return _load(name)
+    except ModuleNotFoundError as error:
+        from headscope.lazy import missing
 
-            raise missing(error) from None
-    import warnings
-
-    new = _RENAMED[name]
-    warnings.warn(f"headscope.{name} is now headscope.{new}", DeprecationWarning, stacklevel=2)
-    module, _, attribute = new.rpartition(".")
-    return getattr(_load(module), attribute) if module else _load(attribute)
+        raise missing(error) from None

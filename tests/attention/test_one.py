@@ -275,13 +275,6 @@ class TestGradients:
         with pytest.raises(InputError, match=r"objective: expected a scalar, found shape \(1, 2, 32\)"):
             hs.gradients(bert, inputs={"input_ids": [[1, 2]]}, objective=lambda output: output[0])
 
-    def test_of_is_the_older_name_of_objective(self, bert: Model) -> None:
-        given: Any = {"inputs": {"input_ids": [[1, 2]]}}
-        expected = hs.gradients(bert, **given, objective=lambda output: output[0][0, 1].sum())["self"]
-        with pytest.warns(DeprecationWarning, match="gradients: of= is now objective="):
-            found = hs.gradients(bert, **given, of=lambda output: output[0][0, 1].sum())["self"]
-        np.testing.assert_array_equal(found, expected)
-
 
 class TestEdits:
     def test_an_ablated_head_gives_nothing(self, bert: Model) -> None:

@@ -159,11 +159,6 @@ def test_where_nothing_is_left_the_first_error_is_raised(tmp_path: Path) -> None
             list(corpora.conllu(path))
 
 
-def test_skip_broken_of_before(tmp_path: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="conllu: skip_broken= is no longer used"):
-        corpora.conllu(write(tmp_path, PLAIN), skip_broken=True)  # type: ignore[call-arg]
-
-
 def test_word_heads(tmp_path: Path) -> None:
     path = write(tmp_path, "cats 2-nsubj\nsleep 0-root\n\nwell-known 0-root\n", "bank.txt")
     first, second = corpora.word_heads(path)

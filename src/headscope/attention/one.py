@@ -24,7 +24,6 @@ from headscope.attention.scalar import asked
 from headscope.attention.seeing import eyes, verified
 from headscope.attention.windows import LARGEST, expected_bytes, placed
 from headscope.audio import Audio
-from headscope.deprecated import renamed
 from headscope.doors import Expected, validated
 from headscope.errors import (
     HeadscopeError,
@@ -116,7 +115,6 @@ def capture(
     return captured[0] if len(captured) == 1 else captured
 
 
-@renamed(of="objective")
 @validated
 def gradients(
     model: Model,

@@ -15,7 +15,6 @@ from headscope.corpora.entities import Brackets, Read, Unmatched, withheld
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError
 from headscope.corpora.treebank import MOST_WORDS
-from headscope.deprecated import unused
 from headscope.doors import validated
 from headscope.errors import CorpusError
 
@@ -58,7 +57,6 @@ _PRONOUNS: Mapping[str, str] = {
 _NUMBER: Mapping[str, str] = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}
 
 
-@unused("skip_broken")
 @validated
 def conll2012(paths: Paths, *, strict: bool = False) -> Corpus:
     """Coreference in columns, as CoNLL-2012 has it (``*_conll``): one sentence an example, each part of a document one.

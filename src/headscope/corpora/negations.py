@@ -11,11 +11,9 @@ from headscope.corpora.cuts import by_lines
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, strings
-from headscope.deprecated import unused
 from headscope.doors import validated
 
 
-@unused("skip_broken")
 @validated
 def negations(paths: Paths, *, strict: bool = False) -> Corpus:
     """JSON lines, one negation each: ``{"words": […], "cue": [2], "scope": [0, 1, 3]}``, places counted from 0.

@@ -16,7 +16,6 @@ from headscope.corpora.cuts import Within
 from headscope.corpora.entities import Unmatched, mentions, withheld
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError, packaged
-from headscope.deprecated import unused
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
 
@@ -30,7 +29,6 @@ _NEWDOC = "what follows a '# newdoc', each file where there is none"
 
 
 @validated
-@unused("skip_broken")
 def conllu(
     paths: Paths, *, words: Words = "syntactic", relations: Relations = "full", strict: bool = False
 ) -> Corpus:
@@ -60,7 +58,6 @@ def conllu(
     return _corpus(paths, _reader(words, relations, strict=strict), strict, _NEWDOC, _comments)
 
 
-@unused("skip_broken")
 @validated
 def word_heads(paths: Paths, *, strict: bool = False) -> Corpus:
     """One ``word head-relation`` a line, sentences parted by blank lines, head 0 the root (Clark et al.'s code).

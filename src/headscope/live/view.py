@@ -17,7 +17,6 @@ from headscope.attention.load import load
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import Captured, Text, capture
 from headscope.attention.parts import Parts
-from headscope.deprecated import renamed
 from headscope.doors import expect, validated
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.grid import Spoken, with_words
@@ -43,7 +42,6 @@ Source = AttentionMaps | Parts | Model | nn.Module | tuple[nn.Module, Any] | str
 By = Mapping[str, Sequence[FloatArray | Tensor]] | Sequence[FloatArray | Tensor]
 
 
-@renamed(of="objective")
 @validated
 def view(
     model: Source = None,

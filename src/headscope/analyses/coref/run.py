@@ -22,7 +22,6 @@ from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example, Mention
 from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.packing import spaced
-from headscope.deprecated import unused
 from headscope.doors import Count, Seed, validated
 from headscope.errors import HeadscopeWarning
 from headscope.link import Link, Span
@@ -35,7 +34,6 @@ from headscope.words import Rows
 _NONE: Mapping[str, str] = {}
 
 
-@unused("replicates")
 @returns_result
 @validated
 def coreference(

@@ -15,7 +15,6 @@ from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.negation.statistics import OUTSIDE, RULES, SCOPE, of_sums, rules
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example
-from headscope.deprecated import unused
 from headscope.doors import Count, Seed, validated
 from headscope.link import Link, Span
 from headscope.measures.measure import Floats
@@ -25,7 +24,6 @@ from headscope.stream.long import Kind, without_figures
 from headscope.tokens import BoolArray
 
 
-@unused("replicates")
 @returns_result
 @validated
 def negation(

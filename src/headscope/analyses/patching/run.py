@@ -17,7 +17,6 @@ from headscope.analyses.patching.pairs import Given, Pair, read
 from headscope.analyses.result import returns_result
 from headscope.attention.outputs import Change, Kept, Outputs, Placed, Slopes
 from headscope.attention.residual import unembedding
-from headscope.deprecated import unused
 from headscope.doors import Count, Number, validated
 from headscope.errors import InputError
 from headscope.heads import Head
@@ -36,7 +35,6 @@ Spot = tuple[int, int]
 Edge = tuple[Spot, Spot | None]
 
 
-@unused("seed")
 @returns_result
 @validated
 def patching(

@@ -34,7 +34,6 @@ from headscope.analyses.probes.vectors import read_vectors
 from headscope.analyses.result import returns_result
 from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
-from headscope.deprecated import unused
 from headscope.doors import Count, Seed, validated
 from headscope.errors import InputError
 from headscope.models import Model
@@ -62,7 +61,6 @@ _NAMES = {"reinitialised": "attention+words, re-initialised"}
 _SCALE_OF = 64
 
 
-@unused("replicates")
 @returns_result
 @validated
 def probe(

@@ -18,7 +18,6 @@ from headscope.analyses.result import returns_result
 from headscope.analyses.syntax import trees as spanning
 from headscope.analyses.syntax.statistics import DIRECTIONS, Words, by_offsets, dataset
 from headscope.corpora import Corpus, Example
-from headscope.deprecated import unused
 from headscope.doors import Count, Offset, Seed, validated
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.link import Link, Span
@@ -37,7 +36,6 @@ OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
 _CODE_OFFSETS = tuple(range(-3, 3))
 
 
-@unused("replicates")
 @returns_result
 @validated
 def syntax(
