@@ -15,7 +15,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import torch
 from reader import built_in
 
 import headscope as hs
@@ -33,7 +32,6 @@ def main() -> None:
     parser.add_argument("-m", "--model")
     parser.add_argument("--bytes", type=int, default=2_000_000, help="of the built-in corpus")
     asked = parser.parse_args()
-    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         path = asked.corpus or built_in(Path(folder), asked.bytes)
         model = hs.load(asked.model) if asked.model else hs.load()

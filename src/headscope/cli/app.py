@@ -18,6 +18,7 @@ from headscope import __version__
 from headscope.analyses import analyses
 from headscope.cli.check import check
 from headscope.cli.merge import merge
+from headscope.cli.plan import plan
 from headscope.cli.report import report
 from headscope.cli.serve import serve
 from headscope.cli.view import view
@@ -86,7 +87,7 @@ def _collect() -> None:
                 app.add_typer(groups[word], name=word)
             parent = groups[word]
         _add(parent, name, analysis.load(f"command:{name}"))
-    for function in (merge, report):
+    for function in (plan, merge, report):
         _add(app, function.__name__, function)
 
 

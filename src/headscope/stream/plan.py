@@ -1,8 +1,5 @@
 """What a corpus of any size will take on any number of workers, told from what a few of its blocks cost here.
 
-    python -m headscope.stream.plan wiki.txt -m gpt2      costs are measured here, on one thread
-    python -m headscope.stream.plan wiki.txt --tokens 1e9 --workers 4 --cores 4
-
 Two assumptions:
 
 1. Every block costs the same, and workers slow one another down by sharing cores only.
@@ -16,21 +13,18 @@ number of heads, memory from two bytes a parameter.
 
 from __future__ import annotations
 
-import argparse
 import math
 import pickle
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from itertools import islice, pairwise
 
 import torch
 
-from headscope.attention.load import load
-from headscope.corpora import Corpus, text
-from headscope.corpora.kinds import text_of
-from headscope.errors import HeadscopeError, InputError
+from headscope.corpora import Corpus
+from headscope.errors import InputError
 from headscope.measures.choose import choose, default_measures
 from headscope.measures.sums import Sums
 from headscope.models import Model
@@ -42,6 +36,9 @@ from headscope.stream.estimate import duration, peak_memory
 from headscope.stream.forward import forward
 from headscope.stream.outcome import Given, Outcome
 from headscope.stream.task import Task
+
+SMALLEST = 2 * BLOCK * BLOCK_BYTES
+"""Bytes of a corpus of two whole blocks: of a smaller one, bytes and the client's work are overstated."""
 
 _YEAR = 365 * 86_400
 
@@ -141,6 +138,18 @@ def scaled(costs: Costs, heads: int, shape: Shape) -> Costs:
     )
 
 
+@contextmanager
+def _one_thread() -> Generator[None]:
+    """As a worker has one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@_one_thread()
 def measured(model: Model, corpus: Corpus, blocks: int = 4) -> Costs:
     """What the first blocks of a corpus cost here; the very first warms up where there are others.
 
@@ -222,42 +231,3 @@ def _size(count: float) -> str:
         ((u, n) for u, n in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)) if count >= n), ("kB", 1e3)
     )
     return f"{count / length:,.{0 if count >= 100 * length else 1}f} {unit}"
-
-
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m headscope.stream.plan",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "corpus", nargs="+", help="text, packed to 128 tokens, of which a few blocks are measured"
-    )
-    parser.add_argument("-m", "--model", help="hub name or folder; by default the demo model")
-    parser.add_argument("--tokens", type=float, nargs="+", default=[1e6, 1e9, 1e12])
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 10, 100, 1000])
-    parser.add_argument(
-        "--cores", type=int, help="that workers and client share; by default each has its own"
-    )
-    asked = parser.parse_args()
-    torch.set_num_threads(1)
-    try:
-        for path in asked.corpus:
-            text_of(path)
-        model = load(asked.model) if asked.model else load()
-        corpus = text(asked.corpus, pack=128)
-        costs = measured(model, corpus)
-        if (corpus.size_hint() or 0) < 2 * BLOCK * BLOCK_BYTES:
-            print("less than two whole blocks: bytes and the client's work are overstated", file=sys.stderr)
-    except HeadscopeError as error:
-        parser.error(str(error))
-    name = f"{model.name}, {model.device.type}"
-    heads = model.config.num_hidden_layers * model.config.num_attention_heads
-    print("\n".join(f"{each.name}: {getattr(costs, each.name):,.4g}" for each in fields(costs)), end="\n\n")
-    others = {shape: scaled(costs, heads, SHAPES[shape]) for shape in SHAPES}
-    print(table({name: costs, **others}, asked.tokens, asked.workers, asked.cores))
-
-
-if __name__ == "__main__":
-    main()

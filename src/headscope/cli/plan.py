@@ -1,0 +1,57 @@
+"""`headscope plan`: what a corpus of any size will take on any number of workers."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headscope.console.options import ModelOptions, say
+from headscope.errors import InputError
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(metavar="CORPUS...", help="Text, packed to 128 tokens: a few blocks are measured."),
+]
+
+
+def plan(
+    files: Files,
+    model: ModelOptions,
+    tokens: Annotated[str, typer.Option(metavar="N,N", help="Sizes of corpora.")] = "1e6,1e9,1e12",
+    workers: Annotated[str, typer.Option(metavar="N,N", help="Numbers of workers.")] = "1,10,100,1000",
+    cores: Annotated[
+        int | None,
+        typer.Option(min=1, help="That workers and client share; by default each has its own."),
+    ] = None,
+) -> None:
+    """Tell time, bytes and memory of a run on any number of workers, from what a few blocks cost here."""
+    sizes, counts = _numbers("--tokens", tokens), [int(count) for count in _numbers("--workers", workers)]
+
+    from headscope.corpora import text
+    from headscope.corpora.kinds import text_of
+    from headscope.stream.plan import SHAPES, SMALLEST, measured, scaled, table
+
+    for path in files:
+        text_of(path)
+
+    loaded, corpus = model.load(), text(files, pack=128)
+    costs = measured(loaded, corpus)
+    if (corpus.size_hint() or 0) < SMALLEST:
+        say("less than two whole blocks: bytes and the client's work are overstated")
+    heads = loaded.config.num_hidden_layers * loaded.config.num_attention_heads
+    print("\n".join(f"{each.name}: {getattr(costs, each.name):,.4g}" for each in fields(costs)), end="\n\n")
+    others = {shape: scaled(costs, heads, SHAPES[shape]) for shape in SHAPES}
+    print(table({f"{loaded.name}, {loaded.device.type}": costs, **others}, sizes, counts, cores))
+
+
+def _numbers(option: str, given: str) -> list[float]:
+    try:
+        numbers = [float(number) for number in given.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(1 <= number <= 1e18 for number in numbers):
+        raise InputError(f"{option}: expected numbers from 1 such as 1e6,1e9, found {given!r}")
+    return numbers
