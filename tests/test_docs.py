@@ -22,7 +22,7 @@ from offline_site import faults
 
 import headscope as hs
 from headscope import cli
-from headscope.cli.app import commands
+from headscope.cli.app import SECTIONS, commands
 from headscope.corpora import readers
 from headscope.corpora.files import Line
 from headscope.errors import HeadscopeWarning
@@ -74,6 +74,13 @@ def test_python_that_is_not_run_calls_what_exists(page: str) -> None:
             for call in ast.walk(ast.parse("\n".join(block.lines))):
                 if isinstance(call, ast.Call):
                     check_call(call, block.name)
+
+
+def test_the_help_has_every_command_once_and_its_examples_parse() -> None:
+    shown = [name for name, each in commands().commands.items() if not each.hidden]
+    assert sorted(" ".join(names for names, _ in SECTIONS.values()).split()) == sorted(shown)
+    for _, example in SECTIONS.values():
+        check_command(example, "headscope --help")
 
 
 def check_command(command: str, where: str) -> None:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Annotated, Any, NoReturn
 
 import typer
+import typer.core
 
 from headscope import __version__
 from headscope.analyses import analyses
@@ -33,7 +34,32 @@ from headscope.stream.provenance import COMMAND
 GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoints."}
 """Commands of several words: the help of the first."""
 
+SECTIONS: dict[str, tuple[str, str]] = {
+    "Look": ("check view serve", 'headscope view "The cat sat because it was tired." -o view.html'),
+    "Measure": (
+        "measure distance roles links syntax coref negation align probe retrieval streaming sentences artefacts "
+        "plan merge",
+        "headscope measure wiki.txt -m gpt2 -o heads.csv",
+    ),
+    "Why": ("attribute patch writes", "headscope patch pairs.jsonl -m gpt2"),
+    "Compare": ("compare", "headscope compare models bert-base-uncased ./fine-tuned wiki.txt"),
+    "Report": ("report", "headscope report -m gpt2 -o report.html"),
+}
+"""What the help lists the commands under, each with an example."""
+
+
+class _Sections(typer.core.TyperGroup):
+    """The commands in the sections of the help."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for title, (names, example) in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].short_help or "") for name in names.split()])
+                formatter.write_text(f"$ {example}")
+
+
 app = typer.Typer(
+    cls=_Sections,
     help="See and measure where a transformer looks.",
     no_args_is_help=True,
     add_completion=False,
