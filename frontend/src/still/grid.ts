@@ -1,0 +1,70 @@
+// All heads as thumbnails, layers down and heads across, or in the order of a measure.
+
+import { lettering, paint, whole, write } from "../draw/canvas";
+import { aspectOf, type Blocks, painter } from "../draw/griddraw";
+import { enlarged, png } from "../draw/png";
+import type { SvgPen } from "../draw/svg";
+import { PALETTES } from "../scene/color";
+import { Heads } from "../scene/heads";
+import type { Scene } from "../scene/scene";
+import { type Block, text } from "./block";
+import { scale } from "./scale";
+
+/** The heads of a scene; all that they are drawn from has been decoded. */
+export async function allHeads(scene: Scene, width: number): Promise<Block[]> {
+  const heads = new Heads(scene);
+  const { measure } = heads;
+  await Promise.all([...heads.missing(), measure && scene.data.loadArray(measure.values)]);
+  heads.lay(width, "large", Infinity, aspectOf(heads));
+  heads.arrange();
+  for (const layer of scene.part.index) await heads.needs(layer);
+  const notes = heads.notes();
+  return [
+    { width, height: heads.box.height, draw: (pen) => draw(pen, heads) },
+    ...(notes.length > 0 ? [text(notes.join(" "), width, { color: scene.owner.ink("--ink2"), size: 11 })] : []),
+    ...(heads.lines || heads.pictured ? [] : [scale(scene, width)]),
+  ];
+}
+
+function draw(pen: SvgPen, heads: Heads): void {
+  const { box, order } = heads;
+  labels(pen, heads);
+  pen.group(box.gutter, box.top, box.width - box.gutter, box.height - box.top);
+  const cell = painter(pen, heads, blocks(pen, heads));
+  order.forEach(({ head }, place) => head >= 0 && cell(place));
+  pen.end();
+}
+
+function labels(pen: SvgPen, heads: Heads): void {
+  if (heads.sorted) return;
+  const { box, scene } = heads;
+  const { across, down } = heads.labels();
+  const color = scene.owner.ink("--ink3");
+  pen.globalAlpha = 1;
+  lettering(pen, "400 11px", "center", "middle");
+  for (const { text, at } of across) write(pen, color, text, at + box.cell / 2, 22);
+  lettering(pen, "400 11px", "right", "middle");
+  for (const { text, at } of down) write(pen, color, text, box.gutter - 10, at + box.tall / 2);
+  lettering(pen, "400 10.5px", "left", "middle");
+  write(pen, color, "Heads", box.gutter, 6);
+  lettering(pen, "400 10.5px", "right", "middle");
+  pen.turn(-90, 6, box.top);
+  write(pen, color, "Layers", 6, box.top);
+  pen.end();
+}
+
+function blocks(pen: SvgPen, { box, scene }: Heads): Blocks {
+  const palette = PALETTES[scene.owner.theme];
+  return {
+    heat({ rows, columns, codes, sign }, x, y) {
+      const tokens = Math.max(rows, columns);
+      const times = tokens > box.cell ? 1 : enlarged(tokens, box.cell);
+      const [w, h] = [columns * times, rows * times];
+      const pixels = new Uint32Array(w * h);
+      const colours = sign ? palette.diverging : palette.sequential;
+      paint({ data: pixels, stride: w }, 0, 0, w, h, whole(codes, rows, columns), colours, sign);
+      pen.image(png(pixels, w, h), x, y, box.cell, box.tall);
+    },
+    seen() {},
+  };
+}
