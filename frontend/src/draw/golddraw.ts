@@ -295,17 +295,13 @@ export function drawRegions(
 }
 
 /** A tick at the token that is looked at, or a cross: in the neuron view, which has no lines. */
-export function markTokens(
-  pen: Pen,
-  scene: Scene,
-  link: Judged,
-  box: { right: number; row: number },
-  scrolled: number,
-): void {
+export function markTokens(pen: Pen, scene: Scene, link: Judged, box: Columns, scrolled: number): void {
   const { ink } = scene.owner;
   const y = (places: readonly number[]): number => (mean(places) + 0.5) * box.row - scrolled;
+  // After the longest of its tokens; where these are cut, over their end.
   const x = (places: readonly number[]): number =>
-    box.right + 18 + Math.max(...places.map((place) => tokenWidth(name(scene.columns.items[place]))));
+    box.right +
+    Math.min(box.most - 8, 18 + Math.max(...places.map((place) => tokenWidth(name(scene.columns.items[place])))));
   for (const { right, chosen } of link.verdicts) {
     if (!chosen) continue;
     if (right) tick(pen, ink, x(chosen) + 4, y(chosen), 4);

@@ -13,12 +13,15 @@ export interface NeuronRoom {
   readonly norms: boolean;
   readonly tallest: number;
   readonly touch?: boolean;
+  /** Nothing can be moved sideways: blocks are as narrow as they must be. */
+  readonly paper?: boolean;
 }
 
 /** Below this width the view is narrow. */
 const NARROW = 520;
 
-export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, tallest, touch = false }: NeuronRoom) {
+export function neuronBox(asked: NeuronRoom) {
+  const { width, rows, tokens, widest, size, vectors, norms, tallest, touch = false, paper = false } = asked;
   const [narrow, wide] = [width < NARROW, width > 700];
   const row = touch ? rowHeight(tokens, true) : tokens > 64 ? 17 : tokens > 20 ? 20 : 24;
   const room = narrow
@@ -38,7 +41,7 @@ export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, t
     (vectors ? gap : 0) +
     (norms && narrow ? gap : 0) +
     8;
-  let block = Math.min(Math.max(narrow ? 20 : 24, Math.floor((width - fixed) / blocks)), size * 8);
+  let block = Math.min(Math.max(paper ? 4 : narrow ? 20 : 24, Math.floor((width - fixed) / blocks)), size * 8);
   if (block / size >= 1) block = (Math.floor((block * 2) / size) / 2) * size;
   const q = room + 4;
   const k = q + block + connector;

@@ -12,6 +12,7 @@ import { type Full, settle } from "../scene/state";
 import { type Block, placed, row, stack, text } from "./block";
 import { allHeads } from "./grid";
 import { matrix } from "./matrix";
+import { neurons } from "./neuron";
 
 /** How a still is asked for: the state of an explorer, and the room of the paper in pixels (96 an inch). */
 export interface Asked {
@@ -23,7 +24,7 @@ export interface Asked {
 const MARGIN = 8;
 const GAP = 24;
 /** Pictures with less room beside each other stand one above the other. */
-const BESIDE = 226;
+const BESIDE = { model: 226, head: 226, neuron: 290 };
 
 /** Nobody points at a still: it shows its state, with the colours of its theme. */
 class Paper implements Owner {
@@ -69,7 +70,7 @@ export async function still(payload: ExplorerPayload, store: Store, asked: Asked
     side === "both" ? [scene(0), scene(1)] : side === "difference" ? [scene(0, scene(1))] : [scene(state.input)];
   const whole = asked.width - 2 * MARGIN;
   const each = (whole - GAP * (scenes.length - 1)) / scenes.length;
-  const beside = scenes.length === 1 || each >= BESIDE;
+  const beside = scenes.length === 1 || each >= BESIDE[state.scale];
   const panels = await Promise.all(scenes.map((one) => panel(one, Math.floor(beside ? each : whole))));
   const color = paper.ink("--ink");
   const blocks = [
@@ -98,6 +99,7 @@ async function panel(scene: Scene, width: number): Promise<Block> {
 async function picture(scene: Scene, width: number): Promise<Block[]> {
   const { scale, picture } = scene.state;
   if (scale === "model") return allHeads(scene, width);
+  if (scale === "neuron") return neurons(scene, width);
   if (scale === "head" && picture === "matrix") return matrix(scene, width);
   throw new Error(`no still of ${scale} ${picture} yet`);
 }
