@@ -3,10 +3,12 @@
 import { bare, fixed } from "../scene/format";
 import { FIGURED } from "../scene/gridlayout";
 import type { Heads } from "../scene/heads";
+import { looksOf } from "../scene/rows";
 import { lineSegments, type Thumb } from "../scene/thumbs";
 import { area, lettering, type Pen, ratio, write } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
-import { type Box, rasterOf, WIDE } from "./veils";
+import { drawCell, type Spectrogram } from "./lanes";
+import { type Box, type Easel, rasterOf, WIDE } from "./veils";
 
 /** A cell is at most so many times as tall as wide. */
 const TALLEST = 1.6;
@@ -26,8 +28,9 @@ export function aspectOf({ scene, pictured }: Heads): number {
 /** What a pen cannot draw by itself. */
 export interface Blocks {
   heat(thumb: Thumb, x: number, y: number): void;
-  /** A head on the input's picture. */
-  seen(layer: number, head: number, x: number, y: number): void;
+  /** Null where cells are no pictures. */
+  readonly easel: Easel | null;
+  readonly spectrogram: Spectrogram;
 }
 
 /** Draws the cell at a place of the order as the state asks now. */
@@ -36,13 +39,14 @@ export function painter(pen: Pen, heads: Heads, blocks: Blocks): (place: number)
   const figures = heads.figures();
   const most = Math.max(1e-9, ...(figures ?? []).filter(Number.isFinite));
   const paper = scene.owner.ink("--panel");
+  const seen = blocks.easel && onPicture(heads, blocks.easel, blocks.spectrogram);
   return (place) => {
     const { layer, head } = order[place]!;
     const [x, y] = heads.corner(place);
     const thumb = pictured ? null : heads.thumbs.get(layer, head);
     if (pictured) {
       area(pen, paper, x, y, box.cell, box.tall);
-      blocks.seen(layer, head, x, y);
+      seen?.(layer, head, x, y);
     } else if (thumb) {
       if (lines) {
         area(pen, paper, x, y, box.cell, box.tall);
@@ -51,6 +55,29 @@ export function painter(pen: Pen, heads: Heads, blocks: Blocks): (place: number)
       gold(pen, heads, layer, head, x, y);
     }
     if (figures) note(pen, heads, place, figures[place]!, most);
+  };
+}
+
+// Draws a head on the input's picture, as large as a cell has room.
+function onPicture(heads: Heads, easel: Easel, spectrogram: Spectrogram) {
+  const { scene, box } = heads;
+  const { input, against, owner } = scene;
+  const raster = rasterOf((scene.part.key.boxes ?? []) as readonly (Box | null)[]);
+  const [left, top, right, bottom] = raster.area;
+  // A wide one fills its cell.
+  const fits = Math.min(box.cell / (right - left), box.tall / (bottom - top));
+  const fills = right - left > WIDE * (bottom - top);
+  const [wide, tall] = [(right - left) * fits, fills ? box.tall : (bottom - top) * fits];
+  const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
+  const look = { smooth: false, opacity: 0.85, signed: against !== null, theme: owner.theme };
+  return (layer: number, head: number, x: number, y: number): void => {
+    if (input.sound)
+      return drawCell(easel.pen, scene, spectrogram, heads.means(layer, head), [x, y, box.cell, box.tall]);
+    const [x0, y0] = [sharp(x + (box.cell - wide) / 2), sharp(y + (box.tall - tall) / 2)];
+    easel.photo(input.picture!, raster.area, x0, y0, wide, tall, against !== null);
+    if (against) raster.veil(heads.means(layer, head), look);
+    else raster.veilCodes(looksOf(scene, layer, head) ?? [], look);
+    easel.veils(raster, x0, y0, wide, tall, look);
   };
 }
 

@@ -2,8 +2,10 @@
 
 import type { MeasureColumn } from "../protocol";
 import { length } from "./axis";
+import { SQUARE } from "./data";
 import { bare, brief, fixed } from "./format";
 import { type Box, box, LINES_UP_TO, places, type Room } from "./gridlayout";
+import { looksOf, meansOf, usual } from "./rows";
 import type { Scene } from "./scene";
 import { Thumbs } from "./thumbs";
 
@@ -140,6 +142,14 @@ export class Heads {
     return this.order.map(({ layer, head }) => scene.data.figure(scene.part, measure, layer, head));
   }
 
+  /** What a head gives each key on average, or gives it more than the other of two inputs does. */
+  means(layer: number, head: number): ArrayLike<number> {
+    const { scene } = this;
+    if (!scene.against) return Float64Array.from(looksOf(scene, layer, head) ?? [], (code) => SQUARE[code]!);
+    const [mine, other] = [meansOf(scene, layer, head), meansOf(scene.against, layer, head)];
+    return mine?.map((mean, key) => mean - (other?.[key] ?? 0)) ?? [];
+  }
+
   /** What a head makes of the gold links, and of how many tokens; null where they are not drawn. */
   judged(layer: number, head: number) {
     const map = this.golden ? this.scene.map(layer, head) : null;
@@ -151,12 +161,12 @@ export class Heads {
     const { scene, measure, sorted } = this;
     const { ascending, least } = scene.state;
     const found: string[] = [];
-    if (this.pictured)
-      found.push(
-        scene.against
-          ? "On the picture what a head gives each part on average: blue more, orange less in the first input."
-          : "On the picture what a head gives each part on average: what is not looked at is dark.",
-      );
+    if (this.pictured) {
+      const [what, part, less] = scene.input.sound ? ["sound", "stretch", "pale"] : ["picture", "part", "dark"];
+      const who = usual(scene.part) === "text" ? "the tokens of the text" : "all queries";
+      const colours = scene.against ? "blue more, orange less in the first input" : `what gets less is ${less}`;
+      found.push(`Each head on the ${what}: what ${who} give each ${part} on average; ${colours}.`);
+    }
     if (measure && this.noted) {
       const units = measure.units === "share" ? "" : ` (${measure.units})`;
       const order = sorted ? `, the ${ascending ? "smallest" : "largest"} first, row by row` : "";

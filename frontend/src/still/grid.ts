@@ -3,11 +3,13 @@
 import { lettering, paint, whole, write } from "../draw/canvas";
 import { aspectOf, type Blocks, painter } from "../draw/griddraw";
 import { enlarged, png } from "../draw/png";
+import { inks } from "../draw/spectrogram";
 import type { SvgPen } from "../draw/svg";
 import { PALETTES } from "../scene/color";
 import { Heads } from "../scene/heads";
 import type { Scene } from "../scene/scene";
 import { type Block, text } from "./block";
+import { onPaper } from "./easel";
 import { scale } from "./scale";
 
 /** The heads of a scene; all that they are drawn from has been decoded. */
@@ -53,9 +55,17 @@ function labels(pen: SvgPen, heads: Heads): void {
   pen.end();
 }
 
-function blocks(pen: SvgPen, { box, scene }: Heads): Blocks {
-  const palette = PALETTES[scene.owner.theme];
+function blocks(pen: SvgPen, { box, scene, pictured }: Heads): Blocks {
+  const { theme } = scene.owner;
+  const palette = PALETTES[theme];
+  const { picture } = scene.input;
   return {
+    easel: pictured ? onPaper(pen) : null,
+    spectrogram([begin, end], x, y, width, height) {
+      const { src, width: wide, height: tall } = picture!;
+      const matrix = [...inks(theme).flatMap(([times, plus]) => [times, 0, 0, 0, plus / 255]), 0, 0, 0, 1, 0];
+      pen.photo(src, [wide, tall], [begin * wide, 0, end * wide, tall], [x, y, width, height], matrix);
+    },
     heat({ rows, columns, codes, sign }, x, y) {
       const tokens = Math.max(rows, columns);
       const times = tokens > box.cell ? 1 : enlarged(tokens, box.cell);
@@ -65,6 +75,5 @@ function blocks(pen: SvgPen, { box, scene }: Heads): Blocks {
       paint({ data: pixels, stride: w }, 0, 0, w, h, whole(codes, rows, columns), colours, sign);
       pen.image(png(pixels, w, h), x, y, box.cell, box.tall);
     },
-    seen() {},
   };
 }

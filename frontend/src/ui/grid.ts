@@ -2,16 +2,13 @@
 
 import { area, paint, ratio, surface, whole } from "../draw/canvas";
 import { aspectOf, type Blocks, painter } from "../draw/griddraw";
-import { drawCell } from "../draw/lanes";
 import { inked } from "../draw/spectrogram";
-import { type Box as Area, imageOf, photo, rasterOf, WIDE, within } from "../draw/veils";
+import { imageOf, onCanvas } from "../draw/veils";
 import type { MeasureColumn } from "../protocol";
 import { PALETTES } from "../scene/color";
-import { SQUARE } from "../scene/data";
 import { figure } from "../scene/format";
 import { queue, type Room } from "../scene/gridlayout";
 import { Heads } from "../scene/heads";
-import { looksOf, meansOf } from "../scene/rows";
 import type { Scene } from "../scene/scene";
 import { h, touched } from "./dom";
 import { AT_ONCE, inSlices } from "./slices";
@@ -226,50 +223,20 @@ export class Grid {
     const cell = context.createImageData(side, side);
     const pixels = { data: new Uint32Array(cell.data.buffer), stride: side };
     const palette = PALETTES[scene.owner.theme];
+    const source = image && scene.input.sound ? inked(image, scene.owner.theme) : null;
     return {
-      seen: heads.pictured && image ? this.seen(context, image) : () => {},
+      easel: image && onCanvas(context, image),
+      spectrogram([begin, end], x, y, width, height) {
+        if (!source) return;
+        const across = source.width;
+        context.drawImage(source, begin * across, 0, (end - begin) * across, source.height, x, y, width, height);
+      },
       heat: (thumb, x, y) => {
         const colours = thumb.sign ? palette.diverging : palette.sequential;
         paint(pixels, 0, 0, side, side, whole(thumb.codes, thumb.rows, thumb.columns), colours, thumb.sign);
         context.putImageData(cell, Math.round(x * scale), Math.round(y * scale));
       },
     };
-  }
-
-  // Draws a head on the picture, as large as a cell has room.
-  private seen(context: CanvasRenderingContext2D, image: HTMLImageElement): Blocks["seen"] {
-    const { scene } = this;
-    const { box } = this.heads;
-    const { part } = scene;
-    const boxes = (part.key.boxes ?? []) as readonly (Area | null)[];
-    const raster = rasterOf(boxes);
-    const [left, top, right, bottom] = raster.area;
-    // A wide one, such as a spectrogram, fills its cell.
-    const fits = Math.min(box.cell / (right - left), box.tall / (bottom - top));
-    const fills = right - left > WIDE * (bottom - top);
-    const [wide, tall] = [(right - left) * fits, fills ? box.tall : (bottom - top) * fits];
-    const under = photo(image, within(image, scene.input.picture!, raster.area), wide, tall, scene.against !== null);
-    const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
-    const { against } = scene;
-    const look = { smooth: false, opacity: 0.85, signed: against !== null, theme: scene.owner.theme };
-    const source = scene.input.sound ? inked(image, scene.owner.theme) : null;
-    return (layer, head, x, y) => {
-      const [x0, y0] = [sharp(x + (box.cell - wide) / 2), sharp(y + (box.tall - tall) / 2)];
-      if (source) return drawCell(context, scene, source, this.means(layer, head), [x, y, box.cell, box.tall]);
-      context.drawImage(under, x0, y0, wide, tall);
-      const place: Area = [x0, y0, wide, tall];
-      if (!against) return raster.drawCodes(context, place, looksOf(scene, layer, head) ?? [], look);
-      raster.draw(context, place, this.means(layer, head), look);
-    };
-  }
-
-  // What a head gives each key on average, or gives it more than the other of two inputs does.
-  private means(layer: number, head: number): ArrayLike<number> {
-    const { scene } = this;
-    const { against } = scene;
-    if (!against) return Float64Array.from(looksOf(scene, layer, head) ?? [], (code) => SQUARE[code]!);
-    const [mine, other] = [meansOf(scene, layer, head), meansOf(against, layer, head)];
-    return mine?.map((mean, key) => mean - (other?.[key] ?? 0)) ?? [];
   }
 
   private set(ring: HTMLElement, place: number): void {
