@@ -170,7 +170,8 @@ export class Heads {
     if (measure && this.noted) {
       const units = measure.units === "share" ? "" : ` (${measure.units})`;
       const order = sorted ? `, the ${ascending ? "smallest" : "largest"} first, row by row` : "";
-      found.push(`Below each head: ${scene.called(measure)}${units}${order}.`);
+      const [whose, title] = scene.titled(measure);
+      found.push(`Below each head${whose && `, ${whose}`}: ${title}${units}${order}.`);
       if (sorted && this.box.named === "none") {
         const first = this.order.slice(0, 5).map(({ layer, head }) => {
           const figure = scene.data.figure(scene.part, measure, layer, head);
