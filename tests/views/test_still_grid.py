@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from headscope.maps import AttentionMaps, wrap
+from headscope.views import explorer
 from headscope.views.blobs import decode
 from headscope.views.explorer import Input
 from headscope.views.gold import of_parts
@@ -177,8 +178,11 @@ def test_a_cell_has_the_colours_of_its_weights(two) -> None:
     assert np.abs(cell[::times, ::times].astype(int) - legend[0][codes]).max() <= 4  # a code more or less
 
 
-def test_gold_links_are_judged_in_every_cell(two) -> None:
-    """Of layers too that nothing else needs: thumbnails come with the payload."""
+def test_gold_links_are_judged_in_every_cell(monkeypatch) -> None:
+    """Also where thumbnails came with the payload, so that nothing else needs the layers."""
+    monkeypatch.setattr(explorer, "_SMALL", 0)
+    two = Stills(inputs())
+    assert two.payload["inputs"][0]["parts"][0]["thumbs"]
     maps = some(heads=4)
     right = sum(
         int(weights[1, [0, 2, 3, 4, 5, 6, 7]].argmax() == 2) for layer in maps.layers for weights in layer

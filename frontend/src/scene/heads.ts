@@ -93,7 +93,7 @@ export class Heads {
       : data.load(part, layer, state.quantity);
   }
 
-  /** `aspect`: how tall a cell is for its width. */
+  /** `room`: the height that it should keep to, endless on paper; `aspect`: how tall a cell is for its width. */
   lay(width: number, kind: Room["kind"], room: number, aspect: number): void {
     const { part } = this.scene;
     this.kind = kind;
@@ -104,8 +104,19 @@ export class Heads {
     ] as const;
     const { pictured, noted, sorted } = this;
     const [layers, heads] = [part.index.length, this.columns.length];
-    const paper = this.scene.owner.printing && room === Infinity;
-    this.box = box({ layers, heads, width, kind, room, noted, sorted, letters, pictured, aspect, paper });
+    this.box = box({
+      layers,
+      heads,
+      width,
+      kind,
+      room,
+      noted,
+      sorted,
+      letters,
+      pictured,
+      aspect,
+      paper: room === Infinity,
+    });
   }
 
   arrange(): void {
