@@ -243,3 +243,9 @@ def test_cells_are_the_sound_that_is_listened_to() -> None:
     assert "Each head on the sound" in stills.said(GRID)
     assert stills.svg(GRID).count("<feColorMatrix") == 1
     assert stills.picture(GRID) != stills.picture({**GRID, "span": (0.0, 1.0)})
+
+
+def test_thumbnails_alone_are_a_grid() -> None:
+    stills = Stills(inputs()[:1], thumbnails=True)
+    assert len(stills.images(HEAT)) == 9
+    assert stills.images(HEAT)[0].shape == Stills(inputs()[:1]).images(HEAT)[0].shape

@@ -121,7 +121,8 @@ export function drawRow(
     put(b, { score, weight, masked: row.masked[b] === 1, norm });
   }
   if (row.sink) put(count, { score: row.sink.logit, weight: row.sink.weight, masked: false, norm: null });
-  const columns = { left: box.tokens, right: box.right, most: box.tokens, row: box.row, height };
+  const { tokens, right, row: tall, letter, inset } = box;
+  const columns = { left: tokens, right, most: tokens, row: tall, height, letter, inset };
   outlines(pen, scene, links, columns, scrolled);
   for (const link of links) if (link.gold.side === "from") markTokens(pen, scene, link, columns, scrolled);
 }

@@ -69,6 +69,8 @@ export function neuronBox(asked: NeuronRoom) {
     v,
     norm,
     normWidth,
+    letter: narrow ? 12 : 13,
+    inset: narrow ? 3 : 7,
     full,
     height: full <= 900 ? full : tallest,
   };
@@ -76,8 +78,8 @@ export function neuronBox(asked: NeuronRoom) {
 
 /**
  * Where the blocks of q, k and q × k, the scores, the softmax, the keys, the values and the norms stand (0: not
- * there). On a
- * phone or in half a column it is narrow: numbers stand over their bars, and blocks may be narrower than their neurons.
+ * there), the size of a token's letters and their room on both sides. On a phone or in half a column it is narrow:
+ * numbers stand over their bars, and blocks may be narrower than their neurons.
  */
 export type NeuronBox = Readonly<ReturnType<typeof neuronBox>>;
 

@@ -58,6 +58,9 @@ function labels(pen: SvgPen, heads: Heads): void {
 function blocks(pen: SvgPen, { box, scene, pictured }: Heads): Blocks {
   const { theme } = scene.owner;
   const palette = PALETTES[theme];
+  // Two pixels of the file each of the paper's at most, where that leaves a token one.
+  const pixelsOf = (tokens: number): number =>
+    tokens > box.cell ? Math.min(tokens, Math.round(2 * box.cell)) : tokens * enlarged(tokens, box.cell);
   const { picture } = scene.input;
   return {
     easel: pictured ? onPaper(pen) : null,
@@ -67,9 +70,7 @@ function blocks(pen: SvgPen, { box, scene, pictured }: Heads): Blocks {
       pen.photo(src, [wide, tall], [begin * wide, 0, end * wide, tall], [x, y, width, height], matrix);
     },
     heat({ rows, columns, codes, sign }, x, y) {
-      const tokens = Math.max(rows, columns);
-      const times = tokens > box.cell ? 1 : enlarged(tokens, box.cell);
-      const [w, h] = [columns * times, rows * times];
+      const [w, h] = [columns, rows].map(pixelsOf) as [number, number];
       const pixels = new Uint32Array(w * h);
       const colours = sign ? palette.diverging : palette.sequential;
       paint({ data: pixels, stride: w }, 0, 0, w, h, whole(codes, rows, columns), colours, sign);

@@ -115,7 +115,7 @@ function block(pen: SvgPen, scene: Scene, box: NeuronBox, x: number, vectors: Ro
 
 // The tokens on both sides: queries end where their blocks begin, keys begin after the softmax.
 function tokens(pen: SvgPen, { rows, columns, pinned, owner: { ink } }: Scene, box: NeuronBox, row: Row): void {
-  const [size, inset] = box.narrow ? [12, 3] : [13, 7];
+  const { letter: size, inset } = box;
   const put = (
     text: string,
     x: number,
