@@ -12,6 +12,9 @@ import { Thumbs } from "./thumbs";
 /** Pixels that each token of a thumbnail must have for gold links to be drawn. */
 const ROOM_OF_TOKEN = 2;
 
+/** What stands beside the numbers. */
+export const AXES = { across: "Heads", down: "Layers" } as const;
+
 export interface Label {
   readonly index: number;
   /** Empty where there is no room for each. */

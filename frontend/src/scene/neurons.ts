@@ -43,6 +43,12 @@ export interface Chart {
   readonly values: Float32Array;
 }
 
+/** A sentence in which tokens stand out. */
+export type Words = readonly (Item | string)[];
+
+/** What the ends of the colours mean. */
+export const SIGNS = ["negative", "positive"] as const;
+
 export class Neurons {
   private constructor(
     private readonly scene: Scene,
@@ -202,7 +208,7 @@ export class Neurons {
   }
 
   /** Where a query looks most, and by which neurons; null where there are no keys. */
-  looks({ query, weights }: Row) {
+  looks({ query, weights }: Row): { readonly from: Item; readonly best: number; readonly said: Words } | null {
     const best = weights.reduce((most, weight, b) => (weight > weights[most]! ? b : most), 0);
     const [from, to] = [this.scene.rows.items[query]!, this.scene.columns.items[best]];
     if (!to) return null;
@@ -211,18 +217,19 @@ export class Neurons {
       .slice(0, 3);
     const neurons = strong.map((each) => each[1]).join(", ");
     const how = ` (${figure(weights[best]!)}); neurons ${neurons} add most to that score (in this basis: turning q and k alike gives others, and the same score).`;
-    return { from, to, best, how };
+    return { from, best, said: [from, " looks most at ", to, how] };
   }
 
   /** The vectors of a query and a key, and their product. */
-  charts(from: Item, to: Item): Chart[] {
+  charts(from: Item, to: Item): { readonly title: Words; readonly charts: readonly Chart[] } {
     const [q, k, v] = [this.q(from), this.k(to), this.v(to)];
     const charts = [
       { name: "q", values: q },
       { name: "k", values: k },
       { name: "q × k", values: product(q, k) },
     ];
-    return this.vectors && v ? [...charts, { name: "v", values: v }] : charts;
+    const title = ["All neurons of ", from, " (q) and ", to, " (k)"];
+    return { title, charts: this.vectors && v ? [...charts, { name: "v", values: v }] : charts };
   }
 
   /** How q·k is scaled, as the heading says it; null where it is not. */

@@ -8,7 +8,7 @@ import type { SvgPen } from "../draw/svg";
 import { type Item, name } from "../scene/axis";
 import { PALETTES } from "../scene/color";
 import { type NeuronBox, neuronBox } from "../scene/neuronlayout";
-import { type Head, Neurons, type Row, strength } from "../scene/neurons";
+import { type Head, Neurons, type Row, SIGNS, strength, type Words } from "../scene/neurons";
 import type { Scene } from "../scene/scene";
 import { span } from "../scene/scores";
 import { type Block, text } from "./block";
@@ -55,14 +55,16 @@ export function neurons(scene: Scene, width: number): Block[] {
   const looks = open.looks(row);
   const to = looks && columns.items[scene.pinned?.to ?? looks.best];
   if (!looks || !to) return found;
-  const charts = open.charts(looks.from, to);
+  const { title, charts } = open.charts(looks.from, to);
   return [
     ...found,
-    text(`${name(looks.from)} looks most at ${name(looks.to)}${looks.how}`, width, soft),
-    text(`All neurons of ${name(looks.from)} (q) and ${name(to)} (k)`, width, { color: ink("--ink"), weight: 600 }),
+    text(plain(looks.said), width, soft),
+    text(plain(title), width, { color: ink("--ink"), weight: 600 }),
     { width, height: barsHeight(charts), draw: (pen) => bars(pen, width, charts, undefined, scene.owner.theme, ink) },
   ];
 }
+
+const plain = (said: Words): string => said.map((one) => (typeof one === "string" ? one : name(one))).join("");
 
 /** What the colours mean. */
 function signs({ owner: { ink, theme } }: Scene, width: number): Block {
@@ -71,9 +73,9 @@ function signs({ owner: { ink, theme } }: Scene, width: number): Block {
     height: 14,
     draw(pen) {
       lettering(pen, "400 11px", "left", "middle");
-      write(pen, ink("--ink3"), "negative", 0, 7);
+      write(pen, ink("--ink3"), SIGNS[0], 0, 7);
       pen.image(png(PALETTES[theme].diverging, 256, 1), 56, 3, 96, 8);
-      write(pen, ink("--ink3"), "positive", 160, 7);
+      write(pen, ink("--ink3"), SIGNS[1], 160, 7);
     },
   };
 }

@@ -8,7 +8,7 @@ import type { MeasureColumn } from "../protocol";
 import { PALETTES } from "../scene/color";
 import { figure } from "../scene/format";
 import { queue, type Room } from "../scene/gridlayout";
-import { Heads } from "../scene/heads";
+import { AXES, Heads } from "../scene/heads";
 import type { Scene } from "../scene/scene";
 import { h, touched } from "./dom";
 import { AT_ONCE, inSlices } from "./slices";
@@ -19,8 +19,8 @@ export class Grid {
   private readonly hover = h("div.ring.hov", { hidden: true });
   private readonly top = h("div.collabels");
   private readonly left = h("div.rowlabels");
-  private readonly across = h("div.axisname", {}, "Heads");
-  private readonly down = h("div.axisname.down", {}, "Layers");
+  private readonly across = h("div.axisname", {}, AXES.across);
+  private readonly down = h("div.axisname.down", {}, AXES.down);
   readonly root = h("div.gridbox", {}, this.across, this.down, this.top, this.left, this.canvas, this.hover, this.ring);
   /** Of more heads than have room the grid moves sideways in a box of its own. */
   private readonly scroller = h("div.gridscroll", {}, this.root);

@@ -6,11 +6,13 @@ import { type Item, name } from "../scene/axis";
 import { PALETTES } from "../scene/color";
 import { fixed, shown } from "../scene/format";
 import { type NeuronBox, neuronBox } from "../scene/neuronlayout";
-import { type Block, Neurons, type Row, signed, strength } from "../scene/neurons";
+import { type Block, Neurons, type Row, SIGNS, signed, strength, type Words } from "../scene/neurons";
 import type { Scene } from "../scene/scene";
 import { span } from "../scene/scores";
 import { h, touched } from "./dom";
 import { TokenRows } from "./tokenrows";
+
+const bold = (item: Item | undefined): HTMLElement => h("b", {}, h("bdi", {}, name(item)));
 
 export class Neuron {
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
@@ -18,7 +20,7 @@ export class Neuron {
   private readonly rows: TokenRows;
   private readonly axis = h("div.axis.n");
   private readonly ramp = h("canvas");
-  private readonly key = h("div.dkey", {}, h("span", {}, "negative"), this.ramp, h("span", {}, "positive"));
+  private readonly key = h("div.dkey", {}, h("span", {}, SIGNS[0]), this.ramp, h("span", {}, SIGNS[1]));
   private readonly about = h("div.sub");
   private readonly caption = h("div.sub");
   private readonly chartTitle = h("h3");
@@ -129,16 +131,16 @@ export class Neuron {
     const { scene, box } = this;
     const looks = open.looks(row);
     if (!looks) return;
-    const { from, to, best, how } = looks;
-    const bold = (item: Item): HTMLElement => h("b", {}, h("bdi", {}, name(item)));
+    const { from, best, said } = looks;
+    const words = (said: Words) => said.map((one) => (typeof one === "string" ? one : bold(one)));
     const hint = touched()
       ? " Tap a query to follow it, a key for its vector."
       : " Hover a query to follow it, a key for its vector; click to pin.";
-    this.caption.replaceChildren(bold(from), " looks most at ", bold(to), how, hint);
+    this.caption.replaceChildren(...words(said), hint);
     const item = scene.columns.items[scene.hovered?.to ?? scene.pinned?.to ?? best];
     if (!item) return;
-    this.chartTitle.replaceChildren("All neurons of ", bold(from), " (q) and ", bold(item), " (k)");
-    const charts = open.charts(from, item);
+    const { title, charts } = open.charts(from, item);
+    this.chartTitle.replaceChildren(...words(title));
     const width = Math.min(box.width, 900);
     const { theme, ink } = scene.owner;
     bars(surface(this.chart, width, barsHeight(charts)), width, charts, neuron, theme, ink);
@@ -168,7 +170,6 @@ export class Neuron {
     const found = this.at(event);
     if (!found) return scene.leave();
     const { where, row, neuron } = found;
-    const bold = (item: Item | undefined): HTMLElement => h("b", {}, h("bdi", {}, name(item)));
     const line = (label: string, text: string): HTMLElement => h("tr", {}, h("td", {}, label), h("td.n", {}, text));
     if (where === "q") {
       scene.owner.hover(scene, { from: null, to: null, neuron });
