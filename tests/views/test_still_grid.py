@@ -213,7 +213,7 @@ def test_an_input_that_lacks_the_matrix_says_so_in_its_panel(place) -> None:
 
 def test_two_inputs_stand_beside_each_other_and_are_named(two) -> None:
     texts = two.texts({**GRID, "side": "both"})
-    assert {"input 0 · Heads", "input 3 · Heads"} <= set(texts)
+    assert {"1 · input 0", "2 · input 3"} <= set(texts)
     assert texts.count("Layers") == 2
 
 

@@ -5,7 +5,7 @@ import { SvgPen } from "../draw/svg";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { COLOURS, type Theme } from "../scene/color";
 import type { Store } from "../scene/data";
-import { heading, made, namesOf, phrase } from "../scene/says";
+import { heading, made, nameOf, phrase } from "../scene/says";
 import { type Owner, Scene } from "../scene/scene";
 import { Data } from "../scene/source";
 import { type Full, settle } from "../scene/state";
@@ -88,12 +88,15 @@ export async function still(payload: ExplorerPayload, store: Store, asked: Asked
 /** One input's picture: its heading, what it shows, and the caption below. */
 async function panel(scene: Scene, width: number): Promise<Block> {
   const { ink } = scene.owner;
-  if (scene.lacking) return text(scene.lacking, width, { color: ink("--ink2") });
+  const which =
+    scene.state.side === "both"
+      ? [text(`${scene.place + 1} · ${nameOf(scene.input)}`, width, { color: ink("--ink2") })]
+      : [];
+  if (scene.lacking) return stack([...which, text(scene.lacking, width, { color: ink("--ink2") })]);
   await Promise.all(scene.missing());
-  // Of two panels each says which input it is.
-  const which = scene.state.side === "both" && namesOf(scene);
-  const said = [which, heading(scene), phrase(scene)].filter(Boolean).join(" · ");
-  return stack([text(said, width, { color: ink("--ink"), size: 13, weight: 600 }), ...(await picture(scene, width))]);
+  const said = [heading(scene), phrase(scene)].filter(Boolean).join(" · ");
+  const title = text(said, width, { color: ink("--ink"), size: 13, weight: 600 });
+  return stack([...which, title, ...(await picture(scene, width))]);
 }
 
 async function picture(scene: Scene, width: number): Promise<Block[]> {
