@@ -434,6 +434,9 @@ test("scores are scaled, biased, capped and masked", () => {
   expect([...found.scores]).toEqual([expect.closeTo(2 * Math.tanh(2.5 / 2)), expect.closeTo(2 * Math.tanh(1 / 2))]);
   expect([...found.masked]).toEqual([0, 0]);
   expect([...scores(neurons, 0, 0, (key) => key > 0).masked]).toEqual([0, 1]);
+  // A bias of minus infinity, which comes as -1e9, hides a key as a mask does.
+  const hiding = { ...neurons, bias: { ...neurons.bias!, numbers: Float32Array.from([0, -1e9, 0, 0]) } };
+  expect([...scores(hiding, 0, 0, () => false).masked]).toEqual([0, 1]);
   expect([...product(Float32Array.from([1, -2]), Float32Array.from([3, 4]))]).toEqual([3, -8]);
   expect(span([Float32Array.from({ length: 1000 }, (_, i) => i)])).toBeCloseTo(985, -1);
 });

@@ -1,6 +1,6 @@
 // Room for labels: nothing lies over its neighbour, at any width.
 import { expect, test } from "vitest";
-import { box, MEASURES, summaryBox } from "../src/scene/gridlayout";
+import { box, FIGURED, MEASURES, summaryBox } from "../src/scene/gridlayout";
 import { everyNeuron } from "../src/scene/neuronlayout";
 import { placed } from "../src/ui/tip";
 
@@ -24,6 +24,19 @@ test.each([
     }
   }
   expect(box({ ...room, sorted: false, width, kind: "large" }).named).toBe("none");
+});
+
+test("on paper every grid fits, and names and figures have their room", () => {
+  for (let heads = 1; heads <= 128; heads++) {
+    for (const width of [301, 311, 646]) {
+      for (const sorted of [true, false]) {
+        const paper = { ...room, heads, width, sorted, room: Infinity, kind: "large", paper: true } as const;
+        const found = box(paper);
+        expect(found.width, `${heads} ${width}`).toBeLessThanOrEqual(Math.max(width, 2 * heads + 42));
+        expect(found.down - found.tall - found.gap).toBe(found.cell <= FIGURED ? 5 : found.named === "above" ? 26 : 15);
+      }
+    }
+  }
 });
 
 test("a sorted grid in the side pane has its names", () => {

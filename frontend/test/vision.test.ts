@@ -129,11 +129,6 @@ describe.each(["light", "dark"] as const)("on %s paper", (theme) => {
   });
 });
 
-const hexOf = (rgb: string): string =>
-  `#${rgb
-    .match(/\d+/g)!
-    .map((each) => Number(each).toString(16).padStart(2, "0"))
-    .join("")}`;
 const mix = (over: string, under: string, alpha: number): string =>
   `#${[1, 3, 5]
     .map((i) =>
@@ -145,7 +140,7 @@ const mix = (over: string, under: string, alpha: number): string =>
 
 describe.each(["light", "dark"] as const)("layers and strips on %s paper", (theme) => {
   test.each([6, 12])("any two of %d layers differ", (count) => {
-    const looks = layerHues(count, theme).map((rgb) => seen(hexOf(rgb), "normal"));
+    const looks = layerHues(count, theme).map((hex) => seen(hex, "normal"));
     looks.forEach((one, layer) =>
       looks
         .slice(0, layer)

@@ -2,7 +2,7 @@
 // cross on
 // what it looks at instead.
 
-import { name } from "../scene/axis";
+import { type Item, name } from "../scene/axis";
 import { concerns, type Gold, instead, type Judged } from "../scene/gold";
 import { BEND, type HeadBox, middle } from "../scene/headlayout";
 import type { Focus, Scene } from "../scene/scene";
@@ -295,17 +295,12 @@ export function drawRegions(
 }
 
 /** A tick at the token that is looked at, or a cross: in the neuron view, which has no lines. */
-export function markTokens(
-  pen: Pen,
-  scene: Scene,
-  link: Judged,
-  box: { right: number; row: number },
-  scrolled: number,
-): void {
+export function markTokens(pen: Pen, scene: Scene, link: Judged, box: Columns, scrolled: number): void {
   const { ink } = scene.owner;
   const y = (places: readonly number[]): number => (mean(places) + 0.5) * box.row - scrolled;
+  // After the longest of its tokens; where these are cut, over their end.
   const x = (places: readonly number[]): number =>
-    box.right + 18 + Math.max(...places.map((place) => tokenWidth(name(scene.columns.items[place]))));
+    box.right + Math.min(box.most - 8, 4 + Math.max(...places.map((place) => wide(box, scene.columns.items[place]))));
   for (const { right, chosen } of link.verdicts) {
     if (!chosen) continue;
     if (right) tick(pen, ink, x(chosen) + 4, y(chosen), 4);
@@ -320,7 +315,14 @@ export interface Columns {
   readonly most: number;
   readonly row: number;
   readonly height: number;
+  /** Of their letters, and the room on both sides of these: 13 and 7 where it is not said. */
+  readonly letter?: number;
+  readonly inset?: number;
 }
+
+// How wide a token is in its column, with the room on both sides.
+const wide = ({ letter = 13, inset = 7 }: Columns, item: Item | undefined): number =>
+  (tokenWidth(name(item)) * letter) / 13 + 2 * inset;
 
 interface Marked {
   readonly places: readonly number[];
@@ -348,7 +350,7 @@ export function outlines(pen: Pen, scene: Scene, links: readonly Judged[], box: 
         const top = first * box.row - scrolled;
         const height = (last - first) * box.row;
         if (top + height < 0 || top > box.height) continue;
-        const widths = items.slice(first, last).map((item) => tokenWidth(name(item)) + 14);
+        const widths = items.slice(first, last).map((item) => wide(box, item));
         const width = Math.min(box.most, Math.max(...widths));
         stroke(
           pen,

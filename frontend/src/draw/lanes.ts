@@ -81,20 +81,21 @@ function hill(
   floor: number,
   tall: number,
   color: string,
+  left = 0,
 ): void {
   pen.fillStyle = color;
   pen.beginPath();
-  pen.moveTo(0, floor);
+  pen.moveTo(left, floor);
   let before = 0;
   for (let x = 0; x < seen.length; x++) {
     const size = Math.max(0, sign * seen[x]!);
     if (size === before) continue;
-    pen.lineTo(x, floor - tall * Math.sqrt(before / most));
-    pen.lineTo(x, floor - tall * Math.sqrt(size / most));
+    pen.lineTo(left + x, floor - tall * Math.sqrt(before / most));
+    pen.lineTo(left + x, floor - tall * Math.sqrt(size / most));
     before = size;
   }
-  pen.lineTo(seen.length, floor - tall * Math.sqrt(before / most));
-  pen.lineTo(seen.length, floor);
+  pen.lineTo(left + seen.length, floor - tall * Math.sqrt(before / most));
+  pen.lineTo(left + seen.length, floor);
   pen.fill();
 }
 
@@ -103,7 +104,7 @@ const [FADE, SOUND] = [0.82, 0.62];
 
 /** Let what is not listened to fade, pixel by pixel, from a place of a canvas on. */
 export function fade(
-  pen: CanvasRenderingContext2D,
+  pen: Pen,
   paper: string,
   seen: Float32Array,
   most: number,
@@ -125,9 +126,9 @@ export function fade(
  * it.
  */
 export function drawCell(
-  pen: CanvasRenderingContext2D,
+  pen: Pen,
   scene: Scene,
-  source: HTMLCanvasElement,
+  spectrogram: Spectrogram,
   shares: ArrayLike<number>,
   [x, y, width, height]: readonly [number, number, number, number],
 ): void {
@@ -135,19 +136,19 @@ export function drawCell(
   const span = shownSpan(scene.state.span, sound!.seconds, sound!.heard);
   const scale = sound!.seconds / picture!.width;
   const times: Times = (scene.part.key.boxes ?? []).map((box) => (box ? [box[0]! * scale, box[2]! * scale] : null));
-  const across = source.width / sound!.seconds;
   const seen = onPixels(shares, times, span, Math.round(width));
   const most = Math.max(1e-12, largest(seen));
   const tall = Math.round(height * SOUND);
-  pen.drawImage(source, span[0] * across, 0, (span[1] - span[0]) * across, source.height, x, y, width, tall);
+  spectrogram([span[0] / sound!.seconds, span[1] / sound!.seconds], x, y, width, tall);
   fade(pen, scene.owner.ink("--panel"), seen, most, [x, y, tall]);
-  pen.save();
-  pen.translate(x, 0);
   const { plus, minus } = scene.colours;
-  hill(pen, seen, 1, most, y + height, height - tall - 2, scene.against ? plus : scene.accent);
-  if (scene.against) hill(pen, seen, -1, most, y + height, height - tall - 2, minus);
-  pen.restore();
+  const [floor, high] = [y + height, height - tall - 2];
+  hill(pen, seen, 1, most, floor, high, scene.against ? plus : scene.accent, x);
+  if (scene.against) hill(pen, seen, -1, most, floor, high, minus, x);
 }
+
+/** Draws a stretch of the sound, in shares of its length. */
+export type Spectrogram = (stretch: Span, x: number, y: number, width: number, height: number) => void;
 
 /** The places of an axis that sound within a stretch: the first, and how many. */
 export function within(times: Times, [begin, end]: Span): readonly [number, number] {

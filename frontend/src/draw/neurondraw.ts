@@ -2,8 +2,18 @@
 
 import { css, PALETTES, type Theme } from "../scene/color";
 import { bare, brief, fixed, weight as short, significant } from "../scene/format";
+import type { Judged } from "../scene/gold";
 import { everyNeuron, type NeuronBox } from "../scene/neuronlayout";
-import { area, curve, FONT, lettering, type Pen, ratio, surface, write } from "./canvas";
+import type { Chart, Row } from "../scene/neurons";
+import type { Scene } from "../scene/scene";
+import { area, curve, lettering, type Pen, ratio, write } from "./canvas";
+import { markTokens, outlines } from "./golddraw";
+
+/** Room above and below the cells of a row. */
+export const GAP = 2;
+
+/** How much of the paper lies over queries that are not followed. */
+const RECEDING = 0.62;
 
 const clip = (x: number): number => Math.max(-1, Math.min(1, x));
 
@@ -11,7 +21,37 @@ const clip = (x: number): number => Math.max(-1, Math.min(1, x));
 export const tint = (share: number, theme: Theme): string =>
   css(PALETTES[theme].diverging[Math.round(127.5 + 127.5 * clip(share))]!);
 
-/** Vectors as rows of cells; `null` leaves a row empty. One image, scaled without smoothing. */
+/** Vectors as colours, [row column]: no more columns than there are neurons, nor than there is room for; others are
+ * averaged. Empty where a vector is null. */
+export function tinted(
+  vectors: readonly (Float32Array | null)[],
+  scale: number,
+  theme: Theme,
+  room: number,
+): { readonly pixels: Uint32Array<ArrayBuffer>; readonly columns: number } {
+  const size = vectors.find((each) => each !== null)?.length ?? 0;
+  const columns = Math.min(size, Math.max(1, Math.round(room)));
+  const pixels = new Uint32Array(columns * vectors.length);
+  const lut = PALETTES[theme].diverging;
+  const color = (x: number): number => lut[Math.round(127.5 + 127.5 * clip(x / scale))]!;
+  vectors.forEach((each, row) => {
+    for (let c = 0; each && c < columns; c++) {
+      const [from, to] = [Math.floor((c * size) / columns), Math.floor(((c + 1) * size) / columns)];
+      pixels[row * columns + c] = mean(Array.from(each.subarray(from, to), color));
+    }
+  });
+  return { pixels, columns };
+}
+
+// The mean of some colours.
+function mean(colours: readonly number[]): number {
+  if (colours.length === 1) return colours[0]!;
+  const byte = (by: number): number =>
+    Math.round(colours.reduce((sum, each) => sum + ((each >>> by) & 255), 0) / colours.length);
+  return ((255 << 24) | (byte(16) << 16) | (byte(8) << 8) | byte(0)) >>> 0;
+}
+
+/** Vectors as rows of cells on a canvas; `null` leaves a row empty. One image, scaled without smoothing. */
 export function block(
   context: CanvasRenderingContext2D,
   box: NeuronBox,
@@ -22,52 +62,77 @@ export function block(
   theme: Theme,
   scrolled: number,
 ): void {
-  const size = vectors.find((each) => each !== null)?.length ?? 0;
-  if (size === 0) return;
+  const { pixels, columns } = tinted(vectors, scale, theme, box.block * ratio());
+  if (columns === 0) return;
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [size, vectors.length];
-  const small = canvas.getContext("2d");
-  if (!small) return;
-  const image = small.createImageData(size, vectors.length);
-  const pixels = new Uint32Array(image.data.buffer);
-  const lut = PALETTES[theme].diverging;
+  [canvas.width, canvas.height] = [columns, vectors.length];
+  canvas.getContext("2d")?.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), columns), 0, 0);
+  context.imageSmoothingEnabled = false;
   vectors.forEach((each, row) => {
-    if (each)
-      for (let d = 0; d < size; d++) pixels[row * size + d] = lut[Math.round(127.5 + 127.5 * clip(each[d]! / scale))]!;
-  });
-  small.putImageData(image, 0, 0);
-  // Neurons narrower than a pixel are averaged, wider ones keep their edges.
-  context.imageSmoothingEnabled = box.block * ratio() < size;
-  vectors.forEach((each, row) => {
-    if (each)
-      context.drawImage(canvas, 0, row, size, 1, x, (first + row) * box.row + 2 - scrolled, box.block, box.row - 4);
+    if (!each) return;
+    const y = (first + row) * box.row + GAP - scrolled;
+    context.drawImage(canvas, 0, row, columns, 1, x, y, box.block, box.row - 2 * GAP);
   });
 }
 
-export interface RowNumbers {
+interface RowNumbers {
   readonly score: number;
   readonly weight: number;
   readonly masked: boolean;
   readonly norm: number | null;
 }
 
-/** Score, softmax and norm of one key. */
-export function numbers(
+/** The row of a query over its blocks: the query itself, lines to the keys it looks at, numbers, gold links. */
+export function drawRow(
   pen: Pen,
+  scene: Scene,
   box: NeuronBox,
-  y: number,
-  row: RowNumbers,
-  top: { score: number; norm: number },
-  theme: Theme,
-  ink: (name: string) => string,
-  accent: string,
+  row: Row,
+  links: readonly Judged[],
+  [first, last]: readonly [number, number],
+  height: number,
+  scrolled: number,
 ): void {
-  lettering(pen, "500 11px", "right", "middle");
-  if (box.narrow) return narrowNumbers(pen, box, y, row, top, theme, ink, accent);
-  if (row.masked) {
-    write(pen, ink("--ink3"), "not seen", box.dot + box.dotWidth + 6, y + 0.5);
-    return;
+  const { ink } = scene.owner;
+  const count = row.weights.length;
+  const y = (at: number): number => at * box.row + box.row / 2 - scrolled;
+  // Other queries recede.
+  const top = row.query * box.row - scrolled;
+  pen.globalAlpha = RECEDING;
+  area(pen, ink("--bg"), box.q - 1, -2, box.block + 2, Math.max(0, top + 2));
+  area(pen, ink("--bg"), box.q - 1, top + box.row, box.block + 2, Math.max(0, height - top - box.row));
+  pen.globalAlpha = 1;
+  pen.strokeStyle = scene.accent;
+  pen.lineWidth = 1.5;
+  pen.strokeRect(box.q - 1.25, top + 0.75, box.block + 2.5, box.row - 1.5);
+  const ends = Array.from(row.weights, (weight, b) => ({ y: y(b), weight }));
+  connectors(
+    pen,
+    box,
+    y(row.query),
+    ends.filter((end) => end.y > -40 && end.y < height + 40),
+    scene.accent,
+  );
+  const zero = Math.round(box.dot + box.dotWidth * 0.36);
+  if (!box.narrow) area(pen, ink("--line2"), zero, -scrolled, 1, count * box.row);
+  const put = (at: number, found: RowNumbers): void => numbers(pen, scene, box, y(at), found, row.most);
+  for (let b = first; b < Math.min(last, count); b++) {
+    const [score, weight, norm] = [row.scores[b]!, row.weights[b]!, row.norms?.[b] ?? null];
+    put(b, { score, weight, masked: row.masked[b] === 1, norm });
   }
+  if (row.sink) put(count, { score: row.sink.logit, weight: row.sink.weight, masked: false, norm: null });
+  const { tokens, right, row: tall, letter, inset } = box;
+  const columns = { left: tokens, right, most: tokens, row: tall, height, letter, inset };
+  outlines(pen, scene, links, columns, scrolled);
+  for (const link of links) if (link.gold.side === "from") markTokens(pen, scene, link, columns, scrolled);
+}
+
+// Score, softmax and norm of one key.
+function numbers(pen: Pen, scene: Scene, box: NeuronBox, y: number, row: RowNumbers, top: Row["most"]): void {
+  const { ink, theme } = scene.owner;
+  lettering(pen, "500 11px", "right", "middle");
+  if (box.narrow) return narrowNumbers(pen, scene, box, y, row, top);
+  if (row.masked) return write(pen, ink("--ink3"), "not seen", box.dot + box.dotWidth + 6, y + 0.5);
   const zero = box.dot + box.dotWidth * 0.36;
   const length = (row.score / top.score) * (box.dotWidth * 0.36 - 1);
   area(
@@ -80,7 +145,7 @@ export function numbers(
   );
   write(pen, ink("--ink2"), scoreText(row.score), box.dot + box.dotWidth + 6, y + 0.5);
   const bar = (box.softWidth - 30) * Math.min(1, row.weight);
-  area(pen, accent, box.soft + box.softWidth - 4 - bar, y - 6, bar, 12);
+  area(pen, scene.accent, box.soft + box.softWidth - 4 - bar, y - 6, bar, 12);
   write(
     pen,
     ink(row.weight >= 0.005 ? "--ink2" : "--ink3"),
@@ -99,25 +164,14 @@ const scoreText = (score: number): string => fixed(score, Math.abs(score) >= 100
 const normText = (norm: number, most: number): string => (norm < most * 0.005 ? "·" : bare(significant(norm, 2)));
 
 // The same where there is little room: each number over its bar.
-function narrowNumbers(
-  pen: Pen,
-  box: NeuronBox,
-  y: number,
-  row: RowNumbers,
-  top: { score: number; norm: number },
-  theme: Theme,
-  ink: (name: string) => string,
-  accent: string,
-): void {
+function narrowNumbers(pen: Pen, scene: Scene, box: NeuronBox, y: number, row: RowNumbers, top: Row["most"]): void {
+  const { ink, theme } = scene.owner;
   const put = (text: string, x: number, width: number, share: number, color: string, faint: boolean): void => {
     write(pen, ink(faint ? "--ink3" : "--ink2"), text, x + width, y - 1);
     const bar = width * Math.min(1, share);
     area(pen, color, x + width - bar, y + box.row / 2 - 3.5, bar, 2.5);
   };
-  if (row.masked) {
-    pen.fillStyle = ink("--ink3");
-    return pen.fillText("–", box.dot + box.dotWidth, y - 1);
-  }
+  if (row.masked) return write(pen, ink("--ink3"), "–", box.dot + box.dotWidth, y - 1);
   put(
     scoreText(row.score),
     box.dot,
@@ -126,13 +180,13 @@ function narrowNumbers(
     tint(row.score >= 0 ? 0.76 : -0.76, theme),
     false,
   );
-  put(short(row.weight), box.soft, box.softWidth, row.weight, accent, row.weight < 0.005);
+  put(short(row.weight), box.soft, box.softWidth, row.weight, scene.accent, row.weight < 0.005);
   if (row.norm !== null)
     put(normText(row.norm, top.norm), box.norm, box.normWidth, row.norm / top.norm, ink("--ink3"), false);
 }
 
-/** From the query to the keys it looks at. */
-export function connectors(
+// From the query to the keys it looks at.
+function connectors(
   pen: Pen,
   box: NeuronBox,
   from: number,
@@ -150,32 +204,34 @@ export function connectors(
   pen.globalAlpha = 1;
 }
 
+/** How tall a chart of one vector is, and the numbers of neurons below the last. */
+const [CHART, FOOT] = [46, 16];
+export const barsHeight = (charts: readonly Chart[]): number => charts.length * CHART + FOOT;
+
 /** All neurons of a query, a key and their product, as bars: one chart a vector. */
 export function bars(
-  canvas: HTMLCanvasElement,
+  pen: Pen,
   width: number,
-  charts: readonly { name: string; values: Float32Array }[],
+  charts: readonly Chart[],
   neuron: number | undefined,
   theme: Theme,
   ink: (name: string) => string,
 ): void {
-  const tall = 46;
-  const context = surface(canvas, width, charts.length * tall + 16);
   const [left, right] = [74, 8];
   const room = width - left - right;
   charts.forEach(({ name, values }, at) => {
-    const middle = at * tall + tall / 2;
+    const middle = at * CHART + CHART / 2;
     const most = Math.max(1e-9, ...values.map(Math.abs));
-    lettering(context, "550 12px", "right", "middle");
-    write(context, ink("--ink"), name, left - 10, middle - 6);
-    context.font = `500 9.5px ${FONT}`;
-    write(context, ink("--ink3"), `±${brief(most, 2)}`, left - 10, middle + 8);
-    area(context, ink("--line2"), left, middle, room, 1);
+    lettering(pen, "600 12px", "right", "middle");
+    write(pen, ink("--ink"), name, left - 10, middle - 6);
+    lettering(pen, "500 9.5px", "right", "middle");
+    write(pen, ink("--ink3"), `±${brief(most, 2)}`, left - 10, middle + 8);
+    area(pen, ink("--line2"), left, middle, room, 1);
     const step = room / values.length;
     values.forEach((x, d) => {
-      const length = (x / most) * (tall / 2 - 3);
+      const length = (x / most) * (CHART / 2 - 3);
       area(
-        context,
+        pen,
         tint(x >= 0 ? 0.4 + (0.5 * x) / most : -0.4 + (0.5 * x) / most, theme),
         left + d * step,
         length >= 0 ? middle - length : middle + 1,
@@ -184,13 +240,13 @@ export function bars(
       );
     });
     if (neuron !== undefined) {
-      context.strokeStyle = ink("--ink");
-      context.strokeRect(left + neuron * step - 0.5, middle - tall / 2 + 2, step + 1, tall - 4);
+      pen.strokeStyle = ink("--ink");
+      pen.lineWidth = 1;
+      pen.strokeRect(left + neuron * step - 0.5, middle - CHART / 2 + 2, step + 1, CHART - 4);
     }
   });
   const size = charts[0]?.values.length ?? 0;
-  lettering(context, "500 9.5px", "center", "alphabetic");
-  context.fillStyle = ink("--ink3");
+  lettering(pen, "500 9.5px", "center", "alphabetic");
   for (let d = 0; d < size; d += everyNeuron(size))
-    context.fillText(String(d), left + ((d + 0.5) / size) * room, charts.length * tall + 11);
+    write(pen, ink("--ink3"), String(d), left + ((d + 0.5) / size) * room, charts.length * CHART + 11);
 }

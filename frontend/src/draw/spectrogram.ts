@@ -19,6 +19,15 @@ const PAPERS: Record<Theme, readonly [paper: readonly number[], ink: readonly nu
   ],
 };
 
+/** What each channel is made of, from the level of the first one: so many times it, and something more. */
+export const inks = (theme: Theme): readonly (readonly [times: number, plus: number])[] => {
+  const [paper, ink] = PAPERS[theme];
+  return paper.map((from, channel) => {
+    const times = (ink[channel]! - from) / (LOUD - SILENT);
+    return [times, from - times * SILENT];
+  });
+};
+
 const drawn = new WeakMap<HTMLImageElement, Map<Theme, HTMLCanvasElement>>();
 
 /** The picture of a sound in a theme's own ink, made once. */
@@ -36,14 +45,10 @@ function inkedAnew(image: HTMLImageElement, theme: Theme): HTMLCanvasElement {
   const pen = canvas.getContext("2d", { willReadFrequently: true })!;
   pen.drawImage(image, 0, 0);
   const pixels = pen.getImageData(0, 0, canvas.width, canvas.height);
-  const [paper, ink] = PAPERS[theme];
-  const colors = Array.from({ length: 256 }, (_, level) => {
-    const strength = Math.min(1, Math.max(0, (SILENT - level) / (SILENT - LOUD)));
-    return paper.map((from, channel) => from + (ink[channel]! - from) * strength);
-  });
+  const channels = inks(theme);
   for (let at = 0; at < pixels.data.length; at += 4) {
-    const [r, g, b] = colors[pixels.data[at]!]!;
-    [pixels.data[at], pixels.data[at + 1], pixels.data[at + 2]] = [r!, g!, b!];
+    const level = pixels.data[at]!;
+    channels.forEach(([times, plus], channel) => (pixels.data[at + channel] = times * level + plus));
   }
   pen.putImageData(pixels, 0, 0);
   return canvas;

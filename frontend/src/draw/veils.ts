@@ -3,7 +3,7 @@
 import type { AxisInfo, PictureInfo } from "../protocol";
 import type { Side } from "../scene/axis";
 import { COLOURS, type Theme } from "../scene/color";
-import { ratio } from "./canvas";
+import { type Pen, ratio } from "./canvas";
 
 /** Left, top, right, bottom in the picture's own pixels. */
 export type Box = readonly [number, number, number, number];
@@ -139,9 +139,13 @@ export class Raster {
 
   /** The same from bytes that stand for the roots of the shares. */
   drawCodes(pen: CanvasRenderingContext2D, box: Box, codes: ArrayLike<number>, look: Look): void {
-    const colors = darkness(look.opacity);
-    this.fill(codes.length, (place) => colors[codes[place]!]!);
+    this.veilCodes(codes, look);
     this.put(pen, box, look);
+  }
+
+  veilCodes(codes: ArrayLike<number>, { opacity }: Look): void {
+    const colors = darkness(opacity);
+    this.fill(codes.length, (place) => colors[codes[place]!]!);
   }
 
   /** The largest share that any area has. */
@@ -175,7 +179,12 @@ export class Raster {
     }
   }
 
-  private put(pen: CanvasRenderingContext2D, [x, y, width, height]: Box, { smooth }: Look): void {
+  /** Whether cells run into each other: where that is asked for, or they have no pixel each. */
+  runs(width: number, height: number, { smooth }: Look): boolean {
+    return smooth || width * ratio() < this.columns || height * ratio() < this.rows;
+  }
+
+  put(pen: CanvasRenderingContext2D, [x, y, width, height]: Box, look: Look): void {
     const { columns, rows } = this;
     if (!this.canvas) {
       this.canvas = document.createElement("canvas");
@@ -184,8 +193,7 @@ export class Raster {
     this.canvas
       .getContext("2d")!
       .putImageData(new ImageData(new Uint8ClampedArray(this.pixels.buffer), columns, rows), 0, 0);
-    // A patch is one colour, unless all are asked to run into each other, or have no pixel each.
-    pen.imageSmoothingEnabled = smooth || width * ratio() < columns || height * ratio() < rows;
+    pen.imageSmoothingEnabled = this.runs(width, height, look);
     pen.imageSmoothingQuality = "high";
     pen.drawImage(this.canvas, x, y, width, height);
     pen.imageSmoothingEnabled = true;
@@ -249,3 +257,19 @@ export const within = (
   const [across, down] = [image.naturalWidth / width, image.naturalHeight / height];
   return [left * across, top * down, right * across, bottom * down];
 };
+
+/** What pictures are drawn on: a canvas, or the SVG of a still. */
+export interface Easel {
+  readonly pen: Pen;
+  /** A part of a picture; `grey`: tints are seen on it. */
+  photo(info: PictureInfo, part: Box, x: number, y: number, width: number, height: number, grey: boolean): void;
+  /** The veils of a raster as they are. */
+  veils(raster: Raster, x: number, y: number, width: number, height: number, look: Look): void;
+}
+
+export const onCanvas = (pen: CanvasRenderingContext2D, image: HTMLImageElement): Easel => ({
+  pen,
+  photo: (info, part, x, y, width, height, grey) =>
+    pen.drawImage(photo(image, within(image, info, part), width, height, grey), x, y, width, height),
+  veils: (raster, x, y, width, height, look) => raster.put(pen, [x, y, width, height], look),
+});

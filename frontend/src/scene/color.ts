@@ -69,8 +69,9 @@ export const PALETTES: Record<Theme, Palette> = {
   dark: { sequential: ramp(COLOURS.dark.sequential), diverging: ramp(COLOURS.dark.diverging) },
 };
 
-/** A pixel of a palette as a CSS colour. */
-export const css = (pixel: number): string => `rgb(${pixel & 255} ${(pixel >> 8) & 255} ${(pixel >> 16) & 255})`;
+/** A pixel of a palette as a colour that CSS and every reader of SVG knows. */
+export const css = (pixel: number): string =>
+  `#${[0, 8, 16].map((by) => ((pixel >>> by) & 255).toString(16).padStart(2, "0")).join("")}`;
 
 /** The luminance of WCAG 2, of a pixel. */
 function luminance(pixel: number): number {

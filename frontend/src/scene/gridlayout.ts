@@ -21,6 +21,8 @@ export interface Room {
   readonly aspect?: number;
   /** Letters of the longest name of a head and of the longest figure. */
   readonly letters?: readonly [number, number];
+  /** Nothing can be moved sideways: cells are as small as they must be. */
+  readonly paper?: boolean;
 }
 
 /**
@@ -56,17 +58,27 @@ export function box(asked: Room) {
   return { ...two, named: naming(two.cell, letters) };
 }
 
-function boxOf({ layers, heads, width, room, kind, noted, sorted, pictured = false, aspect = 1 }: Room, line: number) {
+/** Cells have their figures below them from this on. */
+export const FIGURED = 26;
+/** What a bar without a figure takes. */
+const BARS = 5;
+/** On paper heads with less room than this have narrower gaps. */
+const NARROW = 30;
+
+function boxOf(asked: Room, line: number) {
+  const { layers, heads, width, room, kind, noted, sorted, pictured = false, aspect = 1, paper = false } = asked;
   const mini = kind === "mini";
   // Beside the numbers stands what they are: "Layers", "Heads".
   const gutter = mini ? 28 : sorted ? 0 : 42;
-  const gap = mini ? 2 : kind === "large" ? 6 : 4;
-  const foot = noted ? line : 0;
   const top = mini ? 24 : sorted ? 0 : 34;
+  const roomy = mini ? 2 : kind === "large" ? 6 : 4;
+  const slot = (width - gutter) / heads;
+  const gap = paper && slot < NARROW ? Math.max(1, Math.round(slot / 8)) : roomy;
   let cell = (width - gutter - (heads - 1) * gap) / heads;
   // Beside the measures a small grid leaves them room; in a narrow column it takes the width.
   const most = width < 560 ? Math.max(17, 200 / layers) : Math.min(17, Math.max(9, 250 / heads));
   if (mini) cell = Math.min(cell, most);
+  let foot = noted ? line : 0;
   const tallest = kind === "large" ? Math.max(520, room) + layers * foot : layers > 12 ? 700 : Infinity;
   const fitting = (tallest - layers * (gap + foot)) / layers / aspect;
   cell = Math.min(
@@ -74,7 +86,8 @@ function boxOf({ layers, heads, width, room, kind, noted, sorted, pictured = fal
     kind === "large" ? Math.max(pictured ? SEEN : LEGIBLE, fitting) : fitting,
     kind === "large" ? 220 : 120,
   );
-  cell = Math.max(mini ? 4 : 8, Math.floor(cell));
+  cell = Math.max(paper ? 1 : mini ? 4 : 8, Math.floor(cell));
+  if (paper && cell <= FIGURED) foot = Math.min(foot, BARS);
   const tall = Math.max(4, Math.round(cell * aspect));
   const [step, down] = [cell + gap, tall + gap + foot];
   return {

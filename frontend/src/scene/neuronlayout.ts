@@ -13,12 +13,15 @@ export interface NeuronRoom {
   readonly norms: boolean;
   readonly tallest: number;
   readonly touch?: boolean;
+  /** Nothing can be moved sideways: blocks are as narrow as they must be. */
+  readonly paper?: boolean;
 }
 
 /** Below this width the view is narrow. */
 const NARROW = 520;
 
-export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, tallest, touch = false }: NeuronRoom) {
+export function neuronBox(asked: NeuronRoom) {
+  const { width, rows, tokens, widest, size, vectors, norms, tallest, touch = false, paper = false } = asked;
   const [narrow, wide] = [width < NARROW, width > 700];
   const row = touch ? rowHeight(tokens, true) : tokens > 64 ? 17 : tokens > 20 ? 20 : 24;
   const room = narrow
@@ -38,7 +41,7 @@ export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, t
     (vectors ? gap : 0) +
     (norms && narrow ? gap : 0) +
     8;
-  let block = Math.min(Math.max(narrow ? 20 : 24, Math.floor((width - fixed) / blocks)), size * 8);
+  let block = Math.min(Math.max(paper ? 4 : narrow ? 20 : 24, Math.floor((width - fixed) / blocks)), size * 8);
   if (block / size >= 1) block = (Math.floor((block * 2) / size) / 2) * size;
   const q = room + 4;
   const k = q + block + connector;
@@ -66,6 +69,8 @@ export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, t
     v,
     norm,
     normWidth,
+    letter: narrow ? 12 : 13,
+    inset: narrow ? 3 : 7,
     full,
     height: full <= 900 ? full : tallest,
   };
@@ -73,8 +78,8 @@ export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, t
 
 /**
  * Where the blocks of q, k and q × k, the scores, the softmax, the keys, the values and the norms stand (0: not
- * there). On a
- * phone or in half a column it is narrow: numbers stand over their bars, and blocks may be narrower than their neurons.
+ * there), the size of a token's letters and their room on both sides. On a phone or in half a column it is narrow:
+ * numbers stand over their bars, and blocks may be narrower than their neurons.
  */
 export type NeuronBox = Readonly<ReturnType<typeof neuronBox>>;
 

@@ -43,6 +43,7 @@ const SAY: Record<string, string> = {
 export function phrase(scene: Scene): string {
   const { part, data, state } = scene;
   if (
+    state.scale !== "head" ||
     scene.many ||
     scene.aggregated ||
     scene.against ||

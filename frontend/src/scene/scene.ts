@@ -337,9 +337,13 @@ export class Scene {
 
   /** What a measure is called in a list; whose it is stands first, as the end of a long name is cut. */
   called(measure: MeasureColumn): string {
-    const corpus = measure.of === "corpus";
-    const whose = measure.name !== "difference" && (corpus || this.against) ? this.whose(measure.of) : "";
-    return `${whose && `${whose}: `}${measure.title}${corpus ? " over the corpus" : ""}`;
+    return this.titled(measure).filter(Boolean).join(": ");
+  }
+
+  /** Whose a measure is, where that is not plain, and its title. */
+  titled({ name, of, title }: MeasureColumn): [whose: string, title: string] {
+    const whose = name !== "difference" && (of === "corpus" || this.against) ? this.whose(of) : "";
+    return [whose, of === "corpus" ? `${title} over the corpus` : title];
   }
 
   /** The colour of a head: its own where several are open. */

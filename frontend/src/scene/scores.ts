@@ -20,6 +20,9 @@ export interface Scores {
   readonly masked: Uint8Array;
 }
 
+/** A bias below this hides a key in place of a mask: minus infinity comes as -1e9. */
+const HIDDEN = -1e8;
+
 /** The scores of one query with every key, and what they are made of; `unseen` says which keys it cannot see. */
 export function scores(layer: LayerNeurons, place: number, query: number, unseen: (key: number) => boolean): Scores {
   const { info, q, k, bias: biases } = layer;
@@ -37,7 +40,7 @@ export function scores(layer: LayerNeurons, place: number, query: number, unseen
     dots[j] = dot(mine, vector(k, keyHead, j));
     const sum = info.scaling * dots[j]! + (bias ? bias[j]! : 0);
     found[j] = info.softcap ? info.softcap * Math.tanh(sum / info.softcap) : sum;
-    if (unseen(j)) masked[j] = 1;
+    if (unseen(j) || (bias && bias[j]! < HIDDEN)) masked[j] = 1;
   }
   return { dots, bias, scores: found, masked };
 }

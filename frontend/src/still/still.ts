@@ -5,12 +5,14 @@ import { SvgPen } from "../draw/svg";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { COLOURS, type Theme } from "../scene/color";
 import type { Store } from "../scene/data";
-import { heading, made, phrase } from "../scene/says";
+import { heading, made, nameOf, phrase } from "../scene/says";
 import { type Owner, Scene } from "../scene/scene";
 import { Data } from "../scene/source";
 import { type Full, settle } from "../scene/state";
 import { type Block, placed, row, stack, text } from "./block";
+import { allHeads } from "./grid";
 import { matrix } from "./matrix";
+import { neurons } from "./neuron";
 
 /** How a still is asked for: the state of an explorer, and the room of the paper in pixels (96 an inch). */
 export interface Asked {
@@ -22,7 +24,7 @@ export interface Asked {
 const MARGIN = 8;
 const GAP = 24;
 /** Pictures with less room beside each other stand one above the other. */
-const BESIDE = 226;
+const BESIDE = { model: 226, head: 226, neuron: 290 };
 
 /** Nobody points at a still: it shows its state, with the colours of its theme. */
 class Paper implements Owner {
@@ -68,7 +70,7 @@ export async function still(payload: ExplorerPayload, store: Store, asked: Asked
     side === "both" ? [scene(0), scene(1)] : side === "difference" ? [scene(0, scene(1))] : [scene(state.input)];
   const whole = asked.width - 2 * MARGIN;
   const each = (whole - GAP * (scenes.length - 1)) / scenes.length;
-  const beside = scenes.length === 1 || each >= BESIDE;
+  const beside = scenes.length === 1 || each >= BESIDE[state.scale];
   const panels = await Promise.all(scenes.map((one) => panel(one, Math.floor(beside ? each : whole))));
   const color = paper.ink("--ink");
   const blocks = [
@@ -86,14 +88,21 @@ export async function still(payload: ExplorerPayload, store: Store, asked: Asked
 /** One input's picture: its heading, what it shows, and the caption below. */
 async function panel(scene: Scene, width: number): Promise<Block> {
   const { ink } = scene.owner;
-  if (scene.lacking) return text(scene.lacking, width, { color: ink("--ink2") });
+  const which =
+    scene.state.side === "both"
+      ? [text(`${scene.place + 1} · ${nameOf(scene.input)}`, width, { color: ink("--ink2") })]
+      : [];
+  if (scene.lacking) return stack([...which, text(scene.lacking, width, { color: ink("--ink2") })]);
   await Promise.all(scene.missing());
   const said = [heading(scene), phrase(scene)].filter(Boolean).join(" · ");
-  return stack([text(said, width, { color: ink("--ink"), size: 13, weight: 600 }), ...picture(scene, width)]);
+  const title = text(said, width, { color: ink("--ink"), size: 13, weight: 600 });
+  return stack([...which, title, ...(await picture(scene, width))]);
 }
 
-function picture(scene: Scene, width: number): Block[] {
+async function picture(scene: Scene, width: number): Promise<Block[]> {
   const { scale, picture } = scene.state;
+  if (scale === "model") return allHeads(scene, width);
+  if (scale === "neuron") return neurons(scene, width);
   if (scale === "head" && picture === "matrix") return matrix(scene, width);
   throw new Error(`no still of ${scale} ${picture} yet`);
 }

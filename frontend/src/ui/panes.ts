@@ -253,7 +253,7 @@ export class Pane {
     delete this.left.dataset.undrawn;
     this.gridHead.hidden = kind === "mini";
     this.grid.update(width, kind, place.room - 60);
-    this.draw.show(state, this.grid.pictured ? "auto" : this.grid.lines ? "lines" : "heat");
+    this.draw.show(state, this.grid.drawing);
     this.draw.offer("auto", scene.part.looks !== undefined);
     this.draw.offer("lines", scene.against === null);
     this.draw.root.hidden = scene.against !== null && !scene.part.peaks;
@@ -269,7 +269,7 @@ export class Pane {
         ? "Back to the model's order"
         : "Reverse: the smallest first";
     this.least.value = String(Math.round((state.least / this.top) * 100));
-    this.legend.hidden = this.scaled.hidden = this.grid.lines || this.grid.pictured;
+    this.legend.hidden = this.scaled.hidden = this.grid.drawing !== "heat";
     this.scale();
   }
 
@@ -283,7 +283,7 @@ export class Pane {
 
   private heading(): void {
     this.title.textContent = heading(this.scene);
-    this.say.textContent = this.scene.state.scale === "neuron" ? "" : phrase(this.scene);
+    this.say.textContent = phrase(this.scene);
   }
 
   /** Only what is pointed at has changed. */

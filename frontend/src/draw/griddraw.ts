@@ -1,0 +1,135 @@
+// A head in a cell of the grid: lines or a heat map, gold links, and its figure below.
+
+import { bare, fixed } from "../scene/format";
+import { FIGURED } from "../scene/gridlayout";
+import type { Heads } from "../scene/heads";
+import { looksOf } from "../scene/rows";
+import { lineSegments, type Thumb } from "../scene/thumbs";
+import { area, lettering, type Pen, ratio, write } from "./canvas";
+import { drawCells, drawThumbLinks } from "./golddraw";
+import { drawCell, type Spectrogram } from "./lanes";
+import { type Box, type Easel, rasterOf, WIDE } from "./veils";
+
+/** A cell is at most so many times as tall as wide. */
+const TALLEST = 1.6;
+/** A cell is so tall for its width where it is a sound. */
+const HEARD = 0.6;
+/** Room around lines. */
+const PAD = 3;
+
+/** How tall a cell is for its width: as the picture that it shows. */
+export function aspectOf({ scene, pictured }: Heads): number {
+  if (!pictured) return 1;
+  if (scene.input.sound) return HEARD;
+  const [left, top, right, bottom] = rasterOf((scene.part.key.boxes ?? []) as readonly (Box | null)[]).area;
+  return right - left > WIDE * (bottom - top) ? 1 : Math.min(TALLEST, (bottom - top) / (right - left));
+}
+
+/** What a pen cannot draw by itself. */
+export interface Blocks {
+  heat(thumb: Thumb, x: number, y: number): void;
+  /** Null where cells are no pictures. */
+  readonly easel: Easel | null;
+  readonly spectrogram: Spectrogram;
+}
+
+/** Draws the cell at a place of the order as the state asks now. */
+export function painter(pen: Pen, heads: Heads, blocks: Blocks): (place: number) => void {
+  const { scene, box, order, lines, pictured } = heads;
+  const figures = heads.figures();
+  const most = Math.max(1e-9, ...(figures ?? []).filter(Number.isFinite));
+  const paper = scene.owner.ink("--panel");
+  const seen = blocks.easel && onPicture(heads, blocks.easel, blocks.spectrogram);
+  return (place) => {
+    const { layer, head } = order[place]!;
+    const [x, y] = heads.corner(place);
+    const thumb = pictured ? null : heads.thumbs.get(layer, head);
+    if (pictured) {
+      area(pen, paper, x, y, box.cell, box.tall);
+      seen?.(layer, head, x, y);
+    } else if (thumb) {
+      if (lines) {
+        area(pen, paper, x, y, box.cell, box.tall);
+        strokes(pen, scene.accent, thumb, x, y, box.cell);
+      } else blocks.heat(thumb, x, y);
+      gold(pen, heads, layer, head, x, y);
+    }
+    if (figures) note(pen, heads, place, figures[place]!, most);
+  };
+}
+
+// Draws a head on the input's picture, as large as a cell has room.
+function onPicture(heads: Heads, easel: Easel, spectrogram: Spectrogram) {
+  const { scene, box } = heads;
+  const { input, against, owner } = scene;
+  const raster = rasterOf((scene.part.key.boxes ?? []) as readonly (Box | null)[]);
+  const [left, top, right, bottom] = raster.area;
+  // A wide one fills its cell.
+  const fits = Math.min(box.cell / (right - left), box.tall / (bottom - top));
+  const fills = right - left > WIDE * (bottom - top);
+  const [wide, tall] = [(right - left) * fits, fills ? box.tall : (bottom - top) * fits];
+  const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
+  const look = { smooth: false, opacity: 0.85, signed: against !== null, theme: owner.theme };
+  return (layer: number, head: number, x: number, y: number): void => {
+    if (input.sound)
+      return drawCell(easel.pen, scene, spectrogram, heads.means(layer, head), [x, y, box.cell, box.tall]);
+    const [x0, y0] = [sharp(x + (box.cell - wide) / 2), sharp(y + (box.tall - tall) / 2)];
+    easel.photo(input.picture!, raster.area, x0, y0, wide, tall, against !== null);
+    if (against) raster.veil(heads.means(layer, head), look);
+    else raster.veilCodes(looksOf(scene, layer, head) ?? [], look);
+    easel.veils(raster, x0, y0, wide, tall, look);
+  };
+}
+
+// The three strongest of each row in eight opacity classes, weakest first.
+function strokes(pen: Pen, accent: string, thumb: Thumb, x: number, y: number, cell: number): void {
+  const room = cell - 2 * PAD;
+  pen.lineWidth = ratio() > 1 ? 1 / ratio() : 0.75;
+  lineSegments(thumb).forEach((list, level) => {
+    if (list.length === 0) return;
+    pen.strokeStyle = accent;
+    pen.globalAlpha = 0.08 + 0.92 * (level / 7) ** 1.6;
+    pen.beginPath();
+    for (let i = 0; i < list.length; i += 2) {
+      pen.moveTo(x + PAD, y + PAD + ((list[i]! + 0.5) / thumb.rows) * room);
+      pen.lineTo(x + cell - PAD, y + PAD + ((list[i + 1]! + 0.5) / thumb.columns) * room);
+    }
+    pen.stroke();
+  });
+  pen.globalAlpha = 1;
+}
+
+function gold(pen: Pen, heads: Heads, layer: number, head: number, x: number, y: number): void {
+  const judged = heads.judged(layer, head);
+  if (!judged) return;
+  const { ink } = heads.scene.owner;
+  const { rows, columns, links } = judged;
+  const { cell } = heads.box;
+  if (heads.lines)
+    return drawThumbLinks(pen, ink, { x: x + PAD, y: y + PAD, size: cell - 2 * PAD, rows, columns }, links);
+  const [tall, wide] = [cell / rows, cell / columns];
+  drawCells(pen, ink, { x, y, wide, tall, row: 0, rows, column: 0, columns }, links);
+}
+
+// A bar, a figure and, where heads are sorted, a name below a cell; a head below what the state asks for fades.
+function note(pen: Pen, heads: Heads, place: number, found: number, most: number): void {
+  const { box, scene, order } = heads;
+  const { ink } = scene.owner;
+  const [x, y] = heads.corner(place);
+  if (found < scene.state.least || !Number.isFinite(found)) {
+    pen.globalAlpha = 0.86;
+    area(pen, ink("--bg"), x - 0.5, y - 0.5, box.cell + 1, box.tall + 1);
+    pen.globalAlpha = 1;
+    if (!Number.isFinite(found)) return;
+  }
+  area(pen, ink("--track"), x, y + box.tall + 2, box.cell, 2);
+  area(pen, scene.accent, x, y + box.tall + 2, (box.cell * Math.max(0, found)) / most, 2);
+  const put = (text: string, align: "left" | "right", below: number): void => {
+    lettering(pen, "500 9.5px", align, "alphabetic");
+    write(pen, ink("--ink2"), text, align === "right" ? x + box.cell : x, y + box.tall + below);
+  };
+  const { layer, head } = order[place]!;
+  if (box.named !== "none") put(scene.name(head, layer), "left", 14);
+  if (box.cell > FIGURED)
+    put(bare(fixed(found, 2)), box.named === "before" ? "right" : "left", box.named === "above" ? 25 : 14);
+}

@@ -1,0 +1,180 @@
+"""Stills of a head neuron by neuron: every key of the state, what a family does to its scores, and the numbers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.errors import InputError
+from headscope.maps import AttentionMaps
+from headscope.views.explorer import Input
+from headscope.views.gold import of_parts
+from headscope.views.still import FORMATS, converted
+from tests.helpers.stills import SMALLEST, Stills
+from tests.helpers.view_sample import neurons, some
+
+NEURON = {"scale": "neuron", "layer": 1, "heads": [1]}
+VALUES = {**NEURON, "values": True}
+
+HEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
+    (NEURON, "layer", 0),
+    (NEURON, "heads", [2]),
+    (NEURON, "heads", [1, 2]),
+    (NEURON, "filter", "ab"),
+    (NEURON, "special", False),
+    ({**NEURON, "special": False}, "renormalise", True),
+    (NEURON, "pin", ("from", 2)),
+    (NEURON, "pin", ("to", 2)),
+    (NEURON, "between", (2, 5)),
+    ({**NEURON, "pin": ("from", 2)}, "between", (2, 5)),
+    (NEURON, "input", 1),
+    (NEURON, "side", "both"),
+    (NEURON, "gold", False),
+    (NEURON, "values", True),
+    (NEURON, "theme", "dark"),
+)
+"""A state, a key and a value that changes the picture."""
+
+UNHEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
+    (NEURON, "sinks", False),
+    (NEURON, "aggregate", "layers"),
+    (NEURON, "quantity", "gradient"),
+    (NEURON, "draw", "heat"),
+    (NEURON, "threshold", 0.3),
+    (NEURON, "measure", "entropy"),
+)
+"""A state, a key and a value that the page does not show either."""
+
+
+def inputs() -> list[Input]:
+    found: list[Input] = []
+    for seed in (0, 3):
+        maps = some(heads=4, seed=seed)
+        draw = np.random.default_rng(seed)
+        inner = neurons(v=[draw.normal(size=(2, 8, 8))] * 2, norms=[layer * 3 for layer in maps.layers])
+        found.append(
+            Input(
+                {"self": maps},
+                label=f"input {seed}",
+                neurons={"self": inner},
+                matrices={"gradient": {"self": [layer - 0.2 for layer in maps.layers]}},
+                links=of_parts([(1, 3)], {"self": maps}),
+            )
+        )
+    return found
+
+
+@pytest.fixture(scope="module")
+def two() -> Stills:
+    return Stills(inputs())
+
+
+def one(maps: AttentionMaps | None = None, **inner: Any) -> Stills:
+    return Stills([Input({"self": maps or some(heads=4)}, neurons={"self": neurons(**inner)})])
+
+
+@pytest.mark.parametrize(("state", "key", "value"), HEEDED)
+def test_neurons_heed(two, state, key, value) -> None:
+    assert two.picture(state) != two.picture({**state, key: value})
+
+
+@pytest.mark.parametrize(("state", "key", "value"), UNHEEDED)
+def test_neurons_do_not_heed_what_the_page_does_not(two, state, key, value) -> None:
+    assert two.picture(state) == two.picture({**state, key: value})
+
+
+def test_every_format(two) -> None:
+    for state in (NEURON, {**VALUES, "theme": "dark"}):
+        files = [converted(two.svg(state), kind, 72) for kind in FORMATS]
+        assert [file[:4] for file in files] == [b"<svg", b"%PDF", b"\x89PNG"]
+
+
+def test_scores_and_weights_are_those_of_the_query(two) -> None:
+    """The first that is no special token, or the pinned one."""
+    found, maps = neurons(), some(heads=4)
+    for state, query in ((NEURON, 1), ({**NEURON, "pin": ("from", 3)}, 3)):
+        scores = found.k[1][0] @ found.q[1][1][query] / np.sqrt(8)
+        texts = two.texts(state)
+        at = texts.index("weight")
+        numbers = [text for text in texts[at:] if re.fullmatch(r"−?\d\.\d|\.\d\d|·", text)][:16]
+        assert [float(text.replace("−", "-")) for text in numbers[::2]] == pytest.approx(scores, abs=0.06)
+        weights = [0.0 if text == "·" else float(text) for text in numbers[1::2]]
+        assert weights == pytest.approx(maps.layers[1][1][query], abs=0.008)
+
+
+def test_it_says_where_a_query_looks_and_by_which_neurons(two) -> None:
+    found, weights = neurons(), some(heads=4).layers[1][1][1]
+    key = int(weights.argmax())
+    strong = np.argsort(-found.q[1][1][1] * found.k[1][0][key], kind="stable")[:3]
+    share, named = re.search(
+        r"it looks most at .* \((.*)\); neurons (.*) add most", two.said(NEURON)
+    ).groups()  # type: ignore[union-attr]
+    assert (float(share), named) == (pytest.approx(weights[key], abs=0.004), ", ".join(map(str, strong)))
+    assert "All neurons of it (q) and cat (k)" in two.said({**NEURON, "pin": ("to", 3)})
+    assert "click" not in two.said(NEURON)
+
+
+def test_only_what_a_query_sees_is_numbered() -> None:
+    stills = one(some(heads=4, causal=True))
+    state = {"scale": "neuron", "layer": 0, "heads": [3]}
+    assert "All neurons of [SEP] (q)" in stills.said(state)  # the last, which sees all
+    texts = stills.texts({**state, "pin": ("from", 2)})
+    assert texts.count("not seen") == 5
+    assert stills.texts({**state, "pin": ("from", 2)}, width="column").count("–") == 5
+    assert "key head 1" in texts
+    assert (
+        "Key head 1 serves query heads 2 to 3. A query sees only itself and what stands before it." in texts
+    )
+
+
+def test_what_the_model_adds_is_named() -> None:
+    maps = some(heads=4)
+    sunk = AttentionMaps(
+        [layer * 0.5 for layer in maps.layers], maps.query, maps.key, sink=[np.full((4, 8), 0.5)] * 2
+    )
+    stills = one(sunk, bias=[np.ones((4, 8, 8))] * 2, softcap=[50.0] * 2, sinks=[np.ones(4)] * 2)
+    texts = stills.texts(NEURON)
+    assert {"÷ √8 + bias", "sink", ".50"} <= set(texts)
+    for said in ("50 · tanh(score / 50)", "A bias of the pair's positions", "A learned sink, no token"):
+        assert said in stills.said(NEURON)
+        assert said not in one().said(NEURON)
+
+
+def test_one_bias_for_all_heads() -> None:
+    bias = np.zeros((1, 8, 8))
+    bias[..., 3] = 7.0
+    assert one(bias=[bias] * 2).picture(NEURON) != one(bias=[0 * bias] * 2).picture(NEURON)
+
+
+def test_blocks_are_vectors_in_blue_and_orange() -> None:
+    q = np.zeros((4, 8, 8))
+    q[:, 2, 5], q[:, 3, 6] = 1.0, -1.0
+    stills = Stills([Input({"self": some(heads=4)}, neurons={"self": replace(neurons(), q=[q] * 2)})])
+    legend, block, *_ = stills.images(NEURON)
+    lines, columns = len(block) // 8, block.shape[1] // 8
+    middle = block[lines // 2 :: lines, columns // 2 :: columns]
+    assert (middle[2, 5] == legend[0, 255]).all()
+    assert (middle[3, 6] == legend[0, 0]).all()
+    assert (np.delete(middle.reshape(64, 4), [21, 30], 0) == legend[0, 128]).all()
+    assert (block[::lines, :, 3] == 0).all()  # room between rows
+
+
+def test_two_inputs_stand_beside_each_other_and_are_named(two) -> None:
+    texts = two.texts({**NEURON, "side": "both"})
+    assert {"1 · input 0", "2 · input 3"} <= set(texts)
+    assert texts.count("Layer 1, head 1, neuron by neuron") == 2
+
+
+@pytest.mark.parametrize("state", [NEURON, VALUES, {**VALUES, "side": "both"}])
+@pytest.mark.parametrize("width", ["column", "page"])
+def test_it_fits_its_paper(two, width, state) -> None:
+    assert two.letters(state, width=width) >= SMALLEST
+
+
+def test_a_paper_that_is_too_narrow_is_refused(two) -> None:
+    with pytest.raises(InputError, match=r"state: neurons need \d\.\d inches more of width"):
+        two.svg(VALUES, width=2)
