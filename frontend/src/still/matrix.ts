@@ -1,18 +1,19 @@
 // A head as a matrix: tokens beside it, from (rows) by to (columns).
 
-import { area, lettering, paint, write } from "../draw/canvas";
-import { drawCells } from "../draw/golddraw";
+import { lettering, write } from "../draw/canvas";
+import { drawMarks, paintCells } from "../draw/matrixdraw";
 import { enlarged, png } from "../draw/png";
 import { cutTo, textWidth } from "../draw/ruler";
 import type { SvgPen } from "../draw/svg";
-import { breaks, type Item, name } from "../scene/axis";
-import { PALETTES, rgba } from "../scene/color";
+import { type Item, name } from "../scene/axis";
 import type { Shown } from "../scene/cut";
 import { clamp } from "../scene/format";
 import { ofOpen } from "../scene/gold";
-import { CELL, LABELLED, within } from "../scene/matrixlayout";
+import { CELL, cellOf, LABELLED, windowSaid, within, type Zoom } from "../scene/matrixlayout";
+import { pinnedSaid } from "../scene/says";
 import type { Scene } from "../scene/scene";
-import type { Block } from "./block";
+import { type Block, text } from "./block";
+import { goldKey } from "./goldkey";
 import { scale } from "./scale";
 
 export function matrix(scene: Scene, width: number): Block[] {
@@ -22,60 +23,46 @@ export function matrix(scene: Scene, width: number): Block[] {
   const [first, rows, left, columns] = zoom;
   const items = [scene.rows.items.slice(first, first + rows), scene.columns.items.slice(left, left + columns)] as const;
   const label = clamp(Math.ceil(Math.max(...items.flat().map((item) => textWidth(name(item), 11)))) + 10, 30, 110);
-  const cell = Math.min((width - label) / columns, CELL);
+  const cell = cellOf(zoom, map, width - label, Infinity, CELL);
   const [wide, tall] = [columns * cell, rows * cell];
+  const every = Math.max(1, Math.ceil(LABELLED / cell));
+  const said = caption(scene, map, zoom, every);
   return [
     {
       width,
       height: label + tall + 1,
       draw(pen) {
         pen.group(label, label, wide, tall);
-        cells(pen, scene, map, zoom, wide, tall);
-        const links = scene.judged().map(ofOpen);
-        drawCells(
-          pen,
-          scene.owner.ink,
-          { x: 0, y: 0, wide: cell, tall: cell, row: first, rows, column: left, columns },
-          links,
-        );
+        const times = enlarged(Math.max(rows, columns), Math.max(wide, tall));
+        const pixels = new Uint32Array(rows * columns * times ** 2);
+        paintCells(pixels, columns * times, rows * times, scene, map, zoom);
+        pen.image(png(pixels, columns * times, rows * times), 0, 0, wide, tall);
+        drawMarks(pen, scene, zoom, wide, tall, scene.judged().map(ofOpen));
         pen.end();
-        labels(pen, scene, items, cell, label);
+        labels(pen, scene, items, cell, every, label);
       },
     },
+    ...(said ? [text(said, width, { color: scene.owner.ink("--ink2") })] : []),
     scale(scene, width),
+    ...goldKey(scene, width),
   ];
 }
 
-function cells(
-  pen: SvgPen,
-  scene: Scene,
-  map: Shown,
-  [first, rows, left, columns]: readonly [number, number, number, number],
-  wide: number,
-  tall: number,
-): void {
-  const { ink, theme } = scene.owner;
-  const palette = PALETTES[theme];
-  const times = enlarged(Math.max(rows, columns), Math.max(wide, tall));
-  const [w, h] = [columns * times, rows * times];
-  const pixels = new Uint32Array(w * h);
-  const window = { codes: map.codes, width: map.columns, row: first, rows, column: left, columns };
-  paint({ data: pixels, stride: w }, 0, 0, w, h, window, map.sign ? palette.diverging : palette.sequential, map.sign);
-  // Pairs that cannot be seen are grey, not the colour of a weight of 0.
-  const grey = rgba(ink("--line"));
-  for (let a = 0; a < rows; a++) {
-    for (let b = 0; b < columns; b++) {
-      if (map.codes[(first + a) * map.columns + left + b] !== 0 || !scene.hides(first + a, left + b)) continue;
-      for (let y = a * times; y < (a + 1) * times; y++) pixels.fill(grey, y * w + b * times, y * w + (b + 1) * times);
-    }
-  }
-  pen.image(png(pixels, w, h), 0, 0, wide, tall);
-  pen.globalAlpha = 1;
-  for (let a = 1; a < rows; a++)
-    if (breaks(scene.rows.items, first + a)) area(pen, ink("--line2"), 0, Math.round((a * tall) / rows) - 0.5, wide, 1);
-  for (let b = 1; b < columns; b++)
-    if (breaks(scene.columns.items, left + b))
-      area(pen, ink("--line2"), Math.round((b * wide) / columns) - 0.5, 0, 1, tall);
+function caption(scene: Scene, map: Shown, zoom: Zoom, every: number): string {
+  const [first, rows, left, columns] = zoom;
+  const grey = map.codes.some((code, at) => {
+    const [row, column] = [Math.floor(at / map.columns), at % map.columns];
+    const shown = row >= first && row < first + rows && column >= left && column < left + columns;
+    return code === 0 && shown && scene.hides(row, column);
+  });
+  const chosen = pinnedSaid(scene);
+  const said = [
+    (rows < map.rows || columns < map.columns) && windowSaid(zoom, map),
+    every > 1 && `one of ${every} tokens is named`,
+    grey && "grey: a query cannot see the key",
+    chosen && `framed: ${chosen}`,
+  ];
+  return said.filter(Boolean).join(" · ");
 }
 
 function labels(
@@ -83,10 +70,10 @@ function labels(
   scene: Scene,
   [rows, columns]: readonly [readonly Item[], readonly Item[]],
   cell: number,
+  every: number,
   label: number,
 ): void {
   const { ink } = scene.owner;
-  const every = Math.max(1, Math.ceil(LABELLED / cell));
   pen.globalAlpha = 1;
   const put = (item: Item, x: number, y: number): void =>
     write(pen, ink(item.special ? "--ink3" : "--ink"), cutTo(name(item), label - 6, 11), x, y);

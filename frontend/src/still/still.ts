@@ -5,11 +5,12 @@ import { SvgPen } from "../draw/svg";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { COLOURS, type Theme } from "../scene/color";
 import type { Store } from "../scene/data";
-import { heading, made, phrase } from "../scene/says";
+import { heading, made, nameOf, phrase } from "../scene/says";
 import { type Owner, Scene } from "../scene/scene";
 import { Data } from "../scene/source";
 import { type Full, settle } from "../scene/state";
 import { type Block, placed, row, stack, text } from "./block";
+import { head } from "./head";
 import { matrix } from "./matrix";
 
 /** How a still is asked for: the state of an explorer, and the room of the paper in pixels (96 an inch). */
@@ -86,14 +87,19 @@ export async function still(payload: ExplorerPayload, store: Store, asked: Asked
 /** One input's picture: its heading, what it shows, and the caption below. */
 async function panel(scene: Scene, width: number): Promise<Block> {
   const { ink } = scene.owner;
-  if (scene.lacking) return text(scene.lacking, width, { color: ink("--ink2") });
-  await Promise.all(scene.missing());
+  const which =
+    scene.state.side === "both"
+      ? [text(`${scene.place + 1} · ${nameOf(scene.input)}`, width, { color: ink("--ink2") })]
+      : [];
+  if (scene.lacking) return stack([...which, text(scene.lacking, width, { color: ink("--ink2") })]);
+  await Promise.all([...scene.missing(), ...scene.unmeasured()]);
   const said = [heading(scene), phrase(scene)].filter(Boolean).join(" · ");
-  return stack([text(said, width, { color: ink("--ink"), size: 13, weight: 600 }), ...picture(scene, width)]);
+  return stack([...which, text(said, width, { color: ink("--ink"), size: 13, weight: 600 }), ...picture(scene, width)]);
 }
 
 function picture(scene: Scene, width: number): Block[] {
   const { scale, picture } = scene.state;
+  if (scale === "head" && picture === "lines") return head(scene, width);
   if (scale === "head" && picture === "matrix") return matrix(scene, width);
   throw new Error(`no still of ${scale} ${picture} yet`);
 }
