@@ -2,7 +2,7 @@
 
 import { fair, type Shown } from "./cut";
 import { brief, plural, whole } from "./format";
-import { pinnedSaid } from "./says";
+import { pinnedSaid, sentence } from "./says";
 import type { Scene } from "./scene";
 
 export interface Range {
@@ -138,9 +138,7 @@ function evenSaid(scene: Scene): string {
 
 /** What a picture on paper says below it: which lines are drawn, and which are not faint. */
 export function linesCaption(scene: Scene, lines: Lines): string {
-  const said = linesSaid(scene, lines);
   const chosen = pinnedSaid(scene);
-  const faint =
-    chosen && ` · in full ${scene.many || !scene.pair ? "the lines" : "the line"} ${chosen}, the others faint`;
-  return `${said[0]!.toUpperCase()}${said.slice(1)}${faint}.`;
+  const what = scene.many || !scene.pair ? "the lines" : "the line";
+  return sentence([linesSaid(scene, lines), chosen && `in full ${what} ${chosen}, the others faint`]);
 }

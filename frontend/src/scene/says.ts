@@ -158,6 +158,12 @@ export function made(scenes: readonly Scene[]): string {
   return words.filter(Boolean).join(" · ");
 }
 
+/** Parts of a caption as a sentence; empty for none. */
+export function sentence(parts: readonly (string | false | null)[]): string {
+  const said = parts.filter(Boolean).join(" · ");
+  return said && `${said[0]!.toUpperCase()}${said.slice(1)}.`;
+}
+
 /** The chosen tokens, "from “cat”"; of two "from “cat” to “sat”"; nothing where none is. */
 export function pinnedSaid({ pinned, rows, columns }: Scene): string {
   const said = [

@@ -10,7 +10,7 @@ import type { Shown } from "../scene/cut";
 import { clamp } from "../scene/format";
 import { ofOpen } from "../scene/gold";
 import { CELL, cellOf, LABELLED, windowSaid, within, type Zoom } from "../scene/matrixlayout";
-import { pinnedSaid } from "../scene/says";
+import { pinnedSaid, sentence } from "../scene/says";
 import type { Scene } from "../scene/scene";
 import { type Block, text } from "./block";
 import { goldKey } from "./goldkey";
@@ -62,7 +62,7 @@ function caption(scene: Scene, map: Shown, zoom: Zoom, every: number): string {
     grey && "grey: a query cannot see the key",
     chosen && `framed: ${chosen}`,
   ];
-  return said.filter(Boolean).join(" · ");
+  return sentence(said);
 }
 
 function labels(
