@@ -4,12 +4,12 @@ import { lettering, write } from "../draw/canvas";
 import { drawHead, drawLines, others } from "../draw/headdraw";
 import type { SvgPen } from "../draw/svg";
 import { widest } from "../draw/tokens";
-import { above, type HeadBox, headBoxOf, middle, stripSide } from "../scene/headlayout";
+import { above, type HeadBox, headBoxOf, stripSide } from "../scene/headlayout";
 import { linesCaption, linesOf } from "../scene/lines";
 import type { Scene } from "../scene/scene";
 import { type Block, text } from "./block";
 import { goldKey } from "./goldkey";
-import { token } from "./token";
+import { column } from "./token";
 
 /** The height of what stands above the columns. */
 const HEADS = 20;
@@ -32,26 +32,9 @@ export function head(scene: Scene, width: number): Block[] {
       draw(pen) {
         heads(pen, scene, box);
         pen.group(0, HEADS);
-        rows.items.forEach((item, at) =>
-          token(
-            pen,
-            scene,
-            item,
-            { x: box.x0, align: "right", most: box.tokens, row: box.row },
-            middle(box, at, 0),
-            at === focus?.from,
-          ),
-        );
-        columns.items.forEach((item, at) =>
-          token(
-            pen,
-            scene,
-            item,
-            { x: box.x1, align: "left", most: box.tokens, row: box.row },
-            middle(box, at, 0),
-            at === focus?.to,
-          ),
-        );
+        const { tokens: most, row } = box;
+        column(pen, scene, rows.items, { x: box.x0, align: "right", most, row }, focus?.from ?? null);
+        column(pen, scene, columns.items, { x: box.x1, align: "left", most, row }, focus?.to ?? null);
         pen.fade(others(focus));
         drawLines(pen, scene, box, maps, lines, 0, lines.count - 1, 0);
         pen.end();

@@ -3,9 +3,9 @@
 import { lettering, write } from "../draw/canvas";
 import { drawMarks, paintCells } from "../draw/matrixdraw";
 import { enlarged, png } from "../draw/png";
-import { cutTo, textWidth } from "../draw/ruler";
 import type { SvgPen } from "../draw/svg";
-import { type Item, name } from "../scene/axis";
+import { cropWidth, THUMB } from "../draw/tokens";
+import type { Item } from "../scene/axis";
 import type { Shown } from "../scene/cut";
 import { clamp } from "../scene/format";
 import { ofOpen } from "../scene/gold";
@@ -15,6 +15,11 @@ import type { Scene } from "../scene/scene";
 import { type Block, text } from "./block";
 import { goldKey } from "./goldkey";
 import { scale } from "./scale";
+import { areaOf, roomOf, token } from "./token";
+
+/** The size of the tokens' letters, and what stands below the matrix. */
+const LETTERS = 11;
+const ENDS = 18;
 
 export function matrix(scene: Scene, width: number): Block[] {
   const map = scene.shown().at(-1);
@@ -22,7 +27,8 @@ export function matrix(scene: Scene, width: number): Block[] {
   const zoom = within(scene.state.zoom, map.rows, map.columns);
   const [first, rows, left, columns] = zoom;
   const items = [scene.rows.items.slice(first, first + rows), scene.columns.items.slice(left, left + columns)] as const;
-  const label = clamp(Math.ceil(Math.max(...items.flat().map((item) => textWidth(name(item), 11)))) + 10, 30, 110);
+  const room = items.map((side, at) => Math.max(...side.map((item) => roomOf(scene, item, LETTERS, at === 1))));
+  const label = clamp(Math.ceil(Math.max(...room)) + 10, 30, 110);
   const cell = cellOf(zoom, map, width - label, Infinity, CELL);
   const [wide, tall] = [columns * cell, rows * cell];
   const every = Math.max(1, Math.ceil(LABELLED / cell));
@@ -30,7 +36,7 @@ export function matrix(scene: Scene, width: number): Block[] {
   return [
     {
       width,
-      height: label + tall + 1,
+      height: label + tall + ENDS,
       draw(pen) {
         pen.group(label, label, wide, tall);
         const times = enlarged(Math.max(rows, columns), Math.max(wide, tall));
@@ -39,7 +45,7 @@ export function matrix(scene: Scene, width: number): Block[] {
         pen.image(png(pixels, columns * times, rows * times), 0, 0, wide, tall);
         drawMarks(pen, scene, zoom, wide, tall, scene.judged().map(ofOpen));
         pen.end();
-        labels(pen, scene, items, cell, every, label);
+        labels(pen, scene, items, zoom, cell, every, label);
       },
     },
     ...(said ? [text(said, width, { color: scene.owner.ink("--ink2") })] : []),
@@ -69,25 +75,37 @@ function labels(
   pen: SvgPen,
   scene: Scene,
   [rows, columns]: readonly [readonly Item[], readonly Item[]],
+  [first, , left]: Zoom,
   cell: number,
   every: number,
   label: number,
 ): void {
-  const { ink } = scene.owner;
-  pen.globalAlpha = 1;
-  const put = (item: Item, x: number, y: number): void =>
-    write(pen, ink(item.special ? "--ink3" : "--ink"), cutTo(name(item), label - 6, 11), x, y);
+  const { focus, owner, input } = scene;
+  const most = label - 6;
+  const edge = label - 4;
+  const look = (at: number, chosen: number | null | undefined) => (at === chosen ? "on" : "plain");
   for (let at = 0; at < rows.length; at += every) {
-    lettering(pen, "400 11px", "right", "middle");
-    put(rows[at]!, label - 4, label + (at + 0.5) * cell);
+    const place = { x: edge, y: label + (at + 0.5) * cell, align: "right", most, size: LETTERS } as const;
+    token(pen, scene, rows[at]!, { ...place, look: look(first + at, focus?.from) });
   }
   for (let at = 0; at < columns.length; at += every) {
+    const item = columns[at]!;
     const x = label + (at + 0.5) * cell;
-    lettering(pen, "400 11px", "left", "middle");
-    pen.turn(-90, x, label - 4);
-    put(columns[at]!, x, label - 4);
+    // A thumbnail stands upright below the name, no wider than its column.
+    const area = areaOf(scene, item);
+    const tall = area ? Math.min(THUMB, ((every * cell - 2) * THUMB) / cropWidth(area, THUMB)) : 0;
+    const wide = area ? (tall * cropWidth(area, THUMB)) / THUMB : 0;
+    if (area) pen.crop(input.picture!, area, x - wide / 2, edge - tall, wide, tall);
+    const y = edge - (tall && tall + 4);
+    pen.turn(-90, x, y);
+    const place = { x, y, align: "left", most: most - (edge - y), size: LETTERS } as const;
+    token(pen, scene, item, { ...place, look: look(left + at, focus?.to) }, false);
     pen.end();
   }
-  lettering(pen, "500 10px", "left", "middle");
-  write(pen, ink("--ink3"), "from ↓ to →", 0, 6);
+  pen.globalAlpha = 1;
+  const below = label + rows.length * cell + ENDS - 8;
+  lettering(pen, "400 11px", "left", "middle");
+  write(pen, owner.ink("--ink3"), "from ↓", 0, below);
+  lettering(pen, "400 11px", "right", "middle");
+  write(pen, owner.ink("--ink3"), "to →", label + columns.length * cell, below);
 }

@@ -1,6 +1,7 @@
 // Pictures without a page: the same scenes, layouts and shapes as on the screen, as one SVG.
 
 import { area } from "../draw/canvas";
+import { textWidth } from "../draw/ruler";
 import { SvgPen } from "../draw/svg";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { COLOURS, type Theme } from "../scene/color";
@@ -93,8 +94,17 @@ async function panel(scene: Scene, width: number): Promise<Block> {
       : [];
   if (scene.lacking) return stack([...which, text(scene.lacking, width, { color: ink("--ink2") })]);
   await Promise.all([...scene.missing(), ...scene.unmeasured()]);
-  const said = [heading(scene), phrase(scene)].filter(Boolean).join(" · ");
-  return stack([...which, text(said, width, { color: ink("--ink"), size: 13, weight: 600 }), ...picture(scene, width)]);
+  return stack([...which, titled(scene, width), ...picture(scene, width)]);
+}
+
+/** What is open, and after or below it what it does. */
+function titled(scene: Scene, width: number): Block {
+  const { ink } = scene.owner;
+  const [title, does] = [heading(scene), phrase(scene)];
+  const wide = Math.ceil(textWidth(title, 13, 600)) + 1;
+  const [bold, plain] = [{ color: ink("--ink"), size: 13, weight: 600 } as const, { color: ink("--ink3"), size: 12 }];
+  if (wide + 12 + textWidth(does, 12) > width) return stack([text(title, width, bold), text(does, width, plain)], 2);
+  return row([text(title, wide, bold), text(does, width - wide - 12, plain)], 12);
 }
 
 function picture(scene: Scene, width: number): Block[] {
