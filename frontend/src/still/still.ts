@@ -3,12 +3,11 @@
 import { area } from "../draw/canvas";
 import { textWidth } from "../draw/ruler";
 import { SvgPen } from "../draw/svg";
-import type { ExplorerPayload, ExplorerState } from "../protocol";
+import type { ExplorerState } from "../protocol";
 import { COLOURS, type Theme } from "../scene/color";
-import type { Store } from "../scene/data";
-import { heading, made, nameOf, phrase } from "../scene/says";
-import { type Owner, Scene } from "../scene/scene";
-import { Data } from "../scene/source";
+import { heading, made, nameOf, namesOf, phrase } from "../scene/says";
+import { type Owner, Scene, type Sides } from "../scene/scene";
+import type { Data } from "../scene/source";
 import { type Full, settle } from "../scene/state";
 import { type Block, placed, row, stack, text } from "./block";
 import { head } from "./head";
@@ -19,9 +18,13 @@ export interface Asked {
   readonly state: ExplorerState;
   readonly width: number;
   readonly title: string;
+  /** What the surroundings call two inputs. */
+  readonly sides?: Sides;
+  /** A style sheet, such as one with the font in it. */
+  readonly style?: string;
 }
 
-const MARGIN = 8;
+export const MARGIN = 8;
 const GAP = 24;
 /** Pictures with less room beside each other stand one above the other. */
 const BESIDE = 226;
@@ -29,11 +32,11 @@ const BESIDE = 226;
 /** Nobody points at a still: it shows its state, with the colours of its theme. */
 class Paper implements Owner {
   readonly printing = true;
-  readonly host = {};
 
   constructor(
     readonly state: Full,
     readonly theme: Theme,
+    readonly host: Sides,
   ) {}
 
   readonly ink = (name: string): string => {
@@ -60,10 +63,9 @@ class Paper implements Owner {
 }
 
 /** The still of a state as SVG. Throws where it cannot be drawn, with a sentence that says why. */
-export async function still(payload: ExplorerPayload, store: Store, asked: Asked): Promise<string> {
-  const state = settle(asked.state, payload);
-  const paper = new Paper(state, state.theme === "dark" ? "dark" : "light");
-  const data = new Data(payload, store);
+export async function still(data: Data, asked: Asked): Promise<string> {
+  const state = settle(asked.state, data.payload);
+  const paper = new Paper(state, state.theme === "dark" ? "dark" : "light", asked.sides ?? {});
   const scene = (place: number, against: Scene | null = null): Scene => new Scene(data, place, paper, against);
   const { side } = state;
   const scenes =
@@ -82,7 +84,8 @@ export async function still(payload: ExplorerPayload, store: Store, asked: Asked
   const pen = new SvgPen(asked.width, Math.ceil(all.height + 2 * MARGIN));
   area(pen, paper.ink("--bg"), 0, 0, asked.width, Math.ceil(all.height + 2 * MARGIN));
   placed(pen, all, MARGIN, MARGIN);
-  return pen.document(asked.title || heading(scenes[0]!));
+  const about = `${data.payload.model}: ${scenes.map(namesOf).join("; ")} · ${heading(scenes[0]!)}`;
+  return pen.document(asked.title || about, asked.style);
 }
 
 /** One input's picture: its heading, what it shows, and the caption below. */

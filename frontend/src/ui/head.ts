@@ -1,6 +1,6 @@
 // One layer's open heads: two columns of tokens with lines between them.
 
-import { type Pen, ratio, surface } from "../draw/canvas";
+import { ratio, surface } from "../draw/canvas";
 import { cost, drawHead, drawLines, others } from "../draw/headdraw";
 import { type Item, name } from "../scene/axis";
 import { type Shown, value } from "../scene/cut";
@@ -12,7 +12,6 @@ import { lineAt } from "../scene/pick";
 import { nameOf } from "../scene/quantities";
 import type { Focus, Scene } from "../scene/scene";
 import { h, touched } from "./dom";
-import { painters } from "./export";
 import { TokenRows } from "./tokenrows";
 import { mark, placeOf } from "./tokens";
 
@@ -62,9 +61,6 @@ export class HeadLines {
     this.rows.body.addEventListener("click", (event) => {
       if (event.target === this.rows.body) this.pick(event);
     });
-    painters.set(this.base, () => undefined);
-    painters.set(this.under, () => undefined);
-    painters.set(this.over, (pen) => this.picture(pen));
   }
 
   update(space: HeadSpace): void {
@@ -249,14 +245,6 @@ export class HeadLines {
       column.querySelectorAll(".hit").forEach((row) => row.classList.remove("hit"));
       for (const place of places) column.children[place]?.classList.add("hit");
     }
-  }
-
-  private picture(pen: Pen): void {
-    const { scene, box, lines } = this;
-    const maps = scene.shown();
-    const { focus } = scene;
-    if (others(focus) === 1) drawLines(pen, scene, box, maps, lines, 0, lines.count - 1, this.scrolled);
-    drawHead(pen, scene, box, maps, focus, this.scrolled);
   }
 
   destroy(): void {

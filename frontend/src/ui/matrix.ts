@@ -1,6 +1,6 @@
 // The open head as a matrix, from (rows) by to (columns): small beside the grid, or large with tokens and zoom.
 
-import { type Pen, ratio, surface } from "../draw/canvas";
+import { ratio, surface } from "../draw/canvas";
 import { drawMarks, paintCells } from "../draw/matrixdraw";
 import { widest } from "../draw/tokens";
 import type { Shown } from "../scene/cut";
@@ -10,7 +10,6 @@ import { CELL, cellOf, LABELLED, moved, windowSaid, within, type Zoom, zoomed } 
 import type { Scene } from "../scene/scene";
 import { clickedCell } from "./between";
 import { h, touched } from "./dom";
-import { painters } from "./export";
 import { pairTip } from "./head";
 import { longPress } from "./press";
 import { tokenText } from "./tokens";
@@ -99,7 +98,6 @@ export class Matrix {
       this.over.addEventListener("pointerdown", () => (this.keyed = false));
       this.over.addEventListener("blur", () => scene.leave());
     }
-    painters.set(this.over, (pen) => this.marks(pen));
   }
 
   // The row of a cell is pinned, or its pair chosen.
@@ -242,9 +240,14 @@ export class Matrix {
   }
 
   focus(): void {
-    this.marks(surface(this.over, this.wide, this.tall));
-    const { focus } = this.scene;
+    const { scene, zoom, wide, tall } = this;
+    const { focus } = scene;
     this.focused = JSON.stringify(focus);
+    const links =
+      this.large || !focus
+        ? scene.judged()
+        : scene.judged().filter(({ gold }) => concerns(gold, { from: focus.from, to: null }));
+    drawMarks(surface(this.over, wide, tall), scene, zoom, wide, tall, links.map(ofOpen));
     for (const [element, place] of [
       [this.rows, focus?.from],
       [this.columns, focus?.to],
@@ -252,16 +255,6 @@ export class Matrix {
       element.querySelector(".on")?.classList.remove("on");
       if (place != null) element.querySelector(`[data-i="${place}"]`)?.classList.add("on");
     }
-  }
-
-  private marks(pen: Pen): void {
-    const { scene, zoom } = this;
-    const { focus } = scene;
-    const links =
-      this.large || !focus
-        ? scene.judged()
-        : scene.judged().filter(({ gold }) => concerns(gold, { from: focus.from, to: null }));
-    drawMarks(pen, scene, zoom, this.wide, this.tall, links.map(ofOpen));
   }
 
   private at(event: MouseEvent): { row: number; column: number } {

@@ -1,3 +1,5 @@
+// Files that leave the page.
+
 /** Hand a file to the reader of a page. */
 export function download(name: string, file: Blob): void {
   const link = document.createElement("a");
@@ -5,4 +7,31 @@ export function download(name: string, file: Blob): void {
   link.download = name;
   link.click();
   window.setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** The page's own font as a rule that needs no other file; empty where the page has none. */
+export function embedded(): string {
+  for (const sheet of document.styleSheets) {
+    for (const rule of sheet.cssRules)
+      if (rule instanceof CSSFontFaceRule && rule.style.getPropertyValue("src").includes("data:")) return rule.cssText;
+  }
+  return "";
+}
+
+/** Pixels that a side of a canvas may have. */
+const LONGEST = 16000;
+
+/** A drawing as a PNG, twice as many pixels as it has; a very tall one has fewer. */
+export async function raster(svg: string): Promise<Blob> {
+  const image = new Image();
+  image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const scale = Math.min(2, LONGEST / Math.max(image.naturalWidth, image.naturalHeight));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.round(scale * image.naturalWidth);
+  canvas.height = Math.round(scale * image.naturalHeight);
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large")))),
+  );
 }
