@@ -11,11 +11,18 @@ export function download(name: string, file: Blob): void {
 
 /** The page's own font as a rule that needs no other file; empty where the page has none. */
 export function embedded(): string {
-  for (const sheet of document.styleSheets) {
-    for (const rule of sheet.cssRules)
-      if (rule instanceof CSSFontFaceRule && rule.style.getPropertyValue("src").includes("data:")) return rule.cssText;
+  const own = (rule: CSSRule): boolean =>
+    rule instanceof CSSFontFaceRule && rule.style.getPropertyValue("src").includes("data:");
+  return [...document.styleSheets].flatMap(rulesOf).find(own)?.cssText ?? "";
+}
+
+// A notebook's page may have sheets of another origin: nobody may read them.
+function rulesOf(sheet: CSSStyleSheet): CSSRule[] {
+  try {
+    return [...sheet.cssRules];
+  } catch {
+    return [];
   }
-  return "";
 }
 
 /** Pixels that a side of a canvas may have. */
