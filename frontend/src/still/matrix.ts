@@ -15,7 +15,7 @@ import type { Scene } from "../scene/scene";
 import { type Block, text } from "./block";
 import { goldKey } from "./goldkey";
 import { scale } from "./scale";
-import { areaOf, roomOf, token } from "./token";
+import { areaOf, roomOf, thumbnail, token } from "./token";
 
 /** The size of the tokens' letters, and what stands below the matrix. */
 const LETTERS = 11;
@@ -80,7 +80,7 @@ function labels(
   every: number,
   label: number,
 ): void {
-  const { focus, owner, input } = scene;
+  const { focus, owner } = scene;
   const most = label - 6;
   const edge = label - 4;
   const look = (at: number, chosen: number | null | undefined) => (at === chosen ? "on" : "plain");
@@ -95,7 +95,7 @@ function labels(
     const area = areaOf(scene, item);
     const tall = area ? Math.min(THUMB, ((every * cell - 2) * THUMB) / cropWidth(area, THUMB)) : 0;
     const wide = area ? (tall * cropWidth(area, THUMB)) / THUMB : 0;
-    if (area) pen.crop(input.picture!, area, x - wide / 2, edge - tall, wide, tall);
+    if (area) thumbnail(pen, scene, area, [x - wide / 2, edge - tall, wide, tall]);
     const y = edge - (tall && tall + 4);
     pen.turn(-90, x, y);
     const place = { x, y, align: "left", most: most - (edge - y), size: LETTERS } as const;

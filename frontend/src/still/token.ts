@@ -26,6 +26,17 @@ export interface TokenPlace {
 export const areaOf = (scene: Scene, item: Item): readonly number[] | null =>
   scene.input.picture ? (item.image?.area ?? null) : null;
 
+/** An area of the input's picture, in a box of the paper: its corner, width and height. */
+export function thumbnail(
+  pen: SvgPen,
+  { input }: Scene,
+  area: readonly number[],
+  box: readonly [number, number, number, number],
+): void {
+  const { src, width, height } = input.picture!;
+  pen.photo(src, [width, height], area as [number, number, number, number], box);
+}
+
 /** The room of a token along its text, with its thumbnail; of text that is turned that is as long as it is tall. */
 export const roomOf = (scene: Scene, item: Item, size: number, turned = false): number => {
   const area = areaOf(scene, item);
@@ -48,7 +59,7 @@ export function token(
   const text = cutTo(name(item), most - before, size, weight);
   const width = before + textWidth(text, size, weight);
   const left = align === "right" ? x - width : x;
-  if (area) pen.crop(scene.input.picture!, area, left, y - THUMB / 2, crop, THUMB);
+  if (area) thumbnail(pen, scene, area, [left, y - THUMB / 2, crop, THUMB]);
   const mark = text.startsWith(item.mark) ? item.mark : "";
   const color = ink(look === "pinned" ? "--bg" : look === "on" ? "--accent" : item.special ? "--ink3" : "--ink");
   const parts = [
