@@ -180,8 +180,10 @@ export class SvgPen implements Pen {
 
   /** One text whose parts have colours of their own. */
   spans(parts: readonly (readonly [color: string, text: string])[], x: number, y: number): void {
-    const spans = parts.map(([color, text]) => text && `<tspan fill="${color}">${xml(text)}</tspan>`);
-    this.letters(spans.join(""), x, y);
+    const some = parts.filter(([, text]) => text);
+    this.fillStyle = some[0]?.[0] ?? this.fillStyle;
+    const spans = some.map(([color, text]) => `<tspan fill="${color}">${xml(text)}</tspan>`);
+    this.letters(some.length === 1 ? xml(some[0]![1]) : spans.join(""), x, y);
   }
 
   private letters(inner: string, x: number, y: number): void {
