@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pypdf
@@ -679,10 +678,7 @@ def test_pictures_are_saved(open_page: Callable[..., Any], html: str, scale: str
     text = Path(svg.value.path()).read_text(encoding="utf-8")
     assert text.startswith("<svg")
     if scale != "model":
-        words = [
-            "".join(each.itertext()) for each in ElementTree.fromstring(text).iter() if "text" in each.tag
-        ]
-        assert "日本語" in words
+        assert ">日本語</text>" in text
         assert "&lt;/b&gt;&lt;img&gt;" in text
     if scale == "head":
         assert "Layer 3, head 2" in text
