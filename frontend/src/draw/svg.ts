@@ -44,6 +44,11 @@ export class SvgPen implements Pen {
     );
   }
 
+  /** What follows is as one so opaque, until `end`. */
+  fade(opacity: number): void {
+    this.parts.push(opacity < 1 ? `<g opacity="${round(opacity)}">` : "<g>");
+  }
+
   end(): void {
     this.parts.push("</g>");
   }
@@ -102,11 +107,6 @@ export class SvgPen implements Pen {
       this.parts.push(`<defs>${made(id)}</defs>`);
     }
     return id;
-  }
-
-  /** What follows is as one so opaque, until `end`. */
-  fade(opacity: number): void {
-    this.parts.push(opacity < 1 ? `<g opacity="${round(opacity)}">` : "<g>");
   }
 
   /** What follows is turned by this many degrees about a place, until `end`. */
