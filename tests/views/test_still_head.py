@@ -16,7 +16,7 @@ from headscope.maps import AttentionMaps, wrap
 from headscope.views import telling
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.gold import of_parts
-from headscope.views.still import DOTS, FORMATS, converted, drawn, inches
+from headscope.views.still import DOTS, drawn, inches
 from tests.helpers.talk_sample import axis as talk
 from tests.helpers.view_sample import PIECES, some, tokens
 
@@ -143,12 +143,6 @@ def test_it_fits_its_paper_and_can_be_read(state: dict[str, Any], width: str) ->
     assert "What it shows" in "".join(root.itertext())
     assert 'fill="#0f1214"' in text
     assert text == svg({**state, "theme": "dark"}, width=width, title="What it shows")
-
-
-def test_other_formats() -> None:
-    text = svg(MANY)
-    starts = {kind: converted(text, kind, 50)[:4] for kind in FORMATS}
-    assert starts == {"svg": b"<svg", "pdf": b"%PDF", "png": b"\x89PNG"}
 
 
 class TestTokens:
