@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -13,6 +14,7 @@ import pytest
 
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, wrap
+from headscope.tokens import Tokens
 from headscope.views import telling
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.gold import of_parts
@@ -63,7 +65,7 @@ def svg(state: Mapping[str, Any], inputs: list[Input] | None = None, **options: 
 @cache
 def picture(state: str) -> str:
     """A picture without the lines below that say how it was made."""
-    return re.sub(r'<text[^>]*font-size="10px"[^>]*>[^<]*</text>', "", svg(eval(state)))
+    return re.sub(r'<text[^>]*font-size="10px"[^>]*>[^<]*</text>', "", svg(ast.literal_eval(state)))
 
 
 def said(state: Mapping[str, Any], inputs: list[Input] | None = None, **options: Any) -> list[str]:
@@ -170,9 +172,29 @@ class TestTokens:
 
     def test_both_texts_have_rails(self) -> None:
         assert [text for text in said(HEAD) if text in "AB"] == ["A", "B"] * 2
-        assert not {"A", "B"} & set(
-            said({**HEAD, "filter": "aa"}, [Input({"self": wrap(np.full((1, 1, 2, 2), 0.5), ["a", "b"])})])
+        one = Input({"self": wrap(np.full((1, 1, 2, 2), 0.5), ["a", "b"])})
+        assert not {"A", "B"} & set(said({"scale": "head"}, [one]))
+
+    @pytest.mark.parametrize("picture", ["lines", "matrix"])
+    def test_a_line_stands_where_the_prompt_ends(self, picture: str) -> None:
+        def lines(generated: int) -> int:
+            axis = Tokens(list("abcd"), classes={"generated": np.arange(4) >= 4 - generated})
+            maps = AttentionMaps(
+                [np.tril(np.ones((1, 4, 4))) / np.arange(1, 5)[:, None]], axis, axis, causal=True
+            )
+            return svg({"scale": "head", "picture": picture}, [Input({"self": maps})]).count("<rect")
+
+        assert lines(2) == lines(0) + 2
+
+    def test_what_the_other_input_lacks_is_underlined(self) -> None:
+        one, two = (
+            Input({"self": wrap(np.full((1, 1, 2, 2), 0.5), pieces)}) for pieces in (["a", "b"], ["a", "c"])
         )
+        text = svg({"scale": "head", "side": "both"}, [one, two])
+        bold = re.findall(
+            r'13px" font-weight="600"[^>]*>([^<]*)</text><rect[^>]* height="1.5" fill="#0e7774"', text
+        )
+        assert bold == ["b", "b", "c", "c"]
 
     def test_pictures_within_a_text_are_seen(self) -> None:
         axis = talk(2)
