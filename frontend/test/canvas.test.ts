@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { paint, signedIndex, type Window } from "../src/draw/canvas";
+import { embedded } from "../src/ui/save";
 
 const LUT = Uint32Array.from({ length: 256 }, (_, i) => i);
 
@@ -41,4 +42,20 @@ test.each([
     ]).flat();
     expect(drawn).toEqual(expected(w, h, from, signs));
   }
+});
+
+test("the page's font is found beside style sheets of others, which may not be read", () => {
+  class Rule {
+    cssText = "@font-face { … }";
+    style = { getPropertyValue: () => "url(data:font/woff2;base64,)" };
+  }
+  const others = {
+    get cssRules(): never {
+      throw new Error("SecurityError");
+    },
+  };
+  vi.stubGlobal("CSSFontFaceRule", Rule);
+  vi.stubGlobal("document", { styleSheets: [others, { cssRules: [{}, new Rule()] }] });
+  expect(embedded()).toBe("@font-face { … }");
+  vi.unstubAllGlobals();
 });

@@ -274,6 +274,17 @@ test("a filter holds for every input that is shown", () => {
   expect(settle({ filter: "ab", side: "one" }, two).filter).toBe("ab");
 });
 
+test("a matrix that one of two inputs has is shown, whichever it is", () => {
+  const two = payload(2);
+  const gradient = { name: "gradient", layers: [ref, ref], signed: true, scale: 1, of: null };
+  for (const place of [0, 1]) {
+    two.inputs.forEach((input, at) => (input.parts = [part({ quantities: at === place ? [gradient] : [] })]));
+    for (const side of ["both", "difference"] as const)
+      expect(settle({ quantity: "gradient", side }, two).quantity).toBe("gradient");
+    expect(settle({ quantity: "gradient", input: 1 - place }, two).quantity).toBe("weights");
+  }
+});
+
 test("thumbnails are renormalised as maps are", () => {
   const some = side(axis, { ...all, special: false });
   const weights = Array.from({ length: 36 }, (_, i) => ((i * 7) % 11) / 40);

@@ -898,12 +898,12 @@ def test_a_saved_picture_says_what_it_is(page: Any):
     with page.expect_download() as download:
         page.get_by_role("button", name="SVG").click()
     svg = Path(download.value.path()).read_text(encoding="utf-8")
-    assert "<title>a-model: input 0</title>" in svg
-    assert re.search(">a-model: input 0</text>", svg)
+    assert "<title>a-model: input 0 · Layer 3, head 2</title>" in svg
+    assert re.search(r">a-model: input 0 · \d+ tokens</text>", svg)
     words = " ".join(re.findall(">([^<>]*)</text>", svg))
-    for hint in ("Hover", "Shift-click", "Esc", "lines of at least", "lines above"):
+    for hint in ("Hover", "Shift-click", "Esc"):
         assert hint not in words
-    assert "The lines of the token that is pointed at." in words
+    assert "in full the lines from “cat”, the others faint." in words
     assert re.search(r"@font-face\s*{[^}]*Inter[^}]*src: url\(\"?data:font/woff2;base64,", svg)
 
 

@@ -1,10 +1,10 @@
 // Gold links over the pictures: solid with a tick where the head looks at a target, dashed where it does not, with a
-// cross on
-// what it looks at instead.
+// cross on what it looks at instead.
 
 import { type Item, name } from "../scene/axis";
 import { concerns, type Gold, instead, type Judged } from "../scene/gold";
 import { BEND, type HeadBox, middle } from "../scene/headlayout";
+import type { GoldSays } from "../scene/says";
 import type { Focus, Scene } from "../scene/scene";
 import type { Pen } from "./canvas";
 import { tokenWidth } from "./ruler";
@@ -366,10 +366,8 @@ export function outlines(pen: Pen, scene: Scene, links: readonly Judged[], box: 
   }
 }
 
-export type Swatch = "right" | "wrong" | "instead";
-
 /** A legend's picture of 22 × 14 pixels. */
-export function drawSwatch(pen: Pen, ink: Ink, swatch: Swatch): void {
+export function drawSwatch(pen: Pen, ink: Ink, swatch: NonNullable<GoldSays["swatch"]>): void {
   if (swatch === "instead") return cross(pen, ink, 11, 7, 3.4);
   stroke(pen, ink, swatch === "right", 1.4, frame(2, 2, 16, 10), swatch === "wrong", 0);
   if (swatch === "right") tick(pen, ink, 17, 4, 3.4);

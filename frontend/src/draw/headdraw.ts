@@ -4,12 +4,17 @@ import { promptEnd } from "../scene/axis";
 import { fair, received, type Shown, value } from "../scene/cut";
 import { SQUARE } from "../scene/data";
 import { clamp, number } from "../scene/format";
-import { BEND, type HeadBox, middle } from "../scene/headlayout";
+import { BEND, type HeadBox, middle, stripRoom, stripStep } from "../scene/headlayout";
 import type { Lines } from "../scene/lines";
 import type { Focus, Scene } from "../scene/scene";
 import { area, curve, FONT, lettering, type Pen, ratio, write } from "./canvas";
+import { drawLinks } from "./golddraw";
 
-export const OTHERS = 0.07;
+/** How opaque the lines of all are beside those of what is pointed at. */
+export const others = (focus: Focus | null): number => {
+  const [from, to] = [focus?.from != null, focus?.to != null];
+  return from && to ? 0.25 : from || to ? 0.07 : 1;
+};
 const THIN = 0.004;
 
 /** How far the lines of a map stand from those of the first, so that several do not cover each other. */
@@ -55,8 +60,22 @@ export function drawLines(
   pen.globalAlpha = 1;
 }
 
+/** All but the lines of what is not pointed at. */
+export function drawHead(
+  pen: Pen,
+  scene: Scene,
+  box: HeadBox,
+  maps: readonly Shown[],
+  focus: Focus | null,
+  scrolled: number,
+): void {
+  drawRails(pen, scene, box, scrolled);
+  drawFocus(pen, scene, box, maps, focus, scrolled);
+  drawLinks(pen, scene, box, scene.judged(), focus, scrolled);
+}
+
 /** The lines of what is pointed at, and the strips beside the other side's tokens. */
-export function drawFocus(
+function drawFocus(
   pen: Pen,
   scene: Scene,
   box: HeadBox,
@@ -142,8 +161,8 @@ function bars(
 ): void {
   const { ink } = scene.owner;
   const x = right ? box.x1 + box.tokens + 4 : box.stripLeft - 4;
-  const width = (right ? box.stripRight : box.stripLeft) - 10 - box.rail;
-  const across = Math.min(22, width / maps);
+  const width = stripRoom(box, right);
+  const across = stripStep(box, right, maps);
   pen.font = `500 11px ${FONT}`;
   pen.textBaseline = "middle";
   pen.textAlign = right ? "left" : "right";
@@ -201,7 +220,7 @@ function stripe(pen: Pen, x: number, y: number, width: number, height: number, p
 }
 
 /** Hairline rails with A and B outside the tokens of each text, and a hairline where the prompt ends. */
-export function drawRails(pen: Pen, scene: Scene, box: HeadBox, scrolled: number): void {
+function drawRails(pen: Pen, scene: Scene, box: HeadBox, scrolled: number): void {
   for (const [items, left, width] of [
     [scene.rows.items, 0, box.x0],
     [scene.columns.items, box.x1, box.width - box.x1],

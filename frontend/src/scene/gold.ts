@@ -1,5 +1,4 @@
-// Gold links on the shown axes, and whether what is drawn looks where they say. `headscope.views.gold` does the same
-// for stills.
+// Gold links on the shown axes, and whether what is drawn looks where they say.
 
 import type { LinkInfo, OutlineInfo, PartInfo } from "../protocol";
 import { type Item, name, type Side } from "./axis";

@@ -1,6 +1,9 @@
 // Which lines are drawn: a counting sort of the codes, so that the strongest are kept and the rest is counted.
 
 import { fair, type Shown } from "./cut";
+import { brief, plural, whole } from "./format";
+import { pinnedSaid, sentence } from "./says";
+import type { Scene } from "./scene";
 
 export interface Range {
   /** First and last (exclusive) row, and column, that can be seen; a line with one end there is drawn. */
@@ -89,4 +92,53 @@ export function strongest(maps: readonly Shown[], range: Range): Lines {
     buffer[at + 2] = b;
   });
   return { buffer, count, left: total - count };
+}
+
+/**
+ * Lines that are drawn at most; and where none is asked for by its weight, so many a token and head, of which the eye
+ * can follow some.
+ */
+const [MOST, EACH] = [4000, 12];
+
+/** The lines of a scene that have an end in the rows `from` to before `to`. */
+export function linesOf(scene: Scene, from: number, to: number): Lines {
+  const { threshold, top_k } = scene.state;
+  const maps = scene.shown();
+  const least =
+    threshold === null ? maps.map((map) => evenCodes(map, scene.seen)) : Math.ceil(255 * Math.sqrt(threshold));
+  const rows = Math.min(to, scene.rows.items.length) - from;
+  const most = threshold === null ? Math.min(MOST, EACH * Math.max(1, rows) * maps.length) : MOST;
+  return strongest(maps, { from, to, least, topK: top_k, most });
+}
+
+/** Which lines are drawn, in words. */
+export function linesSaid(scene: Scene, { count, left }: Lines): string {
+  const { state } = scene;
+  const least =
+    state.threshold === null
+      ? evenSaid(scene)
+      : `${brief(state.threshold)}${state.quantity === "weights" ? "" : " of the largest"}`;
+  const all = plural(count + left, "line");
+  const strongest = left > 0 ? `the ${whole(count)} strongest of ${all}` : all;
+  const each = state.top_k > 0 ? `, the ${state.top_k} strongest of each token` : "";
+  const signs = !scene.many && scene.shown().some((map) => map.sign) ? " · blue positive, orange negative" : "";
+  return `${strongest} of at least ${least}${each}${signs}`;
+}
+
+// What a line must have where no threshold is given: see `fair`.
+function evenSaid(scene: Scene): string {
+  const { state, part } = scene;
+  if (scene.shown().some((map) => map.sign)) return "the mean size of all pairs";
+  const all = state.quantity === "weights" && state.filter === "all" && state.special && state.sinks;
+  if (!all) return "the mean of its row as it is shown";
+  const n = scene.seen[0] ?? 1;
+  if (part.causal || part.hidden) return "an even share, 1/n of the n keys that its query sees";
+  return `an even share, 1/${n} = ${brief(1 / n, 2)}`;
+}
+
+/** What a picture on paper says below it: which lines are drawn, and which are not faint. */
+export function linesCaption(scene: Scene, lines: Lines): string {
+  const chosen = pinnedSaid(scene);
+  const what = scene.many || !scene.pair ? "the lines" : "the line";
+  return sentence([linesSaid(scene, lines), chosen && `in full ${what} ${chosen}, the others faint`]);
 }

@@ -43,3 +43,21 @@ export function zoomed(
 export const moved = (zoom: Zoom, down: number, right: number, rows: number, columns: number): number[] => [
   ...within([zoom[0] + down, zoom[1], zoom[2] + right, zoom[3]], rows, columns),
 ];
+
+/** The size of a window's cells: the box of the whole matrix keeps its size, so that closer means larger cells. */
+export function cellOf(
+  [, tall, , wide]: Zoom,
+  { rows, columns }: { readonly rows: number; readonly columns: number },
+  width: number,
+  height: number,
+  most: number,
+): number {
+  const all = Math.min(width / columns, height / rows, most);
+  return Math.min((all * columns) / wide, (all * rows) / tall);
+}
+
+/** Which part of a matrix a window is, in words. */
+export const windowSaid = (
+  [first, tall, left, wide]: Zoom,
+  { rows, columns }: { readonly rows: number; readonly columns: number },
+): string => `rows ${first + 1}–${first + tall} of ${rows}, columns ${left + 1}–${left + wide} of ${columns}`;

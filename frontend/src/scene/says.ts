@@ -1,7 +1,9 @@
 // What is said of a picture, on the screen as in a still: its heading, what its colours mean, how it was made.
 
 import type { InputInfo } from "../protocol";
-import { bare, brief, fixed, label, percent, shortened } from "./format";
+import { name } from "./axis";
+import { bare, brief, fixed, label, percent, plural, shortened } from "./format";
+import { ofOpen } from "./gold";
 import { nameOf as matrixName } from "./quantities";
 import type { Scene } from "./scene";
 import { headsOf } from "./state";
@@ -23,12 +25,26 @@ export function heading(scene: Scene): string {
   const { aggregate, layer, scale } = scene.state;
   if (scale === "model") return "Heads";
   if (scale === "neuron") return `Layer ${layer}, head ${scene.head}, neuron by neuron`;
-  const heads = scene.heads.length;
+  const heads = alone(scene) ? 1 : scene.heads.length;
   const all = aggregate === "layers";
   const count = heads > 1 ? `${heads} heads` : `head ${scene.head}`;
   const how = !scene.aggregated ? "" : all ? ", mean of all layers" : aggregate === "max" ? ", max" : ", mean";
   const where = all ? count[0]!.toUpperCase() + count.slice(1) : `Layer ${layer}, ${count}`;
   return `${where}${how}`;
+}
+
+/** Of several open heads a matrix shows the last. */
+const alone = ({ many, state }: Scene): boolean => many && state.scale === "head" && state.picture === "matrix";
+
+/** Heads by their numbers: "0–3, 7". */
+function numbers(heads: readonly number[]): string {
+  const found: [number, number][] = [];
+  for (const head of [...heads].sort((a, b) => a - b)) {
+    const last = found.at(-1);
+    if (last && last[1] === head - 1) last[1] = head;
+    else found.push([head, head]);
+  }
+  return found.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 }
 
 const SAY: Record<string, string> = {
@@ -127,6 +143,7 @@ export function made(scenes: readonly Scene[]): string {
   const words = [
     `${one.data.payload.model}: ${scenes.map(namesOf).join("; ")}`,
     `${[...new Set(sizes)].join(" and ")} ${unit}`,
+    state.scale === "head" && one.heads.length > 1 && !alone(one) && `heads ${numbers(one.heads)}`,
     part.name !== "self" && part.name,
     weights ? "" : `${matrixName(state.quantity)} in place of the weights`,
     weights &&
@@ -140,4 +157,38 @@ export function made(scenes: readonly Scene[]): string {
     ...new Set(scenes.map(({ input }) => input.unseen)),
   ];
   return words.filter(Boolean).join(" · ");
+}
+
+/** Parts of a caption as a sentence; empty for none. */
+export function sentence(parts: readonly (string | false | null)[]): string {
+  const said = parts.filter(Boolean).join(" · ");
+  return said && `${said[0]!.toUpperCase()}${said.slice(1)}.`;
+}
+
+/** The chosen tokens, "from “cat”"; of two "from “cat” to “sat”"; nothing where none is. */
+export function pinnedSaid({ pinned, rows, columns }: Scene): string {
+  const said = [
+    pinned?.from != null && `from “${name(rows.items[pinned.from])}”`,
+    pinned?.to != null && `to “${name(columns.items[pinned.to])}”`,
+  ];
+  return said.filter(Boolean).join(" ");
+}
+
+/** An entry of the legend of gold links: a text, and how what it is about is drawn. */
+export interface GoldSays {
+  readonly swatch: "right" | "wrong" | "instead" | null;
+  readonly text: string;
+}
+
+/** How many gold links what is open gets right; nothing where none are drawn. */
+export function goldSays(scene: Scene): GoldSays[] {
+  const links = alone(scene) ? scene.judged().map(ofOpen) : scene.judged();
+  if (links.length === 0) return [];
+  const right = links.filter((link) => link.right).length;
+  const wrong = links.length - right;
+  const said: GoldSays[] = [{ swatch: null, text: plural(links.length, "gold link") }];
+  if (right > 0)
+    said.push({ swatch: "right", text: `${right} right${scene.many && !alone(scene) ? " in a head" : ""}` });
+  if (wrong > 0) said.push({ swatch: "wrong", text: `${wrong} wrong` }, { swatch: "instead", text: "chosen instead" });
+  return said;
 }

@@ -155,6 +155,13 @@ export class Scene {
     return [...wanted, ...(this.against?.missing() ?? [])];
   }
 
+  /** The measures that must be decoded before anything can be said of the heads. */
+  unmeasured(): Promise<void>[] {
+    const { data, part } = this;
+    if (this.lacking) return [];
+    return part.measures.filter(({ values }) => !data.array(values)).map(({ values }) => data.loadArray(values));
+  }
+
   /** One map of a head as it is filtered now. */
   map(layer: number, head: number, quantity = this.state.quantity): Shown | null {
     const found = this.data.layer(this.part, layer, quantity, [head]);

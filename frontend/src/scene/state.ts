@@ -9,6 +9,7 @@ import {
   STATE_DEFAULTS,
 } from "../protocol";
 import { type Choice, count, hasPair } from "./axis";
+import { has } from "./quantities";
 
 export type Full = Required<ExplorerState>;
 
@@ -90,7 +91,7 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
     state.scale = "head";
   if (!part.measures.some((measure) => measure.name === state.measure))
     [state.measure, state.sort, state.least] = ["none", false, 0];
-  if (!part.quantities.some((quantity) => quantity.name === state.quantity)) state.quantity = "weights";
+  if (!seen.some((each) => has(each, state.quantity))) state.quantity = "weights";
   if (state.pin) {
     const axis = state.pin[0] === "from" ? part.query : part.key;
     if (Number(state.pin[1]) >= axis.pieces.length) state.pin = null;

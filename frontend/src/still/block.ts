@@ -38,7 +38,7 @@ export function row(blocks: readonly Block[], gap: number): Block {
 }
 
 export function placed(pen: SvgPen, block: Block, x: number, y: number): void {
-  pen.group(x, y, block.width, block.height);
+  pen.group(x, y);
   block.draw(pen);
   pen.end();
 }

@@ -4,6 +4,7 @@
 import { gunzipSync } from "fflate";
 import type { ExplorerPayload } from "../protocol";
 import { type Source, Store } from "../scene/data";
+import { Data } from "../scene/source";
 import { type Asked, still } from "./still";
 
 let waiting = new Map<string, (base64: string) => void>();
@@ -17,7 +18,7 @@ const headscope = {
     outcome = done;
     const source: Source = (name) => new Promise((give) => waiting.set(name, give));
     const store = new Store(source, (bytes) => Promise.resolve(gunzipSync(bytes).slice().buffer));
-    still(JSON.parse(payload) as ExplorerPayload, store, JSON.parse(asked) as Asked).then(
+    still(new Data(JSON.parse(payload) as ExplorerPayload, store), JSON.parse(asked) as Asked).then(
       (svg) => (done.svg = svg),
       (error: unknown) => (done.error = error instanceof Error ? error.message : String(error)),
     );

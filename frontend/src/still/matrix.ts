@@ -1,19 +1,25 @@
 // A head as a matrix: tokens beside it, from (rows) by to (columns).
 
-import { area, lettering, paint, write } from "../draw/canvas";
-import { drawCells } from "../draw/golddraw";
+import { lettering, write } from "../draw/canvas";
+import { drawMarks, paintCells } from "../draw/matrixdraw";
 import { enlarged, png } from "../draw/png";
-import { cutTo, textWidth } from "../draw/ruler";
 import type { SvgPen } from "../draw/svg";
-import { breaks, type Item, name } from "../scene/axis";
-import { PALETTES, rgba } from "../scene/color";
+import { cropWidth, THUMB } from "../draw/tokens";
+import type { Item } from "../scene/axis";
 import type { Shown } from "../scene/cut";
 import { clamp } from "../scene/format";
 import { ofOpen } from "../scene/gold";
-import { CELL, LABELLED, within } from "../scene/matrixlayout";
+import { CELL, cellOf, LABELLED, windowSaid, within, type Zoom } from "../scene/matrixlayout";
+import { pinnedSaid, sentence } from "../scene/says";
 import type { Scene } from "../scene/scene";
-import type { Block } from "./block";
+import { type Block, text } from "./block";
+import { goldKey } from "./goldkey";
 import { scale } from "./scale";
+import { areaOf, roomOf, thumbnail, token } from "./token";
+
+/** The size of the tokens' letters, and what stands below the matrix. */
+const LETTERS = 11;
+const ENDS = 18;
 
 export function matrix(scene: Scene, width: number): Block[] {
   const map = scene.shown().at(-1);
@@ -21,86 +27,85 @@ export function matrix(scene: Scene, width: number): Block[] {
   const zoom = within(scene.state.zoom, map.rows, map.columns);
   const [first, rows, left, columns] = zoom;
   const items = [scene.rows.items.slice(first, first + rows), scene.columns.items.slice(left, left + columns)] as const;
-  const label = clamp(Math.ceil(Math.max(...items.flat().map((item) => textWidth(name(item), 11)))) + 10, 30, 110);
-  const cell = Math.min((width - label) / columns, CELL);
+  const room = items.map((side, at) => Math.max(...side.map((item) => roomOf(scene, item, LETTERS, at === 1))));
+  const label = clamp(Math.ceil(Math.max(...room)) + 10, 30, 110);
+  const cell = cellOf(zoom, map, width - label, Infinity, CELL);
   const [wide, tall] = [columns * cell, rows * cell];
+  const every = Math.max(1, Math.ceil(LABELLED / cell));
+  const said = caption(scene, map, zoom, every);
   return [
     {
       width,
-      height: label + tall + 1,
+      height: label + tall + ENDS,
       draw(pen) {
         pen.group(label, label, wide, tall);
-        cells(pen, scene, map, zoom, wide, tall);
-        const links = scene.judged().map(ofOpen);
-        drawCells(
-          pen,
-          scene.owner.ink,
-          { x: 0, y: 0, wide: cell, tall: cell, row: first, rows, column: left, columns },
-          links,
-        );
+        const times = enlarged(Math.max(rows, columns), Math.max(wide, tall));
+        const pixels = new Uint32Array(rows * columns * times ** 2);
+        paintCells(pixels, columns * times, rows * times, scene, map, zoom);
+        pen.image(png(pixels, columns * times, rows * times), 0, 0, wide, tall);
+        drawMarks(pen, scene, zoom, wide, tall, scene.judged().map(ofOpen));
         pen.end();
-        labels(pen, scene, items, cell, label);
+        labels(pen, scene, items, zoom, cell, every, label);
       },
     },
+    ...(said ? [text(said, width, { color: scene.owner.ink("--ink2") })] : []),
     scale(scene, width),
+    ...goldKey(scene, width),
   ];
 }
 
-function cells(
-  pen: SvgPen,
-  scene: Scene,
-  map: Shown,
-  [first, rows, left, columns]: readonly [number, number, number, number],
-  wide: number,
-  tall: number,
-): void {
-  const { ink, theme } = scene.owner;
-  const palette = PALETTES[theme];
-  const times = enlarged(Math.max(rows, columns), Math.max(wide, tall));
-  const [w, h] = [columns * times, rows * times];
-  const pixels = new Uint32Array(w * h);
-  const window = { codes: map.codes, width: map.columns, row: first, rows, column: left, columns };
-  paint({ data: pixels, stride: w }, 0, 0, w, h, window, map.sign ? palette.diverging : palette.sequential, map.sign);
-  // Pairs that cannot be seen are grey, not the colour of a weight of 0.
-  const grey = rgba(ink("--line"));
-  for (let a = 0; a < rows; a++) {
-    for (let b = 0; b < columns; b++) {
-      if (map.codes[(first + a) * map.columns + left + b] !== 0 || !scene.hides(first + a, left + b)) continue;
-      for (let y = a * times; y < (a + 1) * times; y++) pixels.fill(grey, y * w + b * times, y * w + (b + 1) * times);
-    }
-  }
-  pen.image(png(pixels, w, h), 0, 0, wide, tall);
-  pen.globalAlpha = 1;
-  for (let a = 1; a < rows; a++)
-    if (breaks(scene.rows.items, first + a)) area(pen, ink("--line2"), 0, Math.round((a * tall) / rows) - 0.5, wide, 1);
-  for (let b = 1; b < columns; b++)
-    if (breaks(scene.columns.items, left + b))
-      area(pen, ink("--line2"), Math.round((b * wide) / columns) - 0.5, 0, 1, tall);
+function caption(scene: Scene, map: Shown, zoom: Zoom, every: number): string {
+  const [first, rows, left, columns] = zoom;
+  const grey = map.codes.some((code, at) => {
+    const [row, column] = [Math.floor(at / map.columns), at % map.columns];
+    const shown = row >= first && row < first + rows && column >= left && column < left + columns;
+    return code === 0 && shown && scene.hides(row, column);
+  });
+  const chosen = pinnedSaid(scene);
+  const said = [
+    (rows < map.rows || columns < map.columns) && windowSaid(zoom, map),
+    every > 1 && `one of ${every} tokens is named`,
+    grey && "grey: a query cannot see the key",
+    chosen && `framed: ${chosen}`,
+  ];
+  return sentence(said);
 }
 
 function labels(
   pen: SvgPen,
   scene: Scene,
   [rows, columns]: readonly [readonly Item[], readonly Item[]],
+  [first, , left]: Zoom,
   cell: number,
+  every: number,
   label: number,
 ): void {
-  const { ink } = scene.owner;
-  const every = Math.max(1, Math.ceil(LABELLED / cell));
-  pen.globalAlpha = 1;
-  const put = (item: Item, x: number, y: number): void =>
-    write(pen, ink(item.special ? "--ink3" : "--ink"), cutTo(name(item), label - 6, 11), x, y);
+  const { focus, owner } = scene;
+  const most = label - 6;
+  const edge = label - 4;
+  const look = (at: number, chosen: number | null | undefined) => (at === chosen ? "on" : "plain");
   for (let at = 0; at < rows.length; at += every) {
-    lettering(pen, "400 11px", "right", "middle");
-    put(rows[at]!, label - 4, label + (at + 0.5) * cell);
+    const place = { x: edge, y: label + (at + 0.5) * cell, align: "right", most, size: LETTERS } as const;
+    token(pen, scene, rows[at]!, { ...place, look: look(first + at, focus?.from) });
   }
   for (let at = 0; at < columns.length; at += every) {
+    const item = columns[at]!;
     const x = label + (at + 0.5) * cell;
-    lettering(pen, "400 11px", "left", "middle");
-    pen.turn(-90, x, label - 4);
-    put(columns[at]!, x, label - 4);
+    // A thumbnail stands upright below the name, no wider than its column.
+    const area = areaOf(scene, item);
+    const tall = area ? Math.min(THUMB, ((every * cell - 2) * THUMB) / cropWidth(area, THUMB)) : 0;
+    const wide = area ? (tall * cropWidth(area, THUMB)) / THUMB : 0;
+    if (area) thumbnail(pen, scene, area, [x - wide / 2, edge - tall, wide, tall]);
+    const y = edge - (tall && tall + 4);
+    pen.turn(-90, x, y);
+    const place = { x, y, align: "left", most: most - (edge - y), size: LETTERS } as const;
+    token(pen, scene, item, { ...place, look: look(left + at, focus?.to) }, false);
     pen.end();
   }
-  lettering(pen, "500 10px", "left", "middle");
-  write(pen, ink("--ink3"), "from ↓ to →", 0, 6);
+  pen.globalAlpha = 1;
+  const below = label + rows.length * cell + ENDS - 8;
+  lettering(pen, "400 11px", "left", "middle");
+  write(pen, owner.ink("--ink3"), "from ↓", 0, below);
+  lettering(pen, "400 11px", "right", "middle");
+  write(pen, owner.ink("--ink3"), "to →", label + columns.length * cell, below);
 }

@@ -1,16 +1,17 @@
 // Pictures without a page: the same scenes, layouts and shapes as on the screen, as one SVG.
 
 import { area } from "../draw/canvas";
+import { textWidth } from "../draw/ruler";
 import { SvgPen } from "../draw/svg";
-import type { ExplorerPayload, ExplorerState } from "../protocol";
+import type { ExplorerState } from "../protocol";
 import { COLOURS, type Theme } from "../scene/color";
-import type { Store } from "../scene/data";
-import { heading, made, nameOf, phrase } from "../scene/says";
-import { type Owner, Scene } from "../scene/scene";
-import { Data } from "../scene/source";
+import { heading, made, nameOf, namesOf, phrase } from "../scene/says";
+import { type Owner, Scene, type Sides } from "../scene/scene";
+import type { Data } from "../scene/source";
 import { type Full, settle } from "../scene/state";
 import { type Block, placed, row, stack, text } from "./block";
 import { allHeads } from "./grid";
+import { head } from "./head";
 import { matrix } from "./matrix";
 import { neurons } from "./neuron";
 
@@ -19,9 +20,13 @@ export interface Asked {
   readonly state: ExplorerState;
   readonly width: number;
   readonly title: string;
+  /** What the surroundings call two inputs. */
+  readonly sides?: Sides;
+  /** A style sheet, such as one with the font in it. */
+  readonly style?: string;
 }
 
-const MARGIN = 8;
+export const MARGIN = 8;
 const GAP = 24;
 /** Pictures with less room beside each other stand one above the other. */
 const BESIDE = { model: 226, head: 226, neuron: 290 };
@@ -29,11 +34,11 @@ const BESIDE = { model: 226, head: 226, neuron: 290 };
 /** Nobody points at a still: it shows its state, with the colours of its theme. */
 class Paper implements Owner {
   readonly printing = true;
-  readonly host = {};
 
   constructor(
     readonly state: Full,
     readonly theme: Theme,
+    readonly host: Sides,
   ) {}
 
   readonly ink = (name: string): string => {
@@ -60,10 +65,9 @@ class Paper implements Owner {
 }
 
 /** The still of a state as SVG. Throws where it cannot be drawn, with a sentence that says why. */
-export async function still(payload: ExplorerPayload, store: Store, asked: Asked): Promise<string> {
-  const state = settle(asked.state, payload);
-  const paper = new Paper(state, state.theme === "dark" ? "dark" : "light");
-  const data = new Data(payload, store);
+export async function still(data: Data, asked: Asked): Promise<string> {
+  const state = settle(asked.state, data.payload);
+  const paper = new Paper(state, state.theme === "dark" ? "dark" : "light", asked.sides ?? {});
   const scene = (place: number, against: Scene | null = null): Scene => new Scene(data, place, paper, against);
   const { side } = state;
   const scenes =
@@ -82,7 +86,8 @@ export async function still(payload: ExplorerPayload, store: Store, asked: Asked
   const pen = new SvgPen(asked.width, Math.ceil(all.height + 2 * MARGIN));
   area(pen, paper.ink("--bg"), 0, 0, asked.width, Math.ceil(all.height + 2 * MARGIN));
   placed(pen, all, MARGIN, MARGIN);
-  return pen.document(asked.title || heading(scenes[0]!));
+  const about = `${data.payload.model}: ${scenes.map(namesOf).join("; ")} · ${heading(scenes[0]!)}`;
+  return pen.document(asked.title || about, asked.style);
 }
 
 /** One input's picture: its heading, what it shows, and the caption below. */
@@ -93,16 +98,25 @@ async function panel(scene: Scene, width: number): Promise<Block> {
       ? [text(`${scene.place + 1} · ${nameOf(scene.input)}`, width, { color: ink("--ink2") })]
       : [];
   if (scene.lacking) return stack([...which, text(scene.lacking, width, { color: ink("--ink2") })]);
-  await Promise.all(scene.missing());
-  const said = [heading(scene), phrase(scene)].filter(Boolean).join(" · ");
-  const title = text(said, width, { color: ink("--ink"), size: 13, weight: 600 });
-  return stack([...which, title, ...(await picture(scene, width))]);
+  await Promise.all([...scene.missing(), ...scene.unmeasured()]);
+  return stack([...which, titled(scene, width), ...(await picture(scene, width))]);
+}
+
+/** What is open, and after or below it what it does. */
+function titled(scene: Scene, width: number): Block {
+  const { ink } = scene.owner;
+  const [title, does] = [heading(scene), phrase(scene)];
+  const wide = Math.ceil(textWidth(title, 13, 600)) + 1;
+  const [bold, plain] = [{ color: ink("--ink"), size: 13, weight: 600 } as const, { color: ink("--ink3"), size: 12 }];
+  if (wide + 12 + textWidth(does, 12) > width) return stack([text(title, width, bold), text(does, width, plain)], 2);
+  return row([text(title, wide, bold), text(does, width - wide - 12, plain)], 12);
 }
 
 async function picture(scene: Scene, width: number): Promise<Block[]> {
   const { scale, picture } = scene.state;
   if (scale === "model") return allHeads(scene, width);
   if (scale === "neuron") return neurons(scene, width);
+  if (scale === "head" && picture === "lines") return head(scene, width);
   if (scale === "head" && picture === "matrix") return matrix(scene, width);
   throw new Error(`no still of ${scale} ${picture} yet`);
 }

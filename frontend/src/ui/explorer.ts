@@ -5,19 +5,20 @@ import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { find } from "../scene/axis";
 import type { Theme } from "../scene/color";
 import type { Store } from "../scene/data";
-import { nameOf } from "../scene/says";
 import { type Focus, type Owner, Scene, type Sides } from "../scene/scene";
 import { Data } from "../scene/source";
 import { changed, DEFAULTS, type Full, settle } from "../scene/state";
+import { MARGIN, still } from "../still/still";
 import { clicked } from "./between";
 import { h } from "./dom";
-import { png, svg } from "./export";
+import { svg } from "./export";
 import { turnAll } from "./fold";
 import { HeadBar } from "./headbar";
 import { action, keysDialog } from "./keys";
 import { remember, wantsAll } from "./memory";
 import { Pane, type Place } from "./panes";
 import { copyLink, skip, toolbar } from "./roving";
+import { embedded, raster } from "./save";
 import { Tip } from "./tip";
 import { Toolbar } from "./toolbar";
 
@@ -593,34 +594,34 @@ export class Explorer implements Owner {
     // Not a picture that is half drawn; while it is waited for the state may change.
     while (this.root.dataset.busy || this.root.dataset.drawing)
       await new Promise((frame) => requestAnimationFrame(frame));
-    const { state } = this;
-    this.root.classList.add("exporting");
+    const { state, panes } = this;
+    const lacking = panes.find((pane) => pane.scene.lacking)?.scene.lacking;
+    if (lacking) return this.toolbar.asking(null, `There is nothing to save. ${lacking}`);
+    const lead = panes[0]!;
+    const element = panes.length > 1 ? this.main : state.scale === "model" ? lead.grid.root : lead.right;
+    const name = `headscope-${state.scale === "model" ? "model" : `L${state.layer}H${state.heads.join("-")}`}`;
     try {
-      const lead = this.panes[0]!;
-      const lacking = this.panes.find((pane) => pane.scene.lacking)?.scene.lacking;
-      if (lacking) return this.toolbar.asking(null, `There is nothing to save. ${lacking}`);
-      const element = this.panes.length > 1 ? this.main : state.scale === "model" ? lead.grid.root : lead.right;
-      const name = `headscope-${state.scale === "model" ? "model" : `L${state.layer}H${state.heads.join("-")}`}`;
-      const paper = this.ink("--bg");
-      if (kind === "svg")
-        this.host.save(
-          `${name}.svg`,
-          new Blob(
-            [
-              svg(
-                element,
-                paper,
-                `${this.data.payload.model}: ${this.panes.map((pane) => nameOf(pane.scene.input)).join("; ")}`,
-                true,
-              ),
-            ],
-            { type: "image/svg+xml" },
-          ),
-        );
-      else this.host.save(`${name}.png`, await png(element, paper));
-    } finally {
-      this.root.classList.remove("exporting");
+      const drawing = await still(this.data, {
+        state: { ...state, theme: this.theme },
+        width: Math.ceil(element.clientWidth) + 2 * MARGIN,
+        title: "",
+        sides: this.host,
+        style: embedded(),
+      }).catch((error: unknown) => this.fromPage(error, element));
+      const file = kind === "svg" ? new Blob([drawing], { type: "image/svg+xml" }) : await raster(drawing);
+      this.host.save(`${name}.${kind}`, file);
+    } catch (error) {
+      this.toolbar.asking(null, `This cannot be saved: ${error instanceof Error ? error.message : String(error)}.`);
     }
+  }
+
+  // A mode that has no still yet, as it stands on the page.
+  private fromPage(error: unknown, element: HTMLElement): string {
+    if (!(error instanceof Error && error.message.startsWith("no still of"))) throw error;
+    this.root.classList.add("exporting");
+    const drawing = svg(element, this.ink("--bg"));
+    this.root.classList.remove("exporting");
+    return drawing;
   }
 
   private readonly onKey = (event: KeyboardEvent): void => this.key(event);

@@ -1,4 +1,4 @@
-// The picture of an element as SVG or PNG: its text, borders and canvases, as they stand on the screen.
+// The picture of an element as SVG: its text, borders and canvases, as they stand on the screen.
 
 import { area, type Pen, write } from "../draw/canvas";
 import { SvgPen } from "../draw/svg";
@@ -6,31 +6,10 @@ import { SvgPen } from "../draw/svg";
 /** Canvases that can be drawn again as vectors; others are taken as they are. */
 export const painters = new WeakMap<HTMLCanvasElement, (pen: Pen) => void>();
 
-/** What a picture is put on: a pen, and what it cannot do by itself. */
-interface Paper {
-  readonly pen: Pen;
-  rounded(
-    x: number,
-    y: number,
-    width: number,
-    height: number,
-    fill: string | null,
-    stroke: string | null,
-    radius: number,
-  ): void;
-  image(canvas: HTMLCanvasElement, x: number, y: number, width: number, height: number): void;
-  /** What follows stands in a box of its own, until `end`. */
-  group(x: number, y: number, width: number, height: number): void;
-  end(): void;
-  /** An SVG that is marked data-export="yes". */
-  drawing(drawing: SVGSVGElement, x: number, y: number): void;
-}
-
 const CLEAR = new Set(["transparent", "rgba(0, 0, 0, 0)"]);
 
 /** Put everything visible in an element on paper, in paint order, from the element's corner. */
-function put(root: HTMLElement, background: string, paper: Paper): void {
-  const { pen } = paper;
+function put(root: HTMLElement, background: string, pen: SvgPen): void {
   const origin = root.getBoundingClientRect();
   area(pen, background, 0, 0, origin.width, origin.height);
   const text = (found: string, x: number, y: number, style: CSSStyleDeclaration): void => {
@@ -41,10 +20,10 @@ function put(root: HTMLElement, background: string, paper: Paper): void {
   };
   const canvas = (source: HTMLCanvasElement, x: number, y: number, width: number, height: number): void => {
     const painter = painters.get(source);
-    if (!painter) return paper.image(source, x, y, width, height);
-    paper.group(x, y, width, height);
+    if (!painter) return pen.image(source.toDataURL("image/png"), x, y, width, height);
+    pen.group(x, y, width, height);
     painter(pen);
-    paper.end();
+    pen.end();
   };
   const visit = (element: HTMLElement, clip: DOMRect): void => {
     const style = getComputedStyle(element);
@@ -59,7 +38,7 @@ function put(root: HTMLElement, background: string, paper: Paper): void {
         : null;
     const inside = bounds.bottom > clip.top && bounds.top < clip.bottom;
     if (inside && (fill || border))
-      paper.rounded(
+      pen.rounded(
         x,
         y,
         bounds.width,
@@ -82,7 +61,7 @@ function put(root: HTMLElement, background: string, paper: Paper): void {
       else if (child instanceof Text && child.data.trim()) letters(child, style, own);
       else if (child instanceof SVGSVGElement && child.dataset.export === "yes") {
         const box = child.getBoundingClientRect();
-        paper.drawing(child, box.left - origin.left, box.top - origin.top);
+        pen.raw(inlined(child), box.left - origin.left, box.top - origin.top);
       }
     }
   };
@@ -147,63 +126,10 @@ export function inlined(drawing: SVGSVGElement): string {
   return new XMLSerializer().serializeToString(copy);
 }
 
-/** The page's own font as a rule that needs no other file; empty where the page has none. */
-function embedded(): string {
-  for (const sheet of document.styleSheets) {
-    for (const rule of sheet.cssRules)
-      if (rule instanceof CSSFontFaceRule && rule.style.getPropertyValue("src").includes("data:")) return rule.cssText;
-  }
-  return "";
-}
-
-/** An element as an SVG document; canvases that have a painter become shapes; `fonts`: with the page's font in it. */
-export function svg(root: HTMLElement, background: string, title = "", fonts = false): string {
+/** An element as an SVG document; canvases that have a painter become shapes. */
+export function svg(root: HTMLElement, background: string, title = ""): string {
   const { width, height } = root.getBoundingClientRect();
   const pen = new SvgPen(Math.ceil(width), Math.ceil(height));
-  put(root, background, {
-    pen,
-    rounded: pen.rounded.bind(pen),
-    image: (canvas, ...box) => pen.image(canvas.toDataURL("image/png"), ...box),
-    group: pen.group.bind(pen),
-    end: pen.end.bind(pen),
-    drawing: (drawing, x, y) => pen.raw(inlined(drawing), x, y),
-  });
-  return pen.document(title, fonts ? embedded() : "");
-}
-
-/** An element as a PNG, twice as many pixels as on the screen. */
-export async function png(root: HTMLElement, background: string): Promise<Blob> {
-  const { width, height } = root.getBoundingClientRect();
-  const scale = 2;
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [Math.ceil(width * scale), Math.ceil(height * scale)];
-  const pen = canvas.getContext("2d");
-  if (!pen) throw new Error("this browser gives no 2D canvas");
-  pen.setTransform(scale, 0, 0, scale, 0, 0);
-  put(root, background, {
-    pen,
-    rounded: (x, y, w, h, fill, stroke, radius) => {
-      const inset = stroke ? 0.5 : 0;
-      pen.globalAlpha = 1;
-      pen.beginPath();
-      pen.roundRect(x + inset, y + inset, w - 2 * inset, h - 2 * inset, radius);
-      if (fill) [pen.fillStyle] = [fill];
-      if (fill) pen.fill();
-      if (stroke) [pen.strokeStyle, pen.lineWidth] = [stroke, 1];
-      if (stroke) pen.stroke();
-    },
-    image: (source, ...box) => pen.drawImage(source, ...box),
-    group: (x, y, w, h) => {
-      pen.save();
-      pen.translate(x, y);
-      pen.beginPath();
-      pen.rect(0, 0, w, h);
-      pen.clip();
-    },
-    end: () => pen.restore(),
-    drawing: () => undefined,
-  });
-  return new Promise((resolve, reject) =>
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large")))),
-  );
+  put(root, background, pen);
+  return pen.document(title);
 }

@@ -1,5 +1,6 @@
 // Pictures within a text: a thumbnail that unfolds into its patches, and folds again.
 
+import { cropWidth, WIDEST } from "../draw/tokens";
 import { imageOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
 import type { Within } from "../scene/axis";
@@ -8,15 +9,13 @@ import { plural } from "../scene/format";
 import type { Scene } from "../scene/scene";
 import { h } from "./dom";
 
-/** A thumbnail is at most so many times as wide as tall. */
-const WIDEST = 2.4;
 /** Of the larger picture that a thumbnail shows when it is pointed at. */
 const LARGE = 200;
 
 /** A part of a picture on a canvas of its own, so tall in CSS pixels. */
 export function crop(info: PictureInfo, area: readonly number[], tall: number): HTMLCanvasElement {
   const [left, top, right, bottom] = area as [number, number, number, number];
-  const wide = Math.max(4, Math.min(WIDEST * tall, (tall * (right - left)) / Math.max(1e-6, bottom - top)));
+  const wide = cropWidth(area, tall);
   const canvas = h("canvas.crop", { "aria-hidden": "true", style: `width:${wide}px;height:${tall}px` });
   [canvas.width, canvas.height] = [Math.round(2 * wide), Math.round(2 * tall)];
   void imageOf(info).then(

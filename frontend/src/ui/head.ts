@@ -1,27 +1,20 @@
 // One layer's open heads: two columns of tokens with lines between them.
 
-import { type Pen, ratio, surface } from "../draw/canvas";
-import { drawLinks } from "../draw/golddraw";
-import { cost, drawFocus, drawLines, drawRails, OTHERS } from "../draw/headdraw";
-import { hasPair, type Item, length, name } from "../scene/axis";
+import { ratio, surface } from "../draw/canvas";
+import { cost, drawHead, drawLines, others } from "../draw/headdraw";
+import { type Item, name } from "../scene/axis";
 import { type Shown, value } from "../scene/cut";
-import { brief, figure, plural, whole } from "../scene/format";
+import { brief, figure, plural } from "../scene/format";
 import { concerns, inWords } from "../scene/gold";
-import { type HeadBox, headBox, middle } from "../scene/headlayout";
-import { evenCodes, type Lines, strongest } from "../scene/lines";
+import { above, type HeadBox, headBoxOf, middle } from "../scene/headlayout";
+import { type Lines, linesCaption, linesOf, linesSaid } from "../scene/lines";
 import { lineAt } from "../scene/pick";
 import { nameOf } from "../scene/quantities";
 import type { Focus, Scene } from "../scene/scene";
 import { h, touched } from "./dom";
-import { painters } from "./export";
 import { TokenRows } from "./tokenrows";
 import { mark, placeOf } from "./tokens";
 
-/**
- * Lines that are drawn at most; and where none is asked for by its weight, so many a token and head, of which the eye
- * can follow some.
- */
-const [MOST, EACH] = [4000, 12];
 /** What is drawn at once, in hairlines; the rest follows, a part a frame. */
 const AT_ONCE = 800;
 
@@ -41,8 +34,6 @@ export class HeadLines {
   readonly root = h("div.hv", { role: "group" }, this.axis);
   private box!: HeadBox;
   private lines: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
-  private axisLeft = h("span.cap");
-  private axisRight = h("span.cap");
   private laid = "";
   private about = "";
   private drawn = "";
@@ -70,9 +61,6 @@ export class HeadLines {
     this.rows.body.addEventListener("click", (event) => {
       if (event.target === this.rows.body) this.pick(event);
     });
-    painters.set(this.base, () => undefined);
-    painters.set(this.under, () => undefined);
-    painters.set(this.over, (pen) => this.picture(pen));
   }
 
   update(space: HeadSpace): void {
@@ -83,16 +71,7 @@ export class HeadLines {
       "aria-label",
       `${scene.name()}${maps.length > 1 ? ` and ${maps.length - 1} more` : ""}: attention from ${plural(scene.rows.items.length, "token")} to ${scene.columns.items.length}`,
     );
-    this.box = headBox({
-      ...space,
-      rows: scene.rows.items.length,
-      columns: scene.columns.items.length,
-      tokens: Math.max(length(scene.part.query, scene.state.unfolded), length(scene.part.key, scene.state.unfolded)),
-      widest: this.rows.widest,
-      maps: Math.max(1, maps.length),
-      paired: hasPair(scene.part.query) || hasPair(scene.part.key),
-      touch: touched(),
-    });
+    this.box = headBoxOf(scene, { ...space, widest: this.rows.widest, touch: touched() });
     this.lay();
     // Only what has changed is drawn: the grid's measure, say, does not touch the lines.
     const { state } = scene;
@@ -122,13 +101,6 @@ export class HeadLines {
       `left:0;width:${box.x0}px`,
       `left:${box.x1}px;width:${box.tokens + box.stripRight}px`,
     );
-    const narrow = box.tokens < 84;
-    this.axis.replaceChildren(
-      h("span.cap", { style: `right:${box.width - box.x0 + 7}px` }, narrow ? "from" : "from (query)"),
-      h("span.cap", { style: `left:${box.x1 + 8}px` }, narrow ? "to" : "to (key)"),
-      this.axisLeft,
-      this.axisRight,
-    );
   }
 
   private get scrolled(): number {
@@ -137,17 +109,10 @@ export class HeadLines {
 
   private draw(): void {
     const { scene, box } = this;
-    const { state } = scene;
     const maps = scene.shown();
     const scrolled = this.scrolled;
     const [from, to] = this.rows.seen;
-    const least =
-      state.threshold === null
-        ? maps.map((map) => evenCodes(map, scene.seen))
-        : Math.ceil(255 * Math.sqrt(state.threshold));
-    const rows = Math.min(to, scene.rows.items.length) - from;
-    const most = state.threshold === null ? Math.min(MOST, EACH * Math.max(1, rows) * maps.length) : MOST;
-    const lines = strongest(maps, { from, to, least, topK: state.top_k, most });
+    const lines = linesOf(scene, from, to);
     this.lines = lines;
     const base = this.between(this.base);
     // The lower canvas is touched only when it has something, or had: every canvas that changes is composited anew.
@@ -173,7 +138,9 @@ export class HeadLines {
       } else this.done = true;
     };
     if (!this.done) requestAnimationFrame(rest);
-    this.describe(lines, from, to);
+    const rows = scene.rows.items.length;
+    const part = box.full > box.height ? ` · rows ${from + 1}–${Math.min(to, rows)} of ${rows}` : "";
+    this.about = `${linesSaid(scene, lines)}${part}`;
     this.focus();
   }
 
@@ -186,33 +153,6 @@ export class HeadLines {
     return context;
   }
 
-  private describe(lines: Lines, from: number, to: number): void {
-    const { scene, box } = this;
-    const { state } = scene;
-    const fixed =
-      state.threshold === null
-        ? this.even()
-        : `${brief(state.threshold)}${state.quantity === "weights" ? "" : " of the largest"}`;
-    const all = plural(lines.count + lines.left, "line");
-    const parts = [`${lines.left > 0 ? `the ${whole(lines.count)} strongest of ${all}` : all} of at least ${fixed}`];
-    if (state.top_k > 0) parts[0] += `, the ${state.top_k} strongest of each token`;
-    const rows = scene.rows.items.length;
-    if (box.full > box.height) parts.push(`rows ${from + 1}–${Math.min(to, rows)} of ${rows}`);
-    this.about = parts.join(" · ");
-  }
-
-  // What a line must have where no threshold is given: see `fair`.
-  private even(): string {
-    const { scene } = this;
-    const { state, part } = scene;
-    if (scene.shown().some((map) => map.sign)) return "the mean size of all pairs";
-    const whole = state.quantity === "weights" && state.filter === "all" && state.special && state.sinks;
-    if (!whole) return "the mean of its row as it is shown";
-    const n = scene.seen[0] ?? 1;
-    if (part.causal || part.hidden) return "an even share, 1/n of the n keys that its query sees";
-    return `an even share, 1/${n} = ${brief(1 / n, 2)}`;
-  }
-
   /** Only what is pointed at has changed. */
   focus(): void {
     const { scene, box } = this;
@@ -220,46 +160,18 @@ export class HeadLines {
     const { focus } = scene;
     this.focused = JSON.stringify(focus);
     const maps = scene.shown();
-    const both = focus?.from != null && focus.to != null;
-    const on = focus !== null && (focus.from !== null || focus.to !== null);
-    this.base.style.opacity = this.under.style.opacity = on ? (both ? "0.25" : String(OTHERS)) : "1";
+    this.base.style.opacity = this.under.style.opacity = String(others(focus));
     this.rows.mark(focus);
-    const pen = surface(this.over, box.width, box.height);
-    const scrolled = this.scrolled;
-    drawRails(pen, scene, box, scrolled);
-    drawFocus(pen, scene, box, maps, focus, scrolled);
-    drawLinks(pen, scene, box, scene.judged(), focus, scrolled);
-    const drawn = on ? `the lines ${both ? "between the two tokens" : "of the token"} that is pointed at` : this.about;
+    drawHead(surface(this.over, box.width, box.height), scene, box, maps, focus, this.scrolled);
     this.caption.replaceChildren(
       h("span", { "data-export": "no" }, `${this.about}. ${hint(scene)}`),
-      h("span.saved", {}, `${drawn[0]!.toUpperCase()}${drawn.slice(1)}.`),
+      h("span.saved", {}, linesCaption(scene, this.lines)),
     );
-    this.heading(maps, focus?.from != null ? "right" : focus?.to != null ? "left" : "rest");
-  }
-
-  // The names of heads above their columns of a strip.
-  private heading(maps: readonly Shown[], where: "left" | "right" | "rest"): void {
-    const { scene, box } = this;
-    const right = where !== "left";
-    const [label, other] = right ? [this.axisRight, this.axisLeft] : [this.axisLeft, this.axisRight];
-    other.replaceChildren();
-    label.style.cssText = right ? `left:${box.x1 + box.tokens + 4}px` : `right:${box.width - box.stripLeft + 4}px`;
-    if (maps.length <= 1) {
-      const what = scene.against ? "difference" : scene.state.quantity === "weights" ? "weight" : scene.state.quantity;
-      label.textContent = where !== "rest" ? what : box.stripRight - box.rail < 104 ? "received" : "mean received";
-      if (right && box.stripRight < 80) label.style.cssText = "right:0";
-      return;
-    }
-    const across = Math.min(22, ((right ? box.stripRight : box.stripLeft) - 10 - box.rail) / maps.length);
-    const every = Math.ceil(12 / across);
-    label.replaceChildren(
-      ...maps.map((map, m) => {
-        const side = right ? `left:${m * across}px` : `right:${(maps.length - 1 - m) * across}px`;
-        return h(
-          "span.hn",
-          { style: `${side};width:${across - 1}px;color:${scene.color(map.head)}` },
-          m % every === 0 ? String(map.head) : "",
-        );
+    this.axis.replaceChildren(
+      ...above(scene, box, maps, focus).map(({ text, x, align, head }) => {
+        const place = align === "right" ? `right:${box.width - x}px` : `left:${x}px`;
+        const color = head === undefined ? "" : `;color:${scene.color(head)}`;
+        return h(head === undefined ? "span.cap" : "span.cap.hn", { style: place + color }, text);
       }),
     );
   }
@@ -333,17 +245,6 @@ export class HeadLines {
       column.querySelectorAll(".hit").forEach((row) => row.classList.remove("hit"));
       for (const place of places) column.children[place]?.classList.add("hit");
     }
-  }
-
-  private picture(pen: Pen): void {
-    const { scene, box, lines } = this;
-    const maps = scene.shown();
-    const { focus } = scene;
-    const on = focus !== null && (focus.from !== null || focus.to !== null);
-    if (!on) drawLines(pen, scene, box, maps, lines, 0, lines.count - 1, this.scrolled);
-    drawRails(pen, scene, box, this.scrolled);
-    drawFocus(pen, scene, box, maps, focus, this.scrolled);
-    drawLinks(pen, scene, box, scene.judged(), focus, this.scrolled);
   }
 
   destroy(): void {

@@ -1,20 +1,18 @@
 // The open head as a matrix, from (rows) by to (columns): small beside the grid, or large with tokens and zoom.
 
-import { type Pen, paint, ratio, surface } from "../draw/canvas";
-import { drawCells } from "../draw/golddraw";
-import { breaks } from "../scene/axis";
-import { PALETTES, rgba } from "../scene/color";
+import { ratio, surface } from "../draw/canvas";
+import { drawMarks, paintCells } from "../draw/matrixdraw";
+import { widest } from "../draw/tokens";
 import type { Shown } from "../scene/cut";
 import { clamp } from "../scene/format";
 import { concerns, ofOpen } from "../scene/gold";
-import { CELL, LABELLED, moved, within, type Zoom, zoomed } from "../scene/matrixlayout";
+import { CELL, cellOf, LABELLED, moved, windowSaid, within, type Zoom, zoomed } from "../scene/matrixlayout";
 import type { Scene } from "../scene/scene";
 import { clickedCell } from "./between";
 import { h, touched } from "./dom";
-import { painters } from "./export";
 import { pairTip } from "./head";
 import { longPress } from "./press";
-import { tokenText, widest } from "./tokens";
+import { tokenText } from "./tokens";
 
 export class Matrix {
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
@@ -100,7 +98,6 @@ export class Matrix {
       this.over.addEventListener("pointerdown", () => (this.keyed = false));
       this.over.addEventListener("blur", () => scene.leave());
     }
-    painters.set(this.over, (pen) => this.marks(pen));
   }
 
   // The row of a cell is pinned, or its pair chosen.
@@ -173,9 +170,7 @@ export class Matrix {
       const label = clamp(Math.ceil(widest(scene.rows.items, scene.columns.items)) + 12, 40, 120);
       [left, top] = [label, label];
     }
-    // The box keeps its size: closer means larger cells.
-    const all = Math.min((width - left) / map.columns, (height - top) / map.rows, this.large ? CELL : Infinity);
-    const cell = Math.min((all * map.columns) / columns, (all * map.rows) / rows);
+    const cell = cellOf(this.zoom, map, width - left, height - top, this.large ? CELL : Infinity);
     [this.wide, this.tall] = [Math.max(1, Math.round(columns * cell)), Math.max(1, Math.round(rows * cell))];
     this.size = this.wide;
     this.title.textContent = `${scene.name(map.head)} as a matrix`;
@@ -186,41 +181,12 @@ export class Matrix {
       );
     const context = surface(this.canvas, this.wide, this.tall);
     const image = context.createImageData(this.canvas.width, this.canvas.height);
-    const palette = PALETTES[scene.owner.theme];
-    paint(
-      { data: new Uint32Array(image.data.buffer), stride: this.canvas.width },
-      0,
-      0,
-      this.canvas.width,
-      this.canvas.height,
-      { codes: map.codes, width: map.columns, row: this.zoom[0], rows, column: this.zoom[2], columns },
-      map.sign ? palette.diverging : palette.sequential,
-      map.sign,
-    );
-    this.veil(new Uint32Array(image.data.buffer), map);
+    const pixels = new Uint32Array(image.data.buffer);
+    paintCells(pixels, this.canvas.width, this.canvas.height, scene, map, this.zoom);
     context.putImageData(image, 0, 0);
     this.ends.style.width = `${left + this.wide}px`;
     if (this.large) this.labels(cell, left, top);
     this.focus();
-  }
-
-  // Pairs that cannot be seen are grey, not the colour of a weight of 0.
-  private veil(pixels: Uint32Array, map: Shown): void {
-    const { scene, zoom } = this;
-    const { width, height } = this.canvas;
-    const grey = rgba(scene.owner.ink("--line"));
-    const edge = (at: number, size: number, count: number): number => Math.ceil((at * size) / count);
-    for (let a = 0; a < zoom[1]; a++) {
-      const [top, bottom] = [edge(a, height, zoom[1]), edge(a + 1, height, zoom[1])];
-      if (top === bottom) continue; // of many tokens not each has a pixel
-      for (let b = 0; b < zoom[3]; b++) {
-        const [left, right] = [edge(b, width, zoom[3]), edge(b + 1, width, zoom[3])];
-        if (left === right) continue;
-        const [from, to] = [zoom[0] + a, zoom[2] + b];
-        if (map.codes[from * map.columns + to] !== 0 || !scene.hides(from, to)) continue;
-        for (let y = top; y < bottom; y++) pixels.fill(grey, y * width + left, y * width + right);
-      }
-    }
   }
 
   private labels(cell: number, left: number, top: number): void {
@@ -270,13 +236,18 @@ export class Matrix {
     const all = zoom[1] === map.rows && zoom[3] === map.columns;
     this.note.textContent = all
       ? `${map.rows} × ${map.columns}. ${touched() ? "+ comes closer." : "Double-click, + or ctrl and the wheel come closer."}`
-      : `rows ${zoom[0] + 1}–${zoom[0] + zoom[1]} of ${map.rows}, columns ${zoom[2] + 1}–${zoom[2] + zoom[3]} of ${map.columns}. Drag to move.`;
+      : `${windowSaid(zoom, map)}. Drag to move.`;
   }
 
   focus(): void {
-    this.marks(surface(this.over, this.wide, this.tall));
-    const { focus } = this.scene;
+    const { scene, zoom, wide, tall } = this;
+    const { focus } = scene;
     this.focused = JSON.stringify(focus);
+    const links =
+      this.large || !focus
+        ? scene.judged()
+        : scene.judged().filter(({ gold }) => concerns(gold, { from: focus.from, to: null }));
+    drawMarks(surface(this.over, wide, tall), scene, zoom, wide, tall, links.map(ofOpen));
     for (const [element, place] of [
       [this.rows, focus?.from],
       [this.columns, focus?.to],
@@ -284,39 +255,6 @@ export class Matrix {
       element.querySelector(".on")?.classList.remove("on");
       if (place != null) element.querySelector(`[data-i="${place}"]`)?.classList.add("on");
     }
-  }
-
-  private marks(pen: Pen): void {
-    const { scene, zoom } = this;
-    const { ink } = scene.owner;
-    const [tall, wide] = [this.tall / zoom[1], this.wide / zoom[3]];
-    pen.globalAlpha = 1;
-    pen.fillStyle = ink("--line2");
-    for (let a = Math.max(1, zoom[0]); a < zoom[0] + zoom[1]; a++) {
-      if (breaks(scene.rows.items, a)) pen.fillRect(0, Math.round((a - zoom[0]) * tall) - 0.5, this.wide, 1);
-    }
-    for (let b = Math.max(1, zoom[2]); b < zoom[2] + zoom[3]; b++) {
-      if (breaks(scene.columns.items, b)) pen.fillRect(Math.round((b - zoom[2]) * wide) - 0.5, 0, 1, this.tall);
-    }
-    const { focus } = scene;
-    const links =
-      this.large || !focus
-        ? scene.judged()
-        : scene.judged().filter(({ gold }) => concerns(gold, { from: focus.from, to: null }));
-    drawCells(
-      pen,
-      ink,
-      { x: 0, y: 0, wide, tall, row: zoom[0], rows: zoom[1], column: zoom[2], columns: zoom[3] },
-      links.map(ofOpen),
-    );
-    if (!focus) return;
-    pen.strokeStyle = ink("--ink");
-    pen.lineWidth = 1;
-    const [a, b] = [focus.from === null ? -1 : focus.from - zoom[0], focus.to === null ? -1 : focus.to - zoom[2]];
-    if (a >= 0 && a < zoom[1])
-      pen.strokeRect(0.5, Math.round(a * tall) - 0.5, this.wide - 1, Math.max(2, Math.round(tall)) + 1);
-    if (b >= 0 && b < zoom[3])
-      pen.strokeRect(Math.round(b * wide) - 0.5, 0.5, Math.max(2, Math.round(wide)) + 1, this.tall - 1);
   }
 
   private at(event: MouseEvent): { row: number; column: number } {

@@ -159,12 +159,9 @@ export class Pane {
   }
 
   missing(): Promise<void>[] {
-    const { data, part } = this.scene;
-    if (this.scene.lacking) return [];
-    const measures = part.measures
-      .filter((measure) => !data.array(measure.values))
-      .map((measure) => data.loadArray(measure.values));
-    return [...this.grid.missing(), ...this.scene.missing(), ...measures];
+    const { scene } = this;
+    if (scene.lacking) return [];
+    return [...this.grid.missing(), ...scene.missing(), ...scene.unmeasured()];
   }
 
   get settled(): boolean {

@@ -1,9 +1,10 @@
 // Two columns of tokens with a picture between them that stands while the rows are scrolled.
 
+import { widest } from "../draw/tokens";
 import type { Scene } from "../scene/scene";
 import { hoverColumns, type Place } from "./columns";
 import { h } from "./dom";
-import { fill, mark, tell, widest } from "./tokens";
+import { fill, mark, tell } from "./tokens";
 
 /** What a picture's geometry says of the rows: the height of one, of all, and of the window onto them. */
 export interface RowBox {

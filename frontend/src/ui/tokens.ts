@@ -1,13 +1,10 @@
 // Tokens as text: a column of them, copyable and readable in any script.
 
-import { tokenWidth } from "../draw/ruler";
+import { THUMB } from "../draw/tokens";
 import type { PictureInfo } from "../protocol";
 import { type Item, name, withId } from "../scene/axis";
 import { h } from "./dom";
 import { thumbnail } from "./fold";
-
-/** Of a thumbnail beside a token's name, in pixels. */
-const THUMB = 16;
 
 /** A token's text; the direction is that of its own script. A picture within a text, and each patch of it, is seen. */
 export function tokenText(item: Item, picture?: PictureInfo): HTMLElement {
@@ -91,10 +88,4 @@ export function tell(column: HTMLElement, at: number | null, pinned: number | nu
 export function step(key: string, at: number, count: number): number | null {
   const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: count - 1, PageUp: at - 10, PageDown: at + 10 }[key];
   return to === undefined ? null : Math.min(count - 1, Math.max(0, to));
-}
-
-/** Width of the widest of some tokens. */
-export function widest(...sides: (readonly Item[])[]): number {
-  const names = Math.max(0, ...[...new Set(sides.flatMap((items) => items.map(name)))].map(tokenWidth));
-  return names + (sides.some((items) => items.some((item) => item.image)) ? 2.4 * THUMB : 0);
 }

@@ -1,0 +1,62 @@
+// One layer's open heads as lines between two columns of tokens.
+
+import { lettering, write } from "../draw/canvas";
+import { drawHead, drawLines, others } from "../draw/headdraw";
+import type { SvgPen } from "../draw/svg";
+import { widest } from "../draw/tokens";
+import { above, type HeadBox, headBoxOf, stripSide } from "../scene/headlayout";
+import { linesCaption, linesOf } from "../scene/lines";
+import type { Scene } from "../scene/scene";
+import { type Block, text } from "./block";
+import { goldKey } from "./goldkey";
+import { column } from "./token";
+
+/** The height of what stands above the columns. */
+const HEADS = 20;
+
+export function head(scene: Scene, width: number): Block[] {
+  const maps = scene.shown();
+  if (maps.length === 0) return [];
+  const { rows, columns, focus, owner } = scene;
+  const box = headBoxOf(scene, {
+    width,
+    tallest: Infinity,
+    widest: widest(rows.items, columns.items),
+    still: stripSide(focus),
+  });
+  const lines = linesOf(scene, 0, rows.items.length);
+  return [
+    {
+      width,
+      height: HEADS + box.full,
+      draw(pen) {
+        heads(pen, scene, box);
+        pen.group(0, HEADS);
+        const { tokens: most, row } = box;
+        column(pen, scene, rows.items, { x: box.x0, align: "right", most, row }, focus?.from ?? null);
+        column(pen, scene, columns.items, { x: box.x1, align: "left", most, row }, focus?.to ?? null);
+        pen.fade(others(focus));
+        drawLines(pen, scene, box, maps, lines, 0, lines.count - 1, 0);
+        pen.end();
+        drawHead(pen, scene, box, maps, focus, 0);
+        pen.end();
+      },
+    },
+    text(linesCaption(scene, lines), width, { color: owner.ink("--ink2") }),
+    ...goldKey(scene, width),
+  ];
+}
+
+function heads(pen: SvgPen, scene: Scene, box: HeadBox): void {
+  pen.globalAlpha = 1;
+  for (const { text, x, align, head } of above(scene, box, scene.shown(), scene.focus)) {
+    lettering(pen, `${head === undefined ? 500 : 600} 10.5px`, align, "middle");
+    write(
+      pen,
+      head === undefined ? scene.owner.ink("--ink3") : scene.color(head),
+      text.toUpperCase(),
+      x,
+      HEADS / 2 - 2,
+    );
+  }
+}

@@ -1,0 +1,113 @@
+// Tokens beside a picture, as the page letters them.
+
+import { lettering } from "../draw/canvas";
+import { cutTo, textWidth } from "../draw/ruler";
+import type { SvgPen } from "../draw/svg";
+import { cropWidth, THUMB } from "../draw/tokens";
+import { type Item, name } from "../scene/axis";
+import type { Scene } from "../scene/scene";
+
+/** Between a thumbnail and the name after it. */
+const AFTER = 6;
+/** A text whose first letter is of a script that is read from the right. */
+const LEFTWARD = /^\P{L}*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
+
+/** How a token stands: from `x` to the right or left, its middle at `y`, as wide as `most`, in letters of `size`. */
+export interface TokenPlace {
+  readonly x: number;
+  readonly y: number;
+  readonly align: "left" | "right";
+  readonly most: number;
+  readonly size: number;
+  readonly look?: "plain" | "pinned" | "on";
+}
+
+/** The part of the input's picture that a token is. */
+export const areaOf = (scene: Scene, item: Item): readonly number[] | null =>
+  scene.input.picture ? (item.image?.area ?? null) : null;
+
+/** An area of the input's picture, in a box of the paper: its corner, width and height. */
+export function thumbnail(
+  pen: SvgPen,
+  { input }: Scene,
+  area: readonly number[],
+  box: readonly [number, number, number, number],
+): void {
+  const { src, width, height } = input.picture!;
+  pen.photo(src, [width, height], area as [number, number, number, number], box);
+}
+
+/** The room of a token along its text, with its thumbnail; of text that is turned that is as long as it is tall. */
+export const roomOf = (scene: Scene, item: Item, size: number, turned = false): number => {
+  const area = areaOf(scene, item);
+  return (area ? (turned ? THUMB : cropWidth(area, THUMB)) + AFTER : 0) + textWidth(name(item), size);
+};
+
+/** One token; the pinned one stands on the accent. Without `thumb` its name alone. */
+export function token(
+  pen: SvgPen,
+  scene: Scene,
+  item: Item,
+  { x, y, align, most, size, look = "plain" }: TokenPlace,
+  thumb = true,
+): void {
+  const { ink } = scene.owner;
+  const area = thumb ? areaOf(scene, item) : null;
+  const crop = area ? cropWidth(area, THUMB) : 0;
+  const before = area ? crop + AFTER : 0;
+  const weight = item.changed || look === "on" ? 600 : 400;
+  const text = cutTo(name(item), most - before, size, weight);
+  const width = before + textWidth(text, size, weight);
+  const left = align === "right" ? x - width : x;
+  if (area) thumbnail(pen, scene, area, [left, y - THUMB / 2, crop, THUMB]);
+  const mark = text.startsWith(item.mark) ? item.mark : "";
+  const color = ink(look === "pinned" ? "--bg" : look === "on" ? "--accent" : item.special ? "--ink3" : "--ink");
+  const parts = [
+    [look === "plain" ? ink("--ink3") : color, mark],
+    [color, text.slice(mark.length)],
+  ] as const;
+  pen.globalAlpha = 1;
+  lettering(pen, `${weight} ${size}px`, align, "middle");
+  pen.spans(LEFTWARD.test(text) ? [...parts].reverse() : parts, align === "right" ? x : x + before, y);
+  if (!item.changed) return;
+  pen.fillStyle = ink("--accent");
+  pen.fillRect(left + before, y + 8, width - before, 1.5);
+}
+
+/** Between a token of a column and the column's edge. */
+const INSET = 7;
+
+/** Tokens under one another, from `x` to the right or left, in rows of a height. */
+export function column(
+  pen: SvgPen,
+  scene: Scene,
+  items: readonly Item[],
+  { x, align, most, row }: { x: number; align: "left" | "right"; most: number; row: number },
+  pinned: number | null,
+): void {
+  const inset = align === "right" ? -INSET : INSET;
+  items.forEach((item, at) => {
+    const y = (at + 0.5) * row;
+    const chosen = at === pinned;
+    if (chosen) {
+      const width = Math.min(most, Math.ceil(roomOf(scene, item, 13)) + 2 * INSET);
+      pen.rounded(
+        align === "right" ? x - width : x,
+        y - row / 2 + 1,
+        width,
+        row - 2,
+        scene.owner.ink("--accent"),
+        null,
+        4,
+      );
+    }
+    token(pen, scene, item, {
+      x: x + inset,
+      y,
+      align,
+      most: most - 2 * INSET,
+      size: 13,
+      look: chosen ? "pinned" : "plain",
+    });
+  });
+}
