@@ -1,8 +1,9 @@
 // Heads on a picture: where areas stand in a raster, what veils say, and rows and means of maps with masks and blocks.
 
 import { expect, test } from "vitest";
-import { areaAt, type Box, covered, Raster } from "../src/draw/veils";
+import { Raster } from "../src/draw/veils";
 import type { AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
+import { areaAt, type Box, covered } from "../src/scene/areas";
 import { COLOURS } from "../src/scene/color";
 import type { Shown } from "../src/scene/cut";
 import { Store } from "../src/scene/data";

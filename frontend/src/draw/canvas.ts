@@ -57,7 +57,8 @@ export function forPaper(on: boolean): void {
 }
 
 /** Device pixels a CSS pixel, 1 to 2: more is not seen and costs time. Paper has all of them. */
-export const ratio = (): number => (paper ? 2 : Math.min(2, Math.max(1, window.devicePixelRatio || 1)));
+export const ratio = (): number =>
+  paper || typeof window === "undefined" ? 2 : Math.min(2, Math.max(1, window.devicePixelRatio || 1));
 
 /** A canvas of this size in CSS pixels, cleared; its context draws in CSS pixels. */
 export function surface(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {

@@ -2,13 +2,13 @@
 // cross on
 // what it looks at instead.
 
+import type { Box } from "../scene/areas";
 import { name } from "../scene/axis";
 import { concerns, type Gold, instead, type Judged } from "../scene/gold";
 import { BEND, type HeadBox, middle } from "../scene/headlayout";
 import type { Focus, Scene } from "../scene/scene";
 import type { Pen } from "./canvas";
 import { tokenWidth } from "./ruler";
-import type { Box } from "./veils";
 
 const [DASH, SPACE] = [4, 3];
 

@@ -62,3 +62,51 @@ export function png(pixels: Uint32Array, width: number, height: number): string 
 
 /** So many pixels a cell that a reader of files, which smooths what it enlarges, still shows edges. */
 export const enlarged = (cells: number, size: number): number => Math.max(1, Math.ceil((2 * size) / cells));
+
+/** Each pixel so many times across and down. */
+export function repeated(pixels: Uint32Array, width: number, height: number, times: number): Uint32Array {
+  const wide = width * times;
+  return Uint32Array.from(
+    { length: wide * height * times },
+    (_, at) => pixels[Math.floor(at / wide / times) * width + Math.floor((at % wide) / times)]!,
+  );
+}
+
+/** The same, but pixels run into their neighbours: readers of a PDF do not smooth. */
+export function smoothed(pixels: Uint32Array, width: number, height: number, times: number): Uint32Array {
+  const [wide, tall] = [width * times, height * times];
+  const found = new Uint8ClampedArray(4 * wide * tall);
+  const from = new Uint8Array(pixels.buffer, pixels.byteOffset, pixels.byteLength);
+  const between = (at: number, count: number): readonly [number, number, number] => {
+    const place = Math.min(count - 1, Math.max(0, (at + 0.5) / times - 0.5));
+    const first = Math.floor(place);
+    return [first, Math.min(count - 1, first + 1), place - first];
+  };
+  const columns = Array.from({ length: wide }, (_, x) => between(x, width));
+  for (let y = 0; y < tall; y++) {
+    const [above, below, down] = between(y, height);
+    columns.forEach(([left, right, across], x) => {
+      const to = 4 * (y * wide + x);
+      let [r, g, b, a] = [0, 0, 0, 0];
+      for (const [row, share] of [
+        [above, 1 - down],
+        [below, down],
+      ] as const) {
+        for (const [column, part] of [
+          [left, 1 - across],
+          [right, across],
+        ] as const) {
+          // The colour of what is clear does not shine through.
+          const at = 4 * (row * width + column);
+          const weight = share * part * from[at + 3]!;
+          r += weight * from[at]!;
+          g += weight * from[at + 1]!;
+          b += weight * from[at + 2]!;
+          a += weight;
+        }
+      }
+      if (a > 0) found.set([r / a, g / a, b / a, a], to);
+    });
+  }
+  return new Uint32Array(found.buffer);
+}

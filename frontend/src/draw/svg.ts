@@ -21,6 +21,7 @@ export class SvgPen implements Pen {
   private readonly parts: string[] = [];
   private path = "";
   private clips = 0;
+  private readonly defined = new Map<string, string>();
 
   constructor(
     private readonly width: number,
@@ -50,10 +51,55 @@ export class SvgPen implements Pen {
     this.parts.push(`<g transform="translate(${round(x)} ${round(y)})">${drawing}</g>`);
   }
 
-  image(url: string, x: number, y: number, width: number, height: number): void {
+  /** `smooth`: pixels run into each other. */
+  image(url: string, x: number, y: number, width: number, height: number, smooth = false): void {
+    const style = smooth ? "" : ' style="image-rendering:pixelated"';
     this.parts.push(
-      `<image href="${url}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`,
+      `<image href="${url}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" preserveAspectRatio="none"${style}/>`,
     );
+  }
+
+  /**
+   * A part (left, top, right, bottom) of a picture of a size, whose address stands once in the document; `matrix`: its
+   * colours through this one, as of feColorMatrix.
+   */
+  photo(
+    url: string,
+    [wide, tall]: readonly [number, number],
+    [left, top, right, bottom]: readonly [number, number, number, number],
+    [x, y, width, height]: readonly [number, number, number, number],
+    matrix?: readonly number[],
+  ): void {
+    const image = this.once(
+      url,
+      (id) =>
+        `<image id="${id}" href="${url}" width="${round(wide)}" height="${round(tall)}" preserveAspectRatio="none"/>`,
+    );
+    const box = (x: number, y: number, w: number, h: number, view: readonly number[], inside: string): string =>
+      `<svg x="${round(x)}" y="${round(y)}" width="${round(w)}" height="${round(h)}" viewBox="${view.map(round).join(" ")}" preserveAspectRatio="none">${inside}</svg>`;
+    const view = [left, top, right - left, bottom - top];
+    const use = `<use href="#${image}"/>`;
+    if (!matrix) return void this.parts.push(box(x, y, width, height, view, use));
+    const filter = this.once(
+      matrix.join(" "),
+      (id) =>
+        `<filter id="${id}" x="0" y="0" width="1" height="1" color-interpolation-filters="sRGB"><feColorMatrix values="${matrix.map((each) => Math.round(1e4 * each) / 1e4).join(" ")}"/></filter>`,
+    );
+    // A PDF has a filtered picture as pixels, three to two of the units that it stands in.
+    const fine = [2 * width, 2 * height] as const;
+    const inside = `<g filter="url(#${filter})">${box(0, 0, ...fine, view, use)}</g>`;
+    this.parts.push(box(x, y, width, height, [0, 0, ...fine], inside));
+  }
+
+  // The name of what is defined once for the document.
+  private once(key: string, made: (id: string) => string): string {
+    let id = this.defined.get(key);
+    if (!id) {
+      id = `d${this.defined.size}`;
+      this.defined.set(key, id);
+      this.parts.push(`<defs>${made(id)}</defs>`);
+    }
+    return id;
   }
 
   /** What follows is turned by this many degrees about a place, until `end`. */

@@ -11,6 +11,7 @@ import { Data } from "../scene/source";
 import { type Full, settle } from "../scene/state";
 import { type Block, placed, row, stack, text } from "./block";
 import { matrix } from "./matrix";
+import { onInput } from "./oninput";
 
 /** How a still is asked for: the state of an explorer, and the room of the paper in pixels (96 an inch). */
 export interface Asked {
@@ -89,11 +90,12 @@ async function panel(scene: Scene, width: number): Promise<Block> {
   if (scene.lacking) return text(scene.lacking, width, { color: ink("--ink2") });
   await Promise.all(scene.missing());
   const said = [heading(scene), phrase(scene)].filter(Boolean).join(" · ");
-  return stack([text(said, width, { color: ink("--ink"), size: 13, weight: 600 }), ...picture(scene, width)]);
+  return stack([text(said, width, { color: ink("--ink"), size: 13, weight: 600 }), ...(await picture(scene, width))]);
 }
 
-function picture(scene: Scene, width: number): Block[] {
+async function picture(scene: Scene, width: number): Promise<Block[]> {
   const { scale, picture } = scene.state;
+  if (scale === "head" && picture === "image") return onInput(scene, width);
   if (scale === "head" && picture === "matrix") return matrix(scene, width);
   throw new Error(`no still of ${scale} ${picture} yet`);
 }

@@ -1,0 +1,22 @@
+// A still as what pictures are drawn on.
+
+import { enlarged, png, repeated, smoothed } from "../draw/png";
+import type { SvgPen } from "../draw/svg";
+import type { Easel } from "../draw/veils";
+
+/** How light a colour is. */
+const LIGHT = [0.299, 0.587, 0.114, 0, 0];
+const GREY = [...LIGHT, ...LIGHT, ...LIGHT, 0, 0, 0, 1, 0];
+
+export const onPaper = (pen: SvgPen): Easel => ({
+  pen,
+  photo: ({ src, width: wide, height: tall }, part, x, y, width, height, grey) =>
+    pen.photo(src, [wide, tall], part, [x, y, width, height], grey ? GREY : undefined),
+  veils(raster, x, y, width, height, look) {
+    const { pixels, columns, rows } = raster;
+    const times = enlarged(Math.max(columns, rows), Math.max(width, height));
+    const made = look.smooth ? smoothed : repeated;
+    const soft = raster.runs(width, height, look);
+    pen.image(png(made(pixels, columns, rows, times), columns * times, rows * times), x, y, width, height, soft);
+  },
+});

@@ -1,0 +1,9 @@
+// A head on what the model saw or heard: on a picture, on a sound, or on a picture beside a text.
+
+import { sensed } from "../scene/onpicture";
+import type { Scene } from "../scene/scene";
+import type { Block } from "./block";
+import { picture } from "./picture";
+
+export const onInput = (scene: Scene, width: number): Promise<Block[]> =>
+  ({ picture, sound: picture, text: picture })[sensed(scene)](scene, width);
