@@ -24,6 +24,13 @@ export function talkLayout(width: number): {
   return { across, beside: stacked ? width : width - across - GAP, stacked };
 }
 
+/** A thumbnail is at most so many times as wide as tall. */
+const WIDEST = 2.4;
+
+/** How wide a part of a picture is that is so tall. */
+export const cropWidth = ([left, top, right, bottom]: readonly number[], tall: number): number =>
+  Math.max(4, Math.min(WIDEST * tall, (tall * (right! - left!)) / Math.max(1e-6, bottom! - top!)));
+
 /** Who looks: what is chosen, or the text on average. */
 export const reader = ({ focus, part }: Scene): Asked => focus?.from ?? (part.query.images ? "text" : "all");
 

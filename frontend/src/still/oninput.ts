@@ -4,6 +4,7 @@ import { sensed } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
 import type { Block } from "./block";
 import { picture } from "./picture";
+import { talk } from "./talk";
 
 export const onInput = (scene: Scene, width: number): Promise<Block[]> =>
-  ({ picture, sound: picture, text: picture })[sensed(scene)](scene, width);
+  ({ picture, sound: picture, text: talk })[sensed(scene)](scene, width);

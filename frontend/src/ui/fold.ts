@@ -6,17 +6,16 @@ import type { Within } from "../scene/axis";
 import { bytesOf } from "../scene/data";
 import { plural } from "../scene/format";
 import type { Scene } from "../scene/scene";
+import { cropWidth } from "../scene/talking";
 import { h } from "./dom";
 
-/** A thumbnail is at most so many times as wide as tall. */
-const WIDEST = 2.4;
 /** Of the larger picture that a thumbnail shows when it is pointed at. */
 const LARGE = 200;
 
 /** A part of a picture on a canvas of its own, so tall in CSS pixels. */
 export function crop(info: PictureInfo, area: readonly number[], tall: number): HTMLCanvasElement {
   const [left, top, right, bottom] = area as [number, number, number, number];
-  const wide = Math.max(4, Math.min(WIDEST * tall, (tall * (right - left)) / Math.max(1e-6, bottom - top)));
+  const wide = cropWidth(area, tall);
   const canvas = h("canvas.crop", { "aria-hidden": "true", style: `width:${wide}px;height:${tall}px` });
   [canvas.width, canvas.height] = [Math.round(2 * wide), Math.round(2 * tall)];
   void imageOf(info).then(
@@ -55,13 +54,10 @@ function address(src: string): string {
 }
 
 /** One of many patches, without a canvas of its own. */
-function patch(
-  info: PictureInfo,
-  [left, top, right, bottom]: readonly [number, number, number, number],
-  tall: number,
-): HTMLElement {
+function patch(info: PictureInfo, area: readonly [number, number, number, number], tall: number): HTMLElement {
+  const [left, top, , bottom] = area;
   const scale = tall / Math.max(1e-6, bottom - top);
-  const wide = Math.min(WIDEST * tall, (right - left) * scale);
+  const wide = cropWidth(area, tall);
   return h("i.crop", {
     "aria-hidden": "true",
     style: `width:${wide}px;height:${tall}px;background:url("${address(info.src)}") ${-left * scale}px ${-top * scale}px / ${info.width * scale}px ${info.height * scale}px`,
