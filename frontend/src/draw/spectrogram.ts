@@ -4,7 +4,7 @@ import type { Theme } from "../scene/color";
 import { fixed } from "../scene/format";
 import type { Scene } from "../scene/scene";
 import { type Span, ticks } from "../scene/soundlayout";
-import { area, lettering, surface, write } from "./canvas";
+import { area, lettering, type Pen, surface, write } from "./canvas";
 
 /** What the picture of a sound shows silence and the loudest as (`views/sounding.py`), in its first channel. */
 const [SILENT, LOUD] = [251, 22];
@@ -17,6 +17,15 @@ const PAPERS: Record<Theme, readonly [paper: readonly number[], ink: readonly nu
     [21, 25, 28],
     [233, 236, 238],
   ],
+};
+
+/** What each channel is made of, from the level of the first one: so many times it, and something more. */
+export const inks = (theme: Theme): readonly (readonly [times: number, plus: number])[] => {
+  const [paper, ink] = PAPERS[theme];
+  return paper.map((from, channel) => {
+    const times = (ink[channel]! - from) / (LOUD - SILENT);
+    return [times, from - times * SILENT];
+  });
 };
 
 const drawn = new WeakMap<HTMLImageElement, Map<Theme, HTMLCanvasElement>>();
@@ -36,14 +45,10 @@ function inkedAnew(image: HTMLImageElement, theme: Theme): HTMLCanvasElement {
   const pen = canvas.getContext("2d", { willReadFrequently: true })!;
   pen.drawImage(image, 0, 0);
   const pixels = pen.getImageData(0, 0, canvas.width, canvas.height);
-  const [paper, ink] = PAPERS[theme];
-  const colors = Array.from({ length: 256 }, (_, level) => {
-    const strength = Math.min(1, Math.max(0, (SILENT - level) / (SILENT - LOUD)));
-    return paper.map((from, channel) => from + (ink[channel]! - from) * strength);
-  });
+  const channels = inks(theme);
   for (let at = 0; at < pixels.data.length; at += 4) {
-    const [r, g, b] = colors[pixels.data[at]!]!;
-    [pixels.data[at], pixels.data[at + 1], pixels.data[at + 2]] = [r!, g!, b!];
+    const level = pixels.data[at]!;
+    channels.forEach(([times, plus], channel) => (pixels.data[at + channel] = times * level + plus));
   }
   pen.putImageData(pixels, 0, 0);
   return canvas;
@@ -65,15 +70,11 @@ export function drawSpectrogram(
   return pen;
 }
 
-/** Seconds below a stretch. */
-export function drawClock(
-  canvas: HTMLCanvasElement,
-  scene: Scene,
-  [begin, end]: Span,
-  width: number,
-  more: number,
-): void {
-  const pen = surface(canvas, width + more, 18);
+/** How tall the seconds below a stretch are. */
+export const CLOCK = 18;
+
+/** Seconds below a stretch; `more`: the room right of it. */
+export function drawClock(pen: Pen, scene: Scene, [begin, end]: Span, width: number, more: number): void {
   const { ink } = scene.owner;
   const { at, digits } = ticks(begin, end, Math.max(2, Math.floor(width / 64)));
   lettering(pen, "500 10.5px", "center", "middle");
@@ -87,8 +88,7 @@ export function drawClock(
 }
 
 /** Kilohertz beside a spectrogram, the highest half the rate. */
-export function drawHertz(canvas: HTMLCanvasElement, scene: Scene, rate: number, width: number, height: number): void {
-  const pen = surface(canvas, width, height);
+export function drawHertz(pen: Pen, scene: Scene, rate: number, width: number, height: number): void {
   const { ink } = scene.owner;
   const most = rate / 2000;
   const { at, digits } = ticks(0, most, Math.max(2, Math.floor(height / 36)));

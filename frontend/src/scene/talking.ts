@@ -202,13 +202,24 @@ export function pictureFigure(scene: Scene, found: Looking, number: number): str
 
 /** What is said below. */
 export function says(scene: Scene, found: Looking): string {
+  const { against } = scene;
+  const tones = against
+    ? "Blue: more in the first than in the second; orange: less."
+    : found.map.sign
+      ? "Blue: positive; orange: negative."
+      : "Dark and shades by the root of the share of the largest.";
+  return [most(scene, found), tones].filter(Boolean).join(" ");
+}
+
+// Between what is chosen, or where most of it goes.
+function most(scene: Scene, found: Looking): string {
   const { rows, columns, part } = scene;
   const { map, who, given, to } = found;
   const back = backOf(scene, found);
   const from = typeof who === "number" ? called(scene, "from", who) : "the text";
   if (to !== null && typeof who === "number")
     return `From ${from} to ${called(scene, "to", to)}: ${Number.isNaN(given[to]) ? "not seen" : figure(given[to]!)}.`;
-  if (scene.against) return "Blue: more in the first than in the second; orange: less.";
+  if (scene.against) return "";
   if (back) {
     const places = words(scene).map(({ start }) => rows.of[start]!);
     const usual = places.filter((place) => !rows.items[place]!.special);
@@ -220,13 +231,14 @@ export function says(scene: Scene, found: Looking): string {
       ? ""
       : `Of the words ${called(scene, "from", best)} looks most at ${called(scene, "to", to!)} (${figure(back[best]!)}).`;
   }
-  if (map.sign) return "Blue: positive; orange: negative.";
+  if (map.sign) return "";
   let [inside, best] = [0, -1];
   columns.items.forEach(({ start }, place) => {
     if (!part.key.boxes?.[start] || Number.isNaN(given[place])) return;
     inside += given[place]!;
     if (best < 0 || given[place]! > given[best]!) best = place;
   });
-  if (best < 0) return "";
-  return `${percent(inside)} of what ${from === "the text" ? "the text looks at" : `${from} looks at`} is the picture, most of it ${called(scene, "to", best)} (${figure(given[best]!)}).`;
+  return best < 0
+    ? ""
+    : `${percent(inside)} of what ${from === "the text" ? "the text looks at" : `${from} looks at`} is the picture, most of it ${called(scene, "to", best)} (${figure(given[best]!)}).`;
 }

@@ -4,7 +4,8 @@ import { sensed } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
 import type { Block } from "./block";
 import { picture } from "./picture";
+import { sound } from "./sound";
 import { talk } from "./talk";
 
 export const onInput = (scene: Scene, width: number): Promise<Block[]> =>
-  ({ picture, sound: picture, text: talk })[sensed(scene)](scene, width);
+  ({ picture, sound, text: talk })[sensed(scene)](scene, width);

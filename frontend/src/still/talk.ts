@@ -60,26 +60,26 @@ interface Placed {
 function words(scene: Scene, info: PictureInfo, found: Looking, width: number): Block {
   const { ink } = scene.owner;
   const placed: Placed[] = [];
+  const parts = reading(scene);
+  const wides = parts.map((part) =>
+    part === "written by the model"
+      ? width
+      : "picture" in part
+        ? cropWidth(part.area, INLINE) + 14 + textWidth(pictureFigure(scene, found, part.picture), 12, 500)
+        : Math.min(width, textWidth(bare(part.item), sizeOf(part)) + 2),
+  );
+  const joined = (part: Reading | undefined): boolean => typeof part === "object" && "item" in part && !part.spaced;
   let [x, line] = [0, 0];
-  const put = (part: Placed["part"], wide: number, space: boolean): void => {
-    if (x > 0 && x + (space ? SPACE : 0) + wide > width) [x, line] = [0, line + 1];
-    else if (x > 0 && space) x += SPACE;
-    placed.push({ part, x, line, wide });
-    x += wide;
-  };
-  for (const part of reading(scene)) {
-    if (part === "written by the model") {
-      [x, line] = [0, line + (x > 0 ? 1 : 0)];
-      placed.push({ part, x, line, wide: width });
-      line++;
-    } else if ("picture" in part) {
-      const figure = pictureFigure(scene, found, part.picture);
-      put(part, cropWidth(part.area, INLINE) + 14 + textWidth(figure, 12, 500), true);
-    } else {
-      const size = sizeOf(part);
-      put(part, Math.min(width, textWidth(bare(part.item), size) + 2), part.spaced);
-    }
-  }
+  parts.forEach((part, at) => {
+    // What no space parts stays together where it has room.
+    let wide = wides[at]!;
+    if (!joined(part)) for (let next = at + 1; joined(parts[next]); next++) wide += wides[next]!;
+    const space = x > 0 && !joined(part) ? SPACE : 0;
+    if (x > 0 && x + space + Math.min(wide, width) > width) [x, line] = [0, line + 1];
+    else x += space;
+    placed.push({ part, x, line, wide: wides[at]! });
+    x += wides[at]!;
+  });
   const tall = Array.from({ length: line + 1 }, () => LINE);
   for (const { part, line } of placed) if (typeof part !== "string" && "picture" in part) tall[line] = TALL;
   const tops = tall.map((_, at) => tall.slice(0, at).reduce((sum, each) => sum + each, 0));
