@@ -16,7 +16,7 @@ from headscope.maps import AttentionMaps
 from headscope.views import seeing
 from headscope.views.still import converted, drawn
 from tests.helpers.seen_sample import picture, random_maps, staged
-from tests.helpers.stills import Still, alpha
+from tests.helpers.still_places import Still, alpha
 
 pytest.importorskip("py_mini_racer")
 

@@ -13,7 +13,7 @@ import headscope as hs
 from headscope.maps import AttentionMaps
 from headscope.views.still import converted, drawn
 from tests.helpers.heard_sample import SECONDS, WORDS, alike, cross, middle
-from tests.helpers.stills import Still, alpha
+from tests.helpers.still_places import Still, alpha
 
 pytest.importorskip("py_mini_racer")
 

@@ -12,7 +12,7 @@ import headscope as hs
 from headscope.maps import AttentionMaps
 from headscope.views.palette import DARK, LIGHT
 from headscope.views.still import converted, drawn
-from tests.helpers.stills import Still, alpha
+from tests.helpers.still_places import Still, alpha
 from tests.helpers.talk_sample import WORDS, axis, planted
 
 pytest.importorskip("py_mini_racer")

@@ -56,7 +56,7 @@ export function forPaper(on: boolean): void {
   paper = on;
 }
 
-/** Device pixels a CSS pixel, 1 to 2: more is not seen and costs time. Paper has all of them. */
+/** Device pixels a CSS pixel, 1 to 2: more is not seen and costs time. Paper, and where no window is, has all of them. */
 export const ratio = (): number =>
   paper || typeof window === "undefined" ? 2 : Math.min(2, Math.max(1, window.devicePixelRatio || 1));
 

@@ -45,7 +45,7 @@ class Still:
 
     @cached_property
     def texts(self) -> list[str]:
-        return [each.text or "" for each in self.all("text")]
+        return ["".join(each.itertext()) for each in self.all("text")]
 
     @property
     def said(self) -> str:
@@ -74,7 +74,7 @@ class Still:
 
     def text(self, said: str) -> Placed:
         """Where a text stands; the first of several."""
-        return next(each for each in self.of("text") if each.element.text == said)
+        return next(each for each in self.of("text") if "".join(each.element.itertext()) == said)
 
     def pixels(self) -> list[npt.NDArray[np.uint8]]:
         """The images that are drawn pixel by pixel, in their order, ``[row column channel]``."""
@@ -94,9 +94,9 @@ class Still:
             for each in self.placed
             if each.element.tag in (f"{SVG}rect", f"{SVG}image", f"{SVG}svg")
             and not (
-                -0.51 <= each.x + each.at("x")
+                each.x + each.at("x") >= -0.51
                 and each.x + each.at("x") + each.at("width") <= wide + 0.51
-                and -0.51 <= each.y + each.at("y")
+                and each.y + each.at("y") >= -0.51
                 and each.y + each.at("y") + each.at("height") <= tall + 0.51
             )
         ]
