@@ -14,6 +14,7 @@ import pytest
 import headscope as hs
 from headscope.maps import AttentionMaps
 from headscope.views import seeing
+from headscope.views.palette import LIGHT
 from headscope.views.still import converted, drawn
 from tests.helpers.seen_sample import picture, random_maps, staged
 from tests.helpers.still_places import Still, alpha
@@ -132,6 +133,29 @@ def test_blocks_of_patches_look(monkeypatch: pytest.MonkeyPatch) -> None:
     found = still(view, {**HEAD, "pin": ["from", 3]})
     assert "where patches[0-1,2-3] look" in found.texts
     assert "queries are blocks of 2 × 2 patches" in found.said
+
+
+@pytest.mark.parametrize(("head", "right"), [(0, True), (1, False)])
+def test_a_region_is_outlined_by_whether_the_head_looks_there(head: int, right: bool) -> None:
+    axis = hs.Grid(2, 3, prefix=["[CLS]"], picture=picture())
+    weights = np.full((1, 2, 7, 7), 0.02)
+    weights[0, 0, :, 2] = weights[0, 1, :, 6] = 0.88
+    view = hs.view(hs.wrap(weights, axis), links=[("cls", hs.Region((44, 4, 76, 36)))])
+    found = still(view, {**HEAD, "layer": 0, "heads": [head], "pin": ["from", 0]})
+    lines = [each.element.get("stroke") for each in found.of("path")]
+    wanted, other = (LIGHT.right, LIGHT.wrong) if right else (LIGHT.wrong, LIGHT.right)
+    assert wanted in lines
+    assert other not in lines
+
+
+def test_a_side_of_text_has_its_tokens_alone() -> None:
+    axis = hs.Grid(2, 3, prefix=["[CLS]"], picture=picture())
+    maps = AttentionMaps([np.full((1, 7, 2), 0.5)], axis, hs.Tokens(["a", "b"]), kind="cross")
+    found = still(hs.view(maps), {**HEAD, "layer": 0, "heads": [0]})
+    assert len(found.of("svg")) == 1
+    where = found.texts.index("where all queries look on average")
+    assert [found.texts[where + at] for at in (1, 3)] == ["a", "b"]
+    assert "Dark" not in found.said
 
 
 def test_a_difference_is_tinted_on_grey() -> None:

@@ -12,6 +12,7 @@ import headscope as hs
 from headscope.maps import AttentionMaps
 from headscope.views.palette import DARK, LIGHT
 from headscope.views.still import converted, drawn
+from tests.helpers.heard_sample import frames
 from tests.helpers.still_places import Still, alpha
 from tests.helpers.talk_sample import WORDS, axis, planted
 
@@ -31,10 +32,27 @@ def view(kind: str = "one") -> Any:
         "pictures": lambda: hs.view(planted(axis(2))),
         "cross": lambda: hs.view(crossed),
         "patches": lambda: hs.view(hs.wrap(np.full((1, 1, 7, 7), 1 / 7), grid)),
+        "sound": lambda: hs.view(heard()),
         "two": lambda: hs.view(
             one, against=AttentionMaps([layer[::-1] for layer in one.layers], one.query, one.key, causal=True)
         ),
     }[kind]()
+
+
+def heard() -> AttentionMaps:
+    """A text with a sound in it."""
+    sound = frames()
+    before, after = ["<s>", "Listen"], ["What", "?"]
+    times = np.full((len(sound) + 4, 2), np.nan)
+    times[2:-2] = sound.times
+    tokens = hs.Tokens(
+        [*before, *sound.pieces, *after],
+        special_mask=np.arange(len(times)) == 0,
+        sound=sound.sound,
+        times=times,
+    )
+    weights = np.tril(np.ones((1, len(times), len(times))))
+    return AttentionMaps([weights / weights.sum(-1, keepdims=True)], tokens, tokens, causal=True)
 
 
 def still(kind: str = "one", width: float = 6.9, **state: Any) -> Still:
@@ -106,6 +124,13 @@ def test_pictures_stand_where_they_are_read(
     found = still(kind, **state)
     assert len(found.of("svg")) == photos
     assert texts <= set(found.texts)
+
+
+def test_a_sound_within_a_text_is_called_one() -> None:
+    found = still("sound", unit="pieces")
+    assert "how much of each word's attention is on the sound" in found.said
+    assert "% of what the text looks at is the sound" in found.said
+    assert [text for text in found.texts if text in ("Listen", "What", "?")] == ["Listen", "What", "?"]
 
 
 def test_across_each_word_is_shaded_alike_where_it_looks_alike() -> None:

@@ -176,7 +176,7 @@ export function says(
     ? "Blue: more in the first than in the second; orange: less."
     : map.sign
       ? "Blue: positive; orange: negative."
-      : "Dark: not looked at, by the root of the share of the largest.";
+      : (key.boxes || back) && "Dark: not looked at, by the root of the share of the largest.";
   const greys = [
     [given, back ?? []].some((each) => each.some(Number.isNaN)) && "what the mask hides",
     picture &&

@@ -27,6 +27,9 @@ export function talkLayout(width: number): {
 /** A thumbnail is at most so many times as wide as tall. */
 const WIDEST = 2.4;
 
+/** What stands beside the text. */
+const noun = ({ input }: Scene): string => input.picture?.kind ?? "picture";
+
 /** How wide a part of a picture is that is so tall. */
 export const cropWidth = ([left, top, right, bottom]: readonly number[], tall: number): number =>
   Math.max(4, Math.min(WIDEST * tall, (tall * (right! - left!)) / Math.max(1e-6, bottom! - top!)));
@@ -100,7 +103,11 @@ export function reading(scene: Scene): Reading[] {
       boxes.map((box) => box[side]!).reduce((a, b) => (side < 2 ? Math.min(a, b) : Math.max(a, b))),
     ) as unknown as Box;
     put.add(number);
-    found.push({ picture: number, area, name: images.length > 1 ? `picture ${number + 1}` : "the picture" });
+    found.push({
+      picture: number,
+      area,
+      name: images.length > 1 ? `${noun(scene)} ${number + 1}` : `the ${noun(scene)}`,
+    });
   };
   if (images[0]?.start === -1) picture(0);
   let before: Item | null = null;
@@ -180,7 +187,7 @@ function givenToPicture({ part, rows, columns }: Scene, { map }: Looking, items:
 export function wordsTitle(scene: Scene, found: Looking): string {
   const { who, to } = found;
   if (backOf(scene, found)) return `how much each word looks at ${called(scene, "to", to!)}`;
-  if (typeof who !== "number") return "how much of each word's attention is on the picture";
+  if (typeof who !== "number") return `how much of each word's attention is on the ${noun(scene)}`;
   return scene.part.kind === "cross" ? "the text" : `which words ${called(scene, "from", who)} looks at`;
 }
 
@@ -240,5 +247,5 @@ function most(scene: Scene, found: Looking): string {
   });
   return best < 0
     ? ""
-    : `${percent(inside)} of what ${from === "the text" ? "the text looks at" : `${from} looks at`} is the picture, most of it ${called(scene, "to", best)} (${figure(given[best]!)}).`;
+    : `${percent(inside)} of what ${from === "the text" ? "the text looks at" : `${from} looks at`} is the ${noun(scene)}, most of it ${called(scene, "to", best)} (${figure(given[best]!)}).`;
 }

@@ -58,12 +58,8 @@ export async function picture(scene: Scene, width: number): Promise<Block[]> {
   const look = lookOf(scene, found.maps);
   const { on } = rollout(scene);
   const { each } = boardLayout(part, info, width, on);
-  const [from, to] = boards(scene, found);
-  const shown = [
-    ...(part.query.boxes ? [board(scene, info, each, look, from)] : []),
-    ...(part.key.boxes ? [board(scene, info, each, look, to)] : []),
-    ...(on ? [board(scene, info, each, { ...look, signed: scene.against !== null }, rolled(scene, who), true)] : []),
-  ];
+  const shown = boards(scene, found).map((one) => board(scene, info, each, look, one));
+  if (on) shown.push(board(scene, info, each, { ...look, signed: scene.against !== null }, rolled(scene, who), true));
   const said = [text(says(scene, found).said, width, { color: owner.ink("--ink2") })];
   if (on) said.push(text(aboutRollout(scene, who), width, { color: owner.ink("--ink3") }));
   return [
@@ -81,12 +77,14 @@ export function caption(scene: Scene, said: string, width: number): Block {
 
 /** One picture, what it is above it, and below it tokens that have no area; `plain`: without these. */
 export function board(scene: Scene, info: PictureInfo, width: number, look: Look, shown: Board, plain = false): Block {
-  const seen: Block = {
-    width,
-    height: (width * info.height) / info.width,
-    draw: (pen) => drawBoard(onPaper(pen), scene, info, width, look, shown),
-  };
-  const blocks = [caption(scene, shown.title, width), seen];
+  const blocks = [caption(scene, shown.title, width)];
+  // A side of text alone has no picture.
+  if ((shown.end === "from" ? scene.part.query : scene.part.key).boxes)
+    blocks.push({
+      width,
+      height: (width * info.height) / info.width,
+      draw: (pen) => drawBoard(onPaper(pen), scene, info, width, look, shown),
+    });
   if (!plain) blocks.push(...others(scene, width, shown));
   return { ...stack(blocks, 6), width };
 }

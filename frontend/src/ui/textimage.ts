@@ -137,7 +137,7 @@ export class TextPicture {
     if (!picture) return;
     this.root.setAttribute(
       "aria-label",
-      `${scene.name()} between the text and the picture${picture.name ? ` ${picture.name}` : ""}`,
+      `${scene.name()} between the text and the ${picture.kind}${picture.name ? ` ${picture.name}` : ""}`,
     );
     if (picture.src !== this.src) {
       this.src = picture.src;
@@ -172,7 +172,7 @@ export class TextPicture {
         if ("picture" in part) {
           const thumb = h(
             "button.inline",
-            { type: "button", "data-image": part.picture, title: "What the text gives to the picture" },
+            { type: "button", "data-image": part.picture, title: `What the text gives to the ${picture.kind}` },
             crop(picture, part.area, INLINE),
             h("span.hidden", {}, part.name),
             h("i"),
