@@ -1,11 +1,14 @@
 // Heads on a picture: where areas stand in a raster, what veils say, and rows and means of maps with masks and blocks.
 
 import { expect, test } from "vitest";
-import { areaAt, type Box, covered, Raster } from "../src/draw/veils";
+import { repeated, smoothed } from "../src/draw/png";
+import { Raster } from "../src/draw/veils";
 import type { AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
+import { areaAt, type Box, covered } from "../src/scene/areas";
 import { COLOURS } from "../src/scene/color";
 import type { Shown } from "../src/scene/cut";
 import { Store } from "../src/scene/data";
+import { boardLayout, GAP, SMALL_GAP, STRIP_GAP, smallLayout, stripLayout } from "../src/scene/onpicture";
 import { asked, lookers, looks, looksIn, looksOf, mapOf, meansOf, missing, mixed, unseen } from "../src/scene/rows";
 import { type Owner, Scene } from "../src/scene/scene";
 import { Data } from "../src/scene/source";
@@ -73,6 +76,41 @@ test("what cannot be seen is grey, and a difference has the colour of its sign",
   expect([hex(grey!), grey! >>> 24]).toEqual(["#868c92", 199]);
   raster.veil([NaN, 0.5, 0.125, 0], { ...LOOK, opacity: 0.8 });
   expect(alpha(raster)).toEqual([199, 0, 102, 204]);
+});
+
+test("only smooth ones run into each other, and the colour of what is clear does not shine through", () => {
+  const clear = 0x00ffffff;
+  const dark = (200 << 24) | 0x1e140a;
+  const pixels = Uint32Array.from([clear, dark]);
+  expect([...repeated(pixels, 2, 1, 2)]).toEqual(
+    [clear, clear, dark, dark, clear, clear, dark, dark].map((p) => p >>> 0),
+  );
+  const soft = [...smoothed(pixels, 2, 1, 4)].slice(0, 8);
+  const between = soft.map((pixel) => pixel >>> 24);
+  expect(between).toEqual([...between].sort((a, b) => a - b));
+  expect(new Set(between).size).toBeGreaterThan(4);
+  for (const pixel of soft) if (pixel >>> 24 > 0) expect(pixel & 0xffffff).toBe(0x1e140a);
+});
+
+test("pictures have room beside one another", () => {
+  const part = { query: grid(2, 2), key: grid(2, 2) } as unknown as PartInfo;
+  const info = (width: number, height: number) => ({ kind: "picture", src: "", width, height, name: "" }) as const;
+  for (const width of [301, 420, 646, 1200]) {
+    for (const rolled of [false, true]) {
+      const { each, stacked } = boardLayout(part, info(120, 80), width, rolled);
+      expect(each + (stacked ? 0 : GAP + each)).toBeLessThanOrEqual(width);
+      expect(boardLayout(part, info(900, 100), width, rolled)).toEqual({ each: width, stacked: true });
+    }
+    for (const count of [2, 3, 12]) {
+      const beside = Math.min(count, Math.max(2, Math.min(6, Math.floor(width / 120))));
+      expect(smallLayout(count, width, info(120, 80)) * beside + SMALL_GAP * (beside - 1)).toBeLessThanOrEqual(width);
+      const { one, tall } = stripLayout(count, [0, 0, 120, 80], width);
+      expect(one + (count > 1 ? one + STRIP_GAP : 0)).toBeLessThanOrEqual(width);
+      expect(tall).toBe(Math.round((one * 80) / 120));
+    }
+  }
+  // Rollout stands beside both where three have room: on a page of paper too.
+  expect(3 * boardLayout(part, info(120, 80), 646, true).each + 2 * GAP).toBeLessThanOrEqual(646);
 });
 
 const codes = (weights: readonly number[]): Uint8Array<ArrayBuffer> =>

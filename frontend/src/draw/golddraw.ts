@@ -1,6 +1,7 @@
 // Gold links over the pictures: solid with a tick where the head looks at a target, dashed where it does not, with a
 // cross on what it looks at instead.
 
+import type { Box } from "../scene/areas";
 import { type Item, name } from "../scene/axis";
 import { concerns, type Gold, instead, type Judged } from "../scene/gold";
 import { BEND, type HeadBox, middle } from "../scene/headlayout";
@@ -8,7 +9,6 @@ import type { GoldSays } from "../scene/says";
 import type { Focus, Scene } from "../scene/scene";
 import type { Pen } from "./canvas";
 import { tokenWidth } from "./ruler";
-import type { Box } from "./veils";
 
 const [DASH, SPACE] = [4, 3];
 

@@ -1,5 +1,6 @@
 // A head in a cell of the grid: lines or a heat map, gold links, and its figure below.
 
+import { type Box, WIDE } from "../scene/areas";
 import { bare, fixed } from "../scene/format";
 import { FIGURED } from "../scene/gridlayout";
 import type { Heads } from "../scene/heads";
@@ -8,7 +9,7 @@ import { lineSegments, type Thumb } from "../scene/thumbs";
 import { area, lettering, type Pen, ratio, write } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
 import { drawCell, type Spectrogram } from "./lanes";
-import { type Box, type Easel, rasterOf, WIDE } from "./veils";
+import { type Easel, rasterOf } from "./veils";
 
 /** A cell is at most so many times as tall as wide. */
 const TALLEST = 1.6;

@@ -1,52 +1,27 @@
 // Attention as lanes over time: how much each stretch of a sound gets, one lane above the other.
 
 import { PALETTES } from "../scene/color";
-import { type Shown, value } from "../scene/cut";
+import type { Shown } from "../scene/cut";
 import { weight as short } from "../scene/format";
+import { type Heard, type Lanes, largest } from "../scene/heard";
 import type { Scene } from "../scene/scene";
 import { onPixels, type Span, shownSpan, type Times } from "../scene/soundlayout";
-import { area, lettering, type Pen, paint, surface, write } from "./canvas";
-
-/** One lane: a number for each place of the time axis, drawn in a colour. */
-export interface Lane {
-  readonly values: ArrayLike<number>;
-  readonly color: string;
-  /** It is chosen. */
-  readonly on: boolean;
-  /** What is printed beside it; by default its largest. */
-  readonly number?: number;
-}
+import { area, lettering, type Pen, paint, write } from "./canvas";
 
 export interface LaneBox {
   readonly width: number;
-  readonly lane: number;
   /** Room for numbers on the right. */
   readonly numbers: number;
   readonly span: Span;
 }
 
-/** The row of a query, over keys. */
-export const row = (map: Shown, from: number): Float64Array =>
-  Float64Array.from({ length: map.columns }, (_, to) => value(map, from * map.columns + to));
-/** The column of a key, over queries. */
-export const column = (map: Shown, to: number): Float64Array =>
-  Float64Array.from({ length: map.rows }, (_, from) => value(map, from * map.columns + to));
-
-/** The largest magnitude of some numbers. */
-export const largest = (values: ArrayLike<number>): number =>
-  Array.from(values).reduce((most, each) => Math.max(most, Math.abs(each)), 0);
-
-/** Draw lanes from the top of a canvas; `most` is what fills a lane, a height is the root of its share of that. */
+/** Draw lanes from the top; `most` is what fills a lane, a height is the root of its share of that. */
 export function drawLanes(
-  canvas: HTMLCanvasElement,
+  pen: Pen,
   scene: Scene,
-  times: Times,
-  lanes: readonly Lane[],
-  most: number,
-  box: LaneBox,
+  { times, lanes, most, tall }: Lanes,
+  { width, numbers, span }: LaneBox,
 ): void {
-  const { width, lane: tall, numbers, span } = box;
-  const pen = surface(canvas, width + numbers, Math.max(1, lanes.length * tall));
   const { ink } = scene.owner;
   lanes.forEach((lane, place) => {
     const floor = (place + 1) * tall - 2;
@@ -169,43 +144,45 @@ function strongest(map: Shown): number {
   return most;
 }
 
-/** Draw a map of frames by frames under its time axis: queries down, as many as sound in the shown stretch. */
-export function drawMap(
-  canvas: HTMLCanvasElement,
+/**
+ * A map of frames by frames under its time axis, as pixels: queries down, as many as sound in the shown stretch, `wide`
+ * pixels across for all of it. Null where nothing does.
+ */
+export function mapPixels(
   scene: Scene,
   map: Shown,
-  rows: Times,
-  columns: Times,
+  { queries, keys, span }: Heard,
+  wide: number,
   tall: number,
-  box: LaneBox,
-): void {
-  const { width, span } = box;
-  const pen = surface(canvas, width, tall);
-  const [first, count] = within(rows, span);
-  const [left, across] = within(columns, span);
-  if (count === 0 || across === 0) return;
-  const scale = canvas.width / (span[1] - span[0]);
-  const [x0, x1] = [
-    Math.round((columns[left]![0] - span[0]) * scale),
-    Math.round((columns[left + across - 1]![1] - span[0]) * scale),
+): { readonly pixels: Uint32Array<ArrayBuffer>; readonly x: number; readonly width: number } | null {
+  const [first, count] = within(queries, span);
+  const [left, across] = within(keys, span);
+  if (count === 0 || across === 0) return null;
+  const scale = wide / (span[1] - span[0]);
+  const [x, end] = [
+    Math.round((keys[left]![0] - span[0]) * scale),
+    Math.round((keys[left + across - 1]![1] - span[0]) * scale),
   ];
-  const image = new ImageData(Math.max(1, x1 - x0), canvas.height);
+  const width = Math.max(1, end - x);
   const palette = PALETTES[scene.owner.theme];
   // The largest weight has the strongest shade.
   const most = strongest(map);
   const shades = map.sign
     ? palette.diverging
     : palette.sequential.map((_, code) => palette.sequential[Math.min(255, Math.round((code * 255) / most))]!);
+  const pixels = new Uint32Array(width * tall);
   const window = { codes: map.codes, width: map.columns, row: first, rows: count, column: left, columns: across };
-  paint(
-    { data: new Uint32Array(image.data.buffer), stride: image.width },
-    0,
-    0,
-    image.width,
-    image.height,
-    window,
-    shades,
-    map.sign,
-  );
-  pen.putImageData(image, x0, 0);
+  paint({ data: pixels, stride: width }, 0, 0, width, tall, window, shades, map.sign);
+  return { pixels, x, width };
+}
+
+/** How far down a map the row of a chosen query stands, and how tall it is; null where it does not sound. */
+export function mapRow(
+  { queries, span }: Heard,
+  from: number | null,
+  tall: number,
+): { top: number; high: number } | null {
+  const [first, count] = within(queries, span);
+  if (from === null || from < first || from >= first + count) return null;
+  return { top: ((from - first) / count) * tall, high: Math.max(1, tall / count) };
 }

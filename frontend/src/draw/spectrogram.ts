@@ -4,7 +4,7 @@ import type { Theme } from "../scene/color";
 import { fixed } from "../scene/format";
 import type { Scene } from "../scene/scene";
 import { type Span, ticks } from "../scene/soundlayout";
-import { area, lettering, surface, write } from "./canvas";
+import { area, lettering, type Pen, surface, write } from "./canvas";
 
 /** What the picture of a sound shows silence and the loudest as (`views/sounding.py`), in its first channel. */
 const [SILENT, LOUD] = [251, 22];
@@ -70,15 +70,11 @@ export function drawSpectrogram(
   return pen;
 }
 
-/** Seconds below a stretch. */
-export function drawClock(
-  canvas: HTMLCanvasElement,
-  scene: Scene,
-  [begin, end]: Span,
-  width: number,
-  more: number,
-): void {
-  const pen = surface(canvas, width + more, 18);
+/** How tall the seconds below a stretch are. */
+export const CLOCK = 18;
+
+/** Seconds below a stretch; `more`: the room right of it. */
+export function drawClock(pen: Pen, scene: Scene, [begin, end]: Span, width: number, more: number): void {
   const { ink } = scene.owner;
   const { at, digits } = ticks(begin, end, Math.max(2, Math.floor(width / 64)));
   lettering(pen, "500 10.5px", "center", "middle");
@@ -92,8 +88,7 @@ export function drawClock(
 }
 
 /** Kilohertz beside a spectrogram, the highest half the rate. */
-export function drawHertz(canvas: HTMLCanvasElement, scene: Scene, rate: number, width: number, height: number): void {
-  const pen = surface(canvas, width, height);
+export function drawHertz(pen: Pen, scene: Scene, rate: number, width: number, height: number): void {
   const { ink } = scene.owner;
   const most = rate / 2000;
   const { at, digits } = ticks(0, most, Math.max(2, Math.floor(height / 36)));

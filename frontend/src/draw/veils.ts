@@ -1,15 +1,10 @@
 // What lies over a picture: an area that is not looked at is dark, one that cannot be seen is grey.
 
-import type { AxisInfo, PictureInfo } from "../protocol";
-import type { Side } from "../scene/axis";
-import { COLOURS, type Theme } from "../scene/color";
+import type { PictureInfo } from "../protocol";
+import { type Box, covered } from "../scene/areas";
+import { COLOURS } from "../scene/color";
+import type { Look } from "../scene/onpicture";
 import { type Pen, ratio } from "./canvas";
-
-/** Left, top, right, bottom in the picture's own pixels. */
-export type Box = readonly [number, number, number, number];
-
-/** From so many times as wide as tall on, a picture has all the width. */
-export const WIDE = 2.5;
 
 const images = new Map<string, Promise<HTMLImageElement>>();
 
@@ -28,70 +23,11 @@ export function imageOf({ src }: Pick<PictureInfo, "src">): Promise<HTMLImageEle
   return found;
 }
 
-/** The areas of the shown tokens of an axis; null for tokens that have none. */
-export function boxesOf(axis: AxisInfo, side: Side): readonly (Box | null)[] {
-  const made = boxes.get(side) ?? side.items.map(({ start }) => (axis.boxes?.[start] ?? null) as Box | null);
-  boxes.set(side, made);
-  return made;
-}
-const boxes = new WeakMap<Side, readonly (Box | null)[]>();
-
-/** The part of a picture that some areas cover. */
-export function covered(boxes: readonly (Box | null)[]): Box {
-  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-  for (const box of boxes)
-    if (box)
-      [left, top, right, bottom] = [
-        Math.min(left, box[0]),
-        Math.min(top, box[1]),
-        Math.max(right, box[2]),
-        Math.max(bottom, box[3]),
-      ];
-  return [left, top, right, bottom];
-}
-
-/** The place of the area that holds a point of the picture; -1 for none. */
-export const areaAt = (boxes: readonly (Box | null)[], x: number, y: number): number =>
-  boxes.findIndex((box) => box !== null && x >= box[0] && x < box[2] && y >= box[1] && y < box[3]);
-
 /** Cells across or down that a raster has at most. */
 const FINEST = 512;
 
-export interface Look {
-  readonly smooth: boolean;
-  readonly opacity: number;
-  /** A difference is tinted by its sign. */
-  readonly signed: boolean;
-  readonly theme: Theme;
-}
-
 /** Colours as little-endian RGBA: what is not looked at, and what cannot be seen. */
 const [DARK, UNSEEN] = [0x12100c, (199 << 24) | 0x928c86];
-const GREY = "rgb(134 140 146 / 0.78)";
-
-/** Whether areas leave out an edge of the picture, as where a model cuts it off. */
-export const cutOff = (
-  { area: [left, top, right, bottom] }: Pick<Raster, "area">,
-  { width, height }: Pick<PictureInfo, "width" | "height">,
-): boolean => left > EDGE * width || top > EDGE * height || right < (1 - EDGE) * width || bottom < (1 - EDGE) * height;
-const EDGE = 0.01;
-
-/** Grey what the areas leave out of a picture that is drawn at `scale`. */
-export function greyOut(
-  pen: CanvasRenderingContext2D,
-  { area: [left, top, right, bottom] }: Pick<Raster, "area">,
-  { width, height }: PictureInfo,
-  scale: number,
-): void {
-  pen.fillStyle = GREY;
-  for (const [x, y, wide, tall] of [
-    [0, 0, width, top],
-    [0, bottom, width, height - bottom],
-    [0, top, left, bottom - top],
-    [right, top, width - right, bottom - top],
-  ] as const)
-    pen.fillRect(x * scale, y * scale, wide * scale, tall * scale);
-}
 
 const number = (hex: string): number => parseInt(hex.slice(5, 7) + hex.slice(3, 5) + hex.slice(1, 3), 16);
 
@@ -273,3 +209,23 @@ export const onCanvas = (pen: CanvasRenderingContext2D, image: HTMLImageElement)
     pen.drawImage(photo(image, within(image, info, part), width, height, grey), x, y, width, height),
   veils: (raster, x, y, width, height, look) => raster.put(pen, [x, y, width, height], look),
 });
+
+/** Shares of the largest, or bytes of their roots. */
+export type Veiled = { readonly shares: ArrayLike<number> } | { readonly codes: ArrayLike<number> };
+
+/** The part of a picture that areas cover, under their veils, in the corner of an easel. */
+export function drawCovered(
+  easel: Easel,
+  info: PictureInfo,
+  raster: Raster,
+  width: number,
+  height: number,
+  look: Look,
+  veiled: Veiled | null,
+): void {
+  easel.photo(info, raster.area, 0, 0, width, height, look.signed);
+  if (!veiled) return;
+  if ("codes" in veiled) raster.veilCodes(veiled.codes, look);
+  else raster.veil(veiled.shares, look);
+  easel.veils(raster, 0, 0, width, height, look);
+}

@@ -1,8 +1,9 @@
 // A head on the picture of an example, or on its spectrogram, so small that it stands beside a sentence or in a card.
 
 import { inked } from "../draw/spectrogram";
-import { type Box, covered, imageOf, photo, Raster, within } from "../draw/veils";
+import { imageOf, photo, Raster, within } from "../draw/veils";
 import type { PartInfo, PictureInfo, Reason } from "../protocol";
+import { type Box, covered } from "../scene/areas";
 import { SQUARE, Store } from "../scene/data";
 import { fit } from "../ui/dom";
 import { fromPage } from "../ui/embedded";

@@ -129,6 +129,12 @@ export function legend(scene: Scene): Legend {
   return { of, signed, ticks: ticks.map((x) => ({ at: at(x), text: bare(brief(x * most, 2)) })) };
 }
 
+/** That queries are blocks of patches, where they are. */
+export function blocks({ query }: Scene["part"]): string {
+  const side = Math.round(Math.sqrt(Math.max(1, ...(query.counts ?? []))));
+  return side > 1 ? `queries are blocks of ${side} × ${side} patches, each the mean of its patches` : "";
+}
+
 /** How the pictures of some scenes were made: the model, the inputs, and what was done to their numbers. */
 export function made(scenes: readonly Scene[]): string {
   const one = scenes[0]!;
@@ -145,6 +151,7 @@ export function made(scenes: readonly Scene[]): string {
     `${[...new Set(sizes)].join(" and ")} ${unit}`,
     state.scale === "head" && one.heads.length > 1 && !alone(one) && `heads ${numbers(one.heads)}`,
     part.name !== "self" && part.name,
+    blocks(part),
     weights ? "" : `${matrixName(state.quantity)} in place of the weights`,
     weights &&
       (state.renormalise ? "rows renormalised over what is shown" : hidden && "what is hidden keeps its share"),

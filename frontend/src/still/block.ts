@@ -63,3 +63,16 @@ export function text(said: string, width: number, { color, size = 12, weight = 4
     },
   };
 }
+
+/** Blocks beside one another in as many lines as they need. */
+export function flow(blocks: readonly Block[], width: number, gap: number, between = gap): Block {
+  const places: (readonly [x: number, y: number])[] = [];
+  let [x, y, tall] = [0, 0, 0];
+  for (const block of blocks) {
+    if (x > 0 && x + block.width > width) [x, y, tall] = [0, y + tall + between, 0];
+    places.push([x, y]);
+    x += block.width + gap;
+    tall = Math.max(tall, block.height);
+  }
+  return { width, height: y + tall, draw: (pen) => blocks.forEach((block, at) => placed(pen, block, ...places[at]!)) };
+}

@@ -14,6 +14,7 @@ import { allHeads } from "./grid";
 import { head } from "./head";
 import { matrix } from "./matrix";
 import { neurons } from "./neuron";
+import { onInput } from "./oninput";
 
 /** How a still is asked for: the state of an explorer, and the room of the paper in pixels (96 an inch). */
 export interface Asked {
@@ -117,6 +118,7 @@ async function picture(scene: Scene, width: number): Promise<Block[]> {
   if (scale === "model") return allHeads(scene, width);
   if (scale === "neuron") return neurons(scene, width);
   if (scale === "head" && picture === "lines") return head(scene, width);
+  if (scale === "head" && picture === "image") return onInput(scene, width);
   if (scale === "head" && picture === "matrix") return matrix(scene, width);
   throw new Error(`no still of ${scale} ${picture} yet`);
 }

@@ -3,9 +3,10 @@
 import { lettering } from "../draw/canvas";
 import { cutTo, textWidth } from "../draw/ruler";
 import type { SvgPen } from "../draw/svg";
-import { cropWidth, THUMB } from "../draw/tokens";
+import { THUMB } from "../draw/tokens";
 import { type Item, name } from "../scene/axis";
 import type { Scene } from "../scene/scene";
+import { cropWidth } from "../scene/talking";
 
 /** Between a thumbnail and the name after it. */
 const AFTER = 6;

@@ -1,16 +1,14 @@
 // A picture with the tokens of one side of a head: the queries that look, or the keys that are looked at.
 
+import { drawBoard } from "../draw/boarddraw";
 import { surface } from "../draw/canvas";
-import { drawRegions } from "../draw/golddraw";
-import { areaAt, type Box, boxesOf, cutOff, greyOut, type Look, photo, rasterOf, within } from "../draw/veils";
+import { onCanvas } from "../draw/veils";
 import type { AxisInfo, PictureInfo } from "../protocol";
+import { areaAt, type Box, boxesOf } from "../scene/areas";
 import type { Item } from "../scene/axis";
-import { figure } from "../scene/format";
-import type { Judged } from "../scene/gold";
+import { called, chipFigure, type End, type Look, type Board as Shown, type Small } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
 import { h } from "./dom";
-
-export type End = "from" | "to";
 
 /** A choice beside the tokens of a side. */
 export interface Choice {
@@ -19,18 +17,6 @@ export interface Choice {
   readonly on: boolean;
   choose(): void;
 }
-
-/** What is drawn on a board: `shares` by place (null: the picture alone), and which place is marked. */
-export interface Drawn {
-  readonly shares: Float64Array | null;
-  readonly chosen: number | null;
-  readonly choices?: readonly Choice[];
-  readonly links?: readonly Judged[];
-}
-
-/** A token's name; that of a special one, such as "register 0", is no text of which spaces need be seen. */
-export const called = (axis: AxisInfo, item: Item): string =>
-  item.special ? axis.pieces[item.start]! : item.mark + item.text;
 
 const STEPS: Record<string, readonly [number, number]> = {
   ArrowLeft: [-1, 0],
@@ -129,51 +115,24 @@ export class Board {
     image: HTMLImageElement,
     width: number,
     look: Look,
-    { shares, chosen, choices = [], links = [] }: Drawn,
+    shown: Shown,
+    choices: readonly Choice[] = [],
   ): void {
-    const { scene, end } = this;
-    const side = end === "from" ? scene.rows : scene.columns;
-    const { axis } = this;
-    const boxed = `${scene.place}|${scene.part.name}|${side.key}`;
-    if (boxed !== this.boxed) [this.boxed, this.boxes] = [boxed, boxesOf(axis, side)];
+    const { scene } = this;
+    const side = this.end === "from" ? scene.rows : scene.columns;
+    this.boxed = `${scene.place}|${scene.part.name}|${side.key}`;
+    this.boxes = boxesOf(this.axis, side);
     this.scale = width / info.width;
-    const height = info.height * this.scale;
     this.root.style.width = `${Math.ceil(width)}px`;
-    const pen = surface(this.canvas, width, height);
-    const whole: Box = [0, 0, info.width, info.height];
-    pen.drawImage(
-      photo(image, within(image, info, whole), width, height, look.signed && shares !== null),
-      0,
-      0,
-      width,
-      height,
-    );
-    const { scale, boxes } = this;
-    if (boxes.some((box) => box !== null)) {
-      const raster = rasterOf(boxes);
-      const [left, top, right, bottom] = raster.area;
-      if (shares)
-        raster.draw(pen, [left * scale, top * scale, (right - left) * scale, (bottom - top) * scale], shares, look);
-      if (cutOff(raster, info)) greyOut(pen, raster, info, scale);
-    }
-    drawRegions(pen, scene.owner.ink, scale, end, boxes, links);
-    const box = chosen === null ? null : boxes[chosen];
-    if (box) {
-      for (const [color, line] of [
-        ["#0b0e10", 4],
-        ["#ffffff", 2],
-      ] as const) {
-        pen.strokeStyle = color;
-        pen.lineWidth = line;
-        pen.strokeRect(box[0] * scale, box[1] * scale, (box[2] - box[0]) * scale, (box[3] - box[1]) * scale);
-      }
-    }
-    if (!this.plain) this.label(shares, chosen, choices);
+    this.title.textContent = shown.title;
+    const pen = surface(this.canvas, width, info.height * this.scale);
+    drawBoard(onCanvas(pen, image), scene, info, width, look, shown);
+    if (!this.plain) this.label(shown, choices);
   }
 
   // The tokens without an area, as buttons, and what the picture is called. Buttons stay: one that is pressed must not
   // go before it is let go.
-  private label(shares: Float64Array | null, chosen: number | null, choices: readonly Choice[]): void {
+  private label({ shares, chosen }: Shown, choices: readonly Choice[]): void {
     const { end, items, boxes, chips, canvas, scene } = this;
     const listed = `${this.boxed}|${choices.map(({ text }) => text)}`;
     if (listed !== this.listed) {
@@ -200,11 +159,7 @@ export class Board {
     for (const button of chips.querySelectorAll<HTMLElement>("[data-place]")) {
       const place = Number(button.dataset.place);
       button.setAttribute("aria-pressed", String(place === chosen));
-      button.lastElementChild!.textContent = !shares
-        ? ""
-        : Number.isNaN(shares[place])
-          ? "not seen"
-          : figure(shares[place]!);
+      button.lastElementChild!.textContent = chipFigure(shares, place);
     }
     canvas.title = scene.owner.printing
       ? ""
@@ -218,3 +173,12 @@ export class Board {
     );
   }
 }
+
+/** One of several heads as a small picture, which opens it. */
+export const smallButton = ({ head, title, color }: Small, { canvas }: Board): HTMLElement =>
+  h(
+    "button.small",
+    { type: "button", "data-head": head, title: `Open ${title} alone`, "aria-label": `Open ${title} alone` },
+    h("span", {}, h("i", { style: `background:${color}` }), title),
+    canvas,
+  );

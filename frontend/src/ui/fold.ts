@@ -1,12 +1,12 @@
 // Pictures within a text: a thumbnail that unfolds into its patches, and folds again.
 
-import { cropWidth, WIDEST } from "../draw/tokens";
 import { imageOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
 import type { Within } from "../scene/axis";
 import { bytesOf } from "../scene/data";
 import { plural } from "../scene/format";
 import type { Scene } from "../scene/scene";
+import { cropWidth } from "../scene/talking";
 import { h } from "./dom";
 
 /** Of the larger picture that a thumbnail shows when it is pointed at. */
@@ -54,13 +54,10 @@ function address(src: string): string {
 }
 
 /** One of many patches, without a canvas of its own. */
-function patch(
-  info: PictureInfo,
-  [left, top, right, bottom]: readonly [number, number, number, number],
-  tall: number,
-): HTMLElement {
+function patch(info: PictureInfo, area: readonly [number, number, number, number], tall: number): HTMLElement {
+  const [left, top, , bottom] = area;
   const scale = tall / Math.max(1e-6, bottom - top);
-  const wide = Math.min(WIDEST * tall, (right - left) * scale);
+  const wide = cropWidth(area, tall);
   return h("i.crop", {
     "aria-hidden": "true",
     style: `width:${wide}px;height:${tall}px;background:url("${address(info.src)}") ${-left * scale}px ${-top * scale}px / ${info.width * scale}px ${info.height * scale}px`,

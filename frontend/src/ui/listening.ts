@@ -1,10 +1,10 @@
 // The time of a sound: which stretch is shown, where the line stands, what sounds there, and playing it.
 
-import type { ArrayRef, AxisInfo, SoundInfo } from "../protocol";
-import type { Side } from "../scene/axis";
+import type { ArrayRef } from "../protocol";
 import { clamp } from "../scene/format";
+import { Heard } from "../scene/heard";
 import type { Scene } from "../scene/scene";
-import { asState, movedSpan, placeAt, type Span, shownSpan, type Times, zoomedSpan } from "../scene/soundlayout";
+import { asState, movedSpan, type Span, shownSpan, zoomedSpan } from "../scene/soundlayout";
 import { Player } from "./player";
 
 /** So near its end a sound has been heard, in seconds. */
@@ -22,17 +22,17 @@ export interface Told {
   seen(): boolean;
 }
 
-export class Listening {
+export class Listening extends Heard {
   readonly player: Player | null;
   /** Where the line stands, in seconds. */
   at = 0;
   private frame = 0;
-  private readonly known = new WeakMap<Side, Times>();
 
   constructor(
-    private readonly scene: Scene,
+    scene: Scene,
     private readonly told: Told,
   ) {
+    super(scene);
     const { samples, rate } = this.sound;
     this.player = samples
       ? new Player(
@@ -43,48 +43,12 @@ export class Listening {
       : null;
   }
 
-  get sound(): SoundInfo {
-    return this.scene.input.sound!;
-  }
-
   private async bytes(ref: ArrayRef): Promise<Uint8Array> {
     await this.scene.data.loadArray(ref);
     return this.scene.data.array(ref) as Uint8Array;
   }
 
-  // -- what sounds when
-
-  /** When the tokens of an axis sound. */
-  private times(side: Side, boxes: AxisInfo["boxes"]): Times {
-    let found = this.known.get(side);
-    if (found) return found;
-    const scale = this.sound.seconds / this.scene.input.picture!.width;
-    found = side.items.map(({ start, end }): Span | null => {
-      const [first, last] = [boxes?.[start], boxes?.[end - 1]];
-      return first && last ? [first[0]! * scale, last[2]! * scale] : null;
-    });
-    this.known.set(side, found);
-    return found;
-  }
-
-  get queries(): Times {
-    return this.times(this.scene.rows, this.scene.part.query.boxes);
-  }
-
-  get keys(): Times {
-    return this.times(this.scene.columns, this.scene.part.key.boxes);
-  }
-
-  /** Queries are stretches of the sound, too. */
-  get alike(): boolean {
-    return this.scene.part.query.boxes !== undefined;
-  }
-
   // -- the shown stretch
-
-  get span(): Span {
-    return shownSpan(this.scene.state.span, this.sound.seconds, this.sound.heard);
-  }
 
   private show(span: Span): void {
     this.scene.owner.set({ span: asState(span, this.sound.seconds, this.sound.heard) });
@@ -189,8 +153,7 @@ export class Listening {
   follow(): void {
     const { scene } = this;
     this.told.moved();
-    const place = scene.state.follow ? placeAt(this.alike ? this.queries : this.keys, this.at) : -1;
-    scene.owner.follow(scene, place < 0 ? null : this.alike ? { from: place, to: null } : { from: null, to: place });
+    scene.owner.follow(scene, this.followed(this.at));
   }
 
   destroy(): void {

@@ -1,7 +1,7 @@
 // A head on what the model saw or heard: on a picture, on a sound, or on a picture beside a text.
 
+import { sensed } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
-import { talks } from "../scene/wordsbeside";
 import { h } from "./dom";
 import { HeadPicture } from "./picture";
 import { HeadSound } from "./sound";
@@ -30,15 +30,9 @@ export class HeadOnInput {
 
   private of(): OnPicture {
     const { scene } = this;
-    const sounds = scene.input.sound !== undefined && scene.input.picture?.kind === "sound" && !scene.part.key.images;
-    const kind = sounds ? "sound" : talks(scene.part) ? "text" : "picture";
-    const found =
-      this.made.get(kind) ??
-      (sounds
-        ? new HeadSound(this.root, scene)
-        : kind === "text"
-          ? new TextPicture(this.root, scene)
-          : new HeadPicture(this.root, scene));
+    const kind = sensed(scene);
+    const One = { picture: HeadPicture, sound: HeadSound, text: TextPicture }[kind];
+    const found = this.made.get(kind) ?? new One(this.root, scene);
     this.made.set(kind, found);
     return found;
   }

@@ -1,23 +1,32 @@
 // A head on the picture that its tokens are areas of: where a query looks, which queries look at a key, every layer,
 // rollout.
 
-import { boxesOf, cutOff, imageOf, type Look, rasterOf, WIDE } from "../draw/veils";
+import { imageOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
-import type { Shown } from "../scene/cut";
-import { figure, fixed } from "../scene/format";
-import { concerns } from "../scene/gold";
-import { type Asked, asked, lookers, looks, looksIn, missing, mixed, unseen } from "../scene/rows";
+import {
+  aboutRollout,
+  boardLayout,
+  boards,
+  type Look,
+  type Looking,
+  looking,
+  lookOf,
+  rolled,
+  rollout,
+  says,
+  small,
+  smallLayout,
+  whoLooks,
+} from "../scene/onpicture";
+import { type Asked, missing, mixed } from "../scene/rows";
 import type { Scene } from "../scene/scene";
-import { Board, type Choice, called, type End } from "./board";
+import { Board, type Choice, smallButton } from "./board";
 import { Slider, Switch } from "./controls";
 import { h } from "./dom";
 import { LayerStrip } from "./strip";
 
-const GAP = 20;
-/** Below this width pictures stand one below the other; no picture is larger than the other. */
-const [NARROW, MOST] = [420, 560];
-/** Three beside each other need at least this width each. */
-const THIRD = 230;
+/** What can be done. */
+const HINT = "Click a patch or a token to see where it looks; click on the right to see what looks there.";
 
 export class HeadPicture {
   private readonly boards: readonly [Board, Board];
@@ -104,16 +113,6 @@ export class HeadPicture {
     this.paint();
   }
 
-  private get look(): Look {
-    const { state, against, owner } = this.scene;
-    return {
-      smooth: state.smooth,
-      opacity: state.opacity,
-      signed: against !== null || this.scene.shown().some((map) => map.sign),
-      theme: owner.theme,
-    };
-  }
-
   private paint(): void {
     const { scene, image } = this;
     const { state, part } = scene;
@@ -121,114 +120,64 @@ export class HeadPicture {
     this.smooth.show(state);
     this.opacity.show(Math.round(20 * state.opacity), `${Math.round(100 * state.opacity)} %`);
     if (!image || !picture || this.root.hidden) return;
-    const maps = scene.shown();
-    const map = maps.at(-1);
-    if (!map) return;
-    const to = scene.focus?.to ?? null;
-    const who = asked(scene);
-    const mask = unseen(
-      scene,
-      state.aggregate === "layers" ? part.index : [state.layer],
-      scene.aggregated ? scene.heads : [scene.head],
-    );
-    const given = looks(scene, map, who, mask);
-    const back = to === null ? null : lookers(scene, map, to, mask);
-    const rolled = this.rolls();
-    const each = this.each(picture, rolled);
-    const { look } = this;
+    const found = looking(scene);
+    if (!found) return;
+    const { who } = found;
+    const rolls = this.rolls();
+    const { each, stacked } = boardLayout(part, picture, this.width, rolls);
+    this.row.classList.toggle("stacked", stacked);
+    const look = lookOf(scene, found.maps);
     const [left, right] = this.boards;
     left.canvas.hidden = !part.query.boxes;
     right.canvas.hidden = !part.key.boxes;
-    left.title.textContent = to === null ? "from (query)" : `which tokens look at ${this.called("to", to)}`;
-    right.title.textContent = `where ${this.who(who)}${scene.many ? `: ${scene.name()}` : ""}`;
-    const from = typeof who === "number" ? who : null;
-    const links = scene.judged().filter(({ gold }) => concerns(gold, { from, to }));
-    left.draw(picture, image, each, look, { shares: back, chosen: from, choices: this.choices(who), links });
-    right.draw(picture, image, each, look, { shares: given, chosen: to, links });
-    if (rolled) this.roll(picture, image, each, { ...look, signed: scene.against !== null }, who);
-    this.many(maps, picture, image, look, who);
-    this.caption.textContent = this.says(map, who, given, back, to);
-    this.strip.update(picture, image, this.width, look, who, this.who(who));
-  }
-
-  // The width of each picture. A wide one, such as a spectrogram, has all the width; a side of text alone has no
-  // picture.
-  private each(picture: PictureInfo, rolled: boolean): number {
-    const { query, key } = this.scene.part;
-    const wide = picture.width > WIDE * picture.height;
-    const alone = wide || !query.boxes || !key.boxes || this.width < NARROW;
-    this.row.classList.toggle("stacked", alone);
-    if (alone) return Math.min(this.width, wide ? Infinity : MOST);
-    const count = rolled && this.width >= 3 * THIRD + 2 * GAP ? 3 : 2;
-    return Math.floor(Math.min((this.width - (count - 1) * GAP) / count, MOST));
+    const [from, to] = boards(scene, found);
+    left.draw(picture, image, each, look, from, this.choices(who));
+    right.draw(picture, image, each, look, to);
+    if (rolls) this.roll(picture, image, each, { ...look, signed: scene.against !== null }, who);
+    this.many(found, picture, image, look);
+    const { said, quiet } = says(scene, found);
+    this.caption.textContent = [said, quiet && HINT].filter(Boolean).join(" ");
+    this.strip.update(picture, image, this.width, look, who, whoLooks(scene, who));
   }
 
   // Whether rollout is drawn; where there is none, why.
   private rolls(): boolean {
-    const { scene } = this;
-    const { part, state, against } = scene;
-    const offered = part.rollout !== undefined && (!against || against.part.rollout !== undefined);
-    const why = part.unrolled ?? against?.part.unrolled;
-    this.rollout.show(state);
+    const { offered, on, why } = rollout(this.scene);
+    this.rollout.show(this.scene.state);
     this.rollout.root.hidden = !offered && !why;
     this.rollout.root.title = "Attention rollout up to this layer, beside the head";
     this.rollout.disable(offered ? null : (why ?? ""));
     this.unrolled.textContent = !offered && why ? `no rollout: ${why}` : "";
-    const on = offered && state.rollout && state.quantity === "weights";
     this.rolled.root.hidden = this.source.hidden = !on;
     return on;
   }
 
   private roll(picture: PictureInfo, image: HTMLImageElement, width: number, look: Look, who: Asked): void {
-    const { scene, rolled } = this;
-    const { layer } = scene.state;
-    const wanted = missing(scene, layer, "rollout");
+    const { scene } = this;
+    const wanted = missing(scene, scene.state.layer, "rollout");
     if (wanted.length > 0)
       void Promise.all(wanted).then(
         () => this.paint(),
         (error: unknown) => scene.owner.fail(error),
       );
-    rolled.title.textContent = `rollout to layer ${layer}`;
-    rolled.draw(picture, image, width, look, { shares: looksIn(scene, layer, "rollout", who), chosen: null });
-    const from = scene.part.index[0] === 0 ? `layers 0–${layer}` : `the layers up to ${layer}`;
-    this.source.textContent = `Rollout (Abnar & Zuidema 2020): how much of each patch has come into ${typeof who === "number" ? this.called("from", who) : `the ${who === "all" ? "queries" : "patches"}`} by then. Of ${from} the mean over heads, ½ A + ½ I, multiplied.`;
+    this.rolled.draw(picture, image, width, look, rolled(scene, who));
+    this.source.textContent = aboutRollout(scene, who);
   }
 
   // Several heads as small pictures; a click opens one.
-  private many(maps: readonly Shown[], picture: PictureInfo, image: HTMLImageElement, look: Look, who: Asked): void {
+  private many(found: Looking, picture: PictureInfo, image: HTMLImageElement, look: Look): void {
     const { scene } = this;
-    this.several.hidden = maps.length < 2;
-    if (maps.length < 2) return;
-    const across =
-      picture.width > WIDE * picture.height
-        ? 1
-        : Math.min(maps.length, Math.max(2, Math.min(6, Math.floor(this.width / 120))));
-    const width = Math.floor((this.width - (across - 1) * 10) / across);
-    const listed = JSON.stringify([scene.state.layer, maps.map(({ head }) => head), scene.owner.theme]);
+    const { who } = found;
+    const heads = small(scene, found, { from: typeof who === "number" ? who : null, to: null });
+    this.several.hidden = heads.length === 0;
+    const listed = JSON.stringify([scene.state.layer, heads.map(({ head }) => head), scene.owner.theme]);
     if (listed !== this.listed) {
       this.listed = listed;
-      this.small = maps.map(() => new Board(scene, "to", true));
-      this.several.replaceChildren(
-        ...maps.map(({ head }, at) => {
-          const name = scene.name(head);
-          return h(
-            "button.small",
-            { type: "button", "data-head": head, title: `Open ${name} alone`, "aria-label": `Open ${name} alone` },
-            h("span", {}, h("i", { style: `background:${scene.color(head)}` }), name),
-            this.small[at]!.canvas,
-          );
-        }),
-      );
+      this.small = heads.map(() => new Board(scene, "to", true));
+      this.several.replaceChildren(...heads.map((head, at) => smallButton(head, this.small[at]!)));
     }
-    maps.forEach((map, at) =>
-      this.small[at]!.draw(picture, image, Math.min(width, 260), look, {
-        shares: looks(scene, map, who, unseen(scene, [scene.state.layer], [map.head])),
-        chosen: null,
-        links: scene
-          .judge([map])
-          .filter(({ gold }) => concerns(gold, { from: typeof who === "number" ? who : null, to: null })),
-      }),
-    );
+    const width = smallLayout(heads.length, this.width, picture);
+    heads.forEach((head, at) => this.small[at]!.draw(picture, image, width, look, head));
   }
 
   private choices(who: Asked): Choice[] {
@@ -245,56 +194,6 @@ export class HeadPicture {
       choice("all", "mean of all", "The mean over all queries: patches and other tokens"),
       choice("patches", "mean of patches", "The mean over the patches alone"),
     ];
-  }
-
-  private called(end: End, place: number): string {
-    const { rows, columns, part } = this.scene;
-    const item = (end === "from" ? rows : columns).items[place];
-    return item ? called(end === "from" ? part.query : part.key, item) : "";
-  }
-
-  private who(who: Asked): string {
-    if (typeof who === "number") return `${this.called("from", who)} ${this.verb(who)}`;
-    return who === "patches" ? "patches look on average" : "all queries look on average";
-  }
-
-  // One looks, several look; a block of patches is several.
-  private verb(who: Asked): string {
-    const { rows, part } = this.scene;
-    const one = typeof who === "number" && (part.query.counts?.[rows.items[who]!.start] ?? 1) === 1;
-    return one ? "looks" : "look";
-  }
-
-  private says(map: Shown, who: Asked, shares: Float64Array, back: Float64Array | null, to: number | null): string {
-    const { scene } = this;
-    const { columns, part } = scene;
-    const { key } = part;
-    let [inside, all, best] = [0, 0, -1];
-    columns.items.forEach(({ start }, place) => {
-      const share = shares[place]!;
-      if (Number.isNaN(share)) return;
-      all += share;
-      if (!key.boxes?.[start]) return;
-      inside += share;
-      if (best < 0 || share > shares[best]!) best = place;
-    });
-    const greys = [
-      [shares, back ?? []].some((each) => each.some(Number.isNaN)) && "what the mask hides",
-      scene.input.picture &&
-        key.boxes &&
-        cutOff(rasterOf(boxesOf(key, columns)), scene.input.picture) &&
-        "what the model does not see, as it is cut off",
-    ];
-    const grey = greys.some(Boolean) ? ` Grey: ${greys.filter(Boolean).join(", and ")}.` : "";
-    const from = typeof who === "number" ? this.called("from", who) : who === "patches" ? "patches" : "all queries";
-    if (to !== null)
-      return `From ${from} to ${this.called("to", to)}: ${Number.isNaN(shares[to]) ? "not seen" : figure(shares[to]!)}.${grey}`;
-    if (scene.against) return `Blue: more in the first than in the second; orange: less.${grey}`;
-    if (best < 0 || map.sign)
-      return `Click a patch or a token to see where it looks; click on the right to see what looks there.${grey}`;
-    const kind = scene.input.picture?.kind ?? "picture";
-    const looked = `${from} ${this.verb(who)}`;
-    return `Of what ${looked} at ${fixed((100 * inside) / Math.max(all, 1e-9), 1)} % is the ${kind}, most of it ${this.called("to", best)} (${figure(shares[best]!)}).${grey}`;
   }
 
   destroy(): void {

@@ -1,13 +1,15 @@
 // A head on a sound: its spectrogram, the words in it, and attention as lanes over time below; it can be heard.
 
-import { column, drawLanes, drawMap, fade, type Lane, largest, row, within } from "../draw/lanes";
-import { drawClock, drawHertz, drawSpectrogram, inked } from "../draw/spectrogram";
+import { surface } from "../draw/canvas";
+import { drawLanes, fade, mapPixels, mapRow, within } from "../draw/lanes";
+import { CLOCK, drawClock, drawHertz, drawSpectrogram, inked } from "../draw/spectrogram";
 import { imageOf } from "../draw/veils";
 import { name } from "../scene/axis";
 import { received, type Shown, value } from "../scene/cut";
 import { clamp, decimal, figure, fixed } from "../scene/format";
+import { type Lanes, lanesOf, lanesTitle, listened, NUMBERS, peaks, says, soundLayout } from "../scene/heard";
 import type { Scene } from "../scene/scene";
-import { clock, laneHeight, onPixels, placeAt } from "../scene/soundlayout";
+import { clock, onPixels, placeAt } from "../scene/soundlayout";
 import { clickedCell } from "./between";
 import { hoverColumns } from "./columns";
 import { Switch } from "./controls";
@@ -15,15 +17,9 @@ import { h, touched } from "./dom";
 import { pairTip } from "./head";
 import { Listening } from "./listening";
 import { toolbar } from "./roving";
-import { hint, lanesTitle, says, sizeOf } from "./soundsays";
-import { drawPeaks, drawSpoken, peaks } from "./spokenwords";
+import { hint, sizeOf } from "./soundsays";
+import { drawPeaks, drawSpoken } from "./spokenwords";
 import { fill, mark, tell } from "./tokens";
-
-/** Width of what stands left of the time axis, and of the numbers right of it. */
-const GUTTER = { wide: 92, narrow: 62 };
-const NUMBERS = 34;
-/** How tall the map of frames is, by its width. */
-const MAP = (width: number): number => Math.round(Math.min(width, 260));
 
 export class HeadSound {
   private readonly spectrum = h("canvas", {
@@ -57,8 +53,7 @@ export class HeadSound {
   private source: HTMLCanvasElement | null = null;
   private shown = "";
   private theme = "";
-  private width = 0;
-  private gutter = 0;
+  private layout = soundLayout(0);
   private lane = 20;
   private keyed = false;
   private maps: readonly Shown[] = [];
@@ -166,9 +161,12 @@ export class HeadSound {
 
   // -- what stands where
 
-  /** A lane stands for each query, not for each head. */
-  private get perQuery(): boolean {
-    return this.maps.length === 1 && !this.time.alike;
+  private get width(): number {
+    return this.layout.width;
+  }
+
+  private get gutter(): number {
+    return this.layout.gutter;
   }
 
   private timeOf(event: MouseEvent): number {
@@ -178,7 +176,7 @@ export class HeadSound {
   }
 
   private laneOf(event: MouseEvent): number | null {
-    if (!this.perQuery) return null;
+    if (this.stage.dataset.lanes !== "queries") return null;
     const place = Math.floor((event.clientY - this.lanes.getBoundingClientRect().top) / this.lane);
     return place >= 0 && place < this.scene.rows.items.length ? place : null;
   }
@@ -304,8 +302,7 @@ export class HeadSound {
     const { scene } = this;
     const { picture, sound } = scene.input;
     if (!picture || !sound) return;
-    this.gutter = width < 520 ? GUTTER.narrow : GUTTER.wide;
-    this.width = Math.max(80, width - this.gutter - NUMBERS);
+    this.layout = soundLayout(width);
     this.stage.style.setProperty("--gutter", `${this.gutter}px`);
     this.root.setAttribute("aria-label", `${scene.name()} on the sound${picture.name ? ` ${picture.name}` : ""}`);
     this.spectrum.setAttribute("aria-valuemax", decimal(sound.seconds, 2));
@@ -342,93 +339,72 @@ export class HeadSound {
     if (drawn === this.drawn) return;
     const all = this.drawn === "";
     this.drawn = drawn;
-    const { width, time } = this;
-    const { span, keys, sound, alike } = time;
-    const height = width < 420 ? 104 : 150;
+    const { time } = this;
+    const { width, gutter, height } = this.layout;
+    const { span, sound, alike } = time;
     const pen = drawSpectrogram(this.spectrum, source, sound.seconds, span, width, height);
-    const shares = from !== null ? row(map, from) : to !== null && alike ? column(map, to) : null;
-    if (shares)
-      fade(
-        pen,
-        scene.owner.ink("--bg"),
-        onPixels(shares, from !== null ? keys : time.queries, span, Math.round(width)),
-        Math.max(1e-12, largest(shares)),
-        [0, 0, height],
-      );
+    const heard = listened(scene, time, map);
+    if (heard)
+      fade(pen, scene.owner.ink("--bg"), onPixels(heard.shares, heard.times, span, Math.round(width)), heard.most, [
+        0,
+        0,
+        height,
+      ]);
     if (all) {
-      drawHertz(this.hertz, scene, sound.rate, this.gutter - 4, height);
-      drawClock(this.clock, scene, span, width, NUMBERS);
+      drawHertz(surface(this.hertz, gutter - 4, height), scene, sound.rate, gutter - 4, height);
+      drawClock(surface(this.clock, width + NUMBERS, CLOCK), scene, span, width, NUMBERS);
       drawSpoken(this.spoken, sound.words, span, width);
       this.controls();
-      if (alike && this.maps.length === 1) drawMap(this.map, scene, map, time.queries, keys, MAP(width), this.box);
       this.mapped.hidden = !alike || this.maps.length > 1;
+      if (!this.mapped.hidden) this.drawMap(map);
     }
     this.point(from);
-    const found = alike || scene.against ? [] : peaks(map, scene, keys);
     this.peaks.style.setProperty("--c", scene.color(map.head));
-    this.peaks.hidden = found.length === 0;
-    const hidden = drawPeaks(this.peaks, found, span, width, from, scene);
+    const hidden = drawPeaks(this.peaks, peaks(map, scene, time), span, width, scene);
+    this.peaks.hidden = hidden === null;
     this.stops();
-    this.lay(this.maps, map, from, to);
-    this.title.textContent = lanesTitle(scene, time, this.maps.length, from, to);
+    this.lay(lanesOf(scene, time, this.maps, touched()), from);
+    this.title.textContent = lanesTitle(scene, time, this.maps.length);
     this.caption.replaceChildren(
-      says(scene, time, map, from, found.length > 0 ? hidden : null),
+      `${says(scene, time, map, hidden)} `,
       h("span", { "data-export": "no" }, hint(time.player !== null)),
     );
     this.shows();
     time.follow();
   }
 
+  private drawMap(map: Shown): void {
+    const { width, map: tall } = this.layout;
+    const pen = surface(this.map, width, tall);
+    const { height } = this.map;
+    const found = mapPixels(this.scene, map, this.time, this.map.width, height);
+    if (found)
+      pen.putImageData(new ImageData(new Uint8ClampedArray(found.pixels.buffer), found.width, height), found.x, 0);
+  }
+
   // The row of the map that is chosen.
   private point(from: number | null): void {
-    const [first, count] = within(this.time.queries, this.time.span);
-    this.query.hidden = from === null || from < first || from >= first + count;
-    if (from === null) return;
-    const tall = MAP(this.width);
-    this.query.style.cssText = `top:${((from - first) / count) * tall}px;height:${Math.max(1, tall / count)}px;width:${this.width}px`;
+    const place = mapRow(this.time, from, this.layout.map);
+    this.query.hidden = !place;
+    if (place) this.query.style.cssText = `top:${place.top}px;height:${place.high}px;width:${this.width}px`;
   }
 
-  private get box() {
-    return { width: this.width, lane: this.lane, numbers: NUMBERS, span: this.time.span };
-  }
-
-  private lay(maps: readonly Shown[], map: Shown, from: number | null, to: number | null): void {
-    const { scene, labels } = this;
-    const { rows } = scene;
-    const { alike, queries, keys } = this.time;
-    const lanes: Lane[] = this.perQuery
-      ? rows.items.map(
-          (_, query): Lane => ({
-            values: row(map, query),
-            color: scene.color(map.head),
-            on: query === from,
-            ...(to === null ? {} : { number: value(map, query * map.columns + to) }),
-          }),
-        )
-      : maps.map(
-          (each): Lane => ({
-            values: from !== null ? row(each, from) : to !== null && alike ? column(each, to) : received(each),
-            color: scene.color(each.head),
-            on: false,
-            ...(to === null || alike
-              ? {}
-              : { number: from === null ? received(each)[to]! : value(each, from * each.columns + to) }),
-          }),
-        );
-    this.lane = this.perQuery ? laneHeight(lanes.length, touched()) : 34;
-    const most = Math.max(1e-12, ...lanes.map((lane) => largest(lane.values)));
-    labels.style.setProperty("--rh", `${this.lane}px`);
+  private lay(lanes: Lanes, from: number | null): void {
+    const { scene, labels, time, width } = this;
+    const { perQuery, tall } = lanes;
+    this.lane = tall;
+    labels.style.setProperty("--rh", `${tall}px`);
     labels.style.setProperty("--tw", `${this.gutter - 6}px`);
-    const times = !this.perQuery && from === null && to !== null && alike ? queries : keys;
-    drawLanes(this.lanes, scene, times, lanes, most, this.box);
-    this.labels.hidden = !this.perQuery;
-    this.stage.dataset.lanes = this.perQuery ? "queries" : "heads";
-    if (this.perQuery) {
-      fill(labels, rows.items);
+    const pen = surface(this.lanes, width + NUMBERS, Math.max(1, lanes.lanes.length * tall));
+    drawLanes(pen, scene, lanes, { width, numbers: NUMBERS, span: time.span });
+    this.labels.hidden = !perQuery;
+    this.stage.dataset.lanes = perQuery ? "queries" : "heads";
+    if (perQuery) {
+      fill(labels, scene.rows.items);
       mark(labels, from, "on");
       mark(labels, scene.pinned?.from ?? null, "pin");
       tell(labels, from, scene.pinned?.from ?? null);
-    } else this.heads(maps);
+    } else this.heads(this.maps);
   }
 
   // The names of heads beside their lanes.

@@ -1,17 +1,16 @@
 // Layers as a strip: where the chosen query looks in every layer, one small picture each.
 
 import { surface } from "../draw/canvas";
-import { type Box, boxesOf, type Look, photo, rasterOf, within } from "../draw/veils";
+import { drawCovered, onCanvas, rasterOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
-import { type Asked, looksIn, looksOf, missing, type Source, usual } from "../scene/rows";
+import { boxesOf } from "../scene/areas";
+import { type Look, lacking, layerLooks, strip, stripLayout, there, together } from "../scene/onpicture";
+import type { Asked, Source } from "../scene/rows";
 import type { Scene } from "../scene/scene";
-import { headsOf } from "../scene/state";
 import { Segments } from "./controls";
 import { h } from "./dom";
 import { toolbar } from "./roving";
 import { AT_ONCE, inSlices } from "./slices";
-
-const [SMALLEST, LARGEST, GAP] = [52, 88, 6];
 
 /** What stands now has been painted. */
 const painted = (): Promise<unknown> => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -60,13 +59,13 @@ export class LayerStrip {
   update(info: PictureInfo, image: HTMLImageElement, width: number, look: Look, who: Asked, said: string): void {
     const { scene } = this;
     const { part, state } = scene;
-    this.root.hidden = part.index.length < 2 || !part.key.boxes || info.kind === "sound";
-    if (this.root.hidden) return;
-    const together = part.means !== undefined && state.quantity === "weights";
-    const source: Source = state.strip === "mean" && together ? "means" : scene.head;
-    this.of.root.hidden = !together;
+    const shown = strip(scene, said);
+    this.root.hidden = !shown;
+    if (!shown) return;
+    const { title, source } = shown;
+    this.of.root.hidden = !together(scene);
     this.of.show(state, source === "means" ? "mean" : "head");
-    this.title.textContent = `Every layer: where ${said}`;
+    this.title.textContent = title;
     const listed = [scene.place, part.name, part.index].join("|");
     if (listed !== this.listed) {
       this.listed = listed;
@@ -106,13 +105,14 @@ export class LayerStrip {
   }
 
   private name(source: Source): void {
-    const { part, state } = this.scene;
+    const { scene } = this;
+    const { state } = scene;
     for (const { layer, button } of this.cells) {
-      const there = typeof source !== "number" || headsOf(part, layer).includes(source);
-      button.setAttribute("aria-label", `Layer ${layer}${there ? "" : `, which has no head ${source}`}`);
-      button.title = there ? `Open layer ${layer}` : `Layer ${layer} has no head ${source}`;
+      const has = there(scene, layer, source);
+      button.setAttribute("aria-label", `Layer ${layer}${has ? "" : `, which has no head ${source}`}`);
+      button.title = has ? `Open layer ${layer}` : `Layer ${layer} has no head ${source}`;
       button.setAttribute("aria-pressed", String(layer === state.layer));
-      button.classList.toggle("none", !there);
+      button.classList.toggle("none", !has);
     }
     this.stops();
   }
@@ -130,37 +130,22 @@ export class LayerStrip {
     const job = ++this.job;
     this.done = false;
     const raster = rasterOf(boxesOf(part.key, columns));
-    const { area } = raster;
-    const across = Math.max(2, Math.floor((width + GAP) / (SMALLEST + GAP)));
-    const lines = Math.ceil(cells.length / across);
-    const one = Math.max(
-      SMALLEST,
-      Math.min(LARGEST, Math.floor((width + GAP) / Math.ceil(cells.length / lines)) - GAP),
-    );
-    const tall = Math.round((one * (area[3] - area[1])) / (area[2] - area[0]));
-    const under = photo(image, within(image, info, area), one, tall, look.signed);
-    const box: Box = [0, 0, one, tall];
+    const { one, tall } = stripLayout(cells.length, raster.area, width);
     this.row.style.setProperty("--wide", `${one}px`);
     this.row.style.setProperty("--tall", `${tall}px`);
     try {
-      const lacking = cells.filter(
-        ({ layer }) => !this.quick(layer, source, who) && missing(scene, layer, source).length > 0,
-      );
+      const missed = cells.filter(({ layer }) => lacking(scene, layer, source, who).length > 0);
       // The head itself is seen first. Then all layers are asked for at once: one after the other takes twice as long.
-      if (lacking.length > 0 && !scene.owner.printing) await painted();
+      if (missed.length > 0 && !scene.owner.printing) await painted();
       if (job !== this.job) return;
-      const coming = new Map(lacking.map(({ layer }) => [layer, Promise.all(missing(scene, layer, source))]));
+      const coming = new Map(missed.map(({ layer }) => [layer, Promise.all(lacking(scene, layer, source, who))]));
       const whole = await inSlices(
         cells,
         {
           needs: ({ layer }) => coming.get(layer) ?? null,
           one: ({ layer, canvas }) => {
-            const pen = surface(canvas, one, tall);
-            pen.drawImage(under, 0, 0, one, tall);
-            const codes = this.quick(layer, source, who);
-            const shares = codes ? null : looksIn(scene, layer, source, who);
-            if (codes) raster.drawCodes(pen, box, codes, look);
-            else if (shares) raster.draw(pen, box, shares, look);
+            const easel = onCanvas(surface(canvas, one, tall), image);
+            drawCovered(easel, info, raster, one, tall, look, layerLooks(scene, layer, source, who));
           },
           // Another layer may be opened meanwhile; other tokens are another strip.
           going: () => job === this.job && scene.part === part && scene.rows === rows && scene.columns === columns,
@@ -172,19 +157,6 @@ export class LayerStrip {
       if (job === this.job) scene.owner.fail(error);
     }
     if (job === this.job) this.done = true;
-  }
-
-  // The mean over all queries has come along for the grid; it serves where all queries and keys are shown.
-  private quick(layer: number, source: Source, who: Asked): Uint8Array | null {
-    const { state, rows, columns, against } = this.scene;
-    const whole =
-      who === usual(this.scene.part) &&
-      rows.all &&
-      columns.all &&
-      state.quantity === "weights" &&
-      !state.renormalise &&
-      !against;
-    return whole && typeof source === "number" ? looksOf(this.scene, layer, source) : null;
   }
 
   // The open layer is in sight of a strip that moves sideways.

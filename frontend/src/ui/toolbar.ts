@@ -4,7 +4,7 @@
 import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
 import { hasPair } from "../scene/axis";
 import { about, has, inWords, missing, names, offer, titleOf } from "../scene/quantities";
-import { nameOf, textOf } from "../scene/says";
+import { blocks, nameOf, textOf } from "../scene/says";
 import type { Scene } from "../scene/scene";
 import { type Full, unequal, unread } from "../scene/state";
 import { Segments, Select, type Setter, Switch } from "./controls";
@@ -366,8 +366,8 @@ export function caption(scenes: readonly Scene[]): string {
       : `${part.query.pieces.length} × ${part.key.pieces.length}`,
   );
   const parts = [`${counts.join(" and ")} tokens`];
-  const side = Math.round(Math.sqrt(Math.max(1, ...(scene.part.query.counts ?? []))));
-  if (side > 1) parts.push(`queries are blocks of ${side} × ${side} patches, each the mean of its patches`);
+  const blocky = blocks(scene.part);
+  if (blocky) parts.push(blocky);
   if (scene.against) parts.push("the first input minus the second");
   if (state.unit === "words" && state.scale !== "neuron")
     parts.push("words: to a word the sum over its pieces, from it their mean");

@@ -1,0 +1,11 @@
+// A head on what the model saw or heard: on a picture, on a sound, or on a picture beside a text.
+
+import { sensed } from "../scene/onpicture";
+import type { Scene } from "../scene/scene";
+import type { Block } from "./block";
+import { picture } from "./picture";
+import { sound } from "./sound";
+import { talk } from "./talk";
+
+export const onInput = (scene: Scene, width: number): Promise<Block[]> =>
+  ({ picture, sound, text: talk })[sensed(scene)](scene, width);
