@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device  # pyright: ignore[reportUnknownVariableType]
 
 Array = Any
 """A numpy array or a torch tensor."""
