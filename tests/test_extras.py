@@ -47,7 +47,12 @@ def without(missing: list[str], code: str, *words: str) -> subprocess.CompletedP
 
 
 def test_extras_are_what_the_project_names() -> None:
-    libraries = {"ufal": "ufal.chu-liu-edmonds", "PIL": "pillow"}
+    libraries = {
+        "ufal": "ufal.chu-liu-edmonds",
+        "PIL": "pillow",
+        "py_mini_racer": "mini-racer",
+        "vl_convert": "vl-convert-python",
+    }
     for library, extra in lazy.EXTRAS.items():
         named = [each.split(">=")[0] for each in PROJECT["optional-dependencies"][extra]]
         assert libraries.get(library, library) in named

@@ -349,7 +349,7 @@ export interface ExplorerState {
   renormalise?: boolean;
   unit?: "pieces" | "words";
   draw?: "auto" | "heat" | "lines";
-  picture?: "lines" | "matrix" | "image";
+  picture?: "lines" | "matrix" | "text" | "image";
   smooth?: boolean;
   opacity?: number;
   queries?: "all" | "patches";
@@ -1795,7 +1795,7 @@ export const STATE_CHOICES: { readonly [K in keyof ExplorerState]?: readonly str
   filter: ["all", "aa", "ab", "ba", "bb"],
   unit: ["pieces", "words"],
   draw: ["auto", "heat", "lines"],
-  picture: ["lines", "matrix", "image"],
+  picture: ["lines", "matrix", "text", "image"],
   queries: ["all", "patches"],
   strip: ["head", "mean"],
   aggregate: ["none", "mean", "max", "layers"],

@@ -21,8 +21,6 @@ from headscope.attention.recording import recording
 from headscope.errors import ShapeError
 from headscope.maps import AttentionMaps
 from headscope.models import Model
-from headscope.views.inputs import Input
-from headscope.views.selection import Selection
 from tests.helpers.families import CAPTURED, DECODERS, Family, build, each, family
 
 WINDOWS = ["Mistral", "Gemma 2", "Gemma 3", "Gemma 3n", "gpt-oss", "GPT-Neo", "Llama 4", "ModernBERT"]
@@ -109,18 +107,6 @@ def test_gradients_of_hidden_weights_are_0(name: str) -> None:
         assert not share[~np.broadcast_to(maps.sight(place), share.shape)].any()
 
 
-def test_a_view_draws_nothing_to_the_future() -> None:
-    model, inputs = one_row("GPT-2")
-    shown = hs.view(model, inputs=inputs, objective=total, quantities=("gradient", "norm"))
-    for quantity in ("gradient", "norms"):
-        for layer in range(3):
-            drawn = Selection(shown.inputs[0], {"layer": layer, "heads": [0, 1, 2, 3], "quantity": quantity})
-            for head in drawn.drawn_heads():
-                assert not np.triu(head.matrix, 1).any()
-                assert np.tril(head.matrix).any()
-            np.testing.assert_array_equal(drawn.hidden(), np.triu(np.ones((12, 12), bool), 1))
-
-
 def test_a_matrix_of_ones_own_is_hidden_alike() -> None:
     maps = captured("Gemma 3")
     ones = [np.ones_like(layer) for layer in maps.layers]
@@ -129,22 +115,6 @@ def test_a_matrix_of_ones_own_is_hidden_alike() -> None:
         np.testing.assert_array_equal(shown.matrix(number, 1, quantity="mine") > 0, maps.sight(place)[0])
     across = hs.view(maps, quantities={"rollout": [np.ones((12, 12))] * 3})
     assert across.matrix(2, 1, quantity="rollout").all(), "what follows all layers reaches beyond one"
-
-
-@pytest.mark.parametrize("unit", ["pieces", "words"])
-def test_what_is_hidden_in_a_selection(unit: str) -> None:
-    """A window of 2: each token sees itself and the one before. Two pieces make the word in the middle."""
-    seen = np.tri(4, dtype=bool) & ~np.tri(4, k=-2, dtype=bool)
-    tokens = hs.Tokens(["a", "b", "##b", "c"], word_ids=np.array([0, 1, 1, 2]))
-    weights = seen / seen.sum(-1, keepdims=True)
-    maps = hs.wrap(weights[None, None].repeat(2, 1), tokens, visible=seen)
-    hidden = Selection(Input({"self": maps}), {"unit": unit}).hidden()
-    words = np.array([[0, 1, 1], [0, 0, 1], [1, 0, 0]], bool)
-    np.testing.assert_array_equal(hidden, ~seen if unit == "pieces" else words)
-    both = Selection(
-        Input({"self": maps}), {}, against=Selection(Input({"self": hs.wrap(maps.weights, tokens)}), {})
-    )
-    np.testing.assert_array_equal(both.hidden(), np.triu(np.ones((4, 4), bool), 1) & both.hidden())
 
 
 def test_parts_and_words_keep_what_is_hidden() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -19,9 +20,9 @@ from headscope.live import view as module
 from headscope.live.view import head_view, model_view, neuron_view, view
 from headscope.maps import wrap
 from headscope.models.model import Model
-from headscope.views.gold import of_parts, verdict
+from headscope.views.gold import of_parts
 from headscope.views.inputs import Input
-from headscope.views.selection import Selection
+from headscope.views.view import View
 from tests.helpers.families import build, family
 
 pytestmark = pytest.mark.slow
@@ -79,7 +80,7 @@ class TestArguments:
             "in",
             "autumn",
         ]
-        assert "gold links: " in shown.picture("svg").decode()
+        assert "1 gold link" in shown.picture("svg").decode()
 
     @pytest.mark.parametrize("kind", ["words", "tokens", "text"])
     def test_stills_judge_links_as_the_run_over_a_corpus_does(self, demo, tmp_path, kind) -> None:
@@ -101,11 +102,16 @@ class TestArguments:
             (example,) = corpus.encoded(demo)
             maps = capture(demo, example.tokens)
             one = Input({"self": maps}, links=of_parts(list(example.links), {"self": maps}))
-        gold = Selection(one, {}).gold()
-        shares = [
-            [np.mean([verdict(link, head).right for link in gold]) for head in layer] for layer in maps.layers
-        ]
-        np.testing.assert_allclose(shares, found)
+        layers, heads = [0, 2, 5], [1, 7]
+        shown = View(
+            [one], {"scale": "head", "picture": "matrix"}, include_layers=layers, include_heads=heads
+        )
+        for layer in layers:
+            for head in heads:
+                shown.state = {**shown.state, "layer": layer, "heads": [head]}
+                right = re.search(r">(\d+) right<", shown.picture("svg").decode())
+                share = int(right[1]) / len(pairs) if right else 0.0
+                assert share == pytest.approx(found[layer, head])
 
     @pytest.mark.parametrize(
         ("links", "message"),

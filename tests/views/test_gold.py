@@ -16,10 +16,9 @@ from headscope.region import Region
 from headscope.senses import Picture
 from headscope.tokens import Tokens
 from headscope.views.explorer import explorer_payload
-from headscope.views.figure import figure
-from headscope.views.gold import Gold, of_parts, placed, verdict
+from headscope.views.gold import of_parts
 from headscope.views.inputs import Input
-from headscope.views.selection import Selection
+from headscope.views.view import View
 from tests.helpers.view_sample import neurons, some
 
 # [CLS] it ##s cat [SEP] <b>& שלום [SEP]: words "its", "cat"; of B "<b>&", "שלום".
@@ -130,40 +129,6 @@ class TestPlaces:
         assert sides(found) == {"self": [("from", [0], [[1]])]}
 
 
-class TestVerdicts:
-    def test_the_strongest_candidate_is_chosen(self) -> None:
-        matrix = np.array([[0.1, 0.2, 0.2, 0.5], [0.1, 0.6, 0.1, 0.2], [0.9, 0.0, 0.05, 0.05]])
-        gold = Gold("x", "from", [0], [[1, 2]], [[0], [1, 2], [3]])
-        assert verdict(gold, matrix) == (False, [3])
-        assert verdict(gold._replace(source=[0, 1]), matrix) == (True, [1, 2])  # means of rows: .1, .55, .35
-        assert verdict(gold._replace(groups=[[0], [1]]), matrix) == (True, [1])
-        assert verdict(gold._replace(groups=[]), matrix) == (False, None)
-        assert verdict(Gold("x", "to", [0], [[1]], [[0], [1]]), matrix) == (False, [0])
-        assert verdict(Gold("x", "to", [0], [[2]], [[0, 2], [1]]), -matrix) == (True, [0, 2])
-        assert verdict(Gold("x", "to", [3], [[1]], [[0, 1], [0]]), matrix) == (
-            False,
-            [0],
-        )  # from several the mean
-
-    def test_links_follow_what_is_shown(self) -> None:
-        links = of_parts([link(Span(1, 2), Span(0, 1)), (3, 0), (2, 3)], SELF)
-        one = Input(SELF, links=links)
-
-        def shown(**state: Any) -> list[tuple[list[int], list[list[int]], list[list[int]]]]:
-            return [(each.source, each.targets, each.groups) for each in Selection(one, state).gold()]
-
-        words, every = [[1, 2], [5], [6]], [[0], [1], [2], [4], [5], [6], [7]]
-        assert shown()[:2] == [([3], [[1, 2]], words), ([3], [[0]], every)]
-        assert shown(special=False) == [
-            ([2], [[0, 1]], [[0, 1], [3], [4]]),
-            ([1], [[2]], [[0], [2], [3], [4]]),
-        ]
-        assert shown(unit="words")[0] == ([2], [[1]], [[1], [4], [5]])
-        assert shown(unit="words")[2] == ([1], [[2]], [[0], [2], [3], [4], [5], [6]])
-        assert shown(filter="ab", special=False) == []
-        assert shown(gold=False) == []
-
-
 class TestPictures:
     @pytest.mark.parametrize(
         "state",
@@ -183,8 +148,7 @@ class TestPictures:
         one = Input(maps, neurons={"self": neurons()}, links=links)
 
         def drawn(**more: Any) -> str:
-            canvas = figure([one], {**state, **more})
-            return canvas.save("svg", {"title": "", "description": "", "creator": ""}).decode()
+            return View([one], {**state, **more}).picture("svg").decode()
 
         with_links, without = drawn(), drawn(gold=False)
         assert "gold link" in with_links
@@ -228,18 +192,6 @@ class TestRegions:
         lines = found[1].get("outlines", [])
         assert [line["side"] for line in lines] == ["from"] + ["to"] * 4
         json.dumps(found)
-
-    def test_a_head_is_right_where_its_patch_is_in_them(self) -> None:
-        maps = seen()
-        link = of_parts([("cls", Region((11, 1, 29, 9)))], {"self": maps})["self"][0]
-        every = np.arange(7)
-        gold = placed(link, (maps.query, maps.key), (every, every), False)
-        assert gold is not None
-        weights = np.full((7, 7), 0.1)
-        weights[0, [0, 3]] = 0.9, 0.4  # [CLS] itself is no patch
-        assert verdict(gold, weights) == (True, [3])
-        weights[0, 5] = 0.5
-        assert verdict(gold, weights) == (False, [5])
 
     def test_a_tower_that_sees_has_those_of_classes_and_a_text_those_of_words(self) -> None:
         """As in LLaVA: the vision part has [CLS], the language part the words and the picture."""

@@ -16,7 +16,6 @@ from headscope.views.blobs import decode
 from headscope.views.explorer import explorer_payload
 from headscope.views.inputs import Included, Input
 from headscope.views.seeing import Blocks, blocked, blocks, coarse, looks, of_blocks, together
-from headscope.views.selection import Selection
 from headscope.views.view import View
 from tests.helpers.seen_sample import picture, random_maps, staged
 
@@ -197,7 +196,7 @@ class TestPayload:
             assert read(mine["values"])[0, 0] == pytest.approx(float(every(whole["values"])[0, 0]))
         assert (read(part["looks"])[:1] == every(everywhere["looks"])).all()
 
-    def test_other_matrices_and_stills_have_the_same_blocks(self, few: None) -> None:
+    def test_other_matrices_have_the_same_blocks(self, few: None) -> None:
         maps = random_maps()
         slopes = [layer - 0.2 for layer in maps.layers]
         one = Input({"self": maps}, matrices={"gradient": {"self": slopes}})
@@ -208,9 +207,6 @@ class TestPayload:
         assert found is not None
         scale = max(abs(layer).max() for layer in (found.mean(each) for each in slopes))
         np.testing.assert_allclose(decode(ref, blobs.texts) * scale, found.mean(slopes[1]), atol=0.02)
-        still = Selection(one, {"quantity": "gradient", "layer": 1, "heads": [0]})
-        np.testing.assert_allclose(still.matrix(1, 0), found.mean(slopes[1])[0], rtol=1e-5)
-        assert len(still.query) == 8
         with (
             pytest.raises(InputError, match=r"pin takes a place from 0 to 7"),
             pytest.warns(HeadscopeWarning),

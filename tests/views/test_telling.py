@@ -5,10 +5,9 @@ import numpy as np
 from headscope.maps import AttentionMaps
 from headscope.tokens import Tokens
 from headscope.views.explorer import explorer_payload
-from headscope.views.figure import figure
 from headscope.views.inputs import Included, Input, in_words, runs
-from headscope.views.selection import Selection
 from headscope.views.telling import changed, difference, opening, sinks, telling
+from headscope.views.view import View
 
 
 def tokens(n: int, special: tuple[int, ...] = ()) -> Tokens:
@@ -49,33 +48,13 @@ class TestSinks:
         assert found(maps(weights)) == [0]
         assert found(maps(weights), heads=[0, 1, 2]) == []
 
-    def test_the_page_is_told_and_a_still_leaves_them_out(self) -> None:
+    def test_the_page_is_told(self) -> None:
         weights = np.tile(0.5 * even(10), (1, 2, 1, 1))
         weights[..., 0] += 0.5
         one = Input({"self": maps(weights)})
         part = explorer_payload([one])[0]["inputs"][0]["parts"][0]
         assert part["key"].get("sinks") == [0]
         assert "sinks" not in part["query"]
-        assert Selection(one, {"sinks": False}).columns.tolist() == list(range(1, 10))
-        assert Selection(one, {"sinks": False, "unit": "words"}).columns.tolist() == [1, 2, 3, 4]
-        assert len(Selection(one, {"sinks": False}).rows) == 10
-
-
-class TestFair:
-    """What a line is judged against: 1/n of what each query sees."""
-
-    def test_one_over_the_keys_that_a_query_sees(self) -> None:
-        selection = Selection(
-            Input({"self": maps(np.tile(even(6, causal=True), (1, 1, 1, 1)), causal=True)}), {}
-        )
-        fair = selection.fair(selection.matrix(0, 0))
-        np.testing.assert_allclose(fair[:, 0], 1 / np.arange(1, 7))
-
-    def test_the_mean_of_what_is_shown(self) -> None:
-        weights = np.tile(0.5 * even(10), (1, 1, 1, 1))
-        weights[..., 0] += 0.5
-        selection = Selection(Input({"self": maps(weights)}), {"sinks": False})
-        np.testing.assert_allclose(selection.fair(selection.matrix(0, 0)), 0.05)
 
 
 def heads(*patterns: list[int] | None, n: int = 6) -> np.ndarray:
@@ -117,9 +96,7 @@ class TestTelling:
         one = Input({"self": maps(heads(None, FIRST, PREVIOUS, ELSEWHERE))})
         part = explorer_payload([one])[0]["inputs"][0]["parts"][0]
         assert part.get("opening") == {"layer": 0, "heads": [3]}
-        properties = {"title": "", "description": "", "creator": ""}
-        assert figure([one]).save("svg", properties) == figure([one], {"heads": [3]}).save("svg", properties)
-        assert figure([one]).save("svg", properties) != figure([one], {"heads": [2]}).save("svg", properties)
+        assert b"Layer 0, head 3" in View([one], {"scale": "head"}).picture("svg")
 
 
 class TestDifference:

@@ -14,7 +14,6 @@ from headscope.tokens import Tokens
 from headscope.views import page as pages
 from headscope.views import view as views_view
 from headscope.views.explorer import Input
-from headscope.views.figure import picture
 from headscope.views.view import WIDGET, Computed, View, framed, page_of
 from headscope.views.widget import exact, quantity
 from tests.helpers.view_sample import neurons, some
@@ -94,8 +93,6 @@ class TestState:
                 continue
             with pytest.raises(InputError, match=f"show as many tokens; found {sizes}"):
                 View(both, state)
-            with pytest.raises(InputError, match=f"these show {sizes}"):
-                picture("svg", both, state)
 
     def test_a_notebook_shows_the_rest_where_there_is_no_picture(self) -> None:
         pytest.importorskip("anywidget")
@@ -260,10 +257,10 @@ class TestNotebook:
             "not enough memory (out of memory)"
         )
 
-    def test_matplotlib_and_anywidget_are_lazy(self) -> None:
+    def test_what_draws_is_loaded_when_it_draws(self) -> None:
         code = (
-            "import sys, headscope.views.view, headscope.views.figure;"
-            "print(*[m for m in ('matplotlib', 'anywidget', 'torch') if m in sys.modules])"
+            "import sys, headscope.views.view, headscope.views.still;"
+            "print(*[m for m in ('matplotlib', 'py_mini_racer', 'vl_convert', 'anywidget', 'torch') if m in sys.modules])"
         )
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert found.stdout.strip() == ""

@@ -14,9 +14,9 @@ from headscope.attention.generate import written_texts
 from headscope.models.encode import encode
 from headscope.tokens import Tokens
 from headscope.views.explorer import explorer_payload
-from headscope.views.figure import picture
 from headscope.views.inputs import Input, in_words, runs
 from headscope.views.page import plain_text
+from headscope.views.view import View
 from headscope.words import words
 from tests.helpers.small_models import save_gpt2
 from tests.helpers.small_tokenizers import Reader, byte_level, demo, roberta, stories, unigram
@@ -81,7 +81,7 @@ def test_the_page_shows_the_text_the_words_and_what_is_unknown() -> None:
 def test_stills_name_what_is_unknown() -> None:
     one = Input({"self": maps_of(encode(demo(), "a ☃ B"))})
     pieces, whole = (
-        picture("svg", [one], {"scale": "head", "unit": unit}).decode() for unit in ("pieces", "words")
+        View([one], {"scale": "head", "unit": unit}).picture("svg").decode() for unit in ("pieces", "words")
     )
     assert "[UNK]☃" in pieces
     assert ">B<" in whole

@@ -92,3 +92,12 @@ const INKS = [0xff201e0a, 0xffffffff, 0xff000000];
 
 /** The colour of text on a pixel, as CSS: its contrast is 4.5 or more. */
 export const inkOn = (pixel: number): string => css(INKS.find((ink) => contrast(ink, pixel) >= READABLE)!);
+
+/** So much of a colour on another, as CSS's `color-mix` in sRGB has it. */
+export function mixed(color: string, ground: string, share: number): string {
+  const parts = [1, 3, 5].map((i) => {
+    const [one, other] = [color, ground].map((hex) => parseInt(hex.slice(i, i + 2), 16)) as [number, number];
+    return Math.round(other + share * (one - other)).toString(16).padStart(2, "0");
+  });
+  return `#${parts.join("")}`;
+}

@@ -15,6 +15,8 @@ export interface Rows {
   first(): number;
   /** Scroll so that a row can be seen. */
   show(place: number): void;
+  /** The side that a token is of, where a column does not say it. */
+  side?(): Side;
 }
 
 export const focusOn = (side: Side, place: number): { from: number | null; to: number | null } =>
@@ -28,17 +30,18 @@ export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side
   const { owner } = scene;
   // A column was focused by keyboard: only who came by keyboard moves among tokens.
   let keyed = false;
+  const on = (column: Side): Side => rows.side?.() ?? column;
   const go = (side: Side, place: number): void => {
     rows.show(place);
-    owner.hover(scene, focusOn(side, place));
+    owner.hover(scene, focusOn(on(side), place));
   };
   const key = (event: KeyboardEvent, side: Side): void => {
     if (!keyed || event.metaKey || event.ctrlKey || event.altKey) return;
-    const at = scene.hovered?.[side] ?? scene.pinned?.[side] ?? 0;
-    const next = step(event.key, at, (side === "from" ? scene.rows : scene.columns).items.length);
+    const at = scene.hovered?.[on(side)] ?? scene.pinned?.[on(side)] ?? 0;
+    const next = step(event.key, at, (on(side) === "from" ? scene.rows : scene.columns).items.length);
     const across = event.key === (side === "from" ? "ArrowRight" : "ArrowLeft");
     if (next !== null) go(side, next);
-    else if (event.key === "Enter" || event.key === " ") owner.pin(scene, side, at, event.shiftKey);
+    else if (event.key === "Enter" || event.key === " ") owner.pin(scene, on(side), at, event.shiftKey);
     else if (across) columns[side === "from" ? "to" : "from"]?.focus({ preventScroll: true });
     else return;
     event.preventDefault();
@@ -49,18 +52,18 @@ export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side
     if (!column) continue;
     column.addEventListener("pointerover", (event) => {
       const place = placeOf(event);
-      if (place !== null) owner.hover(scene, focusOn(side, place));
+      if (place !== null) owner.hover(scene, focusOn(on(side), place));
     });
     column.addEventListener("pointerleave", () => scene.leave());
     column.addEventListener("click", (event) => {
       const place = placeOf(event);
-      if (place !== null && !String(getSelection())) owner.pin(scene, side, place, event.shiftKey);
+      if (place !== null && !String(getSelection())) owner.pin(scene, on(side), place, event.shiftKey);
     });
     // With shift a click chooses a second token; it does not select the text up to there.
     column.addEventListener("mousedown", (event) => event.shiftKey && event.preventDefault());
     longPress(column, (event) => {
       const place = placeOf(event);
-      if (place !== null) owner.pin(scene, side, place, true);
+      if (place !== null) owner.pin(scene, on(side), place, true);
     });
     column.addEventListener("keydown", (event) => key(event, side));
     column.addEventListener("pointerdown", () => (keyed = false));

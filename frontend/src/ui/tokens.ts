@@ -51,9 +51,12 @@ export function fill(element: HTMLElement, items: readonly Item[], picture?: Pic
   }
 }
 
+/** Let an element stand for a token of its side. */
+export const remember = (element: HTMLElement, place: number): unknown => rows.set(element, { key: "", place });
+
 /** The place of the token under an event. */
 export function placeOf(event: Event): number | null {
-  const row = event.target instanceof Element ? event.target.closest(".tok") : null;
+  const row = event.target instanceof Element ? event.target.closest(".tok, .word") : null;
   return (row && rows.get(row)?.place) ?? null;
 }
 

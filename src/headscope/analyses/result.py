@@ -16,8 +16,8 @@ from headscope.doors import validated
 from headscope.measures import dataset
 from headscope.saving import check_place
 from headscope.views.charts import Figure, meta_of, model_name
-from headscope.views.figure import FORMATS
 from headscope.views.page import html_text
+from headscope.views.paper import FORMATS
 
 ROWS = 8
 """Rows of the table that a notebook shows."""

@@ -14,8 +14,9 @@ from headscope.analyses.record import Analysis
 from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.measures import dataset
-from headscope.views.charts import Figure, Width
+from headscope.views.charts import Figure
 from headscope.views.palette import Theme
+from headscope.views.paper import Width
 
 
 @validated
@@ -41,7 +42,7 @@ def figure(
     names: str | Sequence[str] | Mapping[Any, Any] | None = None,
     *,
     theme: Theme = "light",
-    width: Width = "text",
+    width: Width = "page",
     title: str | None = None,
     ax: Any = None,
     **options: Any,

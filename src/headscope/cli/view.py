@@ -199,9 +199,9 @@ def _numbers(heads: str) -> list[int]:
 
 
 def _width(width: str) -> Any:
-    if width in ("column", "text"):
+    if width in ("column", "page"):
         return width
     try:
         return float(width)
     except ValueError:
-        raise InputError(f"--width: expected column, text or inches, found {width!r}") from None
+        raise InputError(f"--width: expected column, page or inches, found {width!r}") from None

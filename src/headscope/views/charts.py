@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,22 @@ from headscope.errors import HeadscopeWarning, InputError
 from headscope.measures.dataset import unseen
 from headscope.saving import check_place, replacing
 from headscope.views import fonts
-from headscope.views.canvas import FONTS, POINTS, readable, rendered
 from headscope.views.digits import brief
-from headscope.views.figure import COLUMN, FORMATS, MARGIN, TEXT, wrapped
 from headscope.views.page import plain_text
 from headscope.views.palette import Palette, Theme, palette, ramp
+from headscope.views.paper import (
+    COLUMN,
+    FORMATS,
+    MARGIN,
+    POINTS,
+    Width,
+    inches,
+    readable,
+    rendered,
+    wrapped,
+)
 
 Floats = npt.NDArray[np.float64]
-Width = float | Literal["column", "text"]
 
 _STYLE = Path(__file__).with_name("charts.mplstyle")
 
@@ -102,14 +110,6 @@ def model_name(model: Mapping[str, Any]) -> str:
     return str(model["name"]).rstrip("/").split("/")[-1]
 
 
-def inches(width: Width) -> float:
-    """A width in inches. Raises `InputError` for one that no page has."""
-    value = {"column": COLUMN, "text": TEXT}.get(width, 0.0) if isinstance(width, str) else float(width)
-    if not 1.0 <= value <= 40.0:
-        raise InputError(f"width: expected 'column', 'text' or inches from 1 to 40, found {width!r}")
-    return value
-
-
 def panels_across(count: int, width: Width) -> int:
     """How many of some small panels stand side by side: three where they have the room."""
     return min(3 if inches(width) > COLUMN + 1 else 1, count)
@@ -143,7 +143,7 @@ def style(theme: Theme) -> Generator[Palette]:
     fonts.matplotlib()
     colours = palette(theme)
     settings = {
-        "font.family": list(fonts.installed(FONTS)),
+        "font.family": list(fonts.installed(fonts.FAMILIES)),
         "text.color": colours.ink,
         "figure.facecolor": colours.bg,
         "axes.facecolor": colours.bg,
@@ -168,7 +168,7 @@ def chart(
     pad: tuple[float, float, float, float] = (32.0, 4.0, 16.0, 24.0),
     right: float = 0.0,
     theme: Theme = "light",
-    width: Width = "text",
+    width: Width = "page",
     title: str | None = None,
     caption: str = "",
     meta: Mapping[str, Any],

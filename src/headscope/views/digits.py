@@ -67,16 +67,6 @@ def weight(w: float) -> str:
     return "·" if size < 0.005 else bare(fixed(w, 2 if size < 0.995 else 1))
 
 
-def number(found: float, scale: float, usual: float = math.inf) -> str:
-    """A value beside a bar; nothing where it would print as zero, and is less than half of what is `usual`."""
-    size = abs(found)
-    if size == 0 or size < scale * (0.005 if size < usual / 2 else 0.0005):
-        return ""
-    if 0.2 < scale <= 1:
-        return bare(significant(found, 1)) if size < 0.005 else weight(found)
-    return significant(found, 2)
-
-
 def percent(share: float) -> str:
     """A share in words: ``54%``, and never 100% or 0% for what is neither.
 

@@ -6,13 +6,12 @@ To a picture the attention is the sum over its tokens, from it the mean: as with
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from headscope import words as _words
-from headscope.tokens import BoolArray, FloatArray, IntArray, Tokens
+from headscope.tokens import BoolArray, IntArray, Tokens
 
 Matrix = npt.NDArray[np.float64]
 
@@ -70,48 +69,6 @@ def name(tokens: Tokens, place: int) -> str:
     seen = tokens.boxes is not None and np.isfinite(tokens.boxes[runs[place][0], 0])
     kind = "picture" if seen else "sound"
     return kind if len(runs) == 1 else f"{kind} {place + 1}"
-
-
-def matrices(number: IntArray, counts: IntArray | None = None) -> tuple[Matrix, Matrix]:
-    """What turns tokens into what they are shown as, ``before @ weights @ after``: means of queries, sums of keys.
-
-    `counts`: how many tokens each query stands for; None: one.
-    """
-    after = np.zeros((len(number), int(number[-1]) + 1 if len(number) else 0))
-    after[np.arange(len(number)), number] = 1.0
-    before = after if counts is None else after * counts[:, None]
-    return before.T / before.sum(0)[:, None], after
-
-
-def axis(tokens: Tokens, number: IntArray, *, words: bool) -> Tokens:
-    """The axis of what is shown (`groups`)."""
-    first = np.unique(number, return_index=True)[1]
-    after = np.append(first[1:], len(tokens))
-    folds = {run: name(tokens, place) for place, run in enumerate(pictures(tokens)) if run[1] > run[0] + 1}
-    pieces: list[str] = []
-    texts: list[str] = []
-    for start, end in zip(map(int, first), map(int, after), strict=True):
-        own = list(tokens.pieces[start:end])
-        folded = folds.get((start, end))
-        pieces.append(folded or (_words.joined(own) if words else own[0]))
-        texts.append("" if folded or tokens.texts is None else "".join(tokens.texts[start:end]))
-    return replace(
-        tokens.take(first),
-        pieces=pieces,
-        special_mask=special(tokens)[first],
-        texts=None if tokens.texts is None else texts,
-        boxes=None if tokens.boxes is None else _covers(tokens.boxes, first),
-        times=None
-        if tokens.times is None
-        else np.stack([tokens.times[first, 0], tokens.times[after - 1, 1]], -1),
-    )
-
-
-def _covers(boxes: FloatArray, first: IntArray) -> FloatArray:
-    """The area that the areas of each group cover."""
-    low = np.minimum.reduceat(boxes[:, :2], first)
-    high = np.maximum.reduceat(boxes[:, 2:], first)
-    return np.concatenate([low, high], -1)
 
 
 def merged(layer: npt.NDArray[np.floating], query: IntArray, key: IntArray) -> npt.NDArray[np.floating]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -212,65 +212,6 @@ def _has(maps: AttentionMaps, end: End) -> bool:
     return not isinstance(end, Named) or any(end.name in axis.named for axis in axes)
 
 
-class Gold(NamedTuple):
-    """A link on the shown axes.
-
-    Attributes:
-        label: the relation.
-        side: ``from``: the source is rows, its targets columns; ``to``: the source is columns, its targets rows.
-        source: its places.
-        targets: those of each target.
-        groups: those of each candidate.
-    """
-
-    label: str
-    side: _Way
-    source: list[int]
-    targets: list[list[int]]
-    groups: list[list[int]]
-
-
-class Verdict(NamedTuple):
-    """Whether the most-attended candidate is a target, and its places; None where no candidate gets anything."""
-
-    right: bool
-    chosen: list[int] | None
-
-
-def placed(
-    link: LinkInfo,
-    axes: tuple[Tokens, Tokens],
-    shown: tuple[npt.NDArray[Any], npt.NDArray[Any]],
-    crossed: bool,
-) -> Gold | None:
-    """A link on the axes as they are shown; None where its source is hidden, or all its targets.
-
-    Args:
-        link: by tokens.
-        axes: the whole axes, queries and keys.
-        shown: the place of each token on the shown axes, −1 where it is hidden.
-        crossed: whether queries and keys are of different texts.
-    """
-    own, other = (0, 1) if link["side"] == "from" else (1, 0)
-
-    def places(group: Sequence[int], at: int) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(place for place in shown[at][list(group)].tolist() if place >= 0))
-
-    source = places(link["source"], own)
-    targets = [each for group in link["targets"] if (each := places(group, other))]
-    if not source or (link["targets"] and not targets):
-        return None
-    groups = link["candidates"]
-    if groups is None:
-        groups = _units(axes[other], link["units"])
-    taken: set[int] = set() if crossed else set(link["source"])
-    merged: dict[tuple[int, ...], set[int]] = {}  # several that are shown as one are one
-    for group in groups:
-        merged.setdefault(places(group, other), set()).update(group)
-    kept = [list(each) for each, tokens in merged.items() if each and taken.isdisjoint(tokens)]
-    return Gold(link["label"], link["side"], list(source), [list(each) for each in targets], kept)
-
-
 def _units(tokens: Tokens, units: _Units, edges: Sequence[int] = ()) -> list[list[int]]:
     """Each token, or the tokens of each word, which is divided before `edges`; special ones are none."""
     if units == "tokens":
@@ -284,22 +225,3 @@ def _units(tokens: Tokens, units: _Units, edges: Sequence[int] = ()) -> list[lis
     for place in np.flatnonzero(~special).tolist():
         groups.setdefault(int(number[place]), []).append(place)
     return list(groups.values())
-
-
-def verdict(gold: Gold, matrix: npt.NDArray[Any]) -> Verdict:
-    """What a head (or what is made of several) makes of a link; ``matrix [row column]`` as it is shown.
-
-    From a source of several tokens the mean, to a candidate of several the sum.
-    """
-    size = np.abs(matrix)
-    if gold.side == "from":
-        each = size[gold.source].mean(0)
-        scores = [float(each[group].sum()) for group in gold.groups]
-    else:
-        each = size[:, gold.source].sum(1)
-        scores = [float(each[group].mean()) for group in gold.groups]
-    best = max(range(len(scores)), key=scores.__getitem__, default=-1)
-    if best < 0 or scores[best] <= 0:
-        return Verdict(False, None)
-    chosen = gold.groups[best]
-    return Verdict(any(not set(chosen).isdisjoint(target) for target in gold.targets), chosen)

@@ -58,18 +58,6 @@ def palette(theme: Theme) -> Palette:
     return DARK if theme == "dark" else LIGHT
 
 
-def sequential(weights: npt.ArrayLike, colours: Palette) -> npt.NDArray[np.uint8]:
-    """Weights from 0 to 1 as colours, ``[…] -> […, 3]``; the place in the scale is √w."""
-    place = np.sqrt(np.clip(np.asarray(weights, np.float64), 0.0, 1.0))
-    return ramp(colours.sequential)[np.rint(place * 255).astype(int)]
-
-
-def diverging(values: npt.ArrayLike, colours: Palette) -> npt.NDArray[np.uint8]:
-    """Values from −1 to 1 as colours, ``[…] -> […, 3]``: orange below 0, blue above."""
-    place = 0.5 + 0.5 * np.clip(np.asarray(values, np.float64), -1.0, 1.0)
-    return ramp(colours.diverging)[np.rint(place * 255).astype(int)]
-
-
 def ramp(stops: Sequence[str], steps: int = 256) -> npt.NDArray[np.uint8]:
     """`steps` colours ``[step 3]`` between some stops, evenly spaced in OKLab.
 

@@ -337,9 +337,10 @@ class ExplorerState(TypedDict, total=False):
         Literal["auto", "heat", "lines"], StateKey("auto", "'auto', 'heat' or 'lines': the thumbnails")
     ]
     picture: Annotated[
-        Literal["lines", "matrix", "image"],
+        Literal["lines", "matrix", "text", "image"],
         StateKey(
-            "lines", "'lines' or 'matrix', or 'image' where tokens are areas of a picture: the head view"
+            "lines",
+            "'lines', 'matrix' or 'text', or 'image' where tokens are areas of a picture: the head view",
         ),
     ]
     smooth: Annotated[bool, StateKey(False, "True or False: draw between the patches of a picture")]

@@ -14,18 +14,13 @@ import zlib
 from codecs import BOM_UTF16_BE
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.lazy import module
 from headscope.views import fonts
 from headscope.views.blobs import Blobs
-
-Kind = Literal["svg", "pdf", "png"]
-FORMATS: tuple[Kind, ...] = ("svg", "pdf", "png")
-
-COLUMN, PAGE = 3.3, 6.9
-"""Widths in inches: one column of a paper of two, and the whole text."""
+from headscope.views.paper import Kind, Width, inches
 
 DOTS = 96.0
 """Pixels of the page an inch."""
@@ -33,22 +28,20 @@ DOTS = 96.0
 _engine = threading.Lock()
 
 
-def drawn(
-    payload: Mapping[str, Any], blobs: Blobs, *, width: float | str = "page", title: str | None = None
-) -> str:
+def drawn(payload: Mapping[str, Any], blobs: Blobs, *, width: Width = "page", title: str | None = "") -> str:
     """What a payload's state shows as SVG, its text real text.
 
     Args:
         payload: an explorer's, with the state that is drawn; the theme "auto" is light.
         blobs: its arrays. Only those that the picture needs are read.
         width: in inches, or that of a paper's ``column`` (3.3 in) or ``page`` (6.9 in).
-        title: printed above.
+        title: printed above what is open; None leaves both out.
 
     Raises:
         InputError: a state that these inputs cannot show.
         MissingError: the extra ``figures`` is not installed.
     """
-    asked = {"state": payload["state"], "width": round(inches(width) * DOTS), "title": title or ""}
+    asked = {"state": payload["state"], "width": round(inches(width) * DOTS), "title": title}
     with _engine:
         run = _context()
         run.call("headscope.begin", json.dumps(payload), json.dumps(asked))
@@ -66,9 +59,9 @@ def picture(
     payload: Mapping[str, Any],
     blobs: Blobs,
     *,
-    width: float | str = "page",
+    width: Width = "page",
     dots: float = 300.0,
-    title: str | None = None,
+    title: str | None = "",
     about: Mapping[str, str] | None = None,
 ) -> bytes:
     """A still as a file of kind svg, pdf or png, with what made it (`about`) among the file's own properties.
@@ -122,14 +115,6 @@ def pdf_about(document: bytes, about: Mapping[str, str]) -> bytes:
     last = f"trailer\n<< /Size {int(size) + 1} /Root {root} /Info {size} 0 R /Prev {start} >>\n"
     end = f"startxref\n{len(document) + len(info)}\n%%EOF\n"
     return document + (info + table + last + end).encode("ascii")
-
-
-def inches(width: float | str) -> float:
-    """A width in inches. Raises `InputError` for one that no paper has."""
-    found = {"column": COLUMN, "page": PAGE}.get(width, 0.0) if isinstance(width, str) else float(width)
-    if not 1.0 <= found <= 40.0:
-        raise InputError(f"width: expected 'column', 'page' or inches from 1 to 40, found {width!r}")
-    return found
 
 
 @functools.cache

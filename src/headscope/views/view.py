@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import base64
 import html
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Unpack, cast
+from typing import Any, NamedTuple, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
+import headscope
 from headscope.doors import validated
 from headscope.errors import InputError, MissingError
 from headscope.maps import FloatArray
 from headscope.saving import check_place, replacing
 from headscope.views.explorer import Options, add_quantity, explorer_payload, views_page
-from headscope.views.figure import FORMATS, picture
 from headscope.views.inputs import Input
+from headscope.views.page import plain_text
+from headscope.views.paper import FORMATS, Kind, Width
 from headscope.views.payload import Added, ExplorerPayload, ExplorerState
 from headscope.views.state import check_state
+from headscope.views.still import picture
 from headscope.views.widget import SENT, make_widget, send_added
 
 SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))
@@ -88,7 +92,7 @@ class View:
         self.inputs = list(inputs)
         self._payload, self.blobs = explorer_payload(self.inputs, state=state, **options)
         self._compute = compute
-        self._title, self._measures = options.get("title"), options.get("measures")
+        self._title, self._options = options.get("title"), options
         self._include = {name: options.get(name) for name in ("include_layers", "include_heads")}
         self._widget: Any = None
 
@@ -123,29 +127,52 @@ class View:
 
     def picture(
         self,
-        kind: Literal["svg", "pdf", "png"],
+        kind: Kind,
         *,
-        width: float | Literal["column", "text"] = "text",
+        width: Width = "page",
         dots: float = 300.0,
+        title: bool = True,
     ) -> bytes:
-        """What is shown now as a picture; `width`: inches, or that of a paper's ``column`` or ``text``."""
-        options = {"width": width, "title": self._title, "measures": self._measures, **self._include}
-        return picture(kind, self.inputs, self.state, dots=dots, **options)
+        """What is shown now as a picture, drawn by the page's own code; arguments as for `save`."""
+        payload, blobs, state = self.payload, self.blobs, self.state
+        if state.get("scale", "model") != "model" and not self._whole():
+            # A page of thumbnails has no maps: those of the open layer are read now.
+            layers = {
+                "include_layers": [state["layer"]],
+                "include_heads": state["heads"],
+                "thumbnails": False,
+            }
+            options = cast(Any, {**self._options, **layers})
+            payload, blobs = explorer_payload(self.inputs, state=state, **options)
+        meta = self.inputs[0].first.meta
+        origin = {**{key: value for key, value in meta.items() if key != "notes"}, "state": state}
+        about = {
+            "title": plain_text(f"Attention of {meta.get('model', 'attention')}"),
+            "description": json.dumps(origin, ensure_ascii=True, default=str),
+            "creator": f"headscope {headscope.__version__}",
+        }
+        heading = (self._title or "") if title else None
+        return picture(kind, payload, blobs, width=width, dots=dots, title=heading, about=about)
+
+    def _whole(self) -> bool:
+        return all(part["layers"] for one in self._payload["inputs"] for part in one["parts"])
 
     @validated
     def save(
         self,
         path: str | os.PathLike[str],
         *,
-        width: float | Literal["column", "text"] = "text",
+        width: Width = "page",
         dots: float = 300.0,
+        title: bool = True,
     ) -> Path:
         """Write a page (.html) or a picture (.svg, .pdf, .png) of what is shown now, and return its path.
 
         Args:
             path: its suffix says what is written.
-            width: of a picture, in inches, or that of a paper's ``column`` (3.3) or ``text`` (6.9).
+            width: of a picture, in inches, or that of a paper's ``column`` (3.3) or ``page`` (6.9).
             dots: an inch, of a .png.
+            title: of a picture, print its title and what is open above it; a paper says these in its caption.
 
         Raises `InputError` for another suffix and a place where nothing can be written, `RunError` where the disk is
         full; a file that was there then stays whole.
@@ -158,7 +185,7 @@ class View:
         check_place(path)
         page = suffix == ".html"
         kind = cast(Any, suffix[1:])
-        data = self.html().encode() if page else self.picture(kind, width=width, dots=dots)
+        data = self.html().encode() if page else self.picture(kind, width=width, dots=dots, title=title)
         with replacing(path) as file:
             file.write_bytes(data)
         return path

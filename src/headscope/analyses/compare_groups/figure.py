@@ -10,8 +10,9 @@ import xarray as xr
 
 from headscope.analyses.compare_groups.statistics import LEVEL, drawn, null_in
 from headscope.views import charts
-from headscope.views.charts import Figure, Width
+from headscope.views.charts import Figure
 from headscope.views.palette import Theme, palette
+from headscope.views.paper import Width
 
 _CELL = 16.0  # of a head, in points, at most
 _MOST = 20.0  # of an effect that is drawn
@@ -23,7 +24,7 @@ def figure(
     *,
     level: float = LEVEL,
     theme: Theme = "light",
-    width: Width = "text",
+    width: Width = "page",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:

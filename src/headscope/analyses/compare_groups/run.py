@@ -37,8 +37,9 @@ from headscope.stream.inputs import Inputs
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
-from headscope.views.charts import Figure, Width
+from headscope.views.charts import Figure
 from headscope.views.palette import Theme
+from headscope.views.paper import Width
 from headscope.views.view import View
 
 MEASURES = ("surface", "patterns")
@@ -82,7 +83,7 @@ class Groups(Comparison):
         *,
         level: float = statistics.LEVEL,
         theme: Theme = "light",
-        width: Width = "text",
+        width: Width = "page",
         title: str | None = None,
         ax: Any = None,
     ) -> Figure:

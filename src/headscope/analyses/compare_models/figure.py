@@ -10,8 +10,9 @@ import xarray as xr
 from headscope.analyses.compare_models.statistics import by_layer
 from headscope.measures.jackknife import WHY
 from headscope.views import charts
-from headscope.views.charts import Figure, Width
+from headscope.views.charts import Figure
 from headscope.views.palette import Theme, palette
+from headscope.views.paper import Width
 
 _CELL = 16.0  # of a head, in points, at most
 
@@ -20,7 +21,7 @@ def figure(
     dataset: xr.Dataset,
     *,
     theme: Theme = "light",
-    width: Width = "text",
+    width: Width = "page",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:

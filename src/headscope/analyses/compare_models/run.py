@@ -35,8 +35,9 @@ from headscope.stream.inputs import Inputs
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
 from headscope.stream.task import Task
-from headscope.views.charts import Figure, Width
+from headscope.views.charts import Figure
 from headscope.views.palette import Theme
+from headscope.views.paper import Width
 
 MEASURES = ("surface", "patterns")
 """What is compared unless measures are named."""
@@ -70,7 +71,7 @@ class Models(Comparison):
         return statistics.by_layer(self.figures)
 
     def figure(
-        self, *, theme: Theme = "light", width: Width = "text", title: str | None = None, ax: Any = None
+        self, *, theme: Theme = "light", width: Width = "page", title: str | None = None, ax: Any = None
     ) -> Figure:
         """How far every head moved, and the mean of each layer with its 95 % interval.
 

@@ -11,8 +11,9 @@ import xarray as xr
 
 from headscope.heads import Head
 from headscope.views import charts, fonts
-from headscope.views.charts import Figure, Width
+from headscope.views.charts import Figure
 from headscope.views.palette import Theme, palette
+from headscope.views.paper import Width
 
 
 def figure(
@@ -20,7 +21,7 @@ def figure(
     measures: Sequence[str] | None = None,
     *,
     theme: Theme = "light",
-    width: Width = "text",
+    width: Width = "page",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:

@@ -26,8 +26,9 @@ from headscope.measures.measure import Measure
 from headscope.measures.tidy import AXES, labelled, tidy
 from headscope.models import Model
 from headscope.models.revision import name_and_revision
-from headscope.views.charts import Figure, Width
+from headscope.views.charts import Figure
 from headscope.views.palette import Theme
+from headscope.views.paper import Width
 
 COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n", "chance")
 """Columns of the tidy table, one row a checkpoint, measure and head."""
@@ -59,7 +60,7 @@ class Training(Comparison):
         measures: Sequence[str] | None = None,
         *,
         theme: Theme = "light",
-        width: Width = "text",
+        width: Width = "page",
         title: str | None = None,
         ax: Any = None,
     ) -> Figure:

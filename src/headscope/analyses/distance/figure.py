@@ -15,9 +15,10 @@ from headscope.analyses.distance.statistics import heads
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.views import charts, fonts
-from headscope.views.charts import Figure, Floats, Width
+from headscope.views.charts import Figure, Floats
 from headscope.views.page import plain_text
 from headscope.views.palette import Palette, Theme, palette
+from headscope.views.paper import Width
 
 _NAMED = 24  # how many functions' heads are named
 _LABEL = 6.5  # size of the heads' names
@@ -31,7 +32,7 @@ def figure(
     notable: Sequence[Head] | None = None,
     places: pd.DataFrame | None = None,
     theme: Theme = "light",
-    width: Width = "text",
+    width: Width = "page",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:

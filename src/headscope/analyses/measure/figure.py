@@ -12,11 +12,12 @@ import xarray as xr
 from headscope.errors import InputError
 from headscope.measures.dataset import mean_chance_of, means_over
 from headscope.views import charts
-from headscope.views.charts import Figure, Floats, Width, number
+from headscope.views.charts import Figure, Floats, number
 from headscope.views.columns import measure_names
 from headscope.views.digits import fixed, weight
 from headscope.views.page import plain_text
 from headscope.views.palette import Palette, Theme, palette
+from headscope.views.paper import Width
 
 _HIGH = 108.0  # of a plot, in points
 
@@ -27,7 +28,7 @@ def figure(
     *,
     together: bool = False,
     theme: Theme = "light",
-    width: Width = "text",
+    width: Width = "page",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:

@@ -10,8 +10,9 @@ import xarray as xr
 from headscope.analyses.retrieval.statistics import BAR
 from headscope.errors import InputError
 from headscope.views import charts
-from headscope.views.charts import Figure, Width
+from headscope.views.charts import Figure
 from headscope.views.palette import Theme
+from headscope.views.paper import Width
 
 
 def figure(
@@ -19,7 +20,7 @@ def figure(
     *,
     level: float = 0.05,
     theme: Theme = "light",
-    width: Width = "text",
+    width: Width = "page",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:

@@ -11,8 +11,9 @@ from headscope.analyses.sentences.statistics import receivers
 from headscope.errors import InputError
 from headscope.heads import AnyHead, Head
 from headscope.views import charts
-from headscope.views.charts import Figure, Width
+from headscope.views.charts import Figure
 from headscope.views.palette import Theme, palette
+from headscope.views.paper import Width
 
 _ROW = 11.0  # of a sentence, in points
 _MOST = 46
@@ -26,7 +27,7 @@ def figure(
     head: AnyHead | None = None,
     level: float = 0.05,
     theme: Theme = "light",
-    width: Width = "text",
+    width: Width = "page",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:
