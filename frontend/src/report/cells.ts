@@ -2,7 +2,7 @@
 
 import type { Pen } from "../draw/canvas";
 import { fit } from "../ui/dom";
-import { painters } from "../ui/export";
+import { painters } from "./drawing";
 
 /** Cell size and gap for so many rows and columns in so much room. */
 export function layout(

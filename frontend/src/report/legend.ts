@@ -4,7 +4,7 @@ import type { Pen } from "../draw/canvas";
 import { css, type Theme } from "../scene/color";
 import { bare, brief } from "../scene/format";
 import { fit, h } from "../ui/dom";
-import { painters } from "../ui/export";
+import { painters } from "./drawing";
 import { palette, type Scale } from "./figures";
 
 const [WIDTH, HEIGHT] = [132, 7];

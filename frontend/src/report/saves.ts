@@ -1,8 +1,8 @@
 // What can be saved of a section: each of its tables as CSV and Parquet, and its picture as SVG.
 
 import { h } from "../ui/dom";
-import { svg } from "../ui/export";
 import { download } from "../ui/save";
+import { svg } from "./drawing";
 import type { Drawn, Host } from "./host";
 import { csv, parquet } from "./table";
 

@@ -1,7 +1,7 @@
 // Canvases as vectors, for paper.
 
 import { SvgPen } from "../draw/svg";
-import { painters } from "../ui/export";
+import { painters } from "./drawing";
 
 /**
  * Put beside each canvas that can be painted again an SVG that shows the same, in place of the last one; it is seen in

@@ -97,7 +97,9 @@ export const inkOn = (pixel: number): string => css(INKS.find((ink) => contrast(
 export function mixed(color: string, ground: string, share: number): string {
   const parts = [1, 3, 5].map((i) => {
     const [one, other] = [color, ground].map((hex) => parseInt(hex.slice(i, i + 2), 16)) as [number, number];
-    return Math.round(other + share * (one - other)).toString(16).padStart(2, "0");
+    return Math.round(other + share * (one - other))
+      .toString(16)
+      .padStart(2, "0");
   });
   return `#${parts.join("")}`;
 }

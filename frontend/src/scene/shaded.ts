@@ -1,9 +1,9 @@
 // The text, shaded: each token by what it gets from a query, or gives a key, or on average receives.
 
 import type { Side } from "./axis";
+import { name } from "./axis";
 import { received, type Shown, value } from "./cut";
 import { figure, percent } from "./format";
-import { name } from "./axis";
 import type { Scene } from "./scene";
 
 /** The strongest shade, in percent: dark ink can still be read on it. */
@@ -31,7 +31,9 @@ export function texts(scene: Scene): Text[] {
   });
   if (from === null && to !== null) {
     const rows: Text = { side: "from", shares: lookers(scene, map, to), chosen: null };
-    return scene.part.kind === "cross" ? [rows, blank("to", to)] : [{ ...rows, chosen: scene.rows.of[scene.columns.items[to]!.start] ?? null }];
+    return scene.part.kind === "cross"
+      ? [rows, blank("to", to)]
+      : [{ ...rows, chosen: scene.rows.of[scene.columns.items[to]!.start] ?? null }];
   }
   const shares = from === null ? Float64Array.from(received(map)) : looked(scene, map, from);
   const keys: Text = { side: "to", shares, chosen: null };
@@ -40,10 +42,14 @@ export function texts(scene: Scene): Text[] {
 }
 
 const looked = (scene: Scene, map: Shown, from: number): Float64Array =>
-  Float64Array.from({ length: map.columns }, (_, to) => (scene.hides(from, to) ? NaN : value(map, from * map.columns + to)));
+  Float64Array.from({ length: map.columns }, (_, to) =>
+    scene.hides(from, to) ? NaN : value(map, from * map.columns + to),
+  );
 
 const lookers = (scene: Scene, map: Shown, to: number): Float64Array =>
-  Float64Array.from({ length: map.rows }, (_, from) => (scene.hides(from, to) ? NaN : value(map, from * map.columns + to)));
+  Float64Array.from({ length: map.rows }, (_, from) =>
+    scene.hides(from, to) ? NaN : value(map, from * map.columns + to),
+  );
 
 /** How strong each shade is, in percent. A sink takes so much that nothing else would be seen: special tokens, and the
  * token itself, are left out of what the darkest is. */
@@ -53,7 +59,9 @@ export function shades(scene: Scene, text: Text): Float64Array {
     const share = Math.abs(text.shares[at]!);
     return item.special || at === text.chosen || Number.isNaN(share) ? found : Math.max(found, share);
   }, 1e-9);
-  return text.shares.map((share) => (Number.isNaN(share) ? 0 : STRONGEST * Math.sqrt(Math.min(1, Math.abs(share) / most))));
+  return text.shares.map((share) =>
+    Number.isNaN(share) ? 0 : STRONGEST * Math.sqrt(Math.min(1, Math.abs(share) / most)),
+  );
 }
 
 /** The colour of a share, as a name of the palette. */
@@ -68,16 +76,21 @@ export function said(scene: Scene): string {
   const map = scene.shown().at(-1);
   if (!text || !map) return "";
   const { items } = tokensOf(scene, text);
-  const places = items.map((_, at) => at).filter((at) => !items[at]!.special && at !== text.chosen && !Number.isNaN(text.shares[at]!));
-  const best = places.reduce((found, at) => (Math.abs(text.shares[at]!) > Math.abs(text.shares[found] ?? 0) ? at : found), places[0] ?? 0);
+  const places = items
+    .map((_, at) => at)
+    .filter((at) => !items[at]!.special && at !== text.chosen && !Number.isNaN(text.shares[at]!));
+  const best = places.reduce(
+    (found, at) => (Math.abs(text.shares[at]!) > Math.abs(text.shares[found] ?? 0) ? at : found),
+    places[0] ?? 0,
+  );
   const { from, to } = scene.focus ?? { from: null, to: null };
   const what =
     from !== null
-      ? `what ${name(scene.rows.items[from])} looks at`
+      ? `what “${name(scene.rows.items[from])}” looks at`
       : to !== null
-        ? `how much each token looks at ${name(scene.columns.items[to])}`
+        ? `how much each token looks at “${name(scene.columns.items[to])}”`
         : "what each token receives on average";
   const special = items.reduce((sum, item, at) => sum + (item.special ? Math.abs(text.shares[at]!) || 0 : 0), 0);
   const rest = from !== null && special > 0.005 && !map.sign ? `; ${percent(special)} is on special tokens` : "";
-  return `Shaded by ${what}, darkest at ${name(items[best])} (${figure(text.shares[best] ?? 0)})${rest}.`;
+  return `Shaded by ${what}, darkest at “${name(items[best])}” (${figure(text.shares[best] ?? 0)})${rest}.`;
 }

@@ -47,7 +47,13 @@ function paragraph(scene: Scene, of: Text, width: number): Block {
           pen.rounded(left - 1, top + 2, wide + 2, LINE - 4, fill, at === of.chosen ? ink("--ink") : null, 3);
         pen.globalAlpha = 1;
         lettering(pen, `400 ${SIZE}px`, "left", "middle");
-        write(pen, ink(Number.isNaN(share) && at !== of.chosen ? "--ink3" : special ? "--ink2" : "--ink"), part, left, top + LINE / 2);
+        write(
+          pen,
+          ink(Number.isNaN(share) && at !== of.chosen ? "--ink3" : special ? "--ink2" : "--ink"),
+          part,
+          left,
+          top + LINE / 2,
+        );
       }
     },
   };

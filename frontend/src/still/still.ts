@@ -15,12 +15,14 @@ import { head } from "./head";
 import { matrix } from "./matrix";
 import { neurons } from "./neuron";
 import { onInput } from "./oninput";
+import { shaded } from "./shaded";
 
 /** How a still is asked for: the state of an explorer, and the room of the paper in pixels (96 an inch). */
 export interface Asked {
   readonly state: ExplorerState;
   readonly width: number;
-  readonly title: string;
+  /** Printed above what is open; null: neither. */
+  readonly title: string | null;
   /** What the surroundings call two inputs. */
   readonly sides?: Sides;
   /** A style sheet, such as one with the font in it. */
@@ -31,6 +33,14 @@ export const MARGIN = 8;
 const GAP = 24;
 /** Pictures with less room beside each other stand one above the other. */
 const BESIDE = { model: 226, head: 226, neuron: 290 };
+
+/** The pictures of one head, by the state's name of each. */
+const HEADS: Record<Full["picture"], (scene: Scene, width: number) => Block[] | Promise<Block[]>> = {
+  lines: head,
+  matrix,
+  text: shaded,
+  image: onInput,
+};
 
 /** Nobody points at a still: it shows its state, with the colours of its theme. */
 class Paper implements Owner {
@@ -76,7 +86,9 @@ export async function still(data: Data, asked: Asked): Promise<string> {
   const whole = asked.width - 2 * MARGIN;
   const each = (whole - GAP * (scenes.length - 1)) / scenes.length;
   const beside = scenes.length === 1 || each >= BESIDE[state.scale];
-  const panels = await Promise.all(scenes.map((one) => panel(one, Math.floor(beside ? each : whole))));
+  const panels = await Promise.all(
+    scenes.map((one) => panel(one, Math.floor(beside ? each : whole), asked.title !== null)),
+  );
   const color = paper.ink("--ink");
   const blocks = [
     ...(asked.title ? [text(asked.title, whole, { color, size: 14, weight: 600 })] : []),
@@ -92,15 +104,17 @@ export async function still(data: Data, asked: Asked): Promise<string> {
 }
 
 /** One input's picture: its heading, what it shows, and the caption below. */
-async function panel(scene: Scene, width: number): Promise<Block> {
+async function panel(scene: Scene, width: number, headed: boolean): Promise<Block> {
   const { ink } = scene.owner;
   const which =
     scene.state.side === "both"
       ? [text(`${scene.place + 1} · ${nameOf(scene.input)}`, width, { color: ink("--ink2") })]
       : [];
+  // Of inputs side by side one may lack what the other has; a difference of what is not there is none.
+  if (scene.lacking && scene.against) throw new Error(scene.lacking);
   if (scene.lacking) return stack([...which, text(scene.lacking, width, { color: ink("--ink2") })]);
   await Promise.all([...scene.missing(), ...scene.unmeasured()]);
-  return stack([...which, titled(scene, width), ...(await picture(scene, width))]);
+  return stack([...which, ...(headed ? [titled(scene, width)] : []), ...(await picture(scene, width))]);
 }
 
 /** What is open, and after or below it what it does. */
@@ -117,8 +131,5 @@ async function picture(scene: Scene, width: number): Promise<Block[]> {
   const { scale, picture } = scene.state;
   if (scale === "model") return allHeads(scene, width);
   if (scale === "neuron") return neurons(scene, width);
-  if (scale === "head" && picture === "lines") return head(scene, width);
-  if (scale === "head" && picture === "image") return onInput(scene, width);
-  if (scale === "head" && picture === "matrix") return matrix(scene, width);
-  throw new Error(`no still of ${scale} ${picture} yet`);
+  return HEADS[picture](scene, width);
 }

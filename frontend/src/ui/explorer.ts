@@ -11,7 +11,6 @@ import { changed, DEFAULTS, type Full, settle } from "../scene/state";
 import { MARGIN, still } from "../still/still";
 import { clicked } from "./between";
 import { h } from "./dom";
-import { svg } from "./export";
 import { turnAll } from "./fold";
 import { HeadBar } from "./headbar";
 import { action, keysDialog } from "./keys";
@@ -555,7 +554,10 @@ export class Explorer implements Owner {
       ({ scene }) => find(scene.rows, text).length + find(scene.columns, text).length > 0,
     );
     this.toolbar.missed(text.trim() !== "" && !somewhere);
-    for (const { scene, lines } of this.panes) {
+    for (const {
+      scene,
+      pictures: { lines },
+    } of this.panes) {
       if (scene.lacking) continue;
       const [from, to] = [find(scene.rows, text), find(scene.columns, text)];
       lines.hits(from, to);
@@ -607,21 +609,12 @@ export class Explorer implements Owner {
         title: "",
         sides: this.host,
         style: embedded(),
-      }).catch((error: unknown) => this.fromPage(error, element));
+      });
       const file = kind === "svg" ? new Blob([drawing], { type: "image/svg+xml" }) : await raster(drawing);
       this.host.save(`${name}.${kind}`, file);
     } catch (error) {
       this.toolbar.asking(null, `This cannot be saved: ${error instanceof Error ? error.message : String(error)}.`);
     }
-  }
-
-  // A mode that has no still yet, as it stands on the page.
-  private fromPage(error: unknown, element: HTMLElement): string {
-    if (!(error instanceof Error && error.message.startsWith("no still of"))) throw error;
-    this.root.classList.add("exporting");
-    const drawing = svg(element, this.ink("--bg"));
-    this.root.classList.remove("exporting");
-    return drawing;
   }
 
   private readonly onKey = (event: KeyboardEvent): void => this.key(event);
@@ -634,8 +627,8 @@ export class Explorer implements Owner {
     if (target?.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
     if ((event.key === "Enter" || event.key === " ") && target?.matches("button")) return;
     const { state, headbar, help, set } = this;
-    const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.large : undefined;
-    const sound = state.scale === "head" && state.picture === "image" ? this.panes[0]?.image.sound : null;
+    const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.pictures.matrix : undefined;
+    const sound = state.scale === "head" && state.picture === "image" ? this.panes[0]?.pictures.image.sound : null;
     const act = action(event.key, {
       state,
       headbar,

@@ -6,6 +6,7 @@ import type { Owner, Scene } from "../scene/scene";
 import { headsOf, unread } from "../scene/state";
 import { Segments, Slider, Switch } from "./controls";
 import { h } from "./dom";
+import { entries } from "./pictures";
 
 /** What the slider of the strongest lines a token steps through; 0 for all. */
 const TOP = [1, 2, 3, 4, 5, 8, 10, 15, 20, 0];
@@ -62,11 +63,7 @@ export class HeadBar {
       "Picture",
       "picture",
       (change) => owner.set(change),
-      [
-        ["image", "Picture", "The head on the picture"],
-        ["lines", "Lines"],
-        ["matrix", "Matrix", "The head as a matrix (m)"],
-      ],
+      entries.map(([name, { label, title }]) => [name, label, title] as const),
       true,
     );
     this.values = new Switch(
@@ -180,7 +177,7 @@ export class HeadBar {
         : null;
     for (const how of ["mean", "max"]) this.aggregate.disable(how, state.aggregate === how ? null : alone);
     this.picture.show(state);
-    this.picture.offer("image", part.query.boxes !== undefined || part.key.boxes !== undefined);
+    for (const [name, { offered }] of entries) this.picture.offer(name, offered?.(part) ?? true);
     this.values.show(state);
     const norms =
       part.neurons?.some((layer) => layer?.v) || part.quantities.some((quantity) => quantity.name === "norms");

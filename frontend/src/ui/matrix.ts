@@ -145,7 +145,7 @@ export class Matrix {
     return this.scene.shown().at(-1);
   }
 
-  update(width: number, height: number): void {
+  update({ width, tall: height }: { readonly width: number; readonly tall: number }): void {
     const { scene } = this;
     const map = this.map;
     if (!map) return;

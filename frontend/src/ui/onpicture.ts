@@ -37,7 +37,7 @@ export class HeadOnInput {
     return found;
   }
 
-  update(width: number): void {
+  update({ width }: { readonly width: number }): void {
     const shown = this.of();
     for (const each of this.made.values()) each.root.hidden = each !== shown;
     this.shown = shown;

@@ -10,10 +10,9 @@ import { h } from "./dom";
 import { turnable } from "./fold";
 import { goldKey } from "./goldkey";
 import { Grid } from "./grid";
-import { HeadLines } from "./head";
 import { Matrix } from "./matrix";
 import { Neuron } from "./neuron";
-import { HeadOnInput } from "./onpicture";
+import { entries, type Made, type Picture } from "./pictures";
 import { Ranks } from "./ranks";
 import { toolbar } from "./roving";
 import { RowTable } from "./rowtable";
@@ -50,11 +49,10 @@ const turned = ({
 export class Pane {
   readonly root = h("div.pane");
   readonly grid: Grid;
-  readonly lines: HeadLines;
   readonly matrix: Matrix;
-  readonly large: Matrix;
+  /** The pictures of a head, of which one is shown. */
+  readonly pictures: Made;
   readonly neuron: Neuron;
-  readonly image: HeadOnInput;
   private readonly ranks: Ranks;
   private readonly spoken: RowTable;
   /** What the outlines of gold links say. */
@@ -135,10 +133,8 @@ export class Pane {
     this.matrix = new Matrix(this.summary, scene, false);
     this.ranks = new Ranks(this.summary, scene);
     this.right.append(h("div.panehead", {}, this.title, this.say, h("span.grow"), this.corner), this.slot);
-    this.lines = new HeadLines(this.right, scene);
-    this.large = new Matrix(this.right, scene, true);
+    this.pictures = Object.fromEntries(entries.map(([name, { make }]) => [name, make(this.right, scene)])) as Made;
     this.neuron = new Neuron(this.right, scene);
-    this.image = new HeadOnInput(this.right, scene);
     this.right.append(this.gold);
     // A picture that leaves the page says of what it is.
     this.made = [h("div.saved.sub"), h("div.saved.sub")];
@@ -148,7 +144,7 @@ export class Pane {
     turnable(this.root, scene);
     this.root.append(this.which, this.left, this.right);
     this.left.dataset.undrawn = "";
-    for (const picture of [this.lines, this.large, this.neuron, this.image]) picture.root.hidden = true;
+    for (const picture of [...Object.values(this.pictures), this.neuron]) picture.root.hidden = true;
     // A picture that is not shown, or not drawn yet, has no geometry: it answers to nothing.
     const unseen = (event: Event): void => {
       if (event.target instanceof Element && event.target.closest("[hidden], [data-undrawn]"))
@@ -158,6 +154,12 @@ export class Pane {
       this.root.addEventListener(kind, unseen, { capture: true });
   }
 
+  /** The picture of a head that is shown; null beside q and k, and where there is the grid alone. */
+  private get shown(): Picture | null {
+    const { scale, picture } = this.scene.state;
+    return scale === "head" ? this.pictures[picture] : null;
+  }
+
   missing(): Promise<void>[] {
     const { scene } = this;
     if (scene.lacking) return [];
@@ -165,7 +167,7 @@ export class Pane {
   }
 
   get settled(): boolean {
-    return this.grid.done && (this.scene.state.scale !== "head" || (this.lines.done && this.image.done));
+    return this.grid.done && this.shown?.done !== false;
   }
 
   private get top(): number {
@@ -199,9 +201,7 @@ export class Pane {
     this.which.hidden = inputs.length !== 2;
     const told = (place: number): HTMLElement => h("div", {}, h("b", {}, String(place + 1)), ...reads(inputs[place]!));
     this.which.replaceChildren(...(form === "half" ? [scene.place] : inputs.length === 2 ? [0, 1] : []).map(told));
-    this.lines.root.hidden = state.scale !== "head" || state.picture !== "lines";
-    this.large.root.hidden = state.scale !== "head" || state.picture !== "matrix";
-    this.image.root.hidden = state.scale !== "head" || state.picture !== "image";
+    for (const picture of Object.values(this.pictures)) picture.root.hidden = picture !== this.shown;
     this.neuron.root.hidden = state.scale !== "neuron";
     if (lacking !== null) return;
     for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${namesOf(scene)}`;
@@ -212,9 +212,7 @@ export class Pane {
       : wide
         ? Math.min(1000, Math.max(620, place.room - 40))
         : Math.max(480, Math.min(place.room - 60, 900));
-    if (!this.lines.root.hidden) this.lines.update({ width: rightWidth, tallest });
-    if (!this.large.root.hidden) this.large.update(rightWidth, Math.max(420, place.room - 60));
-    if (!this.image.root.hidden) this.image.update(rightWidth);
+    this.shown?.update({ width: rightWidth, tallest, tall: Math.max(420, place.room - 60) });
     goldKey(this.gold, scene);
     if (!this.neuron.root.hidden)
       this.neuron.update(Math.max(state.values ? NEURONS.values : NEURONS.without, rightWidth), tallest);
@@ -237,7 +235,7 @@ export class Pane {
     this.matrix.root.hidden = mini;
     if (!mini) {
       const { matrix } = summaryBox(leftWidth);
-      this.matrix.update(matrix, matrix);
+      this.matrix.update({ width: matrix, tall: matrix });
     }
     const beside = model ? -28 : mini ? this.grid.pixelWidth : this.matrix.size;
     this.ranks.update(leftWidth - (place.width < STACKED ? 0 : beside + 28));
@@ -287,15 +285,13 @@ export class Pane {
   focus(): void {
     if (!this.place || this.scene.lacking) return;
     if (this.scene.state.scale !== "model") this.spoken.update();
-    if (!this.lines.root.hidden) this.lines.focus();
-    if (!this.large.root.hidden) this.large.focus();
-    if (!this.image.root.hidden) this.image.focus();
+    this.shown?.focus();
     if (!this.neuron.root.hidden) this.neuron.focus();
     if (this.scene.state.scale !== "model" && this.place.form === "wide") this.matrix.focus();
   }
 
   destroy(): void {
-    for (const part of [this.grid, this.lines, this.image, this.spoken]) part.destroy();
+    for (const part of [this.grid, ...(Object.values(this.pictures) as Picture[]), this.spoken]) part.destroy?.();
     this.root.remove();
   }
 }

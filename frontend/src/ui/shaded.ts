@@ -22,7 +22,11 @@ export class Shaded {
     for (const side of ["from", "to"] as const) {
       // In one text a token that is pointed at is a query, whichever side is shaded.
       const self = (): boolean => scene.part.kind !== "cross";
-      hoverColumns(scene, { from: this.paragraphs[side] }, { first: () => 0, show: () => undefined, side: () => (self() ? "from" : side) });
+      hoverColumns(
+        scene,
+        { from: this.paragraphs[side] },
+        { first: () => 0, show: () => undefined, side: () => (self() ? "from" : side) },
+      );
     }
     this.root.addEventListener("pointerleave", () => scene.leave());
   }
