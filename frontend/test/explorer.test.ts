@@ -285,6 +285,26 @@ test("a matrix that one of two inputs has is shown, whichever it is", () => {
   }
 });
 
+test("what is chosen stands where either of two inputs has it", () => {
+  const two = payload(2);
+  const last = axis.pieces.length - 1;
+  const long: AxisInfo = { ...axis, pieces: [...axis.pieces, "x"], special: [...axis.special, false], sequences: null };
+  for (const place of [0, 1]) {
+    const images = [{ start: 0, end: 2, name: "picture 1" }];
+    const [query, key] = [
+      { ...long, images },
+      { ...long, images },
+    ];
+    two.inputs.forEach((input, at) => (input.parts = [part(at === place ? { query, key } : {})]));
+    const both = settle({ side: "both", pin: ["to", last + 1], unfolded: [0, 1] }, two);
+    expect([both.pin, both.unfolded]).toEqual([["to", last + 1], [0]]);
+    expect(settle({ side: "both", between: [last + 1, 0] }, two).between).toEqual([last + 1, 0]);
+    expect(settle({ side: "both", pin: ["to", last + 2] }, two).pin).toBeNull();
+    const other = settle({ input: 1 - place, pin: ["to", last + 1], unfolded: [0] }, two);
+    expect([other.pin, other.unfolded]).toEqual([null, []]);
+  }
+});
+
 test("thumbnails are renormalised as maps are", () => {
   const some = side(axis, { ...all, special: false });
   const weights = Array.from({ length: 36 }, (_, i) => ((i * 7) % 11) / 40);
@@ -555,4 +575,18 @@ test("what has no attention map is said once, and of two models whose it is", ()
   expect(unseenOf([input("a")])).toEqual([]);
   expect(unseenOf([input("a", "Layer 0."), input("b", "Layer 0.")])).toEqual(["Layer 0."]);
   expect(unseenOf([input("a", "Layer 0."), input("b")])).toEqual(["a: Layer 0."]);
+});
+
+test("a shape of SVG has an opacity of its own, and is no layer", () => {
+  const pen = new SvgPen(10, 10);
+  pen.globalAlpha = 0.25;
+  pen.fillRect(0, 0, 1, 1);
+  pen.beginPath();
+  pen.stroke();
+  pen.fillText("a", 0, 0);
+  expect(pen.document().match(/ [\w-]*opacity="[^"]*"/g)).toEqual([
+    ' fill-opacity="0.25"',
+    ' stroke-opacity="0.25"',
+    ' fill-opacity="0.25"',
+  ]);
 });

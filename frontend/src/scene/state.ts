@@ -82,7 +82,8 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   if (state.picture === "image" && (!inputs[state.input]!.picture || !(part.query.boxes || part.key.boxes)))
     state.picture = "lines";
   if (!inputs[state.input]!.sound) [state.time, state.follow, state.span] = [null, false, null];
-  const images = Math.max(part.query.images?.length ?? 0, part.key.images?.length ?? 0);
+  const most = (count: (part: PartInfo) => number): number => Math.max(...seen.map(count));
+  const images = most(({ query, key }) => Math.max(query.images?.length ?? 0, key.images?.length ?? 0));
   state.unfolded = state.unfolded.filter((number) => number < images);
   if (!part.query.words && !part.key.words) state.unit = "pieces";
   // A payload of thumbnails has the grid alone.
@@ -92,15 +93,10 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   if (!part.measures.some((measure) => measure.name === state.measure))
     [state.measure, state.sort, state.least] = ["none", false, 0];
   if (!seen.some((each) => has(each, state.quantity))) state.quantity = "weights";
-  if (state.pin) {
-    const axis = state.pin[0] === "from" ? part.query : part.key;
-    if (Number(state.pin[1]) >= axis.pieces.length) state.pin = null;
-  }
-  if (state.between) {
-    const [query, key] = state.between;
-    if (query! >= part.query.pieces.length || key! >= part.key.pieces.length) state.between = null;
-    else state.pin = null;
-  }
+  const [queries, keys] = [most(({ query }) => query.pieces.length), most(({ key }) => key.pieces.length)];
+  if (state.pin && Number(state.pin[1]) >= (state.pin[0] === "from" ? queries : keys)) state.pin = null;
+  if (state.between && (state.between[0]! >= queries || state.between[1]! >= keys)) state.between = null;
+  if (state.between) state.pin = null;
   if (!state.sort && !state.between) state.ascending = false;
   return state;
 }
