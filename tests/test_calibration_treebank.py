@@ -34,6 +34,7 @@ def test_heads_of_noise_are_seldom_said_to_know_more(calibration: ModuleType) ->
     assert row["accuracy"] >= 0.88
 
 
+@pytest.mark.slow
 def test_heads_are_compared_with_the_best_rule_however_close_others_come(calibration: ModuleType) -> None:
     """Of 200 corpora .05 are 10, and three errors 9 more."""
     row = calibration.choice("noise, others .05 less", 0.0, calibration.OFFSETS, 6, 100, True, 0.2, 200)

@@ -119,6 +119,7 @@ def tokenized(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["text", "long.txt", "memory"])
 def test_a_shard_tokenizes_its_own_blocks_only(
     name: str, model: Model, tmp_path: Path, tokenized: list[str]

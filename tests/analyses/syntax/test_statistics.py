@@ -123,6 +123,7 @@ def by_documents(draw: np.random.Generator, documents: int, share: float) -> Wor
     return words
 
 
+@pytest.mark.slow
 def test_intervals_are_over_documents() -> None:
     """Of 100 corpora, the 95 % interval holds the truth in most; over sentences it is about half as wide, and fails."""
     held, apart = 0, 0
