@@ -1,6 +1,6 @@
 """Workers of `Processes` that are forked from a process which has imported what they need, so that each comes at once.
 
-Tests that start a process of their own, which has workers, and the pages of the documentation start them as they are.
+Tests that start a process of their own, which has workers, start them as they are.
 """
 
 from __future__ import annotations
