@@ -22,6 +22,7 @@ def calibration() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_intervals_of_given_heads_hold_their_accuracy(calibration: ModuleType) -> None:
     row = calibration.coverage(20, 20, False, 0.05, 400)
     for share in calibration.SHARES:

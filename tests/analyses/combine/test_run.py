@@ -82,6 +82,7 @@ def found(protein_model: Model) -> Any:
         return hs.combine_heads(protein_model, proteins(), symmetrise=True)
 
 
+@pytest.mark.slow
 def test_a_regression_finds_the_heads_that_carry_contacts(found: Any) -> None:
     table = found.table().set_index("system")
     assert table.loc["regression", "precision_at_l5"] > 0.97
