@@ -74,7 +74,9 @@ def _work(words: Sequence[str], asked: Connection, answers: Connection, environm
 
 @contextmanager
 def forked() -> Generator[None]:
-    """Engines that are made within have such workers."""
+    """Engines that are made within have such workers, where processes can be forked."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(processes, "subprocess", SimpleNamespace(Popen=Forked, PIPE=processes.subprocess.PIPE))
+        if "forkserver" in multiprocessing.get_all_start_methods():
+            started = SimpleNamespace(Popen=Forked, PIPE=processes.subprocess.PIPE)
+            patch.setattr(processes, "subprocess", started)
         yield
