@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 from collections.abc import Callable
@@ -29,13 +30,13 @@ gc.disable()  # while tests are collected: what is imported then stays
 
 
 def pytest_collection_finish() -> None:
-    """From here on the garbage collector looks through what tests make, and not through torch each time."""
+    """From here on the garbage collector looks through what tests make, and not through torch each time.
+
+    Also when pytest collects what is left, five times, at its end.
+    """
     gc.freeze()
     gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)
 
 
 @pytest.fixture(scope="session")

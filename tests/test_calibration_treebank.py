@@ -22,6 +22,7 @@ def calibration() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_intervals_of_given_heads_hold_their_accuracy(calibration: ModuleType) -> None:
     row = calibration.coverage(20, 20, False, 0.05, 400)
     for share in calibration.SHARES:
@@ -34,6 +35,7 @@ def test_heads_of_noise_are_seldom_said_to_know_more(calibration: ModuleType) ->
     assert row["accuracy"] >= 0.88
 
 
+@pytest.mark.slow
 def test_heads_are_compared_with_the_best_rule_however_close_others_come(calibration: ModuleType) -> None:
     """Of 200 corpora .05 are 10, and three errors 9 more."""
     row = calibration.choice("noise, others .05 less", 0.0, calibration.OFFSETS, 6, 100, True, 0.2, 200)

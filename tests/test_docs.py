@@ -27,6 +27,7 @@ from headscope.corpora import readers
 from headscope.corpora.files import Line
 from headscope.errors import HeadscopeWarning
 from tests.helpers.docs_blocks import Block, blocks, missing, same
+from tests.helpers.forked import forked
 from tests.helpers.quoted import figures, quotes
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -157,11 +158,12 @@ def test_a_page_runs(page: str, workspace: Path, demo: Any, monkeypatch: pytest.
     for block in BLOCKS[page]:
         if block.reason:
             continue
-        if block.kind == "python":
-            run_python(block, space)
-        elif block.kind == "console":
-            for command, shown in block.commands():
-                run_command(command, shown, block.name, workspace, monkeypatch)
+        with forked():
+            if block.kind == "python":
+                run_python(block, space)
+            elif block.kind == "console":
+                for command, shown in block.commands():
+                    run_command(command, shown, block.name, workspace, monkeypatch)
 
 
 def shows_figures(block: Block) -> bool:

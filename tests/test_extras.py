@@ -82,8 +82,8 @@ def test_a_library_of_an_extra_is_missing(name: str, said: str, monkeypatch: pyt
         ("uvicorn", "serve", ["serve"]),
         ("pyarrow", "files", ["measure", "-o", "a.parquet"]),
         ("h5py", "files", ["links", "-o", "a.nc"]),
-        ("pandas", "corpus", ["syntax"]),
-        ("xarray", "corpus", ["measure"]),
+        pytest.param("pandas", "corpus", ["syntax"], marks=pytest.mark.slow),  # imported again
+        pytest.param("xarray", "corpus", ["measure"], marks=pytest.mark.slow),
         ("websockets", "serve", ["serve"]),
         ("distributed", "cluster", ["measure", "--dask", "tcp://127.0.0.1:1"]),
     ],

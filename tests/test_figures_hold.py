@@ -163,6 +163,7 @@ def test_a_weight_lost_after_loading_changes_no_figure_in_silence(bert: Model, n
         np.testing.assert_allclose(again, whole, rtol=1e-6, atol=1e-9, err_msg=weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 @pytest.mark.parametrize("name", [*CORPUS, *TREES])
 def test_how_a_corpus_goes_through_a_model_moves_no_figure(kind: str, name: str) -> None:

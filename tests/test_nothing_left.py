@@ -128,6 +128,7 @@ def test_checksums_that_begin_alike_are_told_apart() -> None:
     assert expected != found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="SIGTERM")
 def test_what_is_done_is_kept_where_a_scheduler_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -118,6 +118,7 @@ def test_maps_that_were_saved_keep_it(model: Any, tmp_path: Path) -> None:
     assert hs.view(hs.open_maps(file)).payload["inputs"][0]["unseen"] == SAID
 
 
+@pytest.mark.slow
 def test_a_report_has_it_above_its_figures(model: Any) -> None:
     page = hs.report(model, hs.corpora.texts([TEXT, "It rained in May."]), sections=["table"], examples=1)
     start = page.index('id="headscope-payload"')

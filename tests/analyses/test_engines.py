@@ -16,6 +16,7 @@ import headscope as hs
 from headscope import corpora
 from headscope.models import Model
 from tests.helpers.compared_models import examples, lines, perturbed
+from tests.helpers.forked import forked
 from tests.helpers.links_sample import scopes, sentences, trees
 from tests.helpers.run_sample import as_a_worker
 from tests.helpers.small_models import small_roberta
@@ -31,7 +32,7 @@ def small_blocks() -> Generator[None]:
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[hs.engines.Processes]:
-    with hs.engines.Processes("cpu:2") as engine:
+    with forked(), hs.engines.Processes("cpu:2") as engine:
         yield engine
 
 

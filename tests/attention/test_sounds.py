@@ -95,6 +95,7 @@ def test_an_axis_of_frames_is_saved_and_found_again(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.key.sound.samples, quiet())
 
 
+@pytest.mark.slow
 def test_bad_sounds_are_told_in_one_line(tmp_path: Path, demo: Model) -> None:
     model, hears = wav2vec2(), whisper_model()
     (tmp_path / "no.flac").write_text("no sound")

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import headscope as hs
 from headscope.analyses.coref.statistics import table
 from headscope.models import Model
 from headscope.reports.page import report_page
@@ -22,12 +21,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def html(demo: Model, build_once: Any) -> str:
-    texts = hs.corpora.texts(["The cat sat on the mat.", "A dog barked at the moon."])
-    sections = ["syntax", "coref", "links"]
-    return build_once(
-        "linguistics-page",
-        lambda: hs.report(demo, texts, sections=sections, links=sample.pronouns(), examples=2),
-    )
+    return build_once("linguistics", lambda: sample.of_builtin(demo))
 
 
 def relation(page: Any, name: str) -> Any:

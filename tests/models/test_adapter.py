@@ -15,9 +15,9 @@ import transformers
 
 import headscope as hs
 from headscope import cli, corpora
-from headscope.engines import Processes
 from headscope.errors import HeadscopeWarning, InputError, ModelError
 from headscope.stream.identity import weights
+from tests.helpers.forked import forked
 from tests.helpers.presence import needs
 from tests.helpers.small_models import sharpen
 from tests.helpers.small_tokenizers import byte_level
@@ -155,7 +155,8 @@ def test_workers_load_the_adapter_too(base: Path, adapter: Path) -> None:
     model = hs.load(base, adapter=adapter)
     texts = corpora.texts(LINES)
     here = hs.measure(model, texts, measures=["previous"])
-    there = hs.measure(model, texts, measures=["previous"], engine=Processes("cpu:1"))
+    with forked():
+        there = hs.measure(model, texts, measures=["previous"], engine="cpu:1")
     np.testing.assert_array_equal(here["previous"], there["previous"])
     assert not np.array_equal(
         here["previous"], hs.measure(hs.load(base), texts, measures=["previous"])["previous"]

@@ -24,6 +24,7 @@ def sections(page: str) -> dict[str, Any]:
     return {each["kind"]: each for each in json.loads(found[1])["sections"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [False, True])
 def test_language_is_left_out_where_the_tokenizer_knows_none(own: bool, capsys: Any) -> None:
     """Of a model of molecules, on the built-in corpus and on texts that it may not know."""

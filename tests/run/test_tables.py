@@ -18,6 +18,7 @@ from headscope.measures import dataset as measured
 from headscope.models import Model
 
 
+@pytest.mark.slow
 def test_what_every_function_finds_has_its_table(demo: Model) -> None:
     trees = hs.corpora.builtin_trees()
     few = list(trees.encoded(demo))[:12]

@@ -119,6 +119,7 @@ def tokenized(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["text", "long.txt", "memory"])
 def test_a_shard_tokenizes_its_own_blocks_only(
     name: str, model: Model, tmp_path: Path, tokenized: list[str]
@@ -219,6 +220,7 @@ def test_what_documents_look_like_is_said_once(model: Model, tmp_path: Path) -> 
     assert "no blank line among 30 lines" in told[0]
 
 
+@pytest.mark.slow
 def test_links_tell_of_all_blocks(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     row = {"text": "The cat sat because it was tired.", "links": [{"from": [20, 22], "to": [4, 6]}]}

@@ -23,6 +23,7 @@ from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.measures.measure import Measure
 from headscope.models import Model
 from headscope.stream.engines import dask as engine
+from tests.helpers.forked import NEEDED
 from tests.helpers.run_sample import WANTED, LoadsOnce, as_a_worker, bert, corpus, even, first, same, slow
 
 distributed: Any = pytest.importorskip("distributed")
@@ -47,9 +48,8 @@ def model() -> Model:
 def forked() -> Generator[None]:
     """Workers are forked from a process that has imported all that they need, so that new ones come soon."""
     dask = pytest.importorskip("dask")
-    needed = ["distributed", "headscope.analyses.measure.run", "transformers.models.bert.modeling_bert"]
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
-        distributed.utils.get_mp_context().set_forkserver_preload(needed)  # instead of its own
+        distributed.utils.get_mp_context().set_forkserver_preload(NEEDED)  # instead of its own
         yield
 
 

@@ -33,6 +33,7 @@ from headscope.models import Model
 from headscope.stream.engines import engine_of, processes
 from headscope.stream.engines.carried import answer, answered, packed, save
 from headscope.stream.engines.processes import parse
+from tests.helpers.forked import forked
 from tests.helpers.run_sample import (
     WANTED,
     Fails,
@@ -57,13 +58,19 @@ def small_blocks() -> Generator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forks() -> Generator[None]:
+    with forked():
+        yield
+
+
 @pytest.fixture(scope="module")
 def model() -> Model:
     return bert()
 
 
 @pytest.fixture(scope="module")
-def pair() -> Iterator[Processes]:
+def pair(forks: None) -> Iterator[Processes]:
     """Two processes, kept for all runs."""
     with Processes("cpu:2") as engine:
         yield engine

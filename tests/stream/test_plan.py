@@ -36,6 +36,7 @@ def test_another_model() -> None:
     assert (found.encode, found.read, found.memory) == (2, 1, 3e9)
 
 
+@pytest.mark.slow
 def test_costs_are_of_what_is_read(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     lines = [example.text or "" for example in hs.corpora.builtin(pack=None)][:8]

@@ -40,7 +40,7 @@ def fails(error: BaseException) -> Callable[[], object]:
         (fails(SystemExit(2)), False, "told"),
         (fails(SystemExit("text")), False, "raised"),
         (lambda: (os.write(1, fuzz.UNFORESEEN.encode()), sys.exit(1)), False, "raised"),
-        (lambda: time.sleep(60), False, "hang"),
+        pytest.param(lambda: time.sleep(60), False, "hang", marks=pytest.mark.slow),
         (lambda: os.kill(os.getpid(), 9), False, "signal 9"),
     ],
 )
@@ -51,6 +51,7 @@ def test_how_a_case_ends(
     assert fuzz.tried(fuzz.Case("a case", run, refused), tmp_path).how == how
 
 
+@pytest.mark.slow
 def test_a_case_that_takes_much_memory(tmp_path: Path) -> None:
     """In a process of its own: what a fork of a large one takes is lost in what that gave back before."""
     code = (

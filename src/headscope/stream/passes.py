@@ -38,11 +38,22 @@ GRADIENT_WEIGHTS = 1 << 25
 Make = Callable[[Sequence[Tokens]], Rows]
 """Begins the sums of some inputs."""
 
+Keep = Callable[[AttentionRecord], None]
+"""Is shown the attention of a pass whose weights are measured."""
 
-def weights(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True) -> Found:
-    """Reduce the weights of each layer as the model runs."""
+
+def weights(
+    model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True, keep: Keep | None = None
+) -> Found:
+    """Reduce the weights of each layer as the model runs. `keep` is shown each call that is reduced."""
     rows = make(inputs)
-    with torch.no_grad(), recording(model.backbone, rows.reduce, fused=True):
+
+    def reduce(record: AttentionRecord) -> None:
+        if keep is not None and not foreign(record, inputs):
+            keep(record)
+        rows.reduce(record)
+
+    with torch.no_grad(), recording(model.backbone, reduce, fused=True):
         forward(model, inputs, token_types=token_types)
     return rows.close()
 

@@ -79,15 +79,18 @@ class Task:
             told |= {f"{_OBJECTIVE}{name}": sums.counts["examples"] for name in self.objective.said}
         return replace(sums, counts=sums.counts + Counter(told))
 
-    def measured(self, batch: Sequence[Example]) -> Found:
-        """The sums over rows of one batch. Raises `RunError` for an input whose attention is not finite."""
-        rows = self.run([tokens_of(example) for example in batch])
+    def measured(self, batch: Sequence[Example], keep: passes.Keep | None = None) -> Found:
+        """The sums over rows of one batch. Raises `RunError` for an input whose attention is not finite.
+
+        `keep` is shown the attention whose weights are measured.
+        """
+        rows = self.run([tokens_of(example) for example in batch], keep)
         for example, finite in zip(batch, rows.finite, strict=True):
             if not finite:
                 raise not_finite(self.model.name, self.model.module, f"{example.source}: attention")
         return rows
 
-    def run(self, inputs: Sequence[Tokens]) -> Found:
+    def run(self, inputs: Sequence[Tokens], keep: passes.Keep | None = None) -> Found:
         """The sums over rows of one batch of inputs: one pass for the measures of each matrix."""
         tokens = [prepared(each, self.preset) for each in inputs]
         types = self.preset is None
@@ -99,7 +102,7 @@ class Task:
             make = partial(Rows, self.model, measures, smoothing=SMOOTHING[self.preset], routes=self.routes)
             if matrix == "weights":
                 changed = partial(make, change=self.change)
-                results[matrix] = passes.weights(self.model, tokens, changed, token_types=types)
+                results[matrix] = passes.weights(self.model, tokens, changed, token_types=types, keep=keep)
             elif matrix == "norm":
                 results[matrix] = passes.norm(self.model, tokens, make, token_types=types)
             else:

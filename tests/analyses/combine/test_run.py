@@ -82,6 +82,7 @@ def found(protein_model: Model) -> Any:
         return hs.combine_heads(protein_model, proteins(), symmetrise=True)
 
 
+@pytest.mark.slow
 def test_a_regression_finds_the_heads_that_carry_contacts(found: Any) -> None:
     table = found.table().set_index("system")
     assert table.loc["regression", "precision_at_l5"] > 0.97
@@ -106,6 +107,7 @@ def test_without_the_planted_links_nothing_is_found(protein_model: Model) -> Non
         assert table.loc[system, "precision_at_l_low"] <= chance <= table.loc[system, "precision_at_l_high"]
 
 
+@pytest.mark.slow
 def test_one_direction_finds_its_heads_too(protein_model: Model) -> None:
     """Links from the first end of a contact: without symmetrising a candidate is right in row and in column."""
     with planted(protein_model):
@@ -118,12 +120,14 @@ def test_one_direction_finds_its_heads_too(protein_model: Model) -> None:
     assert {tuple(place) for place in np.argwhere(best).tolist()} <= {*PLANTED}
 
 
+@pytest.mark.slow
 def test_batches_change_nothing(protein_model: Model, found: Any) -> None:
     with planted(protein_model):
         alone = hs.combine_heads(protein_model, proteins(), symmetrise=True, batch_size=1)
     np.testing.assert_allclose(alone["value"], found["value"], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_maps_of_few_tokens_are_in_memory_together(
     protein_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +304,7 @@ def alignment(folder: Path, sentences: int = 24) -> hs.corpora.Corpus:
     return hs.corpora.alignments(folder / "a.align", folder / "b.align", folder / "ab.align")
 
 
+@pytest.mark.slow
 def test_links_between_two_texts_have_the_alignment_error_rate(tmp_path: Path) -> None:
     """The best head's is that of `headscope.links` on the halves that it was not chosen on."""
     corpus, model = alignment(tmp_path), small_bert(roberta())

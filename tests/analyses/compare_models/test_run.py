@@ -43,6 +43,21 @@ def test_a_perturbed_head_leads_the_drift(demo: Model, layer: int, head: int, tm
     drawn(found.figure(), tmp_path, ["drift of each head", "mean of each layer"])
 
 
+def test_each_model_reads_each_batch_once() -> None:
+    one, two = small_roberta(seed=0), small_roberta(seed=1)
+    one.allow_unknown = two.allow_unknown = True
+    read: list[str] = []
+    hooks = [
+        model.backbone.register_forward_pre_hook(lambda *_, name=name: read.append(name))
+        for model, name in ((one, "a"), (two, "b"))
+    ]
+    two.tokenizer = one.tokenizer
+    hs.compare.models(one, two, lines(), limit=4, batch_size=2)
+    for hook in hooks:
+        hook.remove()
+    assert sorted(read) == ["a", "a", "b", "b"]
+
+
 @pytest.mark.slow
 def test_figures_of_both_are_those_of_measure(demo: Model) -> None:
     other = perturbed(demo, 1, 3)

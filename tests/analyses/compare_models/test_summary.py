@@ -249,6 +249,7 @@ def test_what_travels() -> None:
     assert script_json(info)  # no NaN
 
 
+@pytest.mark.slow
 def test_nothing_is_told_of_roles_that_nobody_has() -> None:
     info = compare(a={}, b={}).info(Blobs())
     assert info["counts"] == []

@@ -40,6 +40,7 @@ def placed(found: xr.Dataset, **options: object) -> np.ndarray:
     return head_map(found, **options)[["x", "y"]].to_numpy()  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), count=st.integers(4, 12))
 def test_a_plane_is_found_again(seed: int, count: int) -> None:

@@ -335,6 +335,7 @@ def test_what_is_left_out_is_said(demo: Any) -> None:
         hs.links(translator(), [Example(words=["a", "b"], pair_words=["c"], links=both)])
 
 
+@pytest.mark.slow
 def test_trees_and_coreference_are_links_as_well(demo: Any) -> None:
     trees = corpora.builtin_trees()
     found, beside = hs.links(demo, trees, limit=24), hs.syntax(demo, trees, limit=24)

@@ -53,6 +53,7 @@ def test_shards_are_merged_to_the_whole(demo: Any, tmp_path: Path, name: str) ->
         hs.merge(places[:1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["links", "negation"])
 def test_a_run_that_was_ended_goes_on(
     demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

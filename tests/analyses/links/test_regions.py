@@ -39,6 +39,7 @@ def row(found: Any) -> Any:
     return found.table().iloc[0]
 
 
+@pytest.mark.slow
 def test_a_planted_head_is_found(llava: Model) -> None:
     corpus = corpus_of(40)
     with planted(llava, list(corpus)):
@@ -54,6 +55,7 @@ def test_a_planted_head_is_found(llava: Model) -> None:
     assert best["mean_map"] == best["baseline_accuracy"] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_random_weights_name_none(llava: Model) -> None:
     for seed in range(3):
         found = hs.links(llava, corpus_of(40, seed=seed))

@@ -33,6 +33,7 @@ def log(stories: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_generated_text_has_the_ratio_of_every_head(stories: Model, log: Path) -> None:
     corpus = hs.corpora.jsonl(log)
     page = hs.report(stories, corpus, sections=["lookback", "figures", "table"], examples=0)

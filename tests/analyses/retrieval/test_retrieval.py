@@ -149,6 +149,7 @@ def untrained(seed: int) -> Model:
     return hs.load((transformers.GPT2LMHeadModel(config), reader()))
 
 
+@pytest.mark.slow
 def test_an_untrained_model_has_no_retrieval_head(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither on the tokens that it happens to produce, nor were it to produce all."""
     for seed in range(5):
@@ -193,6 +194,7 @@ def test_what_does_not_fit_is_said(planted: Model, options: dict[str, Any], mess
         hs.retrieval(planted, **{"corpus": TEXT, **OPTIONS, **options})
 
 
+@pytest.mark.slow
 def test_a_tokenizer_of_many_pieces_a_word_fits_as_well(stories: Model) -> None:
     """It has 2.5 pieces a word and 512 places; and it copies nothing: 20 seeds have no retrieval head."""
     corpus = hs.corpora.builtin(pack=None)

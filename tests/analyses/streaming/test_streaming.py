@@ -185,6 +185,7 @@ def test_what_has_no_next_token_is_refused() -> None:
         hs.streaming(small("bert"), TEXT)
 
 
+@pytest.mark.slow
 def test_the_command(
     planted: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

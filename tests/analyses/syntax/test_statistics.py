@@ -90,6 +90,7 @@ def test_few_instances_are_never_crowned() -> None:
     assert every["accuracy"].notna().all()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=12))
 def test_accuracies_are_means_of_bits(seed: int, sizes: list[int]) -> None:
@@ -123,6 +124,7 @@ def by_documents(draw: np.random.Generator, documents: int, share: float) -> Wor
     return words
 
 
+@pytest.mark.slow
 def test_intervals_are_over_documents() -> None:
     """Of 100 corpora, the 95 % interval holds the truth in most; over sentences it is about half as wide, and fails."""
     held, apart = 0, 0

@@ -79,6 +79,7 @@ def untrained(seed: int) -> Model:
     return hs.load(transformers.GPT2LMHeadModel(config))
 
 
+@pytest.mark.slow
 def test_an_untrained_head_neither_copies_nor_suppresses() -> None:
     for seed in range(20):
         result = hs.writes(untrained(seed), k=5, sample=40)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from operator import add
@@ -30,10 +30,10 @@ from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model, expect_model
 from headscope.stream.batches import Worked, checked_first, corpus_name, examples, over_blocks, tokens_of
 from headscope.stream.estimate import ahead, line
-from headscope.stream.forward import self_attention
 from headscope.stream.inputs import Inputs
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
+from headscope.stream.rows import Found
 from headscope.stream.task import Task
 from headscope.views.charts import Figure
 from headscope.views.palette import Theme
@@ -204,10 +204,18 @@ class Pieces:
 
     def run(self, batch: Sequence[Example]) -> statistics.Compared:
         """What both give for each input of a batch."""
-        inputs = [tokens_of(example) for example in batch]
-        records = [self_attention(model, inputs) for model in self._models]
+        records: list[list[AttentionRecord]] = []
+        measured: list[Found] = []
+        for task in self._tasks:
+            layers: dict[int, AttentionRecord] = {}
+
+            def keep(record: AttentionRecord, layers: dict[int, AttentionRecord] = layers) -> None:
+                layers[record.layer] = replace(record, v=None)
+
+            measured.append(task.measured(batch, keep))
+            records.append([layers[layer] for layer in sorted(layers)])
         check_shapes(self._models, [{record.layer: record.shape[1] for record in each} for each in records])
-        a, b = (task.measured(batch) for task in self._tasks)
+        a, b = measured
         if not np.array_equal(a.divisors, b.divisors):
             names = " and ".join(model.name for model in self._models)
             raise InputError(
@@ -226,7 +234,7 @@ class Pieces:
                     *self._drift(records, place, len(tokens)),
                 ),
             )
-            for place, tokens in enumerate(inputs)
+            for place, tokens in enumerate(map(tokens_of, batch))
         ]
         return gathered, (0, 0)
 
