@@ -224,7 +224,7 @@ print(len(list(hs.corpora.builtin(pack=None))))
 for read in (hs.corpora.builtin_images, hs.corpora.builtin_sounds, lambda: hs.corpora.sounds({str(tmp_path)!r})):
     try:
         list(read())
-    except hs.InputError as error:
+    except hs.errors.InputError as error:
         print(error)
 """
     found = without(["PIL", "soundfile", "scipy"], code)

@@ -80,7 +80,7 @@ class TestArguments:
             "in",
             "autumn",
         ]
-        assert "1 gold link" in shown.picture("svg").decode()
+        assert "1 GOLD LINK" in shown.picture("svg").decode()
 
     @pytest.mark.parametrize("kind", ["words", "tokens", "text"])
     def test_stills_judge_links_as_the_run_over_a_corpus_does(self, demo, tmp_path, kind) -> None:

@@ -1,4 +1,4 @@
-"""Stills and pages write the same number alike: both read the same list, digit by digit (`frontend/test/numbers.json`)."""
+"""Sections and pages write the same number alike: both read the same list, digit by digit (`frontend/test/numbers.json`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ WRITTEN: dict[str, list[Any]] = json.loads(
 )
 
 
-@pytest.mark.parametrize("name", list(WRITTEN))
+@pytest.mark.parametrize(
+    "name", [name for name in WRITTEN if name != "number"]
+)  # beside bars: the page's alone
 def test_numbers_are_written_as_the_page_writes_them(name: str) -> None:
     written = getattr(digits, name)
     found = [[given, written(*given)] for given, _ in WRITTEN[name]]

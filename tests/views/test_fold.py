@@ -78,7 +78,13 @@ def test_what_each_token_is_part_of_by_hand(words: bool, unfolded: Any) -> None:
 )
 def test_a_still_shows_pictures_as_one(state: dict[str, Any], names: list[str]) -> None:
     one = Input({"self": random(TWO)})
-    found = View([one], {"scale": "head", "layer": 1, "heads": [2], **state}).picture("svg").decode()
+    found = (
+        View(
+            [one], {"scale": "head", "picture": "lines", "unit": "pieces", "layer": 1, "heads": [2], **state}
+        )
+        .picture("svg")
+        .decode()
+    )
     for name in ("patch[0,0]", "picture 1", "picture 2"):
         assert (f">{name}<" in found) == (name in names), name
 

@@ -13,7 +13,6 @@ from headscope.views import explorer
 from headscope.views.blobs import decode
 from headscope.views.explorer import Input
 from headscope.views.gold import of_parts
-from headscope.views.still import FORMATS, converted
 from tests.helpers import heard_sample, seen_sample
 from tests.helpers.stills import SMALLEST, Stills
 from tests.helpers.view_sample import some, tokens
@@ -98,12 +97,6 @@ def test_a_grid_heeds(two, state, key, value) -> None:
 @pytest.mark.parametrize(("state", "key", "value"), UNHEEDED)
 def test_a_grid_does_not_heed_what_the_page_does_not(two, state, key, value) -> None:
     assert two.picture(state) == two.picture({**state, key: value})
-
-
-def test_every_format(two) -> None:
-    for state in (GRID, {**MEASURED, "theme": "dark"}):
-        files = [converted(two.svg(state), kind, 72) for kind in FORMATS]
-        assert [file[:4] for file in files] == [b"<svg", b"%PDF", b"\x89PNG"]
 
 
 def test_layers_and_heads_have_the_models_own_numbers() -> None:

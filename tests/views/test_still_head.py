@@ -18,7 +18,8 @@ from headscope.tokens import Tokens
 from headscope.views import telling
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.gold import of_parts
-from headscope.views.still import DOTS, drawn, inches
+from headscope.views.paper import inches
+from headscope.views.still import DOTS, drawn
 from tests.helpers.talk_sample import axis as talk
 from tests.helpers.view_sample import PIECES, some, tokens
 

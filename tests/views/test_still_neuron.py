@@ -13,7 +13,6 @@ from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.views.explorer import Input
 from headscope.views.gold import of_parts
-from headscope.views.still import FORMATS, converted
 from tests.helpers.stills import SMALLEST, Stills
 from tests.helpers.view_sample import neurons, some
 
@@ -85,12 +84,6 @@ def test_neurons_heed(two, state, key, value) -> None:
 @pytest.mark.parametrize(("state", "key", "value"), UNHEEDED)
 def test_neurons_do_not_heed_what_the_page_does_not(two, state, key, value) -> None:
     assert two.picture(state) == two.picture({**state, key: value})
-
-
-def test_every_format(two) -> None:
-    for state in (NEURON, {**VALUES, "theme": "dark"}):
-        files = [converted(two.svg(state), kind, 72) for kind in FORMATS]
-        assert [file[:4] for file in files] == [b"<svg", b"%PDF", b"\x89PNG"]
 
 
 def test_scores_and_weights_are_those_of_the_query(two) -> None:

@@ -14,7 +14,7 @@ import zlib
 from codecs import BOM_UTF16_BE
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.lazy import module
@@ -71,16 +71,20 @@ def picture(
     svg = drawn(payload, blobs, width=width, title=title)
     if kind == "svg":
         return described(svg, about or {}).encode()
-    said = html.unescape("".join(re.findall(r">([^<]*)</text>", svg)))
+    said = html.unescape("".join(re.findall(r">([^<]+)</t(?:ext|span)>", svg)))
     if missing := fonts.lacking(fonts.FAMILIES, said):
         warnings.warn(fonts.complaint(missing), HeadscopeWarning, stacklevel=4)
-    if kind == "pdf":  # whose pixels are points
-        points = re.sub(
-            r'(width|height)="(\d+)"', lambda m: f'{m[1]}="{int(m[2]) * 72 / DOTS:g}"', svg, count=2
-        )
-        return pdf_about(_converter().svg_to_pdf(points), about or {})
-    # Dots are pixels here: the converter would enlarge once more by what is said of an inch.
-    return png_about(_converter().svg_to_png(svg, scale=dots / DOTS, ppi=72), about or {})
+    return (pdf_about if kind == "pdf" else png_about)(converted(svg, kind, dots), about or {})
+
+
+def converted(svg: str, kind: Literal["pdf", "png"], dots: float = 300.0) -> bytes:
+    """An SVG as a file of another kind; `dots` an inch, of a png."""
+    if (
+        kind == "png"
+    ):  # dots are pixels here: the converter would enlarge once more by what is said of an inch
+        return _converter().svg_to_png(svg, scale=dots / DOTS, ppi=72)
+    points = re.sub(r'(width|height)="(\d+)"', lambda m: f'{m[1]}="{int(m[2]) * 72 / DOTS:g}"', svg, count=2)
+    return _converter().svg_to_pdf(points)  # whose pixels are points
 
 
 def described(svg: str, about: Mapping[str, str]) -> str:
