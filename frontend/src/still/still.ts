@@ -110,8 +110,6 @@ async function panel(scene: Scene, width: number, headed: boolean): Promise<Bloc
     scene.state.side === "both"
       ? [text(`${scene.place + 1} · ${nameOf(scene.input)}`, width, { color: ink("--ink2") })]
       : [];
-  // Of inputs side by side one may lack what the other has; a difference of what is not there is none.
-  if (scene.lacking && scene.against) throw new Error(scene.lacking);
   if (scene.lacking) return stack([...which, text(scene.lacking, width, { color: ink("--ink2") })]);
   await Promise.all([...scene.missing(), ...scene.unmeasured()]);
   return stack([...which, ...(headed ? [titled(scene, width)] : []), ...(await picture(scene, width))]);
