@@ -245,6 +245,22 @@ def test_a_click_pins_a_token_and_a_pair_has_its_numbers(page: Any):
     assert page.locator(".hv .tok.pin").count() == 0
 
 
+def test_the_text_is_shaded_by_what_a_token_looks_at(page: Any):
+    page.get_by_role("radio", name="Text", exact=True).click()
+    words = page.locator(".shaded .word")
+    caption = page.locator(".shaded .sub")
+    assert caption.inner_text().startswith("Shaded by what each token receives on average")
+    words.nth(3).hover()
+    assert f"what “{words.nth(3).inner_text()}” looks at" in caption.inner_text()
+    strong = words.evaluate_all("all => all.map((e) => parseFloat(e.style.getPropertyValue('--shade')))")
+    assert max(strong) == 52
+    words.nth(3).click()
+    page.mouse.move(0, 0)
+    assert f"what “{words.nth(3).inner_text()}” looks at" in caption.inner_text()
+    page.keyboard.press("Escape")
+    assert "on average" in caption.inner_text()
+
+
 def test_chips_toggle_isolate_and_restore(page: Any):
     chips = page.locator(".chips button")
     assert chips.count() == HEADS
