@@ -66,47 +66,52 @@ export const enlarged = (cells: number, size: number): number => Math.max(1, Mat
 /** Each pixel so many times across and down. */
 export function repeated(pixels: Uint32Array, width: number, height: number, times: number): Uint32Array {
   const wide = width * times;
-  return Uint32Array.from(
-    { length: wide * height * times },
-    (_, at) => pixels[Math.floor(at / wide / times) * width + Math.floor((at % wide) / times)]!,
-  );
+  const found = new Uint32Array(wide * height * times);
+  for (let y = 0; y < height; y++) {
+    const start = y * times * wide;
+    for (let x = 0; x < width; x++) found.fill(pixels[y * width + x]!, start + x * times, start + (x + 1) * times);
+    for (let line = 1; line < times; line++) found.copyWithin(start + line * wide, start, start + wide);
+  }
+  return found;
 }
 
 /** The same, but pixels run into their neighbours: readers of a PDF do not smooth. */
 export function smoothed(pixels: Uint32Array, width: number, height: number, times: number): Uint32Array {
-  const [wide, tall] = [width * times, height * times];
-  const found = new Uint8ClampedArray(4 * wide * tall);
-  const from = new Uint8Array(pixels.buffer, pixels.byteOffset, pixels.byteLength);
-  const between = (at: number, count: number): readonly [number, number, number] => {
-    const place = Math.min(count - 1, Math.max(0, (at + 0.5) / times - 0.5));
-    const first = Math.floor(place);
-    return [first, Math.min(count - 1, first + 1), place - first];
-  };
-  const columns = Array.from({ length: wide }, (_, x) => between(x, width));
-  for (let y = 0; y < tall; y++) {
-    const [above, below, down] = between(y, height);
-    columns.forEach(([left, right, across], x) => {
-      const to = 4 * (y * wide + x);
-      let [r, g, b, a] = [0, 0, 0, 0];
-      for (const [row, share] of [
-        [above, 1 - down],
-        [below, down],
-      ] as const) {
-        for (const [column, part] of [
-          [left, 1 - across],
-          [right, across],
-        ] as const) {
-          // The colour of what is clear does not shine through.
-          const at = 4 * (row * width + column);
-          const weight = share * part * from[at + 3]!;
-          r += weight * from[at]!;
-          g += weight * from[at + 1]!;
-          b += weight * from[at + 2]!;
-          a += weight;
-        }
-      }
-      if (a > 0) found.set([r / a, g / a, b / a, a], to);
-    });
+  // The colour of what is clear does not shine through: red, green and blue go with how opaque they are.
+  const from = new Float32Array(4 * width * height);
+  pixels.forEach((pixel, at) => {
+    const alpha = pixel >>> 24;
+    for (let part = 0; part < 3; part++) from[4 * at + part] = ((pixel >>> (8 * part)) & 255) * alpha;
+    from[4 * at + 3] = alpha;
+  });
+  const wide = stretched(from, [height, width, 4], times);
+  const all = stretched(wide, [1, height, 4 * width * times], times);
+  const found = new Uint8ClampedArray(all.length);
+  for (let at = 0; at < all.length; at += 4) {
+    const alpha = all[at + 3]!;
+    if (alpha === 0) continue;
+    for (let part = 0; part < 3; part++) found[at + part] = all[at + part]! / alpha;
+    found[at + 3] = alpha;
   }
   return new Uint32Array(found.buffer);
+}
+
+// Numbers [outer count inner], so many times as many along the middle, evenly from one to the next.
+function stretched(
+  numbers: Float32Array,
+  [outer, count, inner]: readonly [number, number, number],
+  times: number,
+): Float32Array {
+  const found = new Float32Array(numbers.length * times);
+  for (let block = 0, to = 0; block < outer; block++) {
+    for (let at = 0; at < count * times; at++) {
+      const place = Math.min(count - 1, Math.max(0, (at + 0.5) / times - 0.5));
+      const first = Math.floor(place);
+      const [left, share] = [(block * count + first) * inner, place - first];
+      const right = (block * count + Math.min(count - 1, first + 1)) * inner;
+      for (let part = 0; part < inner; part++)
+        found[to++] = (1 - share) * numbers[left + part]! + share * numbers[right + part]!;
+    }
+  }
+  return found;
 }

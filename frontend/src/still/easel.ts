@@ -14,9 +14,10 @@ export const onPaper = (pen: SvgPen): Easel => ({
     pen.photo(src, [wide, tall], part, [x, y, width, height], grey ? GREY : undefined),
   veils(raster, x, y, width, height, look) {
     const { pixels, columns, rows } = raster;
-    const times = enlarged(Math.max(columns, rows), Math.max(width, height));
-    const made = look.smooth ? smoothed : repeated;
+    const sharp = enlarged(Math.max(columns, rows), Math.max(width, height));
+    const times = look.smooth ? Math.ceil(sharp / 2) : sharp;
+    const made = (look.smooth ? smoothed : repeated)(pixels, columns, rows, times);
     const soft = raster.runs(width, height, look);
-    pen.image(png(made(pixels, columns, rows, times), columns * times, rows * times), x, y, width, height, soft);
+    pen.image(png(made, columns * times, rows * times), x, y, width, height, soft);
   },
 });
