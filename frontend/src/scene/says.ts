@@ -189,6 +189,7 @@ export interface GoldSays {
 
 /** How many gold links what is open gets right; nothing where none are drawn. */
 export function goldSays(scene: Scene): GoldSays[] {
+  if (scene.state.scale === "head" && scene.state.picture === "text") return [];
   const links = alone(scene) ? scene.judged().map(ofOpen) : scene.judged();
   if (links.length === 0) return [];
   const right = links.filter((link) => link.right).length;

@@ -3,9 +3,12 @@
 import { sensed } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
 import type { Block } from "./block";
+import { goldKey } from "./goldkey";
 import { picture } from "./picture";
 import { sound } from "./sound";
 import { talk } from "./talk";
 
-export const onInput = (scene: Scene, width: number): Promise<Block[]> =>
-  ({ picture, sound, text: talk })[sensed(scene)](scene, width);
+export async function onInput(scene: Scene, width: number): Promise<Block[]> {
+  const blocks = await { picture, sound, text: talk }[sensed(scene)](scene, width);
+  return [...blocks, ...goldKey(scene, width)];
+}

@@ -32,7 +32,7 @@ export class Shaded {
   }
 
   private paragraph(label: string): HTMLElement {
-    return h("p.text", { role: "listbox", tabindex: 0, "aria-label": label });
+    return h("p.para", { role: "listbox", tabindex: 0, "aria-label": label });
   }
 
   update(): void {
