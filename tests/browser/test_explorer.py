@@ -250,13 +250,13 @@ def test_the_text_is_shaded_by_what_a_token_looks_at(page: Any):
     words = page.locator(".shaded .word")
     caption = page.locator(".shaded .sub")
     assert caption.inner_text().startswith("Shaded by what each token receives on average")
-    words.nth(3).hover()
-    assert f"what “{words.nth(3).inner_text()}” looks at" in caption.inner_text()
+    words.nth(4).hover()
+    assert f"what “{words.nth(4).inner_text()}” looks at" in caption.inner_text()
     strong = words.evaluate_all("all => all.map((e) => parseFloat(e.style.getPropertyValue('--shade')))")
     assert max(strong) == 52
-    words.nth(3).click()
+    words.nth(4).click()
     page.mouse.move(0, 0)
-    assert f"what “{words.nth(3).inner_text()}” looks at" in caption.inner_text()
+    assert f"what “{words.nth(4).inner_text()}” looks at" in caption.inner_text()
     page.keyboard.press("Escape")
     assert "on average" in caption.inner_text()
 
