@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import functools
 import html
@@ -125,6 +126,7 @@ def pdf_about(document: bytes, about: Mapping[str, str]) -> bytes:
 def _context() -> Any:
     """The engine with the page's drawing in it: some 10 MB, kept, as to start it takes longer than a picture."""
     context = module("py_mini_racer").MiniRacer()
+    atexit.register(context.close)  # later its threads are gone, and to close it may wait for them for ever
     context.eval((files("headscope.views") / "static" / "still.js").read_text(encoding="utf-8"))
     return context
 
