@@ -12,6 +12,7 @@ import { type Head, Neurons, type Row, SIGNS, strength, type Words } from "../sc
 import type { Scene } from "../scene/scene";
 import { span } from "../scene/scores";
 import { type Block, text } from "./block";
+import { goldKey } from "./goldkey";
 
 /** The room above the blocks for what they are. */
 const HEADS = 34;
@@ -61,6 +62,7 @@ export function neurons(scene: Scene, width: number): Block[] {
     text(plain(looks.said), width, soft),
     text(plain(title), width, { color: ink("--ink"), weight: 600 }),
     { width, height: barsHeight(charts), draw: (pen) => bars(pen, width, charts, undefined, scene.owner.theme, ink) },
+    ...goldKey(scene, width),
   ];
 }
 

@@ -7,6 +7,7 @@ import base64
 import functools
 import html
 import json
+import os
 import re
 import struct
 import threading
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Literal, cast
 
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.lazy import module
 from headscope.views import fonts
 from headscope.views.blobs import Blobs
@@ -27,6 +28,8 @@ DOTS = 96.0
 """Pixels of the page an inch."""
 
 _engine = threading.Lock()
+_started_in: list[int] = []
+"""The process that has started the engine: one that is forked from it has none of its threads."""
 
 
 def drawn(payload: Mapping[str, Any], blobs: Blobs, *, width: Width = "page", title: str | None = "") -> str:
@@ -41,8 +44,14 @@ def drawn(payload: Mapping[str, Any], blobs: Blobs, *, width: Width = "page", ti
     Raises:
         InputError: a state that these inputs cannot show.
         MissingError: the extra ``figures`` is not installed.
+        RunError: the process was forked from one that has drawn stills.
     """
     asked = {"state": payload["state"], "width": round(inches(width) * DOTS), "title": title}
+    if _started_in not in ([], [os.getpid()]):
+        raise RunError(
+            "stills: this process was forked from one that has drawn some, and would wait for ever; start it by "
+            "'spawn' or 'forkserver'"
+        )
     with _engine:
         run = _context()
         run.call("headscope.begin", json.dumps(payload), json.dumps(asked))
@@ -126,6 +135,7 @@ def pdf_about(document: bytes, about: Mapping[str, str]) -> bytes:
 def _context() -> Any:
     """The engine with the page's drawing in it: some 10 MB, kept, as to start it takes longer than a picture."""
     context = module("py_mini_racer").MiniRacer()
+    _started_in[:] = [os.getpid()]
     atexit.register(context.close)  # later its threads are gone, and to close it may wait for them for ever
     context.eval((files("headscope.views") / "static" / "still.js").read_text(encoding="utf-8"))
     return context
