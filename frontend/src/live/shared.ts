@@ -1,9 +1,8 @@
 // The state that a page shares with its kernel.
 //
 // A kernel says back what it was told, and a busy one says it late: by then the reader may have gone on. What a page
-// tells has
-// a number, and what comes back with a smaller one than its latest is passed over. A state from Python has none, and is
-// taken.
+// tells has a number, and what comes back with a smaller one than its latest is passed over. A state from Python has
+// none, and is taken.
 import type { ExplorerState } from "../protocol";
 
 /** A state on its way: `sent` is the page that told it and the number there. */

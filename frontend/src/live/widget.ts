@@ -1,8 +1,7 @@
 // The explorer in a notebook, as an anywidget: https://anywidget.dev/en/afm/.
 //
 // Traits: `payload` (ExplorerPayload), `blobs` (a map from an array's name to its gzipped bytes), `state` (both ways).
-// The
-// theme "auto" follows the notebook's.
+// The theme "auto" follows the notebook's.
 import "../ui/theme.css";
 import "../ui/explorer.css";
 import "./live.css";

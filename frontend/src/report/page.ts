@@ -271,8 +271,7 @@ class Report implements Host {
   }
 
   // Into the address, and beside it whether the head lay over the report. Another head, reason or scale is another
-  // entry of
-  // the history: Back leads to the one before.
+  // entry of the history: Back leads to the one before.
   private write(): void {
     window.clearTimeout(this.timer);
     const step = this.places !== this.entry;

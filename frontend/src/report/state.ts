@@ -1,6 +1,5 @@
 // The page's state as a fragment: #head=L2H3&example=0&measure=sep&theme=dark&view.filter=ab; why the head is open
-// stands in
-// reason.says=finds the antecedent&reason.figure=78 %&….
+// stands in reason.says=finds the antecedent&reason.figure=78 %&….
 
 import type { Reason } from "../protocol";
 import { parseCode } from "../scene/format";

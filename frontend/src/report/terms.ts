@@ -1,6 +1,5 @@
 // Words that need explaining, explained where they stand: pointed at, reached by key or touched they say what they
-// mean,
-// and on paper it is printed behind them.
+// mean, and on paper it is printed behind them.
 
 import "./terms.css";
 import { type Child, h } from "../ui/dom";

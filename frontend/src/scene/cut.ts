@@ -16,8 +16,7 @@ export interface Layer {
 
 /**
  * One map as it is shown, [row column]. `codes` are bytes of √(|value| / scale), `sign` is there for matrices that may
- * be
- * negative, `values` where more is known than the bytes say. `head` is the model's own index, -1 for an aggregate.
+ * be negative, `values` where more is known than the bytes say. `head` is the model's own index, -1 for an aggregate.
  */
 export interface Shown {
   readonly head: number;
@@ -204,8 +203,8 @@ const shares = new WeakMap<Shown, Float32Array>();
 
 /**
  * What each row gives to a key on average, of the `seen` ones of its keys that it can see, as shares of the scale: 1/n
- * where
- * all of its weight is shown. A matrix with signs has no shares to give: there it is the mean size of all it shows.
+ * where all of its weight is shown. A matrix with signs has no shares to give: there it is the mean size of all it
+ * shows.
  */
 export function fair(map: Shown, seen: ArrayLike<number>): Float32Array {
   const known = shares.get(map);

@@ -74,8 +74,7 @@ export interface Label {
 
 /**
  * Into which of some lines each label goes so that none cover each other; -1 where there is no room. The order is that
- * in
- * which they are given; all lie within `width`.
+ * in which they are given; all lie within `width`.
  */
 export function intoLines(
   labels: readonly Label[],

@@ -1,6 +1,5 @@
 // A saved page of explorers: each is built when it comes near the screen, or when there is time, as paper shows all;
-// each keeps its state
-// in the address.
+// each keeps its state in the address.
 
 import "./theme.css";
 import "./page.css";
