@@ -213,10 +213,8 @@ def test_view_beside_another_model(
     for path, width in ((column, "column"), (inches, 5)):
         options = ("--against-text", "A dog sat.", "--view", "head", "--width", width)
         assert run(monkeypatch, "view", "The cat sat.", *options, "-o", path) == 0
-    widths = [
-        re.search(r'<svg [^>]*width="([\d.]+)pt"', path.read_text("utf-8")) for path in (column, inches)
-    ]
-    assert [float(found[1]) / 72 for found in widths if found] == pytest.approx([3.3, 5], abs=0.01)
+    widths = [re.search(r'<svg [^>]*width="([\d.]+)"', path.read_text("utf-8")) for path in (column, inches)]
+    assert [float(found[1]) / 96 for found in widths if found] == pytest.approx([3.3, 5], abs=0.01)
     capsys.readouterr()
 
 
@@ -230,7 +228,7 @@ def test_view_beside_another_model(
             "--against: expected one of --against and --against-text, found both",
         ),
         (("--width", "column"), "--width: expected a picture (.svg, .pdf, .png), found -o view.html"),
-        (("--width", "3in", "-o", "a.svg"), "--width: expected column, text or inches, found '3in'"),
+        (("--width", "3in", "-o", "a.svg"), "--width: expected column, page or inches, found '3in'"),
     ],
 )
 def test_view_refuses_options_before_it_loads_a_model(

@@ -393,7 +393,7 @@ PLAIN: list[tuple[str, Callable[[SimpleNamespace], Any], type[HeadscopeError], s
     ("figure-name", lambda of: hs.figure(of.stats, "x"), InputError, "expected previous, found 'x'"),
     ("figure-names", lambda of: hs.figure(of.stats, []), InputError, "some of previous, found none"),
     ("figure-number", lambda of: hs.figure(of.stats, 5), InputError, "expected"),  # type: ignore[arg-type]
-    ("figure-width", lambda of: hs.figure(of.stats, width=5000), InputError, "'column', 'text' or inches"),
+    ("figure-width", lambda of: hs.figure(of.stats, width=5000), InputError, "'column', 'page' or inches"),
     *[(f"model-{name}-{place}", lambda of, name=name, value=value: getattr(of.model, name)(value), InputError, "expected") for name, values in
         {"encode": [5, None, ""], "from_words": [5, "x", [], [5], [""]], "from_pieces": [5, "x", [], [5], ["qwert"]],
          "chat": [5, [], [5]], "count": ["x", 5, [5]]}.items() for place, value in enumerate(values)],

@@ -20,7 +20,6 @@ from headscope.console.sources import ReadingOptions
 from headscope.corpora import Corpus
 from headscope.corpora.kinds import holds
 from headscope.errors import CorpusError, InputError
-from headscope.stream import plan
 
 TEXT = "One line.\n\nAnother lïne.\n"
 TREE = {"version": "1.1", "data": [{"title": "A", "paragraphs": [{"context": "It rains."}]}]}
@@ -256,7 +255,7 @@ def test_a_command_of_one_text_takes_no_records(
 ) -> None:
     path = tmp_path / "a.json"
     path.write_text('["A text."]')
-    for command, arguments in ((main, ["headscope", "sentences"]), (plan.main, ["plan"])):
+    for command, arguments in ((main, ["headscope", "sentences"]), (main, ["headscope", "plan"])):
         monkeypatch.setattr("sys.argv", [*arguments, str(path)])
         with pytest.raises(SystemExit) as ended:
             command()

@@ -104,7 +104,11 @@ class TestArguments:
             one = Input({"self": maps}, links=of_parts(list(example.links), {"self": maps}))
         layers, heads = [0, 2, 5], [1, 7]
         shown = View(
-            [one], {"scale": "head", "picture": "matrix"}, include_layers=layers, include_heads=heads
+            [one],
+            {"scale": "head", "picture": "matrix"},
+            include_layers=layers,
+            include_heads=heads,
+            exact=True,
         )
         for layer in layers:
             for head in heads:

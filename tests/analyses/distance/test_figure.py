@@ -125,7 +125,7 @@ def test_what_cannot_be_drawn(found: xr.Dataset) -> None:
         figure(found, {Head(5, 0): "x"})
     with pytest.raises(InputError, match="from L0H0 to L2H3, found L9H9"):
         figure(found, notable=[Head(9, 9)])
-    with pytest.raises(InputError, match="width: expected 'column', 'text' or inches"):
+    with pytest.raises(InputError, match="width: expected 'column', 'page' or inches"):
         figure(found, width=0.2)
     many = dataset(_many())
     with pytest.raises(InputError, match="at most 12, a colour each, found 13"):
@@ -139,7 +139,7 @@ def _many() -> object:
     return documents.close()
 
 
-@pytest.mark.parametrize("width", ["column", "text"])
+@pytest.mark.parametrize("width", ["column", "page"])
 def test_names_do_not_lie_over_one_another(found: xr.Dataset, width: str) -> None:
     chart = figure(found, FUNCTIONS, width=width)  # type: ignore[arg-type]
     chart.figure.draw_without_rendering()

@@ -189,6 +189,6 @@ def test_settings_of_matplotlib_are_left_alone() -> None:
     assert drawn.axes[0].get_facecolor() == drawn.figure.get_facecolor() != (1.0, 0.0, 0.0, 1.0)
 
 
-@pytest.mark.parametrize(("width", "inches"), [("column", 3.3), ("text", 6.9), (5, 5.0)])
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.3), ("page", 6.9), (5, 5.0)])
 def test_the_width_is_that_of_a_paper(width: Any, inches: float) -> None:
     assert figure(dataset(), "previous", width=width).figure.get_figwidth() == pytest.approx(inches)
