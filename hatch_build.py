@@ -37,6 +37,7 @@ WANTED = (
     "Inter-Regular.ttf",
     "Inter-Medium.ttf",
     "Inter-SemiBold.ttf",
+    "Inter-Bold.ttf",
     "LICENSES.txt",
 )
 

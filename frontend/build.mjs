@@ -100,7 +100,7 @@ copyFileSync(
   join(target, "engine.wasm"),
 );
 // What pictures that leave the page are lettered with.
-for (const style of ["Regular", "Medium", "SemiBold"]) {
+for (const style of ["Regular", "Medium", "SemiBold", "Bold"]) {
   const packed = readFileSync(join(root, "node_modules", "inter-ui", "web", `Inter-${style}.woff2`));
   writeFileSync(join(target, `Inter-${style}.ttf`), await wawoff2.decompress(packed));
 }

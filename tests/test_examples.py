@@ -228,7 +228,7 @@ def test_a_notebook_runs(name: str, kernel: Any, tmp_path: Path) -> None:
     assert page.count('src="data:image/png') == sum(PICTURES[name])
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_models_of_a_readers_own_take_part(kernel: Any, tmp_path: Path) -> None:
     size = {"hidden_size": 48, "num_attention_heads": 12, "vocab_size": len(demo())}
     save_bert(tmp_path / "small-bert", demo(), **size)

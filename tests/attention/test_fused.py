@@ -209,7 +209,7 @@ for target, code in (GPUTarget("cuda", 80, 32), "cubin"), (GPUTarget("hip", "gfx
 """
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_the_kernel_compiles_for_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """For an NVIDIA and an AMD GPU in bfloat16, whose products the interpreter cannot form; neither is needed for it."""
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)

@@ -213,7 +213,7 @@ def chart(
             ]
             if title:
                 at = (MARGIN / full, 1 - MARGIN / height)
-                figure.text(*at, plain_text(title), size=9.0, weight="semibold", va="top")
+                figure.text(*at, plain_text(title), size=9.0, weight="bold", va="top")
             for number, line in enumerate(reversed(lines)):
                 at = (MARGIN / full, (MARGIN + 8.0 * number) / height)
                 figure.text(*at, line, size=6.0, color=colours.ink3)
