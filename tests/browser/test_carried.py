@@ -414,7 +414,7 @@ def test_random_actions_leave_no_error(carried: Any, page_of: Any) -> None:
             pressed += page.evaluate(PRESS, [".whatif button", draw.choice(["Undo", "Redo"]), 0])
         else:
             pressed += page.evaluate(PRESS, ["[role=radio]", draw.choice(["Model", "Head", "Neurons"]), 0])
-    assert pressed > 50
+    assert pressed > 30
     box.fill("The cat sat.")
     page.wait_for_function("() => document.querySelector('.hx')?.innerText.includes('The cat sat.')")
     page.wait_for_function(DRAWN)
