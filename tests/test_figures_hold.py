@@ -33,6 +33,9 @@ TEXTS = [
 SHAPE = {**SMALL, "num_hidden_layers": 2, "num_attention_heads": 2, "max_position_embeddings": 128}
 
 
+pytestmark = pytest.mark.slow
+
+
 def module(kind: str, implementation: str = "eager", dtype: torch.dtype = torch.float32) -> nn.Module:
     torch.manual_seed(0)
     tokenizer = tokenizer_of(kind)
@@ -163,7 +166,6 @@ def test_a_weight_lost_after_loading_changes_no_figure_in_silence(bert: Model, n
         np.testing.assert_allclose(again, whole, rtol=1e-6, atol=1e-9, err_msg=weight)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 @pytest.mark.parametrize("name", [*CORPUS, *TREES])
 def test_how_a_corpus_goes_through_a_model_moves_no_figure(kind: str, name: str) -> None:

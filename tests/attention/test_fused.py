@@ -40,6 +40,8 @@ from tests.helpers.attention_calls import (
 from tests.helpers.attention_calls import lower as causal
 from tests.helpers.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 if sys.platform == "linux" and os.environ.get("CI"):
     import triton  # pyright: ignore[reportMissingImports]  # noqa: F401
 else:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.helpers.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 LAST = """
 import atexit
 atexit.register(lambda: print(still._context()._ctx is None))  # called last
