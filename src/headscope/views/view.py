@@ -262,7 +262,7 @@ class View:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         data: dict[str, Any] = {"text/plain": repr(self)}
-        # No matplotlib, or a state of which there is no picture (inputs that a filter makes unequal): still the rest.
+        # Without what draws it, still the rest.
         with suppress(InputError):
             data["image/png"] = base64.b64encode(self.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
         try:
