@@ -124,6 +124,7 @@ def measure(browser: Any, path: Path, scale: float) -> dict[str, Any]:
     context = browser.new_context(
         viewport={"width": 1400, "height": 900}, device_scale_factor=scale, offline=True
     )
+    context.add_init_script("try { localStorage.setItem('headscope.controls', 'all') } catch {}")
     page = context.new_page()
     drawn = []
     for _ in range(3):

@@ -42,6 +42,7 @@ LOSS = (
 )
 PARK = ("He was told to play at the park.", "He was at the play in the park.")
 DOG = "The dog chased the cat because it was hungry."
+TROPHY = "The trophy does not fit in the suitcase because it is too big."
 SHORT = "Astronomers discovered a new planet."
 LONG = " ".join(example.text or "" for example in hs.corpora.builtin(pack=None))
 
@@ -65,6 +66,10 @@ PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
     "head-phone-dark": ({"text": TWINS, "layer": 2, "heads": [9], "pin": ["from", 10]}, (390, 844)),
     "matrix-zoom-light": (
         {"text": TWINS, "layer": 2, "heads": [9], "picture": "matrix", "zoom": [8, 22, 18, 32]},
+        (WIDTH, HEIGHT),
+    ),
+    "text-light": (
+        {"text": TROPHY, "layer": 3, "heads": [1], "picture": "text", "pin": ["from", 10]},
         (WIDTH, HEIGHT),
     ),
     "links-light": (
