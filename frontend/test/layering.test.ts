@@ -105,3 +105,18 @@ test("a scene knows no page", () => {
   );
   expect(found).toEqual([]);
 });
+
+test("what the package is built with is installed where it is only built", () => {
+  const root = join(SRC, "..");
+  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    dependencies: Record<string, string>;
+  };
+  const read = [...graph.keys()].map((file) => join(SRC, file)).concat(join(root, "build.mjs"));
+  const named = read.flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(/\bfrom "((?:@[^/"]+\/)?[^./"][^/"]*)|"node_modules", "([^"]+)"/g)].map(
+      ([, imported, copied]) => imported ?? copied!,
+    ),
+  );
+  const lacking = named.filter((name) => !name.startsWith("node:") && !(name in dependencies));
+  expect([...new Set(lacking)]).toEqual([]);
+});
