@@ -915,7 +915,7 @@ def test_a_saved_picture_says_what_it_is(page: Any):
         page.get_by_role("button", name="SVG").click()
     svg = Path(download.value.path()).read_text(encoding="utf-8")
     assert "<title>a-model: input 0 · Layer 3, head 2</title>" in svg
-    assert re.search(r">a-model: input 0 · \d+ tokens</text>", svg)
+    assert re.search(r">a-model: input 0 · \d+ tokens · raw weights", svg)
     words = " ".join(re.findall(">([^<>]*)</text>", svg))
     for hint in ("Hover", "Shift-click", "Esc"):
         assert hint not in words

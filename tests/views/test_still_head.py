@@ -275,7 +275,7 @@ class TestCaptions:
             (
                 {**HEAD, "unit": "words", "filter": "ab", "renormalise": True},
                 [
-                    "2 words · rows renormalised over what is shown · A → B · to a word the sum over its pieces, from it their mean",
+                    "2 words · to a word the sum over its pieces, from it their mean · A looks at B · rows renormalised over what is shown",
                     "the mean of its row as it is shown",
                 ],
             ),
@@ -283,14 +283,14 @@ class TestCaptions:
                 {**MANY, "aggregate": "max", "filter": "ab", **HIDDEN, "top_k": 2},
                 [
                     "Layer 1, 2 heads, max",
-                    "what is hidden keeps its share · A → B · special tokens hidden",
+                    "A looks at B · special tokens hidden · raw weights: what is hidden keeps its share",
                     "the 2 strongest of each token",
                 ],
             ),
             (
                 {**HEAD, "quantity": "gradient"},
                 [
-                    "gradient in place of the weights",
+                    "gradient of the loss in place of the weights",
                     "the mean size of all pairs · blue positive, orange negative",
                 ],
             ),

@@ -64,21 +64,7 @@ export class Raster {
     });
   }
 
-  /**
-   * Lay veils by shares of the largest over the part of a picture that stands at a box of a canvas; NaN: it cannot be
-   * seen.
-   */
-  draw(pen: CanvasRenderingContext2D, box: Box, shares: ArrayLike<number>, look: Look): void {
-    this.veil(shares, look);
-    this.put(pen, box, look);
-  }
-
-  /** The same from bytes that stand for the roots of the shares. */
-  drawCodes(pen: CanvasRenderingContext2D, box: Box, codes: ArrayLike<number>, look: Look): void {
-    this.veilCodes(codes, look);
-    this.put(pen, box, look);
-  }
-
+  /** Veils by bytes that stand for the roots of shares of the largest. */
   veilCodes(codes: ArrayLike<number>, { opacity }: Look): void {
     const colors = darkness(opacity);
     this.fill(codes.length, (place) => colors[codes[place]!]!);
@@ -92,6 +78,7 @@ export class Raster {
     return most;
   }
 
+  /** Veils by shares; NaN: it cannot be seen. */
   veil(shares: ArrayLike<number>, { opacity, signed, theme }: Look): void {
     const most = this.largest(shares);
     const [plus, minus] = [number(COLOURS[theme].plus), number(COLOURS[theme].minus)];

@@ -1,7 +1,7 @@
 // A head on the picture of an example, or on its spectrogram, so small that it stands beside a sentence or in a card.
 
 import { inked } from "../draw/spectrogram";
-import { imageOf, photo, Raster, within } from "../draw/veils";
+import { drawCovered, imageOf, onCanvas, Raster } from "../draw/veils";
 import type { PartInfo, PictureInfo, Reason } from "../protocol";
 import { type Box, covered } from "../scene/areas";
 import { SQUARE, Store } from "../scene/data";
@@ -99,8 +99,8 @@ export async function glance(
     if (own) pen.fillRect(x, 0, 1.5, height); // the frame that looks
     return true;
   }
-  pen.drawImage(photo(image, within(image, picture, area), width, height), 0, 0, width, height);
-  new Raster(boxes).draw(pen, [0, 0, width, height], shares, { smooth: false, opacity: OPACITY, signed: false, theme });
+  const look = { smooth: false, opacity: OPACITY, signed: false, theme };
+  drawCovered(onCanvas(pen, image), picture, new Raster(boxes), width, height, look, { shares });
   for (const [color, line] of own
     ? ([
         ["#0b0e10", 3],

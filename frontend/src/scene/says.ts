@@ -4,7 +4,7 @@ import type { InputInfo } from "../protocol";
 import { name } from "./axis";
 import { bare, brief, fixed, label, percent, plural, shortened } from "./format";
 import { ofOpen } from "./gold";
-import { nameOf as matrixName } from "./quantities";
+import { inWords, nameOf as matrixName } from "./quantities";
 import type { Scene } from "./scene";
 import { headsOf } from "./state";
 
@@ -135,32 +135,43 @@ export function blocks({ query }: Scene["part"]): string {
   return side > 1 ? `queries are blocks of ${side} × ${side} patches, each the mean of its patches` : "";
 }
 
-/** How the pictures of some scenes were made: the model, the inputs, and what was done to their numbers. */
-export function made(scenes: readonly Scene[]): string {
+/** What is shown of some scenes, and what was done to their numbers, in parts of a line. */
+export function treated(scenes: readonly Scene[]): string[] {
   const one = scenes[0]!;
   const { state, part } = one;
   const sizes = scenes.map(({ rows, columns }) => {
     const [from, to] = [rows.items.length, columns.items.length];
     return from === to ? String(from) : `${from} × ${to}`;
   });
-  const unit = state.unit === "words" && state.scale !== "neuron" ? "words" : "tokens";
-  const hidden = state.filter !== "all" || !state.special || !state.sinks;
-  const weights = state.quantity === "weights";
+  const words = state.unit === "words" && state.scale !== "neuron";
+  const sinks = !state.sinks && part.key.sinks !== undefined && state.scale !== "neuron";
+  const hides = state.filter !== "all" || !state.special || sinks;
+  const weights = state.renormalise
+    ? "rows renormalised over what is shown"
+    : `raw weights${hides ? ": what is hidden keeps its share" : ""}`;
+  const said = [
+    `${[...new Set(sizes)].join(" and ")} ${words ? "words" : "tokens"}`,
+    blocks(part),
+    one.against && "the first input minus the second, token by token; tokens of the first",
+    words && "to a word the sum over its pieces, from it their mean",
+    (one.rows.folded || one.columns.folded) && "a picture as one: to it the sum over its tokens, from it their mean",
+    state.filter !== "all" && `${state.filter[0]!.toUpperCase()} looks at ${state.filter[1]!.toUpperCase()}`,
+    !state.special && "special tokens hidden",
+    sinks && "sinks left out as keys",
+    state.quantity === "weights" ? weights : inWords(part, state.quantity),
+    !one.data.payload.exact && state.quantity === "weights" && "values to ±0.004",
+  ];
+  return said.filter((each) => typeof each === "string" && each !== "") as string[];
+}
+
+/** How the pictures of some scenes were made: the model, the inputs, and what was done to their numbers. */
+export function made(scenes: readonly Scene[]): string {
+  const one = scenes[0]!;
   const words = [
     `${one.data.payload.model}: ${scenes.map(namesOf).join("; ")}`,
-    `${[...new Set(sizes)].join(" and ")} ${unit}`,
-    state.scale === "head" && one.heads.length > 1 && !alone(one) && `heads ${numbers(one.heads)}`,
-    part.name !== "self" && part.name,
-    blocks(part),
-    weights ? "" : `${matrixName(state.quantity)} in place of the weights`,
-    weights &&
-      (state.renormalise ? "rows renormalised over what is shown" : hidden && "what is hidden keeps its share"),
-    one.against && "the first input minus the second, token by token; tokens of the first",
-    state.filter !== "all" && `${state.filter[0]!.toUpperCase()} → ${state.filter[1]!.toUpperCase()}`,
-    !state.special && "special tokens hidden",
-    !state.sinks && state.scale !== "neuron" && "sinks left out",
-    unit === "words" && "to a word the sum over its pieces, from it their mean",
-    (one.rows.folded || one.columns.folded) && "a picture as one: to it the sum over its tokens, from it their mean",
+    one.state.scale === "head" && one.heads.length > 1 && !alone(one) && `heads ${numbers(one.heads)}`,
+    one.part.name !== "self" && one.part.name,
+    ...treated(scenes),
     ...new Set(scenes.map(({ input }) => input.unseen)),
   ];
   return words.filter(Boolean).join(" · ");

@@ -2,7 +2,7 @@
 
 import { drawBoard } from "../draw/boarddraw";
 import { surface } from "../draw/canvas";
-import { onCanvas } from "../draw/veils";
+import { imageOf, onCanvas } from "../draw/veils";
 import type { AxisInfo, PictureInfo } from "../protocol";
 import { areaAt, type Box, boxesOf } from "../scene/areas";
 import type { Item } from "../scene/axis";
@@ -24,6 +24,35 @@ const STEPS: Record<string, readonly [number, number]> = {
   ArrowUp: [0, -1],
   ArrowDown: [0, 1],
 };
+
+/** The image of the input's picture, read when it is another one than before. */
+export class Photo {
+  image: HTMLImageElement | null = null;
+  /** It has been read, or cannot be. */
+  read = true;
+  private src = "";
+
+  constructor(
+    private readonly scene: Scene,
+    private readonly paint: () => void,
+  ) {}
+
+  show(picture: PictureInfo): void {
+    const { src } = picture;
+    if (src === this.src) return;
+    this.src = src;
+    this.read = false;
+    imageOf(picture)
+      .then((image) => {
+        if (src === this.src) this.image = image;
+      })
+      .catch((error: unknown) => this.scene.owner.fail(error))
+      .finally(() => {
+        this.read = true;
+        this.paint();
+      });
+  }
+}
 
 export class Board {
   readonly canvas: HTMLCanvasElement;

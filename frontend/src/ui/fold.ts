@@ -85,9 +85,6 @@ export const images = ({ part }: Scene): number =>
 export const turnAll = (scene: Scene): number[] =>
   scene.state.unfolded.length > 0 ? [] : Array.from({ length: images(scene) }, (_, number) => number);
 
-/** Whether what is shown now has pictures as one token each. */
-export const folds = ({ rows, columns }: Scene): boolean => rows.folded || columns.folded;
-
 /** Thumbnails within an element: a click turns them, and who points at one sees it larger. */
 export function turnable(element: HTMLElement, scene: Scene): void {
   const at = (event: Event): HTMLElement | null =>

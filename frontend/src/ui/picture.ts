@@ -1,7 +1,6 @@
 // A head on the picture that its tokens are areas of: where a query looks, which queries look at a key, every layer,
 // rollout.
 
-import { imageOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
 import {
   aboutRollout,
@@ -20,7 +19,7 @@ import {
 } from "../scene/onpicture";
 import { type Asked, missing, mixed } from "../scene/rows";
 import type { Scene } from "../scene/scene";
-import { Board, type Choice, smallButton } from "./board";
+import { Board, type Choice, Photo, smallButton } from "./board";
 import { Slider, Switch } from "./controls";
 import { h } from "./dom";
 import { LayerStrip } from "./strip";
@@ -41,10 +40,8 @@ export class HeadPicture {
   private readonly unrolled = h("span.dim");
   private readonly strip: LayerStrip;
   readonly root = h("div.hp", { role: "group" });
-  private image: HTMLImageElement | null = null;
-  private src = "";
+  private readonly photo: Photo;
   private width = 0;
-  private read = true;
   private small: readonly Board[] = [];
   private listed = "";
 
@@ -53,6 +50,7 @@ export class HeadPicture {
     private readonly scene: Scene,
   ) {
     const { owner } = scene;
+    this.photo = new Photo(scene, () => this.paint());
     this.boards = [new Board(scene, "from"), new Board(scene, "to")];
     this.rolled = new Board(scene, "to", true);
     this.rolled.root.classList.add("rolled");
@@ -86,7 +84,7 @@ export class HeadPicture {
 
   /** The picture has been drawn. */
   get done(): boolean {
-    return this.read && this.strip.done;
+    return this.photo.read && this.strip.done;
   }
 
   update(width: number): void {
@@ -95,17 +93,7 @@ export class HeadPicture {
     const { picture } = scene.input;
     if (!picture) return;
     this.root.setAttribute("aria-label", `${scene.name()} on the picture${picture.name ? ` ${picture.name}` : ""}`);
-    if (picture.src !== this.src) {
-      this.src = picture.src;
-      this.read = false;
-      imageOf(picture)
-        .then((image) => (this.image = image))
-        .catch((error: unknown) => scene.owner.fail(error))
-        .finally(() => {
-          this.read = true;
-          this.paint();
-        });
-    }
+    this.photo.show(picture);
     this.paint();
   }
 
@@ -114,7 +102,8 @@ export class HeadPicture {
   }
 
   private paint(): void {
-    const { scene, image } = this;
+    const { scene } = this;
+    const { image } = this.photo;
     const { state, part } = scene;
     const { picture } = scene.input;
     this.smooth.show(state);

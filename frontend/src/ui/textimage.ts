@@ -1,7 +1,6 @@
 // A head of a model of text and pictures: the text beside the picture, each word with what it has to do with what is
 // chosen.
 
-import { imageOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
 import { decimal, figure } from "../scene/format";
 import { type End, type Look, type Looking, looking, lookOf, small, smallLayout } from "../scene/onpicture";
@@ -20,7 +19,7 @@ import {
   wordsTitle,
 } from "../scene/talking";
 import { bare } from "../scene/wordsbeside";
-import { Board, smallButton } from "./board";
+import { Board, Photo, smallButton } from "./board";
 import { Slider, Switch } from "./controls";
 import { h } from "./dom";
 import { crop } from "./fold";
@@ -46,10 +45,8 @@ export class TextPicture {
   private readonly side: HTMLElement;
   private readonly row: HTMLElement;
   readonly root = h("div.hp.talk", { role: "group" });
-  private image: HTMLImageElement | null = null;
-  private src = "";
+  private readonly photo: Photo;
   private width = 0;
-  private read = true;
   private listed = "";
   private heads = "";
   private small: readonly Board[] = [];
@@ -61,6 +58,7 @@ export class TextPicture {
     private readonly scene: Scene,
   ) {
     const { owner } = scene;
+    this.photo = new Photo(scene, () => this.paint());
     this.boards = { from: new Board(scene, "from"), to: new Board(scene, "to") };
     this.smooth = new Switch(
       "smooth",
@@ -99,7 +97,7 @@ export class TextPicture {
   }
 
   get done(): boolean {
-    return this.read && this.strip.done;
+    return this.photo.read && this.strip.done;
   }
 
   private placeOf(event: Event): number | null {
@@ -139,17 +137,7 @@ export class TextPicture {
       "aria-label",
       `${scene.name()} between the text and the ${picture.kind}${picture.name ? ` ${picture.name}` : ""}`,
     );
-    if (picture.src !== this.src) {
-      this.src = picture.src;
-      this.read = false;
-      imageOf(picture)
-        .then((image) => (this.image = image))
-        .catch((error: unknown) => scene.owner.fail(error))
-        .finally(() => {
-          this.read = true;
-          this.paint();
-        });
-    }
+    this.photo.show(picture);
     this.list(picture);
     this.paint();
   }
@@ -193,7 +181,8 @@ export class TextPicture {
   }
 
   private paint(): void {
-    const { scene, image } = this;
+    const { scene } = this;
+    const { image } = this.photo;
     const { state, part } = scene;
     const { picture } = scene.input;
     this.smooth.show(state);

@@ -3,13 +3,13 @@
 
 import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
 import { hasPair } from "../scene/axis";
-import { about, has, inWords, missing, names, offer, titleOf } from "../scene/quantities";
-import { blocks, nameOf, textOf } from "../scene/says";
+import { about, has, missing, names, offer, titleOf } from "../scene/quantities";
+import { nameOf, textOf, treated } from "../scene/says";
 import type { Scene } from "../scene/scene";
 import { type Full, unequal, unread } from "../scene/state";
 import { Segments, Select, type Setter, Switch } from "./controls";
 import { h } from "./dom";
-import { folds, images, turnAll } from "./fold";
+import { images, turnAll } from "./fold";
 
 const FILTERS = [
   ["all", "All"],
@@ -357,37 +357,10 @@ export class Toolbar {
 }
 
 /** What is shown, in words. */
-export function caption(scenes: readonly Scene[]): string {
-  const scene = scenes[0]!;
-  const { state } = scene;
-  const counts = scenes.map(({ part }) =>
-    part.query.pieces.length === part.key.pieces.length
-      ? String(part.key.pieces.length)
-      : `${part.query.pieces.length} × ${part.key.pieces.length}`,
-  );
-  const parts = [`${counts.join(" and ")} tokens`];
-  const blocky = blocks(scene.part);
-  if (blocky) parts.push(blocky);
-  if (scene.against) parts.push("the first input minus the second");
-  if (state.unit === "words" && state.scale !== "neuron")
-    parts.push("words: to a word the sum over its pieces, from it their mean");
+function caption(scenes: readonly Scene[]): string {
+  const { part, input, state } = scenes[0]!;
   const seen =
-    scene.part.looks &&
-    scene.part.query.images &&
-    scene.input.picture &&
-    state.draw === "auto" &&
-    state.quantity === "weights";
-  if (seen) parts.push("the grid: what the text gives to the picture, the mean over its tokens");
-  if (folds(scene)) parts.push("a picture as one: to it the sum over its tokens, from it their mean");
-  if (state.filter !== "all")
-    parts.push(`${state.filter[0]!.toUpperCase()} looks at ${state.filter[1]!.toUpperCase()}`);
-  if (!state.special) parts.push("special tokens hidden");
-  if (!state.sinks && scene.part.key.sinks && state.scale !== "neuron") parts.push("sinks left out as keys");
-  if (state.quantity === "weights")
-    parts.push(
-      state.renormalise ? "rows renormalised over what is shown" : "raw weights: what is hidden keeps its share",
-    );
-  else parts.push(inWords(scene.part, state.quantity));
-  if (!scene.data.payload.exact && state.quantity === "weights") parts.push("values to ±0.004");
-  return parts.join(" · ");
+    part.looks && part.query.images && input.picture && state.draw === "auto" && state.quantity === "weights";
+  const grid = seen && "the grid: what the text gives to the picture, the mean over its tokens";
+  return [...treated(scenes), ...(grid ? [grid] : [])].join(" · ");
 }
