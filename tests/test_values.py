@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from typing_extensions import TypeAliasType
 
 import headscope as hs
+from headscope.doors import expect
 from headscope.errors import InputError
 from headscope.link import Link, Named, Span
 from headscope.region import Region, Runs
@@ -117,3 +119,12 @@ def test_good_ones_are_plain_numbers_and_stay_what_they_are() -> None:
     assert (layer, number) == (3, 2)
     assert Link(SPAN, [SPAN]).targets == (SPAN,)  # type: ignore[arg-type]
     assert isinstance(head, hs.Head)
+
+
+def test_an_alias_of_a_type_is_what_it_stands_for() -> None:
+    """numpy's `NDArray` is one from 2.5 on."""
+    parameter = TypeVar("parameter", bound=np.generic)
+    alias = TypeAliasType("alias", np.ndarray[Any, np.dtype[parameter]], type_params=(parameter,))
+    expect("pixels", np.zeros(2), alias[np.uint8])
+    with pytest.raises(InputError, match="pixels: expected an array, found 'a'"):
+        expect("pixels", "a", alias[np.uint8])

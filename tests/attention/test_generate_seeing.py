@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from numpy.testing import assert_allclose
 
 import headscope as hs
+from headscope.attention.generate import _Fed
 from headscope.attention.one import prepare
 from headscope.errors import InputError
 from headscope.models import Model
@@ -118,3 +120,12 @@ def test_something_has_to_be_given(llava: Model) -> None:
         hs.generate(llava, [{"role": "user", "content": "Hi"}], image=PHOTO)
     with pytest.raises(InputError, match="audio: expected target beside it, or nothing"):
         hs.generate(whisper(), "text", audio=NOISE)
+
+
+@pytest.mark.parametrize("name", ["cache", "past_key_values"])  # transformers 5.24, and before
+def test_a_pass_with_a_cache_goes_on(name: str) -> None:
+    cache = SimpleNamespace(get_seq_length=lambda: 2)
+    fed = _Fed(SimpleNamespace(), [])  # type: ignore[arg-type]
+    for ids, given in (([5, 6], {}), ([7], {name: cache})):
+        fed._reads(SimpleNamespace(), (), {"decoder_input_ids": torch.tensor([ids]), **given})  # type: ignore[arg-type]
+    assert (fed.ids.tolist(), fed.start) == ([5, 6, 7], 2)

@@ -271,7 +271,7 @@ class TestCaptions:
     @pytest.mark.parametrize(
         ("state", "parts"),
         [
-            (HEAD, ["Layer 1, head 1", "a/small-model: input 0 · 8 tokens"]),
+            (HEAD, ["Layer 1, head 1", "a/small-model: input 0 · 8 tokens · raw weights · values to ±0.004"]),
             (
                 {**HEAD, "unit": "words", "filter": "ab", "renormalise": True},
                 [

@@ -89,9 +89,8 @@ def picture(
 
 def converted(svg: str, kind: Literal["pdf", "png"], dots: float = 300.0) -> bytes:
     """An SVG as a file of another kind; `dots` an inch, of a png."""
-    if (
-        kind == "png"
-    ):  # dots are pixels here: the converter would enlarge once more by what is said of an inch
+    if kind == "png":
+        # Dots are pixels here: the converter would enlarge once more by what is said of an inch.
         return _converter().svg_to_png(svg, scale=dots / DOTS, ppi=72)
     points = re.sub(r'(width|height)="(\d+)"', lambda m: f'{m[1]}="{int(m[2]) * 72 / DOTS:g}"', svg, count=2)
     return _converter().svg_to_pdf(points)  # whose pixels are points
