@@ -76,6 +76,9 @@ def test_what_a_causal_query_cannot_see_is_not_shaded() -> None:
     tokens = Tokens(["a", "b", "c"])
     weights = np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None]
     still = Stills([Input({"self": AttentionMaps([weights[None]], tokens, tokens, causal=True)})])
-    found = shades(still.svg({**TEXT, "pin": ("from", 1)}))
+    svg = still.svg({**TEXT, "pin": ("from", 1)})
+    found = shades(svg)
     assert "c" not in found
+    inks = {text: ink for ink, text in re.findall(r'fill="(#\w+)">([abc])</text>', svg)}
+    assert inks["c"] != inks["a"], "it is grey"
     assert {"a", "b"} <= set(found)
