@@ -31,8 +31,8 @@ import calibration_treebank
 import numpy as np
 import numpy.typing as npt
 
-from headscope.measures.jackknife import above, effective, error, interval, skewness
-from headscope.measures.significance import false_discovery
+from headscope.statistics.jackknife import above, effective, error, interval, skewness
+from headscope.statistics.significance import false_discovery
 
 Floats = npt.NDArray[np.float64]
 Part = Callable[[int, int, int], str]
@@ -123,8 +123,8 @@ def population(inputs: int) -> tuple[list[str], dict[str, Floats], dict[str, Flo
     import headscope as hs
     from headscope.measures.choose import choose
     from headscope.measures.sums import Documents
-    from headscope.stream.batches import examples, over_blocks
-    from headscope.stream.task import Task
+    from headscope.runs.batches import examples, over_blocks
+    from headscope.runs.task import Task
 
     wanted = list(WANTED)
     model, corpus = hs.load(), hs.corpora.text(TEXT, pack=64)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.measures import jackknife
+from headscope.statistics import jackknife
 
 Floats = npt.NDArray[np.float64]
 Row = dict[str, Any]
@@ -80,7 +80,7 @@ def pairs(runs: int) -> list[Row]:
 
 def looked(runs: int) -> list[Row]:
     """Retrieval: the share of tokens of needles that a head looks at, all of a needle or not one, or in part."""
-    from headscope.analyses.retrieval.statistics import BAR, scores
+    from headscope.analyses.roles.retrieval.statistics import BAR, scores
 
     rows: list[Row] = []
     for alike in (0.3, 0.9):
@@ -104,7 +104,7 @@ def looked(runs: int) -> list[Row]:
 
 def conditions(runs: int) -> list[Row]:
     """Whole answers of needles (retrieval, streaming): an accuracy, and how much larger one is than another."""
-    from headscope.measures.resample import Gain, share_interval
+    from headscope.statistics.resample import Gain, share_interval
 
     rows: list[Row] = []
     for units in (6, 12, 24):
@@ -127,7 +127,7 @@ def layers(runs: int) -> list[Row]:
     """Two models: how far 12 layers moved, a skewed figure of each document, and whether one moved more than all."""
     import xarray as xr
 
-    from headscope.analyses.compare_models.statistics import by_layer
+    from headscope.analyses.compare.models.statistics import by_layer
 
     rows: list[Row] = []
     for documents, unequal in ((5, False), (8, False), (13, False), (30, False), (8, True), (30, True)):
@@ -207,7 +207,7 @@ def rotations(runs: int) -> list[Row]:
     """What heads write: copying scores of circuits without relation, and how many tokens promote themselves."""
     from headscope.analyses.writes.run import DRAWS
     from headscope.analyses.writes.statistics import eigenvalue_scores
-    from headscope.measures.resample import share_interval
+    from headscope.statistics.resample import share_interval
 
     rows: list[Row] = []
     for size, rank in ((4, 4), (16, 16), (16, 3), (64, 64)):

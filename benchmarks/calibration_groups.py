@@ -19,11 +19,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from headscope.analyses.compare_groups.statistics import Length, held_equal
-from headscope.measures.bootstrap import bootstrap
-from headscope.measures.design import Design, differences
-from headscope.measures.draws import Tested
-from headscope.measures.permutation import permute
+from headscope.analyses.compare.groups.statistics import Length, held_equal
+from headscope.statistics.bootstrap import bootstrap
+from headscope.statistics.design import Design, differences
+from headscope.statistics.draws import Tested
+from headscope.statistics.permutation import permute
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.measures import jackknife
-from headscope.measures.resample import Accuracies, share_interval
+from headscope.statistics import jackknife
+from headscope.statistics.resample import Accuracies, share_interval
 
 Floats = npt.NDArray[np.float64]
 Row = dict[str, Any]
@@ -142,7 +142,7 @@ def choice(
 
 def _truth(scores: Accuracies, chances: Floats) -> float:
     """What the choices would get on documents that nobody has seen: the mean of their chances, by what they score."""
-    from headscope.measures.resample import PARTS, divisions
+    from headscope.statistics.resample import PARTS, divisions
 
     parts = divisions(len(scores.size), scores.seed)
     outside = (parts[:, None] != np.arange(PARTS)[:, None]).astype(np.float64)
@@ -153,7 +153,7 @@ def _truth(scores: Accuracies, chances: Floats) -> float:
 
 def negation(documents: int, heads: float, baseline: float, runs: int) -> Row:
     """How often a head of negation passes at q < .05 whose F1 is that of the best baseline, or more, and coverage."""
-    from headscope.analyses.negation.statistics import BASELINES, dataset
+    from headscope.analyses.links.negation.statistics import BASELINES, dataset
 
     draw = _random("negation", documents, heads, baseline)
     one = held = told = 0

@@ -132,9 +132,9 @@ def apart(tokens: int) -> None:
     from transformers import LlamaConfig, LlamaModel
 
     from headscope.analyses.distance.run import distance
+    from headscope.core.tokens import Tokens
     from headscope.corpora import Example
     from headscope.models import Model
-    from headscope.tokens import Tokens
 
     config = LlamaConfig(
         vocab_size=1000,

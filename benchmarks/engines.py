@@ -24,14 +24,14 @@ import torch
 from transformers import BertConfig, BertModel
 
 from headscope.analyses.measure.run import measure
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.engines import Here, Processes
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.stream.batches import BLOCK, cut
-from headscope.stream.outcome import Given
-from headscope.stream.task import Task
-from headscope.tokens import Tokens
+from headscope.runs.batches import BLOCK, cut
+from headscope.runs.outcome import Given
+from headscope.runs.task import Task
 
 MEASURES = ["surface"]
 

@@ -82,8 +82,8 @@ def maps_of(model: Any, layers: int, heads: int, tokens: int) -> tuple[Any, Any]
     def doubled(array: Any) -> Any:  # 64 neurons a head, as in larger models
         return np.concatenate([array, array[..., ::-1]], -1)
 
-    from headscope.maps import AttentionMaps
-    from headscope.neurons import Neurons
+    from headscope.core.maps import AttentionMaps
+    from headscope.core.neurons import Neurons
 
     whole = AttentionMaps(tiled(lambda one, layer: one[0].layers[layer]), maps.query, maps.key)
     data = Neurons(

@@ -1,4 +1,4 @@
-"""Runs on 1, 2 and 4 workers beside what `headscope.stream.plan` says of them.
+"""Runs on 1, 2 and 4 workers beside what `headscope.runs.plan` says of them.
 
     python benchmarks/plan.py                  the demo model on the built-in corpus, again and again
     python benchmarks/plan.py wiki.txt -m gpt2
@@ -19,7 +19,7 @@ from reader import built_in
 
 import headscope as hs
 from headscope.measures.dataset import description
-from headscope.stream.plan import measured, plan
+from headscope.runs.plan import measured, plan
 
 WORKERS = 1, 2, 4
 

@@ -100,7 +100,7 @@ def head(kind: int, tokens: int, repeat: int, draw: np.random.Generator) -> Any:
 def maps_of(layers: int, heads: int, tokens: int) -> Any:
     """Maps ``[layer head query key]`` in which sinks and induction come more often in later layers."""
     import headscope as hs
-    from headscope.tokens import Tokens
+    from headscope.core.tokens import Tokens
 
     draw = np.random.default_rng(0)
     early, late = (0.3, 0.1, 0.02, 0.4, 0.18), (0.06, 0.55, 0.12, 0.15, 0.12)

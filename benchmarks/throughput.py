@@ -30,11 +30,11 @@ import torch
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, PreTrainedModel
 
 from headscope.analyses.measure.run import measure
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.stream.task import Task, route
-from headscope.tokens import Tokens
+from headscope.runs.task import Task, route
 
 LONG = 8192
 LENGTHS = "2048,8192,32768"

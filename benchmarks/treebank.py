@@ -21,11 +21,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 
 import headscope as hs
-from headscope.analyses.coref.run import coreference
-from headscope.analyses.syntax.run import syntax
+from headscope.analyses.links.coref.run import coreference
+from headscope.analyses.links.syntax.run import syntax
 from headscope.corpora import Corpus, blocks
 from headscope.models import Model
-from headscope.stream.batches import TOKENS_PER_INPUT
+from headscope.runs.batches import TOKENS_PER_INPUT
 
 
 def plain(model: Model, treebank: Corpus, limit: int) -> float:

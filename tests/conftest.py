@@ -70,7 +70,7 @@ def stories(shared: Path):
 def smollm():
     """The language model ``demo-lm``, checked: converted once into the cache of whoever runs the tests."""
     import headscope as hs
-    from headscope.demo import DEMO_LM_PACKAGE
+    from headscope.core.demo import DEMO_LM_PACKAGE
 
     needs(DEMO_LM_PACKAGE, "gguf", "accelerate")
     return hs.load("demo-lm")

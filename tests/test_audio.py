@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.io import wavfile
 
-from headscope import audio
-from headscope.audio import heard, own, windows
+from headscope.core import audio
+from headscope.core.audio import heard, own, windows
 from headscope.errors import HeadscopeWarning, InputError
 
 RATE = 16_000

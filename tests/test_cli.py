@@ -374,7 +374,7 @@ def test_view_puts_a_model_into_a_page_with_its_texts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, more: dict[str, str]
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr("headscope.live.carried.carry", lambda _, given, **__: asked.append(given))
+    monkeypatch.setattr("headscope.live.standalone.carry", lambda _, given, **__: asked.append(given))
     texts = ["A cat sat.", *more.values()]
     assert run(monkeypatch, "view", *texts, "--live", "-o", tmp_path / "page.html") == 0
     assert asked == [{"text": "A cat sat.", **more}]

@@ -13,9 +13,9 @@ import pytest
 import xarray as xr
 
 from headscope import cli
-from headscope.analyses.coref import statistics as coref
-from headscope.analyses.negation import statistics as negation
-from headscope.analyses.syntax import statistics as syntax
+from headscope.analyses.links.coref import statistics as coref
+from headscope.analyses.links.negation import statistics as negation
+from headscope.analyses.links.syntax import statistics as syntax
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
 
@@ -284,7 +284,7 @@ def test_an_estimate_ends_no_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     def fails(*_: object, **__: object) -> str:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("headscope.analyses.coref.run.line", fails)
+    monkeypatch.setattr("headscope.analyses.links.coref.run.line", fails)
     assert run(monkeypatch, "coref", "late.conllu", "--json") == 0
     found = capsys.readouterr()
     assert "no estimate (ZeroDivisionError: division by zero); the run goes on\n" in found.err

@@ -15,8 +15,8 @@ import pytest
 
 from headscope import cli
 from headscope.console.options import LoadOptions
+from headscope.core.saving import check_place
 from headscope.errors import InputError, RunError
-from headscope.saving import check_place
 
 WRITES = {
     "measure -o": ("measure", "-o", "a.csv"),

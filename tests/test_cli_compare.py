@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from headscope.analyses.compare_groups import statistics as two_groups
-from headscope.analyses.compare_inputs import statistics as two_inputs
-from headscope.analyses.compare_models import statistics as two_models
-from headscope.analyses.compare_roles import statistics as two_roles
-from headscope.analyses.compare_training import run as compare_training
+from headscope.analyses.compare.groups import statistics as two_groups
+from headscope.analyses.compare.inputs import statistics as two_inputs
+from headscope.analyses.compare.models import statistics as two_models
+from headscope.analyses.compare.roles import statistics as two_roles
+from headscope.analyses.compare.training import run as compare_training
 from headscope.cli import main
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
@@ -136,7 +136,7 @@ def test_inputs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def test_training(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from headscope.demo import demo_folder
+    from headscope.core.demo import demo_folder
 
     for number in (2, 10):
         Path(f"runs/checkpoint-{number}").parent.mkdir(exist_ok=True)

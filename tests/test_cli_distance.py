@@ -97,7 +97,7 @@ def test_shards_and_merge(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("headscope.analyses.distance.run.BLOCK", 2)
     monkeypatch.setattr("headscope.analyses.distance.run.KIND", replace(KIND, span=1))
-    monkeypatch.setattr("headscope.stream.blocks.BYTES", 14)
+    monkeypatch.setattr("headscope.runs.blocks.BYTES", 14)
     names = ("cat", "dog", "cow", "hen", "bee", "ant")
     Path("a.txt").write_text("\n\n".join(f"The {name} sat." for name in names), encoding="utf-8")
     assert run(monkeypatch, "a.txt", "-o", "plain.csv", "--resume", "kept") == 0

@@ -10,9 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope import Head, Tokens, contribution, store, wrap
+from headscope import Head, Tokens, contribution, wrap
+from headscope.core import store
+from headscope.core.tokens import is_punctuation, is_space, strip_markers
 from headscope.errors import InputError, ShapeError
-from headscope.tokens import is_punctuation, is_space, strip_markers
 
 
 def maps(layers: int = 2, heads: int = 3, n: int = 4, seed: int = 0, dtype: type = np.float32) -> np.ndarray:

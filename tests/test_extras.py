@@ -12,7 +12,8 @@ import pytest
 import transformers
 
 import headscope
-from headscope import cli, lazy
+from headscope import cli
+from headscope.core import lazy
 from headscope.errors import InputError, ModelError
 from headscope.measures.dataset import check_suffix
 from headscope.models import load

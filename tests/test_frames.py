@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope import words as _words
+from headscope.core import words as _words
 from headscope.errors import InputError
 
 

@@ -50,10 +50,11 @@ def test_import_is_light() -> None:
 def test_maps_are_read_without_torch(tmp_path: Path) -> None:
     import numpy as np
 
-    from headscope import store, wrap
+    from headscope import wrap
+    from headscope.core import store
 
     store.save(wrap(np.full((1, 2, 3, 3), 1 / 3), ["a", "b", "c"]), tmp_path / "maps.safetensors")
-    code = f"import sys, headscope.store as s; print(s.load({str(tmp_path / 'maps.safetensors')!r}).weights.shape, 'torch' in sys.modules)"
+    code = f"import sys, headscope.core.store as s; print(s.load({str(tmp_path / 'maps.safetensors')!r}).weights.shape, 'torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "(1, 2, 3, 3) False"
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headscope.core.link import Link, Span, as_links, located
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.link import Link, Span, as_links, located
-from headscope.tokens import Tokens
 
 PIECES = ["[CLS]", "The", "play", "##er", "won", "[SEP]", "He", "smiled", "[SEP]"]
 AXIS = Tokens(

@@ -17,14 +17,14 @@ import pytest
 import headscope as hs
 from headscope import cli
 from headscope.cli.app import run
+from headscope.core.saving import replacing
 from headscope.errors import RunError
-from headscope.saving import replacing
-from headscope.stream.safefile import BrokenFileError, decode, encode
-from headscope.stream.task import Task
+from headscope.runs.safefile import BrokenFileError, decode, encode
+from headscope.runs.task import Task
 
 LIFE = """
 import sys, time
-from headscope.saving import replacing
+from headscope.core.saving import replacing
 with replacing(sys.argv[1]) as place:
     place.write_text("half")
     print("there", flush=True)
@@ -70,7 +70,7 @@ def test_maps_are_saved_whole_or_not_at_all(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(f"headscope.saving.os.{call}", full)
+    monkeypatch.setattr(f"headscope.core.saving.os.{call}", full)
     with pytest.raises(RunError, match=r"maps\.safetensors: cannot be written \(No space left on device\)$"):
         hs.wrap(np.eye(3)[None, None], ["d", "e", "f"]).save(path)
     assert path.read_bytes() == before
@@ -137,8 +137,8 @@ def test_what_is_done_is_kept_where_a_scheduler_ends_it(
     text.write_text(
         "\n\n".join(f"Line {n} says that the cat number {n * 7} sat on the mat." for n in range(64))
     )
-    monkeypatch.setattr("headscope.stream.batches.BLOCK", 4)
-    monkeypatch.setattr("headscope.stream.blocks.BYTES", 160)
+    monkeypatch.setattr("headscope.runs.batches.BLOCK", 4)
+    monkeypatch.setattr("headscope.runs.blocks.BYTES", 160)
     blocks, block = 0, Task.block
 
     def ends(*given: Any) -> Any:

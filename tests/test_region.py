@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import headscope as hs
+from headscope.core.link import OUT_OF_SIGHT, located
+from headscope.core.region import Region, Runs
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.link import OUT_OF_SIGHT, located
-from headscope.region import Region, Runs
-from headscope.tokens import Tokens
 
 DISC = "fe09m04M2N2N2O0O2O0000000000000001N101N2N2N3Ld>"
 COMB = "5i0o20000000000000000000000000000000cN"

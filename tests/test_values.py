@@ -12,10 +12,10 @@ import pytest
 from typing_extensions import TypeAliasType
 
 import headscope as hs
-from headscope.doors import expect
+from headscope.core.link import Link, Named, Span
+from headscope.core.region import Region, Runs
+from headscope.core.validation import expect
 from headscope.errors import InputError
-from headscope.link import Link, Named, Span
-from headscope.region import Region, Runs
 
 NAN, HUGE = float("nan"), 10**30
 PIXELS, SAMPLES = np.zeros((4, 4, 3), np.uint8), np.zeros(10, np.float32)

@@ -37,7 +37,7 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 import headscope as hs  # noqa: E402
-from headscope.doors import hints_of  # noqa: E402
+from headscope.core.validation import hints_of  # noqa: E402
 from headscope.errors import HeadscopeError  # noqa: E402
 from tests.helpers.small_models import save_gpt2, small_roberta  # noqa: E402
 from tests.helpers.workspace import write_corpora  # noqa: E402

@@ -15,12 +15,12 @@ import numpy as np
 
 import headscope as hs
 from headscope.analyses.roles.statistics import ROLES
+from headscope.core.tokens import Tokens
 from headscope.measures.choose import GROUPS
 from headscope.measures.measure import Measure
 from headscope.measures.single import row_statistic, surface
 from headscope.measures.sources import BIBTEX
 from headscope.models.perceive import WHAT
-from headscope.tokens import Tokens
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "measures.md"
@@ -135,7 +135,7 @@ INTRODUCTIONS = {
     "far heads look, and attention sinks. A *word* is a run of pieces of one word, in any case, and no punctuation; a "
     "*sentence* is a text (A or B) of the input.",
     "confidence": "What the largest weight of a row says: Voita et al. 2019. The rarest tokens of each input are "
-    "marked by a first pass over the corpus (`headscope.stream.rare.with_rarest`); `hs.roles` makes it. The paper's "
+    "marked by a first pass over the corpus (`headscope.runs.rare.with_rarest`); `hs.roles` makes it. The paper's "
     "syntactic heads need trees, and are not among these.",
     "synthetic": "What a head does by matching tokens, for "
     "`headscope.analyses.roles.synthetic.repeated_tokens(model)`; the "

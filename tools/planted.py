@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import headscope as hs
-from headscope.maps import AttentionMaps
-from headscope.pictures import picture_of
+from headscope.core.maps import AttentionMaps
+from headscope.core.pictures import picture_of
 
 LAYERS, HEADS = 4, 6
 QUESTION = "What stands beside the book ?"

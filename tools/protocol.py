@@ -90,7 +90,7 @@ def payload_types() -> list[Any]:
     from headscope.reports import sections, summary
     from headscope.views import blobs, payload, wire
 
-    rooms = [f"headscope.analyses.{name}.section" for name, one in analyses().items() if one.sections]
+    rooms = [f"{one.package}.section" for one in analyses().values() if one.sections]
     modules = (blobs, payload, wire, summary, sections, *map(importlib.import_module, rooms))
     values = [value for module in modules for value in vars(module).values()]
     classes = list(dict.fromkeys(value for value in values if is_typeddict(value)))

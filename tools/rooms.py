@@ -22,23 +22,37 @@ FACE = {"__init__", "compare", "contribution", "engines", "probes"}
 
 ROOMS: Mapping[str, set[str]] = {
     "core": set(),
+    "statistics": {"core"},
     "corpora": {"core"},
     "models": {"core"},
     "attention": {"core", "models"},
-    "measures": {"core"},
-    "stream": {"core", "corpora", "models", "attention", "measures"},
+    "measures": {"core", "statistics"},
+    "runs": {"core", "statistics", "corpora", "models", "attention", "measures"},
     "views": {"core", "measures"},
     "live": {"core", "corpora", "models", "attention", "measures", "views"},
-    "console": {"core", "corpora", "models", "attention", "measures", "stream"},
-    "analyses": {"core", "corpora", "models", "attention", "measures", "stream", "views", "live", "console"},
-    "reports": {"core", "corpora", "models", "attention", "measures", "stream", "views", "live", "analyses"},
+    "console": {"core", "corpora", "models", "attention", "measures", "runs"},
+    "analyses": {
+        *(
+            "core",
+            "statistics",
+            "corpora",
+            "models",
+            "attention",
+            "measures",
+            "runs",
+            "views",
+            "live",
+            "console",
+        ),
+    },
+    "reports": {"core", "corpora", "models", "attention", "measures", "runs", "views", "live", "analyses"},
     "bertviz": {"core", "models", "attention", "views", "live"},
-    "cli": {"core", "corpora", "measures", "stream", "views", "live", "console", "analyses", "reports"},
-    "face": {"core", "corpora", "attention", "stream", "analyses", "reports", "live"},
+    "cli": {"core", "corpora", "measures", "runs", "views", "live", "console", "analyses", "reports"},
+    "face": {"core", "corpora", "attention", "runs", "analyses", "reports", "live"},
 }
 """Each room, from the ground up, and which rooms it may import."""
 
-TORCH_FREE = {"core", "corpora", "measures", "views", "console", "reports", "cli"}
+TORCH_FREE = {"core", "statistics", "corpora", "measures", "views", "console", "reports", "cli"}
 TORCH_FREE_FILES = {"statistics", "section", "examples", "figure", "command", "__init__"}
 """Files of an analysis that import neither torch nor transformers themselves."""
 
@@ -106,8 +120,23 @@ def faults() -> list[str]:
                 lines.append(f"{name} imports {other}: {here} may not import {room(other)}")
         free = here in TORCH_FREE or (here == "analyses" and last in TORCH_FREE_FILES)
         lines += [f"{name} imports {other}" for other in sorted(others & {"torch", "transformers"}) if free]
-    circle = find_circle({name: own - {"__init__"} for name, (own, _) in graph.items()})
-    return lines + ([f"a circle of imports: {' → '.join(circle)}"] if circle else [])
+    files = {name: own - {"__init__"} for name, (own, _) in graph.items()}
+    folders: dict[str, set[str]] = {}
+    for name, own in files.items():
+        if folder := _folder(name):
+            folders.setdefault(folder, set()).update({_folder(other) for other in own} - {"", folder})
+    circles = (find_circle(files), find_circle(folders))
+    return lines + [f"a circle of imports: {' → '.join(circle)}" for circle in circles if circle]
+
+
+def _folder(module: str) -> str:
+    """The folder of analyses that a module is in; empty for others."""
+    parts = module.split(".")
+    return (
+        ".".join(parts[:2])
+        if parts[0] == "analyses" and (SOURCE / "analyses" / "/".join(parts[1:2])).is_dir()
+        else ""
+    )
 
 
 def find_circle(graph: Mapping[str, set[str]]) -> list[str]:
@@ -144,9 +173,9 @@ def picture() -> str:
 
 def _part(module: str, name: str) -> str:
     parts = module.split(".")
-    return (
-        module.replace("__init__", "headscope") if name in ("core", "face") else parts[1] if parts[1:] else ""
-    )
+    if parts[0] != name:  # a file that stands alone
+        return module.replace("__init__", "headscope")
+    return parts[1] if parts[1:] else ""
 
 
 def _wrapped(words: list[str]) -> str:

@@ -173,10 +173,10 @@ export interface WithinInfo {
  *
  * `sequences` is 0 for text A, 1 for text B, -1 for none. `written` is the place of the first token that the model
  * wrote itself, where it did. `sinks` are the places of keys that take much of all heads' attention
- * (`headscope.views.telling.sinks`), where there are such, `changed` those of pieces that the other of two inputs
+ * (`headscope.views.highlights.sinks`), where there are such, `changed` those of pieces that the other of two inputs
  * has not. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in its pixels
  * (None: none). `counts` is how many tokens each stands for, where some are blocks of patches
- * (`headscope.views.seeing`). `images` are the pictures within a text. `ids` are those of the vocabulary.
+ * (`headscope.views.images`). `images` are the pictures within a text. `ids` are those of the vocabulary.
  */
 export interface AxisInfo {
   pieces: string[];
@@ -263,7 +263,7 @@ export interface LinkInfo {
 }
 
 /**
- * What opens where a state names no layer or head (`headscope.views.telling`), by the model's own indices.
+ * What opens where a state names no layer or head (`headscope.views.highlights`), by the model's own indices.
  *
  * `heads` has the head that opens of each shown layer.
  */
@@ -698,7 +698,7 @@ export interface FigureName {
 }
 
 /**
- * A model in a page (`headscope.live.carried`).
+ * A model in a page (`headscope.live.standalone`).
  *
  * `figures` stand beside the grid. `engine` is WebAssembly, `worker` the script that runs it. `inputs` are the model's
  * own; `said` is the tensor of what it `predicts`: logits of the next token, of the masked one or of classes, or

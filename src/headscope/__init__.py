@@ -26,6 +26,6 @@ def __getattr__(name: str) -> Any:
     try:
         return _load(name)
     except ModuleNotFoundError as error:
-        from headscope.lazy import missing
+        from headscope.core.lazy import missing
 
         raise missing(error) from None

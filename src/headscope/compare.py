@@ -6,10 +6,10 @@
 >>> headscope.compare.training(["gpt2@main", "out/"], corpus)                         # doctest: +SKIP
 """
 
-from headscope.analyses.compare_groups.run import groups
-from headscope.analyses.compare_inputs.run import inputs
-from headscope.analyses.compare_models.run import models
-from headscope.analyses.compare_roles.run import roles
-from headscope.analyses.compare_training.run import training
+from headscope.analyses.compare.groups.run import groups
+from headscope.analyses.compare.inputs.run import inputs
+from headscope.analyses.compare.models.run import models
+from headscope.analyses.compare.roles.run import roles
+from headscope.analyses.compare.training.run import training
 
 __all__ = ["groups", "inputs", "models", "roles", "training"]

@@ -5,6 +5,6 @@
 >>> headscope.measure(model, corpus, engine=headscope.engines.Dask(client))              # doctest: +SKIP
 """
 
-from headscope.stream.engines import Dask, Here, Processes
+from headscope.runs.engines import Dask, Here, Processes
 
 __all__ = ["Dask", "Here", "Processes"]

@@ -18,7 +18,7 @@ Every one prints as one line that names the place, what was found and what was e
 
 from __future__ import annotations
 
-from headscope.escapes import printable
+from headscope.core.escapes import printable
 
 
 class HeadscopeError(Exception):

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.analyses import look as looking
-from headscope.analyses.look import frames_together, look, put_together
+from headscope.analyses import example_maps as looking
+from headscope.analyses.example_maps import frames_together, look, put_together
+from headscope.core.modality import Sound
 from headscope.corpora import Example
 from headscope.models import Model
-from headscope.senses import Sound
-from headscope.views.seeing import Blocks
+from headscope.views.images import Blocks
 from tests.helpers.planted_vision import planted_vit
 from tests.helpers.small_models import whisper_parts
 

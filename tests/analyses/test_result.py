@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.analyses.compare_training.run import Training
+from headscope.analyses.compare.training.run import Training
 from headscope.analyses.result import Result, returns_result
 from headscope.errors import InputError
 from headscope.models import Model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headscope.analyses.typed import Typed
+from headscope.analyses.reproduce import Typed
 
 GIVEN = Typed(
     ["a file.txt"],

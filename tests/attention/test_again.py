@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from headscope.attention.again import layers_again
 from headscope.attention.objective import objective
+from headscope.attention.recompute import layers_again
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
-from headscope.stream import passes
+from headscope.runs import passes
 
 TEXTS = ["The keys to the old cabinet were lost.", "Once there was a cat, and it slept."]
 

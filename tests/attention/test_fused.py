@@ -20,11 +20,11 @@ from transformers import LlamaConfig, LlamaModel
 from headscope.attention import fused
 from headscope.attention.record import AttentionRecord
 from headscope.attention.rows import RowStatistics, Wanted
+from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.stream.task import Task, route
-from headscope.tokens import Tokens
+from headscope.runs.task import Task, route
 from tests.helpers.attention_calls import (
     BLOCKS_ONLY,
     CASES,

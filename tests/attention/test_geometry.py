@@ -17,8 +17,8 @@ from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import prepare, record
 from headscope.attention.parts import Parts, group
 from headscope.attention.windows import placed
+from headscope.core.maps import DUST
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
-from headscope.maps import DUST
 from headscope.models import Model
 from tests.helpers.vision_models import MORE, READS, TEN, beside, captured, llava_next, made, swin, vision
 

@@ -18,8 +18,8 @@ from headscope.attention.edit import replace
 from headscope.attention.neurons import norms
 from headscope.attention.parts import group
 from headscope.attention.recording import recording
+from headscope.core.maps import AttentionMaps
 from headscope.errors import ShapeError
-from headscope.maps import AttentionMaps
 from headscope.models import Model
 from tests.helpers.families import CAPTURED, DECODERS, Family, build, each, family
 
@@ -154,7 +154,7 @@ def test_a_file_keeps_it_and_one_of_before_opens(tmp_path: Path) -> None:
         "index": [0, 1, 2],
         "meta": {},
     }
-    header = {"format": "headscope.maps/1", "description": json.dumps(description)}
+    header = {"format": "headscope.core.maps/1", "description": json.dumps(description)}
     save_file(arrays, tmp_path / "old.safetensors", header)
     old = hs.open_maps(tmp_path / "old.safetensors")
     assert old.visible is None

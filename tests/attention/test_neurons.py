@@ -6,10 +6,10 @@ import torch
 from scipy.special import softmax
 
 from headscope.attention.neurons import capture_with_neurons, neurons, norms
+from headscope.core.maps import AttentionMaps
+from headscope.core.neurons import Neurons
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps
 from headscope.models.model import Model
-from headscope.neurons import Neurons
 from tests.helpers.families import CAPTURED, Family, build, family
 
 pytestmark = pytest.mark.slow

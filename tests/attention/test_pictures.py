@@ -14,9 +14,9 @@ import torch
 import transformers
 
 import headscope as hs
+from headscope.core.pictures import picture_of
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.models import Model
-from headscope.pictures import picture_of
 from tests.helpers.small_models import llava_parts, sharpen
 
 PIL = pytest.importorskip("PIL.Image")

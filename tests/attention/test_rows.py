@@ -16,7 +16,7 @@ from headscope.attention.recording import recording
 from headscope.attention.rows import Wanted, row_statistics
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.stream.rows import Rows
+from headscope.runs.rows import Rows
 from tests.helpers.attention_calls import (
     BLOCKS_ONLY,
     CASES,

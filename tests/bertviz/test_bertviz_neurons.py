@@ -8,7 +8,7 @@ import transformers
 
 from headscope.bertviz import neuron_view, transformers_neuron_view
 from headscope.bertviz.neuron_view import show
-from headscope.demo import demo_folder
+from headscope.core.demo import demo_folder
 from headscope.errors import InputError
 from headscope.views import page as pages
 from headscope.views.view import View

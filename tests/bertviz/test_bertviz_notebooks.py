@@ -15,7 +15,7 @@ import transformers
 import headscope
 from headscope.bertviz import given_back
 from headscope.bertviz.attention_views import head_view
-from headscope.demo import demo_folder
+from headscope.core.demo import demo_folder
 from headscope.errors import InputError
 from tests.helpers.patience import PATIENCE
 from tests.helpers.small_models import save_gpt2

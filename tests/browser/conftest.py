@@ -16,9 +16,9 @@ import pytest
 
 import headscope as hs
 from hatch_build import find_node
-from headscope.analyses.typed import Typed
+from headscope.analyses.reproduce import Typed
 from headscope.models import Model
-from headscope.stream.provenance import COMMAND
+from headscope.runs.provenance import COMMAND
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE, eventually
 from tests.helpers.tabs import Tab, Tabs

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headscope.maps import AttentionMaps
+from headscope.core.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE

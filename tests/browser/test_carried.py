@@ -15,8 +15,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import headscope as hs
-from headscope.live.carried import carried_page, carry
 from headscope.live.session import Live
+from headscope.live.standalone import carried_page, carry
 from headscope.models import Model
 from headscope.reports.run import LIVE_TEXT
 from tests.helpers.carried_models import FAMILIES, MARKUP, PAIR, READ_FIRST, TEXT, model_of

@@ -11,9 +11,9 @@ import numpy as np
 import pypdf
 import pytest
 
-from headscope.maps import AttentionMaps
-from headscope.neurons import Neurons
-from headscope.tokens import Tokens
+from headscope.core.maps import AttentionMaps
+from headscope.core.neurons import Neurons
+from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page
 from tests.helpers.patience import eventually
 

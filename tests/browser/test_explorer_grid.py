@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headscope.maps import AttentionMaps
-from headscope.tokens import Tokens
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.views import explorer
 from headscope.views.explorer import Input
 

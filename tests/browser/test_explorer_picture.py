@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.maps import AttentionMaps
-from headscope.views import seeing
+from headscope.core.maps import AttentionMaps
+from headscope.views import images as seeing
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.seen_sample import HIGH, WIDE, picture, random_maps, staged
 

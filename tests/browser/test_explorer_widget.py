@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headscope.maps import AttentionMaps
-from headscope.tokens import Tokens
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import bundle_file, script_json
 from tests.helpers.page_controls import ALL

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headscope.link import Link, Span
-from headscope.maps import AttentionMaps
+from headscope.core.link import Link, Span
+from headscope.core.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
 from headscope.views.gold import of_parts
 from tests.helpers.view_sample import neurons, some, tokens

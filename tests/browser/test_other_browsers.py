@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.maps import AttentionMaps
+from headscope.core.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers import other_browsers, view_sample
 from tests.helpers.patience import PATIENCE

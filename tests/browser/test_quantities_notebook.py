@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headscope.maps import AttentionMaps
-from headscope.neurons import Neurons
-from headscope.tokens import Tokens
+from headscope.core.maps import AttentionMaps
+from headscope.core.neurons import Neurons
+from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.page import bundle_file, script_json
 from headscope.views.view import Computed, View

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.maps import AttentionMaps
-from headscope.tokens import Tokens
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.patience import PATIENCE
 

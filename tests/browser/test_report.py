@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
-from headscope.maps import wrap
+from headscope.core.maps import wrap
 from headscope.views.explorer import Input
 from tests.helpers.patience import PATIENCE
 from tests.helpers.report_sample import NASTY, dataset, example, maps, report_page

@@ -15,7 +15,7 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.analyses.typed import Typed
+from headscope.analyses.reproduce import Typed
 from headscope.models import Model
 from tests.helpers.small_tokenizers import roberta
 from tests.helpers.unfold import unfolded

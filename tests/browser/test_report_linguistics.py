@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from headscope.analyses.coref.statistics import table
+from headscope.analyses.links.coref.statistics import table
 from headscope.models import Model
 from headscope.reports.page import report_page
 from headscope.views.blobs import Blobs
@@ -142,7 +142,7 @@ def test_colours_follow_the_theme_and_nothing_is_wider_than_the_page(open_page: 
 
 
 def test_the_table_is_saved_as_the_command_writes_it(open_page: Any, html: str, demo: Model) -> None:
-    from headscope.analyses.syntax.statistics import CHOSEN, COLUMNS
+    from headscope.analyses.links.syntax.statistics import CHOSEN, COLUMNS
 
     page = open_page(html)
     with page.expect_download() as download:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from headscope.analyses.roles.statistics import COLUMNS
-from headscope.heads import Head
+from headscope.core.heads import Head
 from tests.helpers.report_whole import HEADS, ROLES, whole_report
 
 pytestmark = pytest.mark.browser

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headscope.core.tokens import Tokens
 from headscope.corpora.corpus import _words  # pyright: ignore[reportPrivateUsage]
-from headscope.tokens import Tokens
 
 PIECES = st.lists(st.tuples(st.integers(-1, 4), st.integers(0, 1)), min_size=1, max_size=12)
 

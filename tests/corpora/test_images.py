@@ -16,10 +16,10 @@ import pytest
 
 import headscope as hs
 from headscope import corpora
+from headscope.core.pictures import picture_of
 from headscope.corpora import Corpus, Example
 from headscope.corpora.images import SUFFIXES
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
-from headscope.pictures import picture_of
 
 PIL = pytest.importorskip("PIL.Image")
 

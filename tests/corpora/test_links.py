@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from headscope import corpora
+from headscope.core.link import Link, Span, located
 from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
-from headscope.link import Link, Span, located
 from tests.helpers.small_tokenizers import Reader, demo
 
 TEXT = "x = 1; print(x)"

@@ -32,13 +32,13 @@ from scipy.io import wavfile
 
 import headscope as hs
 from headscope import corpora
-from headscope.analyses.coref.statistics import annotated as mentions_of
+from headscope.analyses.links.coref.statistics import annotated as mentions_of
 from headscope.analyses.patching.pairs import read as read_patching
 from headscope.analyses.probes.vectors import read_vectors
 from headscope.console import sources
+from headscope.core.link import Span
 from headscope.corpora import Corpus, Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
-from headscope.link import Span
 from tests.corpora.test_clusters import FLAT, GUM, LITBANK, PRECO
 from tests.helpers.dice import dice
 from tests.helpers.patience import PATIENCE

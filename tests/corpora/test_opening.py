@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from headscope import corpora
-from headscope.corpora import Corpus, files, jsonlines, opening
-from headscope.corpora.opening import standard_input, suffix_of
+from headscope.corpora import Corpus, files, jsonlines
+from headscope.corpora import sources as opening
+from headscope.corpora.sources import standard_input, suffix_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 
 LINES = "\n\n".join(f"Line {number} of the story.\nAnd on it goes." for number in range(40))

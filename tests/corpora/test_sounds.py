@@ -14,12 +14,12 @@ from scipy.io import wavfile
 
 import headscope as hs
 from headscope import corpora
-from headscope.audio import heard
+from headscope.core.audio import heard
+from headscope.core.link import Link, Span
 from headscope.corpora import Corpus, Example
 from headscope.corpora.links import links_of
 from headscope.corpora.long_sounds import parts
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
-from headscope.link import Link, Span
 
 RATE = 16_000
 TONE = (np.sin(np.arange(1600) / 10) * 0.5).astype(np.float32)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from headscope import corpora
+from headscope.core.link import Link, Span
 from headscope.errors import CorpusError
-from headscope.link import Link, Span
 
 LINE = {"audio": "sound/a.wav", "words": ["so", "it"], "times": [[0.0, 0.06], [0.4, 0.9]]}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headscope import corpora
-from headscope.corpora.whole import readable, split
+from headscope.corpora.readable import readable, split
 from tests.helpers.small_tokenizers import Reader, demo
 
 LONG = "The cat " * 40 + "slept."

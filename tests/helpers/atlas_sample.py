@@ -7,8 +7,8 @@ import numpy as np
 from headscope.analyses.atlas.plane import planes
 from headscope.analyses.atlas.section import Atlas
 from headscope.analyses.cards.section import Cards
-from headscope.maps import wrap
-from headscope.neurons import Neurons
+from headscope.core.maps import wrap
+from headscope.core.neurons import Neurons
 from headscope.views.blobs import Blobs
 from headscope.views.inputs import Input
 from tests.helpers import report_sample

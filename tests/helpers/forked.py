@@ -15,14 +15,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from headscope.stream.engines import processes
+from headscope.runs.engines import processes
 
 NEEDED = [
     "distributed",
     "headscope.analyses.measure.run",
     "headscope.analyses.probes.run",
     "headscope.analyses.roles.run",
-    "headscope.stream.engines.child",
+    "headscope.runs.engines.child",
     "tests.helpers.run_sample",
     "transformers.models.bert.modeling_bert",
 ]

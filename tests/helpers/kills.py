@@ -15,7 +15,7 @@ from headscope import corpora
 from headscope.analyses.measure.run import measure
 from headscope.measures.measure import Measure
 from headscope.models import Model
-from headscope.stream.checkpoint import Folder
+from headscope.runs.checkpoint import Folder
 from tests.helpers.small_models import small_roberta
 
 BLOCK = 4
@@ -66,10 +66,10 @@ def client(name: str, where: str, resume: str, at_work: Any) -> None:
     """What a client does until it is killed: a run in processes of its own, or on a cluster by its address."""
     import torch
 
-    import headscope.stream.batches
+    import headscope.runs.batches
 
     torch.set_num_threads(1)
-    headscope.stream.batches.BLOCK = BLOCK
+    headscope.runs.batches.BLOCK = BLOCK
     Folder.__init__.__kwdefaults__["every"] = 0.0  # pyright: ignore[reportOptionalSubscript]
     engine = hs.engines.Processes(where) if where.startswith("cpu") else hs.engines.Dask(where)
     model()

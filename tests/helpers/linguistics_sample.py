@@ -11,16 +11,16 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
-from headscope.analyses.coref.section import Coref, CorefShown, CorefWindow
-from headscope.analyses.coref.statistics import CANDIDATES, RULES
-from headscope.analyses.coref.statistics import dataset as coref_dataset
+from headscope.analyses.links.coref.section import Coref, CorefShown, CorefWindow
+from headscope.analyses.links.coref.statistics import CANDIDATES, RULES
+from headscope.analyses.links.coref.statistics import dataset as coref_dataset
 from headscope.analyses.links.sums import LinkSums
+from headscope.analyses.links.syntax.section import Drawn, Syntax, TreeSentence, TreeShown
+from headscope.analyses.links.syntax.statistics import Words
+from headscope.analyses.links.syntax.statistics import dataset as syntax_dataset
 from headscope.analyses.probes.section import Probes
-from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence, TreeShown
-from headscope.analyses.syntax.statistics import Words
-from headscope.analyses.syntax.statistics import dataset as syntax_dataset
+from headscope.core.link import Link, Span
 from headscope.corpora import Corpus
-from headscope.link import Link, Span
 from headscope.models import Model
 from headscope.views.payload import Pin
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.link import Link, Span
-from headscope.tokens import Tokens
+from headscope.core.link import Link, Span
+from headscope.core.tokens import Tokens
 
 Maps = npt.NDArray[np.float64]
 Units = list[list[int]]

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from headscope.attention.record import AttentionRecord
+from headscope.core.heads import Head
 from headscope.corpora import Example
 from headscope.corpora.speech import heard_in
-from headscope.heads import Head
 from headscope.models import Model
 from headscope.models.audio import spoken
 

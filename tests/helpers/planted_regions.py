@@ -11,9 +11,9 @@ import torch
 
 import headscope as hs
 from headscope.attention.record import AttentionRecord
+from headscope.core.heads import Head
+from headscope.core.link import located
 from headscope.corpora import Corpus, Example
-from headscope.heads import Head
-from headscope.link import located
 from headscope.models import Model
 
 NOUNS = ("ball", "box", "cup", "lamp", "hat", "star")

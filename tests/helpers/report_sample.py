@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.measure.section import by_layer, every_head
-from headscope.maps import AttentionMaps, wrap
+from headscope.core.maps import AttentionMaps, wrap
 from headscope.reports import page
 from headscope.views.explorer import Input
 from headscope.views.section import Section

@@ -13,7 +13,7 @@ from headscope.analyses.distance.section import Clusters
 from headscope.analyses.measure.section import classes
 from headscope.analyses.roles.section import Roles
 from headscope.analyses.roles.statistics import COLUMNS
-from headscope.heads import Head
+from headscope.core.heads import Head
 from headscope.reports.sections import Failed
 from tests.helpers.report_sample import dataset, example, report_page
 

@@ -18,10 +18,10 @@ import transformers
 import xarray as xr
 from torch import nn
 
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.measures.measure import Measure, pair_measure
 from headscope.models import Model
-from headscope.tokens import Tokens
 
 WANTED = ["previous", "sep", "entropy", "to_user"]
 
@@ -162,7 +162,7 @@ def as_a_worker(inputs: int, seconds: int) -> Generator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch, within(seconds):
-        patch.setattr("headscope.stream.batches.BLOCK", inputs)
+        patch.setattr("headscope.runs.batches.BLOCK", inputs)
         yield
     torch.set_num_threads(before)
 

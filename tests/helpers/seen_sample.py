@@ -8,7 +8,7 @@ import numpy as np
 
 import headscope as hs
 from headscope.attention.parts import Parts
-from headscope.maps import AttentionMaps
+from headscope.core.maps import AttentionMaps
 
 WIDE, HIGH = 120, 80
 

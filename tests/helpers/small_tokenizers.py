@@ -13,11 +13,11 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenizer, WhisperTokenizer
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
-from headscope.demo import demo_folder
+from headscope.core.demo import demo_folder
+from headscope.core.tokens import Tokens
 from headscope.models import encode
 from headscope.models.bulk import bulk
 from headscope.models.pieces import sample
-from headscope.tokens import Tokens
 
 SENTENCES = [
     "The cat didn't sit on the mat, although “Lily” asked it to.",

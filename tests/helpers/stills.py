@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headscope.views import telling
+from headscope.views import highlights as telling
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.still import DOTS, drawn
 

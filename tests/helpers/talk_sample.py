@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import headscope as hs
-from headscope.maps import AttentionMaps
+from headscope.core.maps import AttentionMaps
 
 WIDE, HIGH = 120, 80
 ROWS, COLUMNS = 2, 3

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from headscope.stream.checkpoint import Folder
-from headscope.stream.outcome import Failure, Given, Outcome, Shard
-from headscope.stream.reduce import alone, reduce
+from headscope.runs.checkpoint import Folder
+from headscope.runs.outcome import Failure, Given, Outcome, Shard
+from headscope.runs.reduce import alone, reduce
 
 IDENTITY: Mapping[str, Any] = {
     "kind": "toy",

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from headscope.maps import AttentionMaps
-from headscope.neurons import Neurons
-from headscope.tokens import Tokens
+from headscope.core.maps import AttentionMaps
+from headscope.core.neurons import Neurons
+from headscope.core.tokens import Tokens
 
 PIECES = ["[CLS]", "it", "##s", "cat", "[SEP]", "<b>&", "שלום", "[SEP]"]
 

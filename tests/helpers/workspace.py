@@ -81,7 +81,7 @@ def write_corpora(folder: Path) -> None:
 
 def write_models(folder: Path) -> None:
     """Write small models under the names of large ones."""
-    from headscope.demo import demo_folder
+    from headscope.core.demo import demo_folder
     from tests.helpers.small_models import save_gpt2, save_whisper
 
     save_gpt2(folder / "gpt2", n_positions=256)

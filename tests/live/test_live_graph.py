@@ -19,9 +19,9 @@ import headscope as hs
 from headscope import cli
 from headscope.attention.one import prepare
 from headscope.errors import InputError, RefusedError
-from headscope.live import carried
-from headscope.live.carried import Runner, carry, rounded_rows
+from headscope.live import standalone as carried
 from headscope.live.graph import Graphs, graphs, refusal
+from headscope.live.standalone import Runner, carry, rounded_rows
 from headscope.models import Model
 from headscope.views.blobs import Blobs, decode
 from tests.helpers.small_models import sharpen, translator

@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.attention.objective import objective
+from headscope.core.maps import AttentionMaps
 from headscope.live.frames import pack
 from headscope.live.session import Live
-from headscope.maps import AttentionMaps
 from headscope.models import Model
 from headscope.models.untrained import reinitialise
 from tests.helpers.small_models import sharpen, translator

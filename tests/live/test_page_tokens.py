@@ -13,11 +13,11 @@ import pytest
 
 from hatch_build import find_node
 from headscope import corpora
-from headscope.live.carried import tokenizer_info
+from headscope.core.words import group
+from headscope.live.standalone import tokenizer_info
 from headscope.models.encode import encode
 from headscope.views.blobs import Blobs, decode
 from headscope.views.inputs import piece_labels
-from headscope.words import group
 from tests.helpers import small_tokenizers
 
 FRONTEND = Path(__file__).resolve().parents[2] / "frontend"

@@ -13,12 +13,12 @@ from headscope.analyses.links import run
 from headscope.attention.load import load as hs_load
 from headscope.attention.one import capture, gradients, prepare
 from headscope.attention.scalar import natural
+from headscope.core.link import Link, Span
+from headscope.core.maps import wrap
 from headscope.errors import HeadscopeWarning, InputError
-from headscope.link import Link, Span
 from headscope.live import quantities
 from headscope.live import view as module
 from headscope.live.view import head_view, model_view, neuron_view, view
-from headscope.maps import wrap
 from headscope.models.model import Model
 from headscope.views.gold import of_parts
 from headscope.views.inputs import Input

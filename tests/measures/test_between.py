@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.core.tokens import Tokens
 from headscope.measures.single import surface
-from headscope.tokens import Tokens
 
 PIECES = ["[CLS]", "a", "b", "[SEP]", "c", "[SEP]"]
 TEXTS = np.array([-1, 0, 0, -1, 1, -1])

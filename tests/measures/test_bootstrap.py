@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from headscope.measures.bootstrap import bootstrap, least_p
-from headscope.measures.design import Design
-from headscope.measures.permutation import permute
+from headscope.statistics.bootstrap import bootstrap, least_p
+from headscope.statistics.design import Design
+from headscope.statistics.permutation import permute
 
 Array = np.ndarray
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headscope.measures import jackknife
-from headscope.measures.contrast import contrast
-from headscope.measures.design import Design, differences
-from headscope.measures.jackknife import interval
+from headscope.statistics import jackknife
+from headscope.statistics.contrast import contrast
+from headscope.statistics.design import Design, differences
+from headscope.statistics.jackknife import interval
 
 Array = np.ndarray
 

@@ -19,8 +19,9 @@ import xarray as xr
 
 import headscope as hs
 from headscope import cli
+from headscope.core.link import Link, Span
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RunError
-from headscope.link import Link, Span
 from headscope.measures.choose import choose
 from headscope.measures.dataset import (
     COLUMNS,
@@ -34,7 +35,6 @@ from headscope.measures.dataset import (
     write_table,
 )
 from headscope.measures.sums import Documents
-from headscope.tokens import Tokens
 
 
 def figures(wanted: list[str] | None = None, causal: bool = False, documents: int = 3) -> xr.Dataset:
@@ -212,7 +212,7 @@ def test_a_full_disk_leaves_the_file_before(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("headscope.saving.os.fsync", full)
+    monkeypatch.setattr("headscope.core.saving.os.fsync", full)
     with pytest.raises(RunError, match=rf"^\S*heads{suffix}: cannot be written \(No space left on device\)$"):
         write(figures(["entropy"]), path)
     assert path.read_bytes() == before

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 import headscope as hs
+from headscope.core.tokens import Tokens
 from headscope.measures.choose import choose
 from headscope.measures.gradients import CLS, FIGURE_3, OTHERS, PUNCTUATION, SEP
-from headscope.tokens import Tokens
 
 
 def tokens() -> Tokens:

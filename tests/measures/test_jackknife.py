@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from headscope.measures.jackknife import LEAST, above, differs, effective, error, interval, left_out, skewness
+from headscope.statistics.jackknife import (
+    LEAST,
+    above,
+    differs,
+    effective,
+    error,
+    interval,
+    left_out,
+    skewness,
+)
 
 
 @settings(max_examples=50, deadline=None)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
+from headscope.core.tokens import Tokens, is_space
 from headscope.measures.choose import GROUPS, choose
 from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
 from headscope.measures.dataset import names
@@ -20,7 +21,6 @@ from headscope.measures.patterns import PATTERNS
 from headscope.measures.single import surface
 from headscope.measures.sums import _counted
 from headscope.models.encode import encode
-from headscope.tokens import Tokens, is_space
 from tests.helpers.small_tokenizers import byte_level, stories, unigram
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headscope.errors import InputError
-from headscope.measures.design import Design, differences
-from headscope.measures.draws import adjusted
-from headscope.measures.permutation import permute
-from headscope.measures.significance import false_discovery
+from headscope.statistics.design import Design, differences
+from headscope.statistics.draws import adjusted
+from headscope.statistics.permutation import permute
+from headscope.statistics.significance import false_discovery
 
 Array = np.ndarray
 

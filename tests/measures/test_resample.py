@@ -11,8 +11,8 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from headscope.analyses.clusters import CHOSEN_ON, over
-from headscope.measures import jackknife
-from headscope.measures.resample import (
+from headscope.statistics import jackknife
+from headscope.statistics.resample import (
     DIVISIONS,
     PARTS,
     Accuracies,

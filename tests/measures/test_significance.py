@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.distance.arrangement import same_layer
-from headscope.measures.design import Design
-from headscope.measures.permutation import permute
-from headscope.measures.resample import Chosen
-from headscope.measures.significance import false_discovery, p_value
+from headscope.statistics.design import Design
+from headscope.statistics.permutation import permute
+from headscope.statistics.resample import Chosen
+from headscope.statistics.significance import false_discovery, p_value
 
 
 def test_what_was_observed_is_one_of_the_draws() -> None:

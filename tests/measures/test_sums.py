@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example, blocks
 from headscope.errors import InputError
-from headscope.measures.jackknife import error, skewness
 from headscope.measures.sums import APART, By, Documents, Sums
-from headscope.tokens import Tokens
+from headscope.statistics.jackknife import error, skewness
 
 Input = tuple[int, np.ndarray, np.ndarray, np.ndarray]  # document, sums, chance, divisors
 LAYERS = (0, 2)

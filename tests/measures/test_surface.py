@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.measures.choose import GROUPS, choose
 from headscope.measures.dataset import names
 from headscope.measures.measure import selection, without
 from headscope.measures.single import surface
 from headscope.measures.surface import MEASURES
-from headscope.tokens import Tokens
 
 PIECES = ["[CLS]", "cats", ".", "[SEP]"]
 MAP = np.array(

@@ -16,7 +16,7 @@ import transformers
 import headscope as hs
 from headscope import cli, corpora
 from headscope.errors import HeadscopeWarning, InputError, ModelError
-from headscope.stream.identity import weights
+from headscope.runs.identity import weights
 from tests.helpers.forked import forked
 from tests.helpers.presence import needs
 from tests.helpers.small_models import sharpen

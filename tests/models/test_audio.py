@@ -12,7 +12,7 @@ import pytest
 from scipy.io import wavfile
 
 import headscope as hs
-from headscope.audio import heard
+from headscope.core.audio import heard
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.audio import spoken

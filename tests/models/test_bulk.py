@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
+from headscope.core.tokens import FIELDS, Tokens
 from headscope.corpora import Corpus, Example
 from headscope.models.bulk import bulk
 from headscope.models.encode import encode, split
-from headscope.tokens import FIELDS, Tokens
 from tests.helpers.small_tokenizers import Reader, byte_level, demo, listed, roberta, slow, unigram
 
 KINDS: dict[str, Any] = {

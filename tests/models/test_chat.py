@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.models.encode import chat
-from headscope.tokens import Tokens
 from tests.helpers.small_tokenizers import byte_level, slow, stories
 
 CHATML = (

@@ -16,8 +16,8 @@ import headscope as hs
 from headscope import contribution, corpora
 from headscope.errors import InputError, ModelError
 from headscope.models import Model, untrained
-from headscope.stream import batches, passes
-from headscope.stream.identity import weights
+from headscope.runs import batches, passes
+from headscope.runs.identity import weights
 from tests.helpers.presence import needs
 from tests.helpers.small_models import save_llama
 from tests.helpers.small_tokenizers import byte_level

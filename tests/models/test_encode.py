@@ -18,9 +18,10 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 from torch import nn
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, tokenization_utils_base
 
-from headscope import words
-from headscope.bytelevel import LETTERS, merged, readable, vocabulary_piece
-from headscope.demo import demo_folder
+from headscope.core import words
+from headscope.core.bytelevel import LETTERS, merged, readable, vocabulary_piece
+from headscope.core.demo import demo_folder
+from headscope.core.tokens import Tokens, is_space
 from headscope.errors import InputError, ModelError
 from headscope.models import Model
 from headscope.models.encode import (
@@ -33,7 +34,6 @@ from headscope.models.encode import (
     from_words,
     split,
 )
-from headscope.tokens import Tokens, is_space
 from tests.helpers.small_tokenizers import byte_level, demo, listed, roberta, slow, stories, unigram
 
 LETTER = {byte: letter for letter, byte in LETTERS.items()}

@@ -15,7 +15,7 @@ import transformers
 from numpy.testing import assert_allclose
 
 import headscope as hs
-from headscope import demo as packages
+from headscope.core import demo as packages
 from headscope.errors import HeadscopeWarning, InputError, ModelError
 from headscope.models import gguf
 from headscope.models import load as find

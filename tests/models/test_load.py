@@ -17,11 +17,11 @@ import transformers
 
 import headscope as hs
 from headscope import corpora
-from headscope.demo import DEMO_PACKAGE, demo_folder
+from headscope.core.demo import DEMO_PACKAGE, demo_folder
+from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RefusedError
 from headscope.models import Model
 from headscope.models import load as find
-from headscope.tokens import Tokens
 
 SMALL: dict[str, Any] = {
     "vocab_size": 50,

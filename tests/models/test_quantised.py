@@ -15,7 +15,7 @@ from headscope import contribution, corpora
 from headscope.errors import InputError, ModelError, RefusedError
 from headscope.models import Model
 from headscope.models.weights import held
-from headscope.stream.identity import weights
+from headscope.runs.identity import weights
 from tests.helpers.presence import needs
 from tests.helpers.small_models import save_llama
 from tests.helpers.small_tokenizers import byte_level

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from headscope.core.heads import Head
+from headscope.core.maps import wrap
+from headscope.core.neurons import Neurons
 from headscope.errors import InputError
-from headscope.heads import Head
-from headscope.maps import wrap
 from headscope.measures.dataset import interval_of
-from headscope.neurons import Neurons
 from headscope.reports import page
 from headscope.reports.summary import SummarySection
 from headscope.views.blobs import ArrayRef, Blobs, decode

@@ -14,7 +14,7 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.distance.arrangement import head_map
-from headscope.analyses.typed import Typed
+from headscope.analyses.reproduce import Typed
 from headscope.errors import CorpusError, InputError
 from headscope.measures.choose import choose
 from headscope.models import Model

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from headscope import corpora
-from headscope.analyses.compare_groups import run as compare_groups
-from headscope.analyses.compare_models import run as compare_models
-from headscope.analyses.coref import run as coref
-from headscope.analyses.negation import run as negation
+from headscope.analyses.compare.groups import run as compare_groups
+from headscope.analyses.compare.models import run as compare_models
+from headscope.analyses.links.coref import run as coref
+from headscope.analyses.links.negation import run as negation
+from headscope.analyses.links.syntax import run as syntax
 from headscope.analyses.probes import run as probes
-from headscope.analyses.syntax import run as syntax
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.stream import estimate
+from headscope.runs import estimate
 
 
 def counted(shared: Path, count: int) -> Corpus:

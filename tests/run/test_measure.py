@@ -18,6 +18,7 @@ from torch import nn
 import headscope as hs
 from headscope.analyses.measure.run import estimate, measure
 from headscope.attention.one import capture
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError, RefusedError, RunError
 from headscope.measures.choose import choose
@@ -26,10 +27,9 @@ from headscope.measures.measure import selection
 from headscope.measures.single import surface
 from headscope.measures.sums import Documents
 from headscope.models import Model
-from headscope.stream.batches import cut
-from headscope.stream.provenance import COMMAND
-from headscope.stream.task import Task
-from headscope.tokens import Tokens
+from headscope.runs.batches import cut
+from headscope.runs.provenance import COMMAND
+from headscope.runs.task import Task
 from tests.helpers.small_models import small
 
 REFERENCE = {

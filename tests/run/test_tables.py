@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.analyses.coref import statistics as coref
 from headscope.analyses.distance import statistics as distance
-from headscope.analyses.negation import statistics as negation
+from headscope.analyses.links.coref import statistics as coref
+from headscope.analyses.links.negation import statistics as negation
+from headscope.analyses.links.syntax import statistics as relations
 from headscope.analyses.probes import statistics as probes
-from headscope.analyses.syntax import statistics as relations
 from headscope.errors import InputError
 from headscope.measures import dataset as measured
 from headscope.models import Model

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 import headscope as hs
 from headscope.attention.recording import recording
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.measures.dataset import chance_of
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.measures.single import surface
 from headscope.models import Model
-from headscope.stream.rows import Rows
-from headscope.tokens import Tokens
+from headscope.runs.rows import Rows
 from tests.helpers.families import Family, build, family
 
 WINDOWED = [

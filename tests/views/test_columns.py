@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headscope.maps import AttentionMaps
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.measures.single import surface
-from headscope.tokens import Tokens
 from headscope.views.columns import PER_INPUT, from_input
 from headscope.views.inputs import Included
 from tests.helpers.view_sample import some

@@ -11,13 +11,13 @@ import pytest
 import xarray as xr
 from PIL import Image
 
+from headscope.core.grid import Grid
+from headscope.core.heads import Head
+from headscope.core.maps import AttentionMaps
+from headscope.core.modality import Picture
+from headscope.core.neurons import Neurons
+from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
-from headscope.grid import Grid
-from headscope.heads import Head
-from headscope.maps import AttentionMaps
-from headscope.neurons import Neurons
-from headscope.senses import Picture
-from headscope.tokens import Tokens
 from headscope.views import explorer
 from headscope.views.blobs import Blobs, decode
 from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page

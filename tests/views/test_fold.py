@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.core.maps import AttentionMaps
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps
 from headscope.views import explorer, fold
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.view import View

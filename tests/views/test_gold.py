@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headscope.core.grid import Grid
+from headscope.core.link import Link, Span
+from headscope.core.maps import AttentionMaps
+from headscope.core.modality import Picture
+from headscope.core.region import Region
+from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError
-from headscope.grid import Grid
-from headscope.link import Link, Span
-from headscope.maps import AttentionMaps
-from headscope.region import Region
-from headscope.senses import Picture
-from headscope.tokens import Tokens
 from headscope.views.explorer import explorer_payload
 from headscope.views.gold import of_parts
 from headscope.views.inputs import Input

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headscope.maps import AttentionMaps
-from headscope.tokens import Tokens
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.views.inputs import Input
 from headscope.views.reasons import because, definition, seen, telling_rows
 from headscope.views.section import Beside

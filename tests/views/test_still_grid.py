@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headscope.maps import AttentionMaps, wrap
+from headscope.core.maps import AttentionMaps, wrap
 from headscope.views import explorer
 from headscope.views.blobs import decode
 from headscope.views.explorer import Input

@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from headscope.core.maps import AttentionMaps, wrap
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps, wrap
-from headscope.tokens import Tokens
-from headscope.views import telling
+from headscope.views import highlights as telling
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.gold import of_parts
 from headscope.views.paper import inches

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headscope.core.maps import AttentionMaps
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps
 from headscope.views.explorer import Input
 from headscope.views.gold import of_parts
 from tests.helpers.stills import SMALLEST, Stills

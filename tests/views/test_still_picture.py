@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.maps import AttentionMaps
-from headscope.views import seeing
+from headscope.core.maps import AttentionMaps
+from headscope.views import images as seeing
 from headscope.views.palette import LIGHT
 from headscope.views.still import converted, drawn
 from tests.helpers.seen_sample import picture, random_maps, staged

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.maps import AttentionMaps
+from headscope.core.maps import AttentionMaps
 from headscope.views.still import converted, drawn
 from tests.helpers.heard_sample import SECONDS, WORDS, alike, cross, middle
 from tests.helpers.still_places import Still, alpha

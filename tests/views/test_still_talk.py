@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.maps import AttentionMaps
+from headscope.core.maps import AttentionMaps
 from headscope.views.palette import DARK, LIGHT
 from headscope.views.still import converted, drawn
 from tests.helpers.heard_sample import frames

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps
-from headscope.tokens import Tokens
 from headscope.views import page as pages
 from headscope.views import view as views_view
 from headscope.views.explorer import Input

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import headscope as hs
 from headscope.attention.generate import written_texts
+from headscope.core.tokens import Tokens
+from headscope.core.words import words
 from headscope.models.encode import encode
-from headscope.tokens import Tokens
 from headscope.views.explorer import explorer_payload
 from headscope.views.inputs import Input, in_words, runs
 from headscope.views.page import plain_text
 from headscope.views.view import View
-from headscope.words import words
 from tests.helpers.small_models import save_gpt2
 from tests.helpers.small_tokenizers import Reader, byte_level, demo, roberta, stories, unigram
 

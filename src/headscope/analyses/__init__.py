@@ -1,18 +1,24 @@
-"""What can be asked about heads: a folder for each analysis, with its record in the folder's ``__init__``."""
+"""What can be asked about heads: a folder for each analysis, alone or among its kind, with its record in the folder's ``__init__``."""
 
 from __future__ import annotations
 
 import pkgutil
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
+from typing import cast
 
-from headscope import lazy
 from headscope.analyses.record import Analysis
+from headscope.core import lazy
 
 
 @cache
 def analyses() -> Mapping[str, Analysis]:
     """Every analysis by its name, in the order of the command line's help."""
-    names = [each.name for each in pkgutil.iter_modules(__path__) if each.ispkg]
-    records: list[Analysis] = [lazy.attribute(f"{__name__}.{name}:ANALYSIS") for name in names]
+    packages = [each.name for each in pkgutil.walk_packages(__path__, f"{__name__}.") if each.ispkg]
+    records = [
+        replace(cast("Analysis", module.ANALYSIS), package=module.__name__)
+        for module in map(lazy.module, packages)
+        if hasattr(module, "ANALYSIS")
+    ]
     return {record.name: record for record in sorted(records, key=lambda record: record.order)}

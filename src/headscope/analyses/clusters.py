@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headscope.measures.jackknife import LEAST
+from headscope.statistics.jackknife import LEAST
 
 CHOSEN_ON = "three quarters"
-"""What heads are chosen on, by `headscope.measures.resample.PARTS`; they are scored on the rest."""
+"""What heads are chosen on, by `headscope.statistics.resample.PARTS`; they are scored on the rest."""
 
 
 def over(meta: Mapping[str, Any]) -> str:

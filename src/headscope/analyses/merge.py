@@ -10,9 +10,9 @@ import xarray as xr
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
 from headscope.analyses.result import returns_result
-from headscope.doors import validated
+from headscope.core.validation import validated
 from headscope.errors import InputError
-from headscope.stream.parts import kind_of
+from headscope.runs.parts import kind_of
 
 
 @returns_result

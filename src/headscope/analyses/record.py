@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headscope import lazy
+from headscope.core import lazy
 
 if TYPE_CHECKING:
-    from headscope.senses import Kind
+    from headscope.core.modality import Kind
 
 ANY: tuple[Kind, ...] = ("text", "images", "sounds")
 """Inputs of any kind."""
@@ -63,10 +63,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Analysis:
-    """One analysis. Paths such as ``run:syntax`` are relative to its folder and loaded when they are first used.
+    """One analysis. Paths such as ``run:syntax`` are relative to its package and loaded when they are first used.
 
     Attributes:
-        name: of its folder.
+        name: what it is called.
         order: where its command stands in the help, and when its sections are made.
         function: its public function.
         command: the words of its command, such as ``compare models``; ``command.py`` has a function of the last word.
@@ -77,6 +77,7 @@ class Analysis:
         merge: puts the parts of shards together.
         prints: writes or prints a merged result.
         sections: of the report.
+        package: where its files are, as it was found.
     """
 
     name: str
@@ -90,10 +91,11 @@ class Analysis:
     merge: str = ""
     prints: str = ""
     sections: tuple[Entry, ...] = ()
+    package: str = ""
 
     def load(self, path: str) -> Any:
         """What a path of this record names."""
-        return lazy.attribute(f"headscope.analyses.{self.name}.{path}")
+        return lazy.attribute(f"{self.package}.{path}")
 
 
 def entries(analyses: Mapping[str, Analysis]) -> list[tuple[Analysis, Entry]]:

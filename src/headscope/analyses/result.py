@@ -12,9 +12,9 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses import tables
-from headscope.doors import validated
+from headscope.core.saving import check_place
+from headscope.core.validation import validated
 from headscope.measures import dataset
-from headscope.saving import check_place
 from headscope.views.charts import Figure, meta_of, model_name
 from headscope.views.page import html_text
 from headscope.views.paper import FORMATS

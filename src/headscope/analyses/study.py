@@ -11,18 +11,18 @@ from typing import Any, TypeVar
 
 import xarray as xr
 
-from headscope.analyses.look import look
+from headscope.analyses.example_maps import look
 from headscope.analyses.record import Entry
-from headscope.analyses.typed import Typed
+from headscope.analyses.reproduce import Typed
+from headscope.core.link import Link
+from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example, builtin
-from headscope.corpora.whole import readable
+from headscope.corpora.readable import readable
 from headscope.errors import HeadscopeWarning
-from headscope.link import Link
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
-from headscope.stream.inputs import english
-from headscope.stream.inputs import told_once as told_once
-from headscope.tokens import Tokens
+from headscope.runs.inputs import english
+from headscope.runs.inputs import told_once as told_once
 from headscope.views.explorer import Input
 from headscope.views.gold import of_parts
 from headscope.views.payload import Pin

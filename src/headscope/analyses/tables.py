@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope import lazy
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
-from headscope.doors import validated
+from headscope.core import lazy
+from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures import dataset
 from headscope.views.charts import Figure

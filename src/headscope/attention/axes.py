@@ -10,11 +10,11 @@ from torch import Tensor
 from headscope.attention.parts import from_ids, labels
 from headscope.attention.record import AttentionRecord
 from headscope.attention.windows import Placed
-from headscope.grid import Frames
+from headscope.core.grid import Frames
+from headscope.core.tokens import BoolArray, Tokens
 from headscope.models.model import Model
 from headscope.models.perceive import of_tower
 from headscope.models.pictures import merged, prefixed
-from headscope.tokens import BoolArray, Tokens
 
 
 def sides(

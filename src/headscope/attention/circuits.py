@@ -30,9 +30,9 @@ from headscope.attention.residual import (
     rows_of,
     unembedding,
 )
+from headscope.core.tokens import Tokens
 from headscope.models.model import Model, uncached
 from headscope.models.weights import held
-from headscope.tokens import Tokens
 
 PROBED = 4
 """Tokens of the input on which the structure of the model is told."""

@@ -24,9 +24,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from headscope import lazy
 from headscope.attention.record import AttentionRecord
 from headscope.attention.rows import four
+from headscope.core import lazy
 from headscope.errors import RefusedError
 
 Floats = npt.NDArray[np.float64]

@@ -13,10 +13,10 @@ from torch import Tensor
 from headscope.attention.record import AttentionRecord, Hook, shaped
 from headscope.attention.recording import edits, recording
 from headscope.attention.whatif import WhatIf
-from headscope.doors import validated
+from headscope.core.failures import CALLERS, expect_call
+from headscope.core.heads import AnyHead, Head
+from headscope.core.validation import validated
 from headscope.errors import InputError
-from headscope.failures import CALLERS, expect_call
-from headscope.heads import AnyHead, Head
 from headscope.models.model import Model, expect_model
 
 

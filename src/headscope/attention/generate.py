@@ -17,14 +17,14 @@ from headscope.attention.parts import Parts, agreed, assemble, from_ids, group, 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits, recording
 from headscope.attention.windows import placed
-from headscope.audio import Audio
-from headscope.doors import Count, Seed, validated
+from headscope.core.audio import Audio
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.validation import Count, Seed, validated
 from headscope.errors import InputError, RefusedError
-from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model, expect_model
 from headscope.models.perceive import of_tower
 from headscope.models.untrained import seeded
-from headscope.tokens import BoolArray, IntArray, Tokens
 
 _BEFORE = 8
 """So many tokens are decoded with one that follows them: the first one of a text loses its space."""

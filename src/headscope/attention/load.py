@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from headscope.attention.check import check
-from headscope.attention.given import taken
-from headscope.doors import Seed, validated
+from headscope.attention.module_inputs import taken
+from headscope.core.validation import Seed, validated
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model, checkpoint
 from headscope.models import load as find

@@ -13,21 +13,21 @@ import torch
 from torch import Tensor, nn
 
 from headscope.attention.axes import sides
-from headscope.attention.given import say_packed
+from headscope.attention.module_inputs import say_packed
 from headscope.attention.one import Captured, Given, Text, assembled, expect_one_row, prepare, running
 from headscope.attention.parts import Parts, group, numpy_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
-from headscope.attention.seeing import eyes
+from headscope.attention.vision import eyes
 from headscope.attention.windows import Placed, placed
-from headscope.doors import validated
+from headscope.core.maps import FloatArray
+from headscope.core.neurons import Neurons
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.validation import validated
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
-from headscope.maps import FloatArray
 from headscope.models.finite import not_finite
 from headscope.models.model import Model
 from headscope.models.weights import held
-from headscope.neurons import Neurons
-from headscope.tokens import BoolArray, Tokens
 
 WINDOWED = 1024
 """Of how many positions queries and keys are kept where a layer attends in windows and adds a bias to each pair."""

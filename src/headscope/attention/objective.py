@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headscope.attention.scalar import Scalar, asked, natural_number
+from headscope.core.tokens import BoolArray, Tokens
 from headscope.errors import InputError
 from headscope.models.model import Model, expect_model, uncached
-from headscope.tokens import BoolArray, Tokens
 
 SHARE = 0.15
 """Share of the tokens that a masked language model's loss hides (Devlin et al. 2019, section 3.1)."""

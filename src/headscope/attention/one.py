@@ -16,15 +16,18 @@ from torch import Tensor
 
 import headscope
 from headscope.attention.axes import sides
-from headscope.attention.given import say_packed, say_padding, taken
+from headscope.attention.module_inputs import say_packed, say_padding, taken
 from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.scalar import asked
-from headscope.attention.seeing import eyes, verified
+from headscope.attention.vision import eyes, verified
 from headscope.attention.windows import LARGEST, expected_bytes, placed
-from headscope.audio import Audio
-from headscope.doors import Expected, validated
+from headscope.core.audio import Audio
+from headscope.core.failures import CALLERS, out_of_memory, reason
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Expected, validated
 from headscope.errors import (
     HeadscopeError,
     HeadscopeWarning,
@@ -33,14 +36,11 @@ from headscope.errors import (
     RunError,
     UnknownError,
 )
-from headscope.failures import CALLERS, out_of_memory, reason
-from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.audio import listened
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_model
 from headscope.models.pictures import looked, rows_of
 from headscope.models.pieces import of_pieces, shown_pieces
-from headscope.tokens import Tokens
 
 ADVICE = "give text that it knows, or say --allow-unknown (allow_unknown=True of headscope.load)"
 """Where a text is not known."""

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits
+from headscope.core.maps import DUST, AttentionMaps, FloatArray, Kind
+from headscope.core.tokens import BoolArray, Tokens
 from headscope.errors import InputError, RefusedError
-from headscope.maps import DUST, AttentionMaps, FloatArray, Kind
 from headscope.models.encode import of_ids
-from headscope.tokens import BoolArray, Tokens
 
 
 class Parts(dict[str, AttentionMaps]):

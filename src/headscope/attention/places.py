@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from headscope.maps import Kind
+from headscope.core.maps import Kind
 
 _CROSS = re.compile(r"cross|encoder_attn|enc_?dec|encoder_decoder_att", re.IGNORECASE)
 """What an attention module of a layer is called that looks at another stack."""

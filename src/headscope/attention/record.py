@@ -9,8 +9,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from headscope.core.maps import Kind
 from headscope.errors import RefusedError
-from headscope.maps import Kind
 
 Route = Literal["interface", "trace"]
 

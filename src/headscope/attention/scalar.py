@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from headscope.core.failures import asked_of
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.failures import asked_of
 from headscope.models.model import Model
-from headscope.tokens import Tokens
 
 Scalar = Callable[[Any], Tensor]
 

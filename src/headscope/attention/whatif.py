@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.record import AttentionRecord
-from headscope.doors import validated
+from headscope.core.validation import validated
 from headscope.errors import InputError
 
 Deed = Literal["off", "mean", "uniform", "previous", "hide", "temperature"]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.attention.record import AttentionRecord
-from headscope.tokens import IntArray
+from headscope.core.tokens import IntArray
 
 LARGEST = 4_000_000_000
 """Bytes of the maps of a stage that are kept: its windows are few, but its maps are of every pair on its grid."""

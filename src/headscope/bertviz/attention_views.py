@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 
 from headscope.bertviz.show import HtmlAction, shown
-from headscope.doors import validated
+from headscope.core.maps import AttentionMaps, Kind, wrap
+from headscope.core.tokens import Tokens, strip_markers
+from headscope.core.validation import validated
 from headscope.errors import InputError, ShapeError
-from headscope.maps import AttentionMaps, Kind, wrap
-from headscope.tokens import Tokens, strip_markers
 from headscope.views.inputs import Input
 from headscope.views.view import View
 

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils.generic import ModelOutput
 
 from headscope.attention.interface import supports, through_interface
-from headscope.notebook import in_notebook
+from headscope.core.notebook import in_notebook
 
 _tokenizers: Any = PreTrainedTokenizerBase
 _models: Any = PreTrainedModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from headscope.bertviz.show import HtmlAction, shown
-from headscope.doors import validated
+from headscope.core.validation import validated
 from headscope.live import view as views
 from headscope.models import Model
 from headscope.models import load as find

@@ -25,11 +25,11 @@ from headscope.cli.serve import serve
 from headscope.cli.view import view
 from headscope.console.groups import command
 from headscope.console.options import say
+from headscope.core.escapes import printable
+from headscope.core.failures import out_of_memory
+from headscope.core.lazy import missing
 from headscope.errors import HeadscopeError, InputError, ModelError, RunError
-from headscope.escapes import printable
-from headscope.failures import out_of_memory
-from headscope.lazy import missing
-from headscope.stream.provenance import COMMAND
+from headscope.runs.provenance import COMMAND
 
 GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoints."}
 """Commands of several words: the help of the first."""

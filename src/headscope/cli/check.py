@@ -28,7 +28,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """What can be captured of a model, and the checks it passed."""
-    from headscope.stream.inputs import english
+    from headscope.runs.inputs import english
 
     with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):  # it is printed below
         loaded = model.load()

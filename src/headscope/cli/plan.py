@@ -32,7 +32,7 @@ def plan(
 
     from headscope.corpora import text
     from headscope.corpora.kinds import text_of
-    from headscope.stream.plan import SHAPES, SMALLEST, measured, scaled, table
+    from headscope.runs.plan import SHAPES, SMALLEST, measured, scaled, table
 
     for path in files:
         text_of(path)

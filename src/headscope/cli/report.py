@@ -13,14 +13,14 @@ from headscope.analyses import analyses
 from headscope.analyses.record import Entry, entries
 from headscope.console import options as console
 from headscope.console import sources
+from headscope.core.saving import check_place, replacing
 from headscope.errors import InputError, RunError
-from headscope.saving import check_place, replacing
 
 
 def report(
     model: console.ModelOptions,
     reading: sources.ReadingOptions,
-    senses: sources.SenseOptions,
+    modalities: sources.ModalityOptions,
     text: Annotated[
         list[Path] | None,
         typer.Option(
@@ -91,7 +91,7 @@ def report(
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
     from headscope import corpora
-    from headscope.analyses.typed import Typed
+    from headscope.analyses.reproduce import Typed
     from headscope.reports.run import EXAMPLES, room_of
     from headscope.reports.run import report as run
     from headscope.views.pdf import find_browser, print_page
@@ -103,10 +103,10 @@ def report(
     if label is not None and pairs is None:
         raise InputError("--label: expected --pairs as well")
     started = time.monotonic()
-    texts, loaded = senses.read(reading, text, model)
+    texts, loaded = modalities.read(reading, text, model)
     count = EXAMPLES[texts.kind] if examples is None else examples
     check_place(output, room_of(loaded, count, texts.kind))
-    sense, files = senses.given
+    modality, files = modalities.given
     options = {
         "-m": model.model,
         "--format": reading.format,
@@ -132,7 +132,7 @@ def report(
         },
         reading.limit,
         limit_sentences,
-        sense,
+        modality,
     )
     failed: list[tuple[Entry, str]] = []
     own = partial(sources.once, distinct=reading.distinct)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headscope.console.options import ModelOptions, say
+from headscope.core.lazy import module
 from headscope.errors import InputError
-from headscope.lazy import module
 
 if TYPE_CHECKING:
     from headscope.corpora.files import Line
@@ -113,7 +113,7 @@ def _content(path: Path, what: str) -> str:
 def _texts(path: Path) -> list[LiveInput]:
     from headscope.corpora.files import Files
     from headscope.corpora.kinds import holds
-    from headscope.corpora.opening import suffix_of
+    from headscope.corpora.sources import suffix_of
 
     json = suffix_of(path) == ".jsonl" or holds(path) == "jsonl"
     found = [_input(line, json) for line in Files(path, records=json) if line.text.strip()]

@@ -12,8 +12,8 @@ from headscope.console.options import PAGES, PICTURES, ModelOptions, ThemeName, 
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
+    from headscope.core.tokens import Tokens
     from headscope.corpora import Encoder
-    from headscope.tokens import Tokens
 
 
 def view(
@@ -135,9 +135,9 @@ def view(
         state["heads"] = [head] if heads is None else _numbers(heads)
     size = {"width": _width(width)} if width is not None else {}
 
-    from headscope.live.carried import carried_page, carry
+    from headscope.core.saving import replacing
+    from headscope.live.standalone import carried_page, carry
     from headscope.live.view import view as run
-    from headscope.saving import replacing
     from headscope.views.wire import LiveInput
 
     loaded = model.load()

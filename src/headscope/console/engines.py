@@ -10,7 +10,7 @@ import typer
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
-    from headscope.stream.engines.here import Engine
+    from headscope.runs.engines.here import Engine
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,6 @@ class EngineOptions:
             return None
         if self.devices is not None and self.dask is not None:
             raise InputError("--devices: expected no --dask with it, found both")
-        from headscope.stream.engines import Dask, Processes
+        from headscope.runs.engines import Dask, Processes
 
         return Processes(self.devices) if self.devices is not None else Dask(self.dask)

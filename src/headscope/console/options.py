@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from headscope.demo import demo_package
-from headscope.doors import MOST_SEED as MOST_SEED
+from headscope.core.demo import demo_package
+from headscope.core.escapes import printable
+from headscope.core.failures import reason
+from headscope.core.validation import MOST_SEED as MOST_SEED
 from headscope.errors import InputError
-from headscope.escapes import printable
-from headscope.failures import reason
 
 if TYPE_CHECKING:
     from headscope.models import Model
@@ -273,9 +273,9 @@ def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bo
     To be told before a long run, not after it: also a folder that is not there or cannot be written to, and `RunError`
     where the disk has no room, or there is nothing to draw a picture with.
     """
-    from headscope.lazy import matplotlib
+    from headscope.core.lazy import matplotlib
+    from headscope.core.saving import check_place
     from headscope.measures.dataset import check_suffix
-    from headscope.saving import check_place
 
     if places and places[0] is not None:
         check_suffix(places[0], suffixes)
@@ -323,7 +323,7 @@ def no_map(map: Path | None) -> None:
 
 def write_meta(meta: Path | None, described: Mapping[str, Any]) -> None:
     """Write a run's description, where that was asked for."""
-    from headscope.saving import replacing
+    from headscope.core.saving import replacing
 
     if meta is not None:
         with replacing(meta) as place:
@@ -398,7 +398,7 @@ def _on_terminal(text: str) -> str:
 
 
 def _name(layer: int, head: int) -> str:
-    from headscope.heads import Head
+    from headscope.core.heads import Head
 
     return str(Head(layer, head))
 

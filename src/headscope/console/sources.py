@@ -162,7 +162,7 @@ def once(corpus: Corpus, distinct: bool) -> Corpus:
 def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
     """What a file of texts holds, told from its name, or the files of a folder."""
     from headscope.corpora.kinds import holds
-    from headscope.corpora.opening import STDIN, counted, standard_input, suffix_of, walked
+    from headscope.corpora.sources import STDIN, counted, standard_input, suffix_of, walked
 
     if format is not None:
         return [format]
@@ -177,7 +177,7 @@ def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
 
 
 @dataclass(frozen=True)
-class SenseOptions:
+class ModalityOptions:
     """Pictures or sounds in place of texts."""
 
     images: Annotated[
@@ -198,7 +198,7 @@ class SenseOptions:
     @property
     def given(self) -> tuple[str, Sequence[Path]]:
         """The option that was given, and its files; empty where there are none."""
-        return next(((name, own) for name, own in _senses(self).items() if own), ("", ()))
+        return next(((name, own) for name, own in _modalities(self).items() if own), ("", ()))
 
     def read(
         self, reading: ReadingOptions, texts: Sequence[Path] | None, model: ModelOptions
@@ -223,7 +223,7 @@ class SenseOptions:
         name, files = self.given
         if not name:
             return reading.of(texts) if texts else None
-        if texts or all(_senses(self).values()):
+        if texts or all(_modalities(self).values()):
             raise InputError(f"{name}: expected pictures, sounds or texts, found several of them")
         for option, off in (
             ("--format", reading.format is None),
@@ -242,7 +242,7 @@ class SenseOptions:
         return once(read(source, documents=cast("Any", by), strict=reading.strict), reading.distinct)
 
 
-def _senses(options: SenseOptions) -> dict[str, list[Path] | None]:
+def _modalities(options: ModalityOptions) -> dict[str, list[Path] | None]:
     return {"--images": options.images, "--audio": options.audio}
 
 
@@ -347,7 +347,7 @@ _ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_
 def _told(path: Path, ends: Mapping[str, str]) -> str:
     """The format that a name tells by its end, or else the file by how it begins."""
     from headscope.corpora.kinds import holds
-    from headscope.corpora.opening import is_compressed
+    from headscope.corpora.sources import is_compressed
 
     name = path.stem if is_compressed(path) else path.name
     for end, kind in ends.items():

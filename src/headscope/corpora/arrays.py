@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice
 
 from headscope.corpora.line import Line
-from headscope.corpora.opening import suffix_of
+from headscope.corpora.sources import suffix_of
 from headscope.errors import CorpusError
 
 MOST = 1 << 27

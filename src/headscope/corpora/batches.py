@@ -8,10 +8,10 @@ from itertools import count, islice
 
 import numpy as np
 
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Count, validated
 from headscope.corpora.example import Example
-from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.tokens import Tokens
 
 
 class Block:

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
+from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.cuts import Item, by_lines
 from headscope.corpora.entities import Unmatched, withheld
@@ -16,7 +17,6 @@ from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import KINDS, Documents, json_object, strings
 from headscope.corpora.readers import JSON_LINES
 from headscope.corpora.tables import refuse
-from headscope.doors import validated
 from headscope.errors import CorpusError
 
 _NAMES = ("id", "doc_key")

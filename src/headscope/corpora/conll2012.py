@@ -9,13 +9,13 @@ from html import unescape
 from itertools import chain
 from typing import NamedTuple
 
+from headscope.core.validation import validated
 from headscope.corpora import collins
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.entities import Brackets, Read, Unmatched, withheld
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError
 from headscope.corpora.treebank import MOST_WORDS
-from headscope.doors import validated
 from headscope.errors import CorpusError
 
 _LEAST = 12

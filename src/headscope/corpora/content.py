@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from headscope.core.tokens import FIELDS, PLACES, Tokens
 from headscope.corpora.example import Example
-from headscope.tokens import FIELDS, PLACES, Tokens
 
 _APART = ("tokens", "image", "audio", "source")
 

@@ -12,15 +12,15 @@ from typing import Annotated, Protocol
 
 import numpy as np
 
+from headscope.core.modality import Kind
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Count, Expected, expect, validated
 from headscope.corpora import packing
 from headscope.corpora.cuts import Cuts, Item, Stretch, Within, stretched
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths
-from headscope.doors import Count, Expected, expect, validated
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
-from headscope.senses import Kind
-from headscope.tokens import Tokens
 
 Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
 """How many tokens an input is filled up to."""

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, decoded, expect_short, read_line
-from headscope.corpora.opening import readable
+from headscope.corpora.sources import readable
 from headscope.errors import InputError
 
 T = TypeVar("T")

@@ -9,7 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from headscope.conversations import ANSWERS
+from headscope.core.conversations import ANSWERS
+from headscope.core.failures import reason
+from headscope.core.lazy import module
+from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
@@ -25,11 +28,8 @@ from headscope.corpora.jsonlines import (
     named,
 )
 from headscope.corpora.kinds import begins_as_table
-from headscope.corpora.opening import suffix_of
-from headscope.doors import validated
+from headscope.corpora.sources import suffix_of
 from headscope.errors import CorpusError, InputError
-from headscope.failures import reason
-from headscope.lazy import module
 
 TABLES = (".parquet", ".arrow")
 """Suffixes of files of rows."""

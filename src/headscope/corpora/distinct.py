@@ -7,10 +7,10 @@ from copy import copy
 from functools import partial
 from hashlib import blake2b
 
+from headscope.core.validation import expect
 from headscope.corpora.content import said
 from headscope.corpora.corpus import Corpus, Read
 from headscope.corpora.example import Example
-from headscope.doors import expect
 from headscope.errors import CorpusError
 
 

@@ -7,8 +7,8 @@ from dataclasses import astuple, dataclass
 from operator import add
 from typing import Any, Protocol, runtime_checkable
 
-from headscope.audio import Audio
-from headscope.tokens import Tokens
+from headscope.core.audio import Audio
+from headscope.core.tokens import Tokens
 
 
 @runtime_checkable

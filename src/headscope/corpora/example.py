@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from headscope.audio import Audio
+from headscope.core.audio import Audio
+from headscope.core.link import Link
+from headscope.core.tokens import Tokens
 from headscope.errors import CorpusError, InputError
-from headscope.link import Link
-from headscope.tokens import Tokens
 
 
 class Mention(NamedTuple):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headscope.corpora.arrays import MOST, elements
 from headscope.corpora.line import Line
-from headscope.corpora.opening import STDIN, Lines, expanded, form_of, opened, readable, suffix_of
+from headscope.corpora.sources import STDIN, Lines, expanded, form_of, opened, readable, suffix_of
 from headscope.errors import CorpusError, InputError
 
 Paths = str | Path | Sequence[str | Path]

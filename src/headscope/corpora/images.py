@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from headscope.core.lazy import module
+from headscope.core.modality import Picture
+from headscope.core.pictures import expect_picture, picture_of
+from headscope.core.validation import Count, validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.files import data_folder
-from headscope.corpora.media import By, Columns, Sense, corpus_of, packaged
-from headscope.doors import Count, validated
-from headscope.lazy import module
-from headscope.pictures import expect_picture, picture_of
-from headscope.senses import Picture
+from headscope.corpora.media import By, Columns, Modality, corpus_of, packaged
 
 SUFFIXES = (
     ".avif",
@@ -110,4 +110,4 @@ def _read(value: Any, name: str) -> Path | Picture:
     return replace(picture, name=name) if name else picture
 
 
-_IMAGES = Sense("images", "picture", "image", SUFFIXES, _is_one, _need, _read)
+_IMAGES = Modality("images", "picture", "image", SUFFIXES, _is_one, _need, _read)

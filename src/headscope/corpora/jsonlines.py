@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
-from headscope.conversations import Fail, content, logged
+from headscope.core.conversations import Fail, content, logged
 from headscope.corpora.arrays import broken
 from headscope.corpora.files import LONGEST_LINE
 from headscope.corpora.line import Line

@@ -13,7 +13,7 @@ from headscope.corpora.conll2012 import BEGIN
 from headscope.corpora.files import Files
 from headscope.corpora.jsonlines import TEXTS
 from headscope.corpora.marks import HEAD, table
-from headscope.corpora.opening import form_of, readable, suffix_of
+from headscope.corpora.sources import form_of, readable, suffix_of
 from headscope.errors import CorpusError
 
 Held = Literal["text", "jsonl", "csv", "tsv", "conllu", "conll2012", "parquet", "arrow"]

@@ -8,12 +8,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from headscope.core.link import End, Link, Named, Side, Span, Unit
+from headscope.core.region import Region
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line
 from headscope.corpora.jsonlines import KINDS, Fail, string
 from headscope.errors import InputError
-from headscope.link import End, Link, Named, Side, Span, Unit
-from headscope.region import Region
 
 _REGIONS = ("box", "mask")
 _KEYS = ("from", "to", *_REGIONS, "label", "from_text", "to_text", "candidates", "possible")
@@ -22,7 +22,7 @@ _KEYS = ("from", "to", *_REGIONS, "label", "from_text", "to_text", "candidates",
 def united(links: Iterable[Link]) -> list[Link]:
     """Links with the same source and label (and unit, and kind of targets) as one, in the order of the first of each.
 
-    >>> from headscope.link import as_links
+    >>> from headscope.core.link import as_links
     >>> [link.targets for link in united(as_links([(5, 1), (5, 2)]))]
     [(Span(start=1, end=2, text='a'), Span(start=2, end=3, text='a'))]
     """

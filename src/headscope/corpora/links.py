@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from headscope.core.link import AnyLinks, Link, Named, Span, Unit, as_links
+from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.cuts import by_lines
 from headscope.corpora.example import Example
@@ -27,9 +29,7 @@ from headscope.corpora.jsonlines import (
 from headscope.corpora.linking import checked, read_links, unit_of, with_links
 from headscope.corpora.readers import JSON_LINES, numbers_of
 from headscope.corpora.speech import heard_in, of_object
-from headscope.doors import validated
 from headscope.errors import InputError
-from headscope.link import AnyLinks, Link, Named, Span, Unit, as_links
 
 
 @validated

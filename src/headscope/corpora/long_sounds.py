@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headscope.audio import heard, windows
+from headscope.core.audio import heard, windows
 from headscope.corpora.example import Example
 
 
 def parts(example: Example, rate: int, seconds: float) -> list[Example]:
-    """A sound that is longer than a model hears at once, as several: cut where it is quiet (`headscope.audio.windows`).
+    """A sound that is longer than a model hears at once, as several: cut where it is quiet (`headscope.core.audio.windows`).
 
     Words go, with their times, where their middle is.
 

@@ -13,16 +13,16 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from headscope.core.failures import reason
+from headscope.core.modality import Kind
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Listed
 from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, string, strings
 from headscope.corpora.linking import read_links
-from headscope.corpora.opening import counted, suffix_of, walked
+from headscope.corpora.sources import counted, suffix_of, walked
 from headscope.corpora.speech import times_of
 from headscope.errors import CorpusError, InputError
-from headscope.failures import reason
-from headscope.senses import Kind
 
 By = Literal["file", "folder"]
 """What is a document: each picture or sound, or those of a folder."""
@@ -31,7 +31,7 @@ _LISTED = 6  # suffixes of other files that are named
 
 
 @dataclass(frozen=True)
-class Sense:
+class Modality:
     """What differs between pictures and sounds.
 
     Attributes:
@@ -87,35 +87,35 @@ class Place(Line):
         return CorpusError(self.text, None, message)
 
 
-def corpus_of(source: Any, sense: Sense, columns: Columns, limit: int | None, strict: bool) -> Corpus:
+def corpus_of(source: Any, modality: Modality, columns: Columns, limit: int | None, strict: bool) -> Corpus:
     """The corpus of some pictures or sounds.
 
     Args:
         source: a folder, a file, a file of JSON lines, or a list of these; a picture or a sound; or what can be read
             again and again and gives pictures, sounds, or rows that have one each.
-        sense: which of the two.
+        modality: which of the two.
         columns: where rows have it.
         limit: at most so many are read.
         strict: refuse what is broken, instead of leaving it out.
     """
     if columns.ask is not None:
         string(columns.ask, "text", InputError)
-    if sense.is_one(source):
+    if modality.is_one(source):
         source = [source]
     paths = _paths(source)
     if paths is None:
-        return _of_items(source, sense, columns, limit, strict)
+        return _of_items(source, modality, columns, limit, strict)
     if all(suffix_of(path) in (".jsonl", ".json") for path in paths):
         return Corpus.of_files(
             paths,
-            lambda lines: islice(_examples(_of_lines(lines), sense, columns), limit),
+            lambda lines: islice(_examples(_of_lines(lines), modality, columns), limit),
             expected="expected JSON objects, found blank lines only",
             documents=each_of(None, "line"),
             strict=strict,
-            kind=sense.kind,
+            kind=modality.kind,
             records=True,
         )
-    return _of_paths(paths, sense, columns, limit, strict)
+    return _of_paths(paths, modality, columns, limit, strict)
 
 
 def packaged(corpus: Corpus, name: str) -> Corpus:
@@ -141,7 +141,7 @@ def _paths(source: Any) -> list[Path] | None:
 
 
 def _of_paths(
-    paths: Sequence[Path], sense: Sense, columns: Columns, limit: int | None, strict: bool
+    paths: Sequence[Path], modality: Modality, columns: Columns, limit: int | None, strict: bool
 ) -> Corpus:
     """Files, and what is in folders and below them."""
     labels: dict[Path, str] = {}
@@ -149,13 +149,13 @@ def _of_paths(
     others: Counter[str] = Counter()
     for path in paths:
         if not os.path.exists(path):
-            raise CorpusError(path, None, f"expected a folder or a {sense.noun}, found nothing there")
+            raise CorpusError(path, None, f"expected a folder or a {modality.noun}, found nothing there")
         if not path.is_dir():
             files.append(path)
             continue
-        found, more = walked(path, sense.suffixes)
+        found, more = walked(path, modality.suffixes)
         if not found:
-            expected = f"expected {sense.noun}s ({', '.join(sense.suffixes)})"
+            expected = f"expected {modality.noun}s ({', '.join(modality.suffixes)})"
             raise CorpusError(
                 path, None, f"{expected}, found {counted(more) if more else 'no files that are not hidden'}"
             )
@@ -167,7 +167,7 @@ def _of_paths(
         }
     listed = Listed(files[:limit])
     for each in {Path(path).suffix.lower(): Path(path) for path in listed.paths}.values():
-        sense.need(each)
+        modality.need(each)
 
     def rows() -> Iterator[Row]:
         for number, path in enumerate(listed, 1):
@@ -177,54 +177,56 @@ def _of_paths(
     name = (
         ", ".join(path.resolve().name for path in paths)
         if len(paths) < 4
-        else f"{len(files):,} {sense.noun}s"
+        else f"{len(files):,} {modality.noun}s"
     )
-    unread = f"did not read {counted(others)}, which are no {sense.noun}s" if others else ""
+    unread = f"did not read {counted(others)}, which are no {modality.noun}s" if others else ""
     return Corpus(
         name,
-        lambda: _examples(rows(), sense, columns),
+        lambda: _examples(rows(), modality, columns),
         files=listed,
         strict=strict,
-        documents=f"each {sense.noun}" if columns.by == "file" else f"the {sense.noun}s of each folder",
-        kind=sense.kind,
+        documents=f"each {modality.noun}" if columns.by == "file" else f"the {modality.noun}s of each folder",
+        kind=modality.kind,
         unread=unread,
     )
 
 
-def _of_items(source: Any, sense: Sense, columns: Columns, limit: int | None, strict: bool) -> Corpus:
+def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | None, strict: bool) -> Corpus:
     """What is in memory, or comes from a data set."""
-    several = f"a folder, a file, a list of {sense.noun}s or paths, or rows with a column {columns.media!r}"
+    several = (
+        f"a folder, a file, a list of {modality.noun}s or paths, or rows with a column {columns.media!r}"
+    )
     if isinstance(source, Mapping):
         keys = ", ".join(map(repr, islice(cast("Mapping[Any, Any]", source), _LISTED)))
-        raise InputError(f"{sense.kind}: expected {several}, found a dict with the keys {keys or 'none'}")
+        raise InputError(f"{modality.kind}: expected {several}, found a dict with the keys {keys or 'none'}")
     if not (isinstance(source, Iterable) or _is_listed(source)):
-        raise InputError(f"{sense.kind}: expected {several}, found {type(source).__name__}")
+        raise InputError(f"{modality.kind}: expected {several}, found {type(source).__name__}")
     items = cast("Iterable[Any]", source)
     if isinstance(items, Iterator):
         raise InputError(
-            f"{sense.kind}: expected what can be read again and again, found {type(items).__name__}; "
+            f"{modality.kind}: expected what can be read again and again, found {type(items).__name__}; "
             "list(...) makes a list of it"
         )
     names: Any = getattr(items, "column_names", None)
     if isinstance(names, list) and columns.media not in names:
         there = ", ".join(map(repr, cast("list[Any]", names)))
         raise InputError(
-            f"{sense.kind}: expected a column {columns.media!r}, found {there}; column= names it"
+            f"{modality.kind}: expected a column {columns.media!r}, found {there}; column= names it"
         )
     if hasattr(items, "__len__") and not len(cast("Sequence[Any]", items)):
-        raise InputError(f"{sense.kind}: expected at least one {sense.noun}, found an empty list")
+        raise InputError(f"{modality.kind}: expected at least one {modality.noun}, found an empty list")
 
     def rows() -> Iterator[Row]:
         for index, item in enumerate(islice(_each(items), limit)):
-            place = Place(sense.kind, index + 1, f"{sense.kind}[{index}]")
-            yield place, partial(_row, item, sense, columns, place)
+            place = Place(modality.kind, index + 1, f"{modality.kind}[{index}]")
+            yield place, partial(_row, item, modality, columns, place)
 
     return Corpus(
-        sense.kind,
-        lambda: _examples(rows(), sense, columns),
+        modality.kind,
+        lambda: _examples(rows(), modality, columns),
         strict=strict,
-        documents=each_of(None, sense.noun),
-        kind=sense.kind,
+        documents=each_of(None, modality.noun),
+        kind=modality.kind,
     )
 
 
@@ -245,7 +247,7 @@ def _same(item: Any) -> Any:
     return item
 
 
-def _row(item: Callable[[], Any], sense: Sense, columns: Columns, place: Line) -> Mapping[str, Any]:
+def _row(item: Callable[[], Any], modality: Modality, columns: Columns, place: Line) -> Mapping[str, Any]:
     """The row that an item is; of a picture or a sound itself one of it alone."""
     try:
         found: Any = item()
@@ -254,20 +256,24 @@ def _row(item: Callable[[], Any], sense: Sense, columns: Columns, place: Line) -
     if not isinstance(found, Mapping):
         return {columns.media: found}
     row = cast("Mapping[str, Any]", found)
-    return {columns.media: row} if columns.media not in row and sense.is_one(row) else row
+    return {columns.media: row} if columns.media not in row and modality.is_one(row) else row
 
 
 def _of_lines(lines: Iterable[Line]) -> Iterator[Row]:
     return ((line, partial(json_object, line)) for line in lines if line.text.strip())
 
 
-def _examples(rows: Iterable[Row], sense: Sense, columns: Columns) -> Iterator[Callable[[], Example]]:
+def _examples(rows: Iterable[Row], modality: Modality, columns: Columns) -> Iterator[Callable[[], Example]]:
     documents = Documents("document" if columns.by == "file" else "folder")
-    return (partial(_example, line, row, sense, columns, documents) for line, row in rows)
+    return (partial(_example, line, row, modality, columns, documents) for line, row in rows)
 
 
 def _example(
-    line: Line, make: Callable[[], Mapping[str, Any]], sense: Sense, columns: Columns, documents: Documents
+    line: Line,
+    make: Callable[[], Mapping[str, Any]],
+    modality: Modality,
+    columns: Columns,
+    documents: Documents,
 ) -> Example:
     row = make()
     if columns.media not in row:
@@ -279,7 +285,7 @@ def _example(
         fields["words"] = strings(row["words"], "'words'", line.error)
         if "text" in fields:
             raise line.error(f"expected {columns.text!r} or 'words', found both")
-    if sense.field == "audio" and row.get("times") is not None:
+    if modality.field == "audio" and row.get("times") is not None:
         fields["times"] = times_of(row["times"], len(fields.get("words", ())), line)
     if not fields and columns.ask is not None:
         fields["text"] = columns.ask
@@ -287,13 +293,13 @@ def _example(
     name = scalar(row, "document", line.error)
     if columns.by == "folder" and name is None:
         if path is None:
-            raise line.error(f"expected a path of the {sense.noun} for documents='folder', found none")
+            raise line.error(f"expected a path of the {modality.noun} for documents='folder', found none")
         name = str(path.parent)
-    sense.need(media)
+    modality.need(media)
     try:
-        fields[sense.field] = sense.read(media, "" if path is None else path.name)
+        fields[modality.field] = modality.read(media, "" if path is None else path.name)
     except InputError as error:
-        said = str(error).removeprefix(f"{line.source}: ").removeprefix(f"{sense.field}: ")
+        said = str(error).removeprefix(f"{line.source}: ").removeprefix(f"{modality.field}: ")
         raise line.error(said) from None
     example = Example(
         **fields,
@@ -302,7 +308,7 @@ def _example(
         document_known=True,
         source=line.source,
     )
-    if sense.field == "audio" or row.get("links") is None:
+    if modality.field == "audio" or row.get("links") is None:
         return example
     return read_links(row, replace(example, image=None), example.image, line)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, cast
 
+from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.cuts import by_lines
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, strings
-from headscope.doors import validated
 
 
 @validated

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headscope.core.tokens import Tokens
 from headscope.corpora.encoder import Bulk, Counts, Encoder, Hasty, Line, Perceiver
 from headscope.corpora.example import Example
 from headscope.corpora.long_sounds import parts
 from headscope.errors import CorpusError, InputError
-from headscope.tokens import Tokens
 
 _WINDOW = 256  # examples whose pieces are counted in one call
 _UNMARKED = 3  # pieces of letters that have a case, at most, in a text without a space

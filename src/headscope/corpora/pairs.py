@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.datasets import TABLES, names_in, rows_of
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
 from headscope.corpora.jsonlines import DISAGREED, LABELS, Fail, each_of, string
-from headscope.corpora.opening import suffix_of
+from headscope.corpora.sources import suffix_of
 from headscope.corpora.tables import JSON, READERS, Row, refuse, text_columns
-from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
 
 DOCUMENT = "document"

@@ -8,13 +8,13 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
+from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.cuts import Within, by_lines
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, packaged
 from headscope.corpora.jsonlines import Documents, each_of, fields, json_object, named, string
-from headscope.corpora.whole import HEADING
-from headscope.doors import validated
+from headscope.corpora.readable import HEADING
 from headscope.errors import HeadscopeWarning, InputError
 
 Ends = Literal["blank", "line", "file"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from headscope.core.modality import Kind
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.images import builtin_images
 from headscope.corpora.readers import builtin
 from headscope.corpora.sounds import builtin_sounds
-from headscope.senses import Kind
 
 
 def shipped(kind: Kind) -> Corpus:

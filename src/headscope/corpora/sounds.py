@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from headscope.audio import Audio, need, own
+from headscope.core.audio import Audio, need, own
+from headscope.core.modality import Sound
+from headscope.core.validation import Count, validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.files import data_folder
-from headscope.corpora.media import By, Columns, Sense, corpus_of, packaged
-from headscope.doors import Count, validated
+from headscope.corpora.media import By, Columns, Modality, corpus_of, packaged
 from headscope.errors import HeadscopeWarning, InputError
-from headscope.senses import Sound
 
 SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wave")
 """Of files in a folder that are taken for sounds."""
@@ -107,4 +107,4 @@ def _read(value: Any, name: str) -> Audio:
     return value
 
 
-_SOUNDS = Sense("sounds", "sound", "audio", SUFFIXES, _is_one, _need, _read)
+_SOUNDS = Modality("sounds", "sound", "audio", SUFFIXES, _is_one, _need, _read)

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from headscope.core.link import Link, Span
+from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import KINDS, Documents, each_of, json_object, scalar, string, strings
-from headscope.doors import validated
-from headscope.link import Link, Span
 
 FRAME = 0.02
 """Seconds of a frame of Whisper's encoder."""

@@ -11,12 +11,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
+from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import Documents, Fail, each_of, json_object, known_texts, named, string
-from headscope.corpora.opening import suffix_of
-from headscope.doors import validated
+from headscope.corpora.sources import suffix_of
 from headscope.errors import CorpusError, InputError
 
 JSON = (".jsonl", ".json")

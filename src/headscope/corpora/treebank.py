@@ -11,12 +11,12 @@ from typing import Any, Literal, NamedTuple, cast
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_dict_value, parse_id_value, parse_int_value
 
+from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.cuts import Within
 from headscope.corpora.entities import Unmatched, mentions, withheld
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError, packaged
-from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
 
 Words = Literal["syntactic", "surface"]

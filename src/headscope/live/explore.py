@@ -12,14 +12,14 @@ from typing import Any, cast
 
 from headscope.attention.load import load
 from headscope.attention.whatif import WhatIf
-from headscope.doors import validated
+from headscope.core.maps import AttentionMaps
+from headscope.core.saving import check_place, replacing
+from headscope.core.validation import validated
 from headscope.errors import InputError, MissingError
-from headscope.live.carried import Weights, carried_page, carry
 from headscope.live.session import Live, read_input
+from headscope.live.standalone import Weights, carried_page, carry
 from headscope.live.view import Source, check_keywords, view
-from headscope.maps import AttentionMaps
 from headscope.models import Model
-from headscope.saving import check_place, replacing
 from headscope.views.page import bundle_file
 from headscope.views.view import NOTEBOOK_DOTS, View, display_to_keep
 from headscope.views.widget import SENT
@@ -78,7 +78,7 @@ class Exploration:
 
         Raises:
             InputError: another suffix, a place where nothing can be written, nothing to read, or a conversation.
-            RefusedError: the model cannot be put into a page (headscope.live.carried): the message has the reason.
+            RefusedError: the model cannot be put into a page (headscope.live.standalone): the message has the reason.
             MissingError: the extra ``page`` is not installed.
         """
         path = Path(path)

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording, route
+from headscope.core.lazy import module
 from headscope.errors import HeadscopeError, RefusedError
-from headscope.lazy import module
 from headscope.models import Model
 
 LARGEST = 150_000_000

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from headscope.attention.scalar import natural_number
+from headscope.core.tokens import Tokens
 from headscope.models import Model
 from headscope.models.pieces import shown_piece
-from headscope.tokens import Tokens
 from headscope.views.wire import Candidate, Prediction
 
 TOP = 10

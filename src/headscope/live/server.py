@@ -18,8 +18,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from headscope.core.failures import reason
 from headscope.errors import InputError
-from headscope.failures import reason
 from headscope.live.frames import pack, unpack
 from headscope.live.session import Live, fault
 from headscope.views.page import page

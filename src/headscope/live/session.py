@@ -15,13 +15,13 @@ from headscope.attention.edit import edit
 from headscope.attention.neurons import watch
 from headscope.attention.one import decoder_start, decoder_tokens, gradients, running, tokens_of
 from headscope.attention.whatif import WhatIf
+from headscope.core.failures import out_of_memory, reason
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeError, HeadscopeWarning, InputError
-from headscope.failures import out_of_memory, reason
 from headscope.live.predictions import Says, predictions, says
 from headscope.live.quantities import NAMES, Origin, offered
-from headscope.maps import AttentionMaps
 from headscope.models import Model, expect_model
-from headscope.tokens import Tokens
 from headscope.views.blobs import LiveBlobs
 from headscope.views.inputs import Input
 from headscope.views.view import Computed, View

@@ -17,14 +17,14 @@ from headscope.attention.load import load
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import Captured, Text, capture
 from headscope.attention.parts import Parts
-from headscope.doors import expect, validated
+from headscope.core.grid import Spoken, with_words
+from headscope.core.link import AnyLinks
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.neurons import Neurons
+from headscope.core.validation import expect, validated
 from headscope.errors import HeadscopeWarning, InputError
-from headscope.grid import Spoken, with_words
-from headscope.link import AnyLinks
 from headscope.live.quantities import NAMES, Origin, with_quantities
-from headscope.maps import AttentionMaps, FloatArray
 from headscope.models import Model
-from headscope.neurons import Neurons
 from headscope.views.gold import of_parts
 from headscope.views.inputs import Input, in_words
 from headscope.views.payload import Offer
@@ -91,7 +91,7 @@ def view(
         objective: what gradients are of: takes what the module returns, gives a scalar. By default a language model's
             loss on the input, a classifier's largest logit, the cosine of the two texts of a pair under an
             encoder, else half the squared norm of its mean hidden state; the caption says which.
-        links: gold links, laid over the pictures as outlines: `headscope.link.Link`s, pairs ``(source, target)`` of
+        links: gold links, laid over the pictures as outlines: `headscope.core.link.Link`s, pairs ``(source, target)`` of
             tokens or spans, or a boolean matrix ``[query key]`` (of the cross-attention, where there is one). Of an
             encoder-decoder text "a" is what the encoder reads, and "b" what the decoder reads. They are of the first
             text, and of both inputs where `against` is a model.

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
-from headscope import lazy
+from headscope.core import lazy
 from headscope.errors import InputError
 from headscope.measures.answers import ANSWERS
 from headscope.measures.confidence import CONFIDENCE, SYNTHETIC

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.lexicon import texts
 from headscope.measures.measure import Measure, by_name, pair_measure, row_measure
-from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
 _VOITA = ("voita2019",)
@@ -91,7 +91,7 @@ def _rare(name: str, of: str, which: str) -> Measure:
     def rare_word(weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray) -> Floats:
         """Voita et al. find one head of the first layer that points to the least frequent token of the sentence in 66 %
         of cases, and to one of the two least frequent in 83 %. A first pass over the corpus says which they are
-        (`headscope.stream.rare`): where none did, the measure has no figure.
+        (`headscope.runs.rare`): where none did, the measure has no figure.
 
         Example: in ``the old gnu`` *gnu* is the rarest; *the* and *old* have their largest weight on it, and *gnu* on
         *old*: 2 / 3.

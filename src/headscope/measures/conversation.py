@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.measure import Measure, by_name, mask, row_measure
-from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
 

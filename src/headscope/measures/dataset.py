@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from headscope.core.failures import reason
+from headscope.core.heads import Head
+from headscope.core.lazy import module
+from headscope.core.saving import replacing
 from headscope.errors import InputError
-from headscope.failures import reason
-from headscope.heads import Head
-from headscope.lazy import module
 from headscope.measures.files import netcdf
-from headscope.measures.jackknife import interval
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Floats, Sums
-from headscope.saving import replacing
+from headscope.statistics.jackknife import interval
 
 if TYPE_CHECKING:
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -58,7 +58,7 @@ def dataset(
     ``m_se`` is the jackknife error over documents, ``m_n`` counts the rows (or documents, or inputs: its ``units``)
     that it is a mean over, ``m_chance`` is what uniform attention over the visible keys gives (over ``(layer)``; over
     ``(layer, head)`` where heads do not see the same), ``m_documents`` how many documents of equal size would tell as
-    much, ``m_skewness`` that of the figure over documents (`headscope.measures.jackknife`). `interval_of` makes
+    much, ``m_skewness`` that of the figure over documents (`headscope.statistics.jackknife`). `interval_of` makes
     intervals of them.
 
     Args:

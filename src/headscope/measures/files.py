@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.lazy import module
+from headscope.core.lazy import module
 
 if TYPE_CHECKING:
     import xarray as xr

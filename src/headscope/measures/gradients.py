@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.measure import Measure, mask, pair_measure
-from headscope.tokens import BoolArray, IntArray, Tokens
 
 
 def _others(tokens: Tokens) -> BoolArray:

@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from headscope import words
-from headscope.tokens import BoolArray, IntArray, Tokens, is_punctuation, is_space
+from headscope.core import words
+from headscope.core.tokens import BoolArray, IntArray, Tokens, is_punctuation, is_space
 
 STEM = 4
 """So many first letters two related words have in common, at least."""

@@ -1,7 +1,7 @@
 """What a measure is: a statistic of single rows of a matrix, and a rule for which rows count.
 
 Its figure is the sum over these rows by their number. The same definitions serve whole maps
-(`headscope.measures.single`) and streams over a corpus (`headscope.stream.task`). `pair_measure` and `row_measure`
+(`headscope.measures.single`) and streams over a corpus (`headscope.runs.task`). `pair_measure` and `row_measure`
 make a measure of your own from one function:
 
 >>> @pair_measure("same_piece", "Mass on earlier copies of the same piece.")
@@ -22,13 +22,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from headscope.doors import validated
+from headscope.core.arrays import Floats
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.validation import validated
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps
 from headscope.measures.sources import bibtex
-from headscope.tokens import BoolArray, IntArray, Tokens
 
-Floats = npt.NDArray[np.float64]
 Statistic = Literal["offset", "mass", "entropy", "largest", "pairs", "rows"]
 Rows = Literal["all", "reach", "choice", "first", "class", "not class", "pairs"]
 Matrix = Literal["weights", "gradient", "norm"]

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.maps import AttentionMaps, wrap
+from headscope.core.maps import AttentionMaps, wrap
+from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.lexicon import lexicon
 from headscope.measures.measure import Measure, by_name, pair_measure, row_measure
-from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
 _ONE, _TWO = ("vig2018patterns", "vig2019demo"), ("vig2019inner", "vig2019demo")

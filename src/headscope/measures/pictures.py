@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.measure import Measure, by_name, mask, pair_measure
-from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
 _PATCH = ("patch",)

@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
+from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.measure import Measure
-from headscope.tokens import BoolArray, IntArray, Tokens
 
 EARLY = 4
 """So many first tokens are sinks, together with the first: what Xiao et al. 2023 keep of a long text."""

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope import kernels
+from headscope.core import kernels
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.tokens import BoolArray, Tokens
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure, mask, selection
 from headscope.measures.sums import Documents
 from headscope.measures.surface import SMOOTHING, Preset, prepared
-from headscope.tokens import BoolArray, Tokens
 
 if TYPE_CHECKING:
     import xarray as xr

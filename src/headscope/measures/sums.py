@@ -1,7 +1,7 @@
 """Sums over a corpus that merge: memory is constant, and parts add up to the whole.
 
 For each figure a document d gives a sum S_d and a count N_d. The figure is R = ΣS / ΣN, and its standard error is the
-jackknife's over documents (`headscope.measures.jackknife`): without document d the figure moves by
+jackknife's over documents (`headscope.statistics.jackknife`): without document d the figure moves by
 (S_d − R·N_d) / (ΣN − N_d). So it follows from six sums over documents, all float64 (`Ratios`), and from the largest
 documents, which are kept (`APART`); of the others, each a small share of the corpus, the mean share stands for each.
 A part of a corpus may begin and end in the midst of a document: what it knows of that one is kept apart until all of
@@ -20,9 +20,9 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, c
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.tokens import Tokens, is_space
 from headscope.errors import InputError
-from headscope.measures import jackknife
-from headscope.tokens import Tokens, is_space
+from headscope.statistics import jackknife
 
 Floats = npt.NDArray[np.float64]
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -194,7 +194,7 @@ class Ratios:
             return np.where(count > 1, np.sqrt(variance), np.nan)
 
     def effective(self) -> Floats:
-        """How many documents of equal size tell as much, with the axes of `n` (`headscope.measures.jackknife`)."""
+        """How many documents of equal size tell as much, with the axes of `n` (`headscope.statistics.jackknife`)."""
         total = self.closed()
         return jackknife.equal(total.n, total.nn)
 
@@ -341,7 +341,7 @@ class Sums(Ratios):
         return _means(s, chance, n) if self.by == "document" else arrays
 
     def skewness(self) -> Floats:
-        """Skewness of the figures, as `headscope.measures.jackknife.skewness` has it, like `s`; 0 where documents are
+        """Skewness of the figures, as `headscope.statistics.jackknife.skewness` has it, like `s`; 0 where documents are
         `ALIKE`."""
         total = self.closed()
         with np.errstate(invalid="ignore", divide="ignore"):

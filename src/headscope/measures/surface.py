@@ -16,8 +16,8 @@ from typing import Literal
 
 import numpy as np
 
+from headscope.core.tokens import Tokens
 from headscope.measures.measure import Measure, Rows, by_name
-from headscope.tokens import Tokens
 
 Preset = Literal["clark2019"]
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
+from headscope.core.lazy import module as library
 from headscope.errors import ModelError
-from headscope.lazy import module as library
 from headscope.models.hub import one_line, reachable
 from headscope.models.revision import name_and_revision
 

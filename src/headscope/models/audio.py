@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.audio import Audio, heard
+from headscope.core.audio import Audio, heard
+from headscope.core.grid import Frames
+from headscope.core.modality import Sound
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.grid import Frames
 from headscope.models.perceiver import Perceiver
-from headscope.senses import Sound
-from headscope.tokens import Tokens
 
 
 class Spoken(NamedTuple):
@@ -41,7 +41,7 @@ def spoken(model: Perceiver, audio: Audio, words: Sequence[str]) -> Spoken:
 
     Args:
         model: an encoder-decoder with a tokenizer and a feature extractor.
-        audio: see `headscope.audio.Audio`; another rate than the model's is resampled.
+        audio: see `headscope.core.audio.Audio`; another rate than the model's is resampled.
         words: what was said. They are joined by spaces; one before the first stands in that word.
 
     Raises `InputError` for another model, for audio that is longer than the model hears at once, and for a text that is
@@ -101,7 +101,7 @@ def listened(model: Perceiver, audio: Audio) -> Heard:
 
     Args:
         model: with a feature extractor.
-        audio: see `headscope.audio.Audio`; several channels are averaged, another rate than the model's is resampled.
+        audio: see `headscope.core.audio.Audio`; several channels are averaged, another rate than the model's is resampled.
 
     Raises `InputError` for a model without a feature extractor, and for a sound that is longer than the model hears.
     """

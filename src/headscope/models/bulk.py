@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.tokens import BoolArray, IntArray, Tokens, is_space, strip_markers
 from headscope.errors import InputError
 from headscope.models.encode import encode
 from headscope.models.pieces import (
@@ -35,7 +36,6 @@ from headscope.models.pieces import (
     special_tokens,
     unknown_ids,
 )
-from headscope.tokens import BoolArray, IntArray, Tokens, is_space, strip_markers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

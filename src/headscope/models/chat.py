@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from headscope.conversations import content
+from headscope.core.conversations import content
 from headscope.errors import InputError
 
 ROLES = ("system", "user", "assistant")

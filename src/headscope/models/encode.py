@@ -35,9 +35,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from headscope.bytelevel import is_raw
+from headscope.core.bytelevel import is_raw
+from headscope.core.failures import reason
+from headscope.core.tokens import IntArray, Tokens
 from headscope.errors import InputError
-from headscope.failures import reason
 from headscope.models.chat import render
 from headscope.models.pieces import (
     added,
@@ -53,7 +54,6 @@ from headscope.models.pieces import (
     special_tokens,
     word_ids,
 )
-from headscope.tokens import IntArray, Tokens
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
+from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, ModelError
-from headscope.lazy import module
 
 _BLOCK = re.compile(r"\bblk\.(\d+)\.")
 _SPLIT = re.compile(r"-\d{5}-of-\d{5}\.gguf$")

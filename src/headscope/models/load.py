@@ -16,7 +16,7 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 from torch import nn
 
-from headscope.demo import (
+from headscope.core.demo import (
     DEMO_LM,
     DEMO_LM_NAME,
     DEMO_LM_SHA256,
@@ -26,8 +26,8 @@ from headscope.demo import (
     demo_folder,
     demo_lm_file,
 )
+from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError, MissingError, ModelError
-from headscope.lazy import module
 from headscope.models import checkpoint, gguf
 from headscope.models.adapter import CONFIG, Wanted, merged, wanted
 from headscope.models.adapter import called as adapter_name

@@ -15,15 +15,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from headscope.audio import Audio
-from headscope.doors import Count, expect, validated
+from headscope.core.audio import Audio
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Count, expect, validated
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models import encode as _encode
 from headscope.models import perceive
 from headscope.models.bulk import Bulk, bulk
 from headscope.models.pieces import expect_added, sample, unknown_ids
 from headscope.models.weights import main_device
-from headscope.tokens import Tokens
 
 
 @dataclass(eq=False)

@@ -8,15 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headscope.audio import Audio
+from headscope.core.audio import Audio
+from headscope.core.grid import Frames
+from headscope.core.modality import Kind
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.grid import Frames
 from headscope.models.audio import LONGEST, listened
 from headscope.models.encode import collate
 from headscope.models.perceiver import Perceiver
 from headscope.models.pictures import looked, prefixed
-from headscope.senses import Kind
-from headscope.tokens import Tokens
 
 _TYPES = ("mm_token_type_ids", "token_type_ids")
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from headscope.tokens import Tokens
+from headscope.core.tokens import Tokens
 
 
 class Perceiver(Protocol):

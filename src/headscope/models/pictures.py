@@ -12,14 +12,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from headscope.core.failures import reason
+from headscope.core.grid import Grid
+from headscope.core.modality import Picture
+from headscope.core.pictures import picture_of
+from headscope.core.tokens import IntArray, Tokens
 from headscope.errors import InputError
-from headscope.failures import reason
-from headscope.grid import Grid
-from headscope.models.beside import with_text
+from headscope.models.image_text import with_text
 from headscope.models.perceiver import Perceiver
-from headscope.pictures import picture_of
-from headscope.senses import Picture
-from headscope.tokens import IntArray, Tokens
 
 OF_PICTURES = (
     "pixel_values",

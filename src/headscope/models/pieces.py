@@ -12,9 +12,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from headscope.bytelevel import readable, vocabulary_piece
+from headscope.core.bytelevel import readable, vocabulary_piece
+from headscope.core.tokens import BoolArray, IntArray, strip_markers
 from headscope.errors import InputError, ModelError
-from headscope.tokens import BoolArray, IntArray, strip_markers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -79,7 +79,7 @@ def expect_added(tokenizer: PreTrainedTokenizerBase) -> None:
 
 
 def byte_level(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether the pieces of a vocabulary are written in the letters of bytes (`headscope.bytelevel`)."""
+    """Whether the pieces of a vocabulary are written in the letters of bytes (`headscope.core.bytelevel`)."""
     if tokenizer not in _byte_level:
         backend: Any = getattr(tokenizer, "backend_tokenizer", None)
         stages = [

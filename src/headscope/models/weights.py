@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from headscope.lazy import module as library
+from headscope.core.lazy import module as library
 
 LARGE = 1_000_000_000
 """A model whose weights are more bytes is large: no second one is made beside it, and little is kept of inputs."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headscope.heads import Head
+from headscope.core.heads import Head
 from headscope.views.digits import percent
 from headscope.views.payload import Part
 from headscope.views.reasons import because

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from headscope.core.heads import Head
+from headscope.core.modality import Kind
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.measures.choose import choose, default_measures
 from headscope.measures.dataset import (
     count_of,
@@ -27,7 +28,6 @@ from headscope.measures.dataset import (
 )
 from headscope.reports.sections import Carried, absent, methods
 from headscope.reports.summary import Summary
-from headscope.senses import Kind
 from headscope.views.blobs import Blobs
 from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload

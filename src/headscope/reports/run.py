@@ -11,23 +11,23 @@ from itertools import islice
 from headscope.analyses import analyses
 from headscope.analyses.cards.section import MAPS
 from headscope.analyses.record import Analysis, Entry, entries
+from headscope.analyses.reproduce import Typed
 from headscope.analyses.study import EXAMPLE_TOKENS, Study, strange, told_once
-from headscope.analyses.typed import Typed
 from headscope.attention.load import load
+from headscope.core.failures import reason
+from headscope.core.modality import Kind
+from headscope.core.validation import Count, Number, validated
 from headscope.corpora import Corpus
 from headscope.corpora.shipped import shipped
-from headscope.doors import Count, Number, validated
 from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownError
-from headscope.failures import reason
-from headscope.live.carried import carry
+from headscope.live.standalone import carry
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
 from headscope.models.perceive import WHAT, expect_reads, reads
 from headscope.reports.page import report_page
 from headscope.reports.sections import Carried, Failed
-from headscope.senses import Kind
-from headscope.stream.batches import reader_of
-from headscope.stream.memory import hand_back
+from headscope.runs.batches import reader_of
+from headscope.runs.memory import hand_back
 from headscope.views.section import Section
 
 LIVE_TEXT = "She sold the old house because it was too small for her growing family."

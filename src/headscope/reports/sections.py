@@ -46,7 +46,7 @@ class CarriedSection(SectionInfo):
 
 @dataclass(frozen=True)
 class Carried(Section):
-    """The model, put into the page by what `headscope.live.carried.carry` gives."""
+    """The model, put into the page by what `headscope.live.standalone.carry` gives."""
 
     put: Callable[[Blobs], CarriedPayload]
 

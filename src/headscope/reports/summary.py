@@ -9,9 +9,9 @@ from typing import Literal, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from headscope.heads import Head
+from headscope.core.heads import Head
+from headscope.core.modality import Kind
 from headscope.reports.far import far
-from headscope.senses import Kind
 from headscope.views.blobs import Blobs
 from headscope.views.digits import percent
 from headscope.views.payload import Part, SectionInfo

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 import headscope
-from headscope import lazy
+from headscope.core import lazy
+from headscope.core.saving import check_place, replacing
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.measures.dataset import unseen
-from headscope.saving import check_place, replacing
 from headscope.views import fonts
 from headscope.views.digits import brief
 from headscope.views.page import plain_text

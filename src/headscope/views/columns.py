@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.dataset import names
 from headscope.measures.measure import Measure, mask
 from headscope.measures.single import row_statistic

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from headscope import words
+from headscope.core import words
+from headscope.core.heads import Head
+from headscope.core.lazy import module
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.neurons import Neurons
+from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
-from headscope.heads import Head
-from headscope.lazy import module
-from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.dataset import unseen
-from headscope.neurons import Neurons
-from headscope.tokens import Tokens
-from headscope.views import fold, telling
+from headscope.views import fold
+from headscope.views import highlights as telling
 from headscope.views.blobs import ArrayRef, Blobs, Vectors
 from headscope.views.columns import from_corpus, from_input, from_scores
+from headscope.views.images import Blocks, blocks, coarse, in_words, looks, of_blocks, together
 from headscope.views.inputs import Included, Input, piece_labels, runs, word_labels
 from headscope.views.page import page, plain_text
 from headscope.views.payload import (
@@ -43,8 +45,7 @@ from headscope.views.payload import (
     WithinInfo,
     WordsInfo,
 )
-from headscope.views.seeing import Blocks, blocks, coarse, in_words, looks, of_blocks, together
-from headscope.views.sounding import sound_info, spectrogram, stretches
+from headscope.views.spectrogram import sound_info, spectrogram, stretches
 from headscope.views.state import STATE, check_state
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
-from headscope import words as _words
-from headscope.tokens import BoolArray, IntArray, Tokens
+from headscope.core import words as _words
+from headscope.core.tokens import BoolArray, IntArray, Tokens
 
 Matrix = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from headscope.lazy import matplotlib
+from headscope.core.lazy import matplotlib
 
 FOLDER = Path(__file__).parent / "static"
 """Where the fonts of the page stand for what is no page."""

@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from headscope import words as _words
+from headscope.core import words as _words
+from headscope.core.link import AnyLinks, End, Link, Named, Side, Unit, as_links, located
+from headscope.core.maps import AttentionMaps
+from headscope.core.region import Region
+from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError
-from headscope.link import AnyLinks, End, Link, Named, Side, Unit, as_links, located
-from headscope.maps import AttentionMaps
-from headscope.region import Region
-from headscope.tokens import Tokens
 from headscope.views.payload import LinkInfo, OutlineInfo
 
 Parts = Mapping[str, AttentionMaps]
@@ -28,7 +28,7 @@ def of_parts(given: AnyLinks, parts: Parts) -> dict[str, list[LinkInfo]]:
     """Links as the parts of an input show them.
 
     Args:
-        given: what `headscope.link.as_links` takes. A matrix is ``[query key]`` of self-attention or, where there is
+        given: what `headscope.core.link.as_links` takes. A matrix is ``[query key]`` of self-attention or, where there is
             one, of cross-attention.
         parts: of the input. In an encoder-decoder text A is what the encoder reads and text B what the decoder reads:
             links within one of them are of its own part, those between the two of ``cross``.

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.heads import Head
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.neurons import Neurons
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError, ShapeError
-from headscope.heads import Head
-from headscope.maps import AttentionMaps, FloatArray
-from headscope.neurons import Neurons
-from headscope.tokens import Tokens
 from headscope.views.payload import LinkInfo
 
 Matrices = Mapping[str, Mapping[str, Sequence[FloatArray]]]
@@ -32,7 +32,7 @@ class Input:
         label: a few words that name it; by default the pieces do.
         neurons: queries and keys by part, for the neuron view.
         opened: the heads whose queries and keys are shown; None: all.
-        side: as queries so many patches a side are put together, at least (`headscope.views.seeing`).
+        side: as queries so many patches a side are put together, at least (`headscope.views.images`).
         matrices: other matrices per pair by name (``gradient``, …), by part, ``[head query key]`` a layer;
             they may be negative.
         notes: what a matrix is of, by its name: ``{"gradient": "the loss on the input"}``.
@@ -129,7 +129,7 @@ def piece_labels(tokens: Tokens) -> list[str]:
 
 
 def word_labels(words: Tokens) -> list[str]:
-    """The words of an axis (`headscope.words.words`) as the text has them; what is in no text as its pieces."""
+    """The words of an axis (`headscope.core.words.words`) as the text has them; what is in no text as its pieces."""
     if words.texts is None:
         return list(words.pieces)
     return [text.strip() or piece for piece, text in zip(words.pieces, words.texts, strict=True)]

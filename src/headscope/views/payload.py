@@ -148,10 +148,10 @@ class AxisInfo(TypedDict):
 
     `sequences` is 0 for text A, 1 for text B, -1 for none. `written` is the place of the first token that the model
     wrote itself, where it did. `sinks` are the places of keys that take much of all heads' attention
-    (`headscope.views.telling.sinks`), where there are such, `changed` those of pieces that the other of two inputs
+    (`headscope.views.highlights.sinks`), where there are such, `changed` those of pieces that the other of two inputs
     has not. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in its pixels
     (None: none). `counts` is how many tokens each stands for, where some are blocks of patches
-    (`headscope.views.seeing`). `images` are the pictures within a text. `ids` are those of the vocabulary.
+    (`headscope.views.images`). `images` are the pictures within a text. `ids` are those of the vocabulary.
     """
 
     pieces: list[str]
@@ -236,7 +236,7 @@ class LinkInfo(TypedDict):
 
 
 class OpeningInfo(TypedDict):
-    """What opens where a state names no layer or head (`headscope.views.telling`), by the model's own indices.
+    """What opens where a state names no layer or head (`headscope.views.highlights`), by the model's own indices.
 
     `heads` has the head that opens of each shown layer.
     """

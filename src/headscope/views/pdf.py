@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from headscope.core.saving import replacing
 from headscope.errors import InputError, RunError
-from headscope.saving import replacing
 
 COMMANDS = (
     "chromium",

@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.maps import AttentionMaps
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps
 from headscope.measures.choose import parse
 from headscope.measures.measure import Measure, mask
 from headscope.measures.single import row_statistic
+from headscope.views.images import blocks
 from headscope.views.inputs import Included, Input
 from headscope.views.payload import Pin, Reason
 from headscope.views.section import Beside
-from headscope.views.seeing import blocks
 
 CORPUS = "over the corpus"
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from headscope.heads import Head
+from headscope.core.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from headscope.views.page import plain_text

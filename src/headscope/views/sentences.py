@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from headscope.heads import Head
+from headscope.core.heads import Head
 from headscope.views.payload import Part, Reason
 
 NAMED = 5

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Literal, cast
 
+from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError, RunError
-from headscope.lazy import module
 from headscope.views import fonts
 from headscope.views.blobs import Blobs
 from headscope.views.paper import Kind, Width, inches

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 import headscope
-from headscope.doors import validated
+from headscope.core.maps import FloatArray
+from headscope.core.saving import check_place, replacing
+from headscope.core.validation import validated
 from headscope.errors import InputError, MissingError
-from headscope.maps import FloatArray
-from headscope.saving import check_place, replacing
 from headscope.views.explorer import Options, add_quantity, explorer_payload, views_page
 from headscope.views.inputs import Input
 from headscope.views.page import plain_text

@@ -21,8 +21,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from headscope.core.failures import out_of_memory, reason
 from headscope.errors import HeadscopeError, InputError, MissingError
-from headscope.failures import out_of_memory, reason
 from headscope.views.blobs import Blobs
 from headscope.views.page import bundle_file
 from headscope.views.payload import Added, ExplorerPayload

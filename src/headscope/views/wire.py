@@ -227,7 +227,7 @@ class FigureName(TypedDict):
 
 
 class CarriedModel(TypedDict):
-    """A model in a page (`headscope.live.carried`).
+    """A model in a page (`headscope.live.standalone`).
 
     `figures` stand beside the grid. `engine` is WebAssembly, `worker` the script that runs it. `inputs` are the model's
     own; `said` is the tensor of what it `predicts`: logits of the next token, of the masked one or of classes, or

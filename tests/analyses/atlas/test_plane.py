@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headscope.analyses.atlas.plane import plane, planes
-from headscope.analyses.look import look
-from headscope.heads import Head
-from headscope.maps import wrap
-from headscope.neurons import Neurons
+from headscope.analyses.example_maps import look
+from headscope.core.heads import Head
+from headscope.core.maps import wrap
+from headscope.core.neurons import Neurons
 from headscope.views.inputs import Input
 
 RANDOM = np.random.default_rng(7)

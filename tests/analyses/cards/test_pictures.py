@@ -11,7 +11,7 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.cards.run import Scored, choose_examples
-from headscope.heads import Head
+from headscope.core.heads import Head
 from headscope.models import Model
 from tests.helpers.small_models import sharpen
 

@@ -15,12 +15,12 @@ from transformers import BartConfig, BartModel, GPT2Config, GPT2Model
 
 import headscope as hs
 from headscope import cli
-from headscope.analyses.combine import run as combine
-from headscope.analyses.combine.statistics import ALL
+from headscope.analyses.links.combine import run as combine
+from headscope.analyses.links.combine.statistics import ALL
 from headscope.attention.record import AttentionRecord
+from headscope.core.tokens import BoolArray
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model
-from headscope.tokens import BoolArray
 from tests.helpers.small_models import sharpen, small_bert
 from tests.helpers.small_tokenizers import listed, roberta
 

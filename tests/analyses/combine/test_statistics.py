@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from headscope.analyses.combine.statistics import (
+from headscope.analyses.links.combine.statistics import (
     ALL,
     NEGATIVES,
     Pairs,

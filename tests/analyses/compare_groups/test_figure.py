@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib import figure as pictures
 
 import headscope as hs
-from headscope.analyses.compare_groups.figure import figure
+from headscope.analyses.compare.groups.figure import figure
 from headscope.errors import InputError
 
 MEASURES = ("previous", "entropy", "a_to_b")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.analyses.compare_groups.values import values
+from headscope.analyses.compare.groups.values import values
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError, RunError
 from headscope.models import Model
@@ -39,7 +39,7 @@ def test_values_are_those_of_each_input_alone(demo: Model) -> None:
 @pytest.mark.slow
 def test_large_values_stay_in_a_file(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = values(demo, examples(demo), ["previous"], batch_size=5)
-    monkeypatch.setattr("headscope.analyses.compare_groups.values.IN_MEMORY", 0)
+    monkeypatch.setattr("headscope.analyses.compare.groups.values.IN_MEMORY", 0)
     found = values(demo, examples(demo), ["previous"], batch_size=5)
     assert isinstance(found.values, np.memmap)
     np.testing.assert_array_equal(found.values, kept.values)
@@ -63,7 +63,7 @@ def test_one_head_edited_in_group_b_is_found_and_only_it(demo: Model) -> None:
         values(perturbed(demo, 5, 4, -1.0), examples(demo), names),
     )
     second = np.array([label == "b" for label in own.labels])
-    from headscope.analyses.compare_groups import statistics as two_groups
+    from headscope.analyses.compare.groups import statistics as two_groups
 
     edited = np.where(second[:, None, None, None], other.values, own.values)
     found = two_groups.compare(edited, second, own.documents, own.measures, own.layers)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.analyses.typed import Typed
+from headscope.analyses.reproduce import Typed
+from headscope.core.heads import Head
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.models import Model
 
 SIDES = [

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from headscope.analyses.compare_groups import statistics as two_groups
+from headscope.analyses.compare.groups import statistics as two_groups
 from headscope.errors import InputError
 from headscope.measures.choose import choose
-from headscope.measures.design import Design
+from headscope.statistics.design import Design
 
 
 def test_groups_are_the_two_labels_or_those_asked_for() -> None:

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
-from headscope.analyses.compare_inputs import statistics as two_inputs
-from headscope.analyses.compare_models import statistics as two_models
+from headscope.analyses.compare.inputs import statistics as two_inputs
+from headscope.analyses.compare.models import statistics as two_models
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.tokens import Tokens
 
 
 @settings(deadline=None)  # the first run loads scipy

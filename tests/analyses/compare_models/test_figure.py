@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib import figure as pictures
 
 import headscope as hs
-from headscope.analyses.compare_models.figure import figure
+from headscope.analyses.compare.models.figure import figure
 
 T = 2.0452296421327  # of 29 degrees of freedom, at 97.5 %
 

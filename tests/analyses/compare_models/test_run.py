@@ -75,7 +75,7 @@ def test_figures_of_both_are_those_of_measure(demo: Model) -> None:
 
 @pytest.mark.slow
 def test_drift_is_that_of_whole_maps(demo: Model) -> None:
-    from headscope.analyses.compare_models.statistics import drift
+    from headscope.analyses.compare.models.statistics import drift
 
     other, text = perturbed(demo, 0, 0), "The cat sat on the mat."
     found = hs.compare.models(demo, other, [Example(tokens=demo.encode(text))]).figures

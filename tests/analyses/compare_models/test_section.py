@@ -14,8 +14,8 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.analyses.compare_models.examples import nearest, other
-from headscope.analyses.typed import Typed
+from headscope.analyses.compare.models.examples import nearest, other
+from headscope.analyses.reproduce import Typed
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blobs import decode
@@ -269,7 +269,7 @@ def test_a_failure_is_a_section_that_says_why(demo: Model, monkeypatch: Any, cap
     def fail(*_: Any, **__: Any) -> Any:
         raise InputError("weights cannot be drawn again")
 
-    monkeypatch.setattr("headscope.analyses.compare_models.examples.load", fail)
+    monkeypatch.setattr("headscope.analyses.compare.models.examples.load", fail)
     found = payload(hs.report(demo, hs.corpora.texts(TEXTS), progress=True, **OPTIONS))
     assert section(found, "failed")["name"] == "compare"
     assert section(found, "failed")["reason"] == "weights cannot be drawn again"

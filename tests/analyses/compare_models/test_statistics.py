@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
-from headscope.analyses.compare_models import statistics as two_models
+from headscope.analyses.compare.models import statistics as two_models
+from headscope.core.tokens import Tokens
 from headscope.measures.choose import choose
-from headscope.measures.jackknife import error
 from headscope.measures.sums import Documents
-from headscope.tokens import Tokens
+from headscope.statistics.jackknife import error
 
 
 def rows(seed: int, heads: int = 3, count: int = 5, keys: int = 7) -> np.ndarray:

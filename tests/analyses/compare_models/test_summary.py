@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from headscope.analyses.compare_models.section import Compare
-from headscope.heads import Head
+from headscope.analyses.compare.models.section import Compare
+from headscope.core.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
 

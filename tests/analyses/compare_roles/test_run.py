@@ -25,7 +25,7 @@ def once() -> Iterator[None]:
         return known[model]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headscope.analyses.compare_roles.run.every_role", every_role)
+        patch.setattr("headscope.analyses.compare.roles.run.every_role", every_role)
         patch.setattr(run, "SEQUENCES", 16)
         patch.setattr(run, "NEEDLES", 4)
         patch.setattr(run, "NEEDLE_TEXT", 96)

@@ -9,7 +9,7 @@ from matplotlib import figure as pictures
 from matplotlib.collections import LineCollection
 
 import headscope as hs
-from headscope.analyses.compare_training.figure import figure
+from headscope.analyses.compare.training.figure import figure
 from headscope.errors import InputError
 
 NAMES = ["step-0", "step-500", "step-1000"]

@@ -9,7 +9,7 @@ import pytest
 from torch import nn
 
 import headscope as hs
-from headscope.analyses.compare_training.run import listed
+from headscope.analyses.compare.training.run import listed
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.models import Model

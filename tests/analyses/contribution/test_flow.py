@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.analyses.contribution.statistics import flow, relevance, relevance_of_parts, rollout
+from headscope.core.maps import AttentionMaps, Kind, wrap
 from headscope.errors import InputError, ShapeError
-from headscope.maps import AttentionMaps, Kind, wrap
 
 PAPER = np.array([[[[1.0, 0.0], [0.5, 0.5]]]] * 2)
 

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 import headscope as hs
 from headscope.analyses.contribution.ablation import estimate
 from headscope.attention.record import AttentionRecord
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError, RunError
 from headscope.measures.dataset import table
 from headscope.models import Model
-from headscope.tokens import Tokens
 from tests.helpers.families import build, family
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from headscope import corpora
-from headscope.analyses.coref.run import coreference
-from headscope.analyses.coref.statistics import CANDIDATES, RULES
+from headscope.analyses.links.coref.run import coreference
+from headscope.analyses.links.coref.statistics import CANDIDATES, RULES
 from headscope.errors import CorpusError
 
 

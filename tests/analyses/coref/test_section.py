@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.coref.section import Coref
-from headscope.analyses.coref.statistics import CANDIDATES, RULES
-from headscope.analyses.coref.statistics import dataset as coref_dataset
+from headscope.analyses.links.coref.section import Coref
+from headscope.analyses.links.coref.statistics import CANDIDATES, RULES
+from headscope.analyses.links.coref.statistics import dataset as coref_dataset
 from headscope.analyses.links.sums import LinkSums
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json

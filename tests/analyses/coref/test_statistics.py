@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headscope.analyses.coref.headword import mention_head
-from headscope.analyses.coref.statistics import (
+from headscope.analyses.links.coref.headword import mention_head
+from headscope.analyses.links.coref.statistics import (
     CANDIDATES,
     RULES,
     Mentioned,

@@ -21,8 +21,8 @@ from headscope.analyses.distance.arrangement import (
     tree,
 )
 from headscope.analyses.distance.statistics import PairDocuments, dataset
+from headscope.core.heads import Head
 from headscope.errors import InputError
-from headscope.heads import Head
 
 
 def labelled(distances: np.ndarray, layers: list[int]) -> xr.Dataset:

@@ -17,8 +17,8 @@ from matplotlib.colors import to_hex
 from headscope.analyses.distance.arrangement import head_map
 from headscope.analyses.distance.figure import figure
 from headscope.analyses.distance.statistics import PairDocuments, dataset
+from headscope.core.heads import Head
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.views.palette import palette
 
 pytestmark = pytest.mark.slow

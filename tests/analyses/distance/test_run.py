@@ -17,12 +17,12 @@ from headscope.analyses.distance import run as running
 from headscope.analyses.distance.run import Distances, distance
 from headscope.analyses.distance.statistics import heads
 from headscope.attention.one import capture
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.models import Model
-from headscope.stream.batches import cut
-from headscope.stream.provenance import COMMAND
-from headscope.tokens import Tokens
+from headscope.runs.batches import cut
+from headscope.runs.provenance import COMMAND
 from tests.helpers.run_sample import stopped
 from tests.helpers.small_models import small
 
@@ -300,7 +300,7 @@ def test_resumed_and_merged_runs_are_the_plain_run(
 ) -> None:
     """To the last digit, with blocks that end in the midst of a document."""
     monkeypatch.setattr(running, "BLOCK", 2)
-    monkeypatch.setattr("headscope.stream.long.WINDOWS", 2)
+    monkeypatch.setattr("headscope.runs.long.WINDOWS", 2)
     model = small("bert")
     given = corpus(*range(4, 18), documents=[0, *[1] * 9, 2, 2, 3, 3])
     run = partial(distance, model, given, batch_size=2, **options)
@@ -316,7 +316,7 @@ def test_resumed_and_merged_runs_are_the_plain_run(
         np.testing.assert_array_equal(found["distance_se"], plain["distance_se"])
         assert found.attrs["n"] == plain.attrs["n"]
         assert json.loads(found.attrs["meta"])["corpus"]["documents"] == 4
-    monkeypatch.setattr("headscope.stream.long.WINDOWS", None)
+    monkeypatch.setattr("headscope.runs.long.WINDOWS", None)
     np.testing.assert_allclose(run()["distance"], plain["distance"], atol=1e-6)
     with pytest.raises(
         InputError, match=r"a checkpoint of another run: options.batch_size: expected 1, found 2"

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.analyses.distance.statistics import COLUMNS, PairDocuments, PairSums, dataset, heads, table
+from headscope.core.heads import Head
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.measures.dataset import read, write
-from headscope.measures.jackknife import error
+from headscope.statistics.jackknife import error
 
 HEADS = (Head(0, 0), Head(0, 1), Head(2, 0))  # layer 2 has one head
 Input = tuple[int, np.ndarray, int, int]  # document, sums, rows, compared

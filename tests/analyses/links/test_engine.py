@@ -14,9 +14,9 @@ import transformers
 import headscope as hs
 from headscope import corpora
 from headscope.analyses.links.command import printed
+from headscope.core.link import Link, Span
 from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
-from headscope.link import Link, Span
 from headscope.models import Model
 from tests.helpers.alignment_by_sets import Alignment, aligned
 from tests.helpers.links_by_loops import averages, figures, one, spread, words

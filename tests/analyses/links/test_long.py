@@ -13,7 +13,7 @@ import xarray as xr
 import headscope as hs
 from headscope import corpora
 from headscope.errors import InputError
-from headscope.stream import batches, blocks
+from headscope.runs import batches, blocks
 from tests.helpers.links_sample import scopes, sentences, trees
 
 Run = tuple[Callable[..., Any], Callable[[Path], corpora.Corpus], dict[str, Any]]

@@ -14,11 +14,11 @@ import torch
 
 import headscope as hs
 from headscope.attention.one import decoder_tokens, prepare
+from headscope.core.link import Link, Named, Span, located
+from headscope.core.region import Region
 from headscope.corpora import Corpus, Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
-from headscope.link import Link, Named, Span, located
 from headscope.models import Model
-from headscope.region import Region
 from tests.helpers.links_by_loops import averages, figures
 from tests.helpers.planted_regions import PLANTED, SIDE, corpus_of, planted, squares
 from tests.helpers.small_models import llava_parts, seeing

@@ -17,9 +17,9 @@ from headscope.analyses.links.section import Drawn, Linked, LinkSentence
 from headscope.analyses.links.statistics import dataset, table
 from headscope.analyses.links.sums import FIGURES, LinkSums
 from headscope.analyses.study import Study
+from headscope.core.link import Link, Span
 from headscope.corpora import Example
 from headscope.errors import InputError
-from headscope.link import Link, Span
 from headscope.models import Model
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json

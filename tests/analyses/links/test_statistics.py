@@ -7,7 +7,7 @@ import pytest
 
 from headscope.analyses.links.statistics import COLUMNS, dataset, every_head, table
 from headscope.analyses.links.sums import LinkSums
-from headscope.measures.resample import Answers
+from headscope.statistics.resample import Answers
 
 
 def drawn(

@@ -12,9 +12,8 @@ import xarray as xr
 
 import headscope as hs
 from headscope import corpora
-from headscope.analyses.links.sums import LinkSums
-from headscope.analyses.negation.run import negation
-from headscope.analyses.negation.statistics import (
+from headscope.analyses.links.negation.run import negation
+from headscope.analyses.links.negation.statistics import (
     BASELINES,
     OUTSIDE,
     RULES,
@@ -27,6 +26,7 @@ from headscope.analyses.negation.statistics import (
     scores,
     table,
 )
+from headscope.analyses.links.sums import LinkSums
 from headscope.errors import CorpusError, InputError
 
 

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import softmax
 
 from headscope.analyses.neuron_patterns.statistics import carrying, patterns, sums_of, table
-from headscope.maps import AttentionMaps, wrap
-from headscope.neurons import Neurons
-from headscope.tokens import Tokens
+from headscope.core.maps import AttentionMaps, wrap
+from headscope.core.neurons import Neurons
+from headscope.core.tokens import Tokens
 
 COUNT, SIZE = 12, 16
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import headscope as hs
-from headscope.analyses.look import look
+from headscope.analyses.example_maps import look
 from headscope.analyses.measure.run import measure
 from headscope.analyses.positions.run import positions
 from headscope.analyses.positions.section import section

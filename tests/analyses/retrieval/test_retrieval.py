@@ -14,7 +14,7 @@ import transformers
 
 import headscope as hs
 from headscope import cli
-from headscope.analyses.retrieval import needles, run, statistics
+from headscope.analyses.roles.retrieval import needles, run, statistics
 from headscope.attention.outputs import Outputs
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import headscope as hs
-from headscope.analyses.retrieval.section import section
+from headscope.analyses.reproduce import Typed
 from headscope.analyses.roles import statistics as roles
+from headscope.analyses.roles.retrieval.section import section
 from headscope.analyses.roles.section import Roles
 from headscope.analyses.study import Study
-from headscope.analyses.typed import Typed
 from headscope.models import Model
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input

@@ -18,9 +18,9 @@ from headscope.analyses.roles.off_sink import look_off, measured_off, off_sink
 from headscope.analyses.roles.offsets import look
 from headscope.analyses.roles.statistics import NONE, every, named, roles_of, sinks
 from headscope.attention.record import AttentionRecord
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.models import Model
-from headscope.tokens import Tokens
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.small_models import sharpen

@@ -15,7 +15,7 @@ from headscope.analyses.roles.statistics import COLUMNS, NONE, sinks
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.stream.rare import with_rarest
+from headscope.runs.rare import with_rarest
 from tests.helpers.planted_induction import circuit
 
 pytestmark = pytest.mark.slow

@@ -25,14 +25,14 @@ from headscope.analyses.roles.statistics import (
     roles_of,
     sinks,
 )
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
-from headscope.measures.jackknife import above
 from headscope.measures.measure import mask, selection
 from headscope.measures.single import surface
 from headscope.measures.sums import Documents
-from headscope.tokens import Tokens
+from headscope.statistics.jackknife import above
 
 Plan = Callable[[Tokens], np.ndarray]
 WORDS = "walk the cat old bridge saw water they rain looked at and stone fish door late".split()  # noqa: SIM905

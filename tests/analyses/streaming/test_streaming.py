@@ -15,7 +15,7 @@ import transformers
 
 import headscope as hs
 from headscope import cli
-from headscope.analyses.retrieval import needles
+from headscope.analyses.roles.retrieval import needles
 from headscope.analyses.streaming import statistics
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.analyses.syntax.examples import _draw, _shown
-from headscope.analyses.syntax.section import Drawn
-from headscope.analyses.syntax.statistics import table
+from headscope.analyses.links.syntax.examples import _draw, _shown
+from headscope.analyses.links.syntax.section import Drawn
+from headscope.analyses.links.syntax.statistics import table
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import CorpusError
 from headscope.models import Model
-from headscope.tokens import Tokens
 from tests.helpers import linguistics_sample as sample
 
 pytestmark = pytest.mark.slow

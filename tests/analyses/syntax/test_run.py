@@ -12,11 +12,11 @@ import pytest
 
 import headscope as hs
 from headscope import corpora
-from headscope.analyses.syntax.run import syntax
-from headscope.analyses.syntax.statistics import table
-from headscope.analyses.syntax.trees import UAS, UUAS, spanning_tree
+from headscope.analyses.links.syntax.run import syntax
+from headscope.analyses.links.syntax.statistics import table
+from headscope.analyses.links.syntax.trees import UAS, UUAS, spanning_tree
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
-from headscope.stream.words import word_maps
+from headscope.runs.words import word_maps
 
 DIRECTIONS = {"dep->head": "dep->head", "head<-dep": "head->dep"}
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence
-from headscope.analyses.syntax.statistics import Words, table
-from headscope.analyses.syntax.statistics import dataset as syntax_dataset
-from headscope.heads import Head
+from headscope.analyses.links.syntax.section import Drawn, Syntax, TreeSentence
+from headscope.analyses.links.syntax.statistics import Words, table
+from headscope.analyses.links.syntax.statistics import dataset as syntax_dataset
+from headscope.core.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.digits import percent
 from headscope.views.page import script_json

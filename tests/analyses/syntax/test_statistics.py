@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.analyses.syntax.statistics import (
+from headscope.analyses.links.syntax.statistics import (
     ALL,
     WITHOUT,
     Words,
@@ -20,9 +20,9 @@ from headscope.analyses.syntax.statistics import (
     table,
 )
 from headscope.errors import InputError
-from headscope.measures.jackknife import LEAST
-from headscope.measures.resample import Answers
-from headscope.measures.significance import false_discovery
+from headscope.statistics.jackknife import LEAST
+from headscope.statistics.resample import Answers
+from headscope.statistics.significance import false_discovery
 
 
 def test_predictions_by_hand() -> None:

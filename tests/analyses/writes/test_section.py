@@ -9,9 +9,9 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.analyses.retrieval.section import section as retrieval
+from headscope.analyses.reproduce import Typed
+from headscope.analyses.roles.retrieval.section import section as retrieval
 from headscope.analyses.study import Study
-from headscope.analyses.typed import Typed
 from headscope.analyses.writes import statistics
 from headscope.analyses.writes.section import section
 from headscope.models import Model

@@ -1,5 +1,5 @@
 // What is worth a first look at a pass's weights: the figures beside the grid, sinks, the head that opens
-// (headscope.views.telling).
+// (headscope.views.highlights).
 
 const SINK = 2;
 const NEIGHBOUR = 0.1;

@@ -296,7 +296,7 @@ const BYTES = ((): ReadonlyMap<string, number> => {
 const LETTER = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * The characters of a byte-level piece, ``Ġ`` for a space, ``<0xE2>`` for a byte of a character: `headscope.bytelevel`.
+ * The characters of a byte-level piece, ``Ġ`` for a space, ``<0xE2>`` for a byte of a character: `headscope.core.bytelevel`.
  */
 function readable(piece: string): string {
   const raw = Array.from(piece, (letter) => BYTES.get(letter));

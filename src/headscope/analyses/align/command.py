@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.core.heads import Head
 from headscope.errors import InputError
-from headscope.heads import Head
 
 
 def align(

@@ -16,23 +16,23 @@ import xarray as xr
 from headscope.analyses.align.listen import Heard, description, listen, median_width
 from headscope.analyses.align.statistics import Sums, by_word, dataset, entered, frames_of, smoothed
 from headscope.analyses.result import returns_result
+from headscope.core.arrays import Floats
+from headscope.core.heads import Head
+from headscope.core.tokens import IntArray
+from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.corpora.content import said
 from headscope.corpora.corpus import leave_out, plain
-from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.heads import Head
-from headscope.measures.measure import Floats
-from headscope.measures.resample import Clusters
 from headscope.models import Model
 from headscope.models.audio import expect_speech
-from headscope.stream.batches import no_input
-from headscope.stream.long import described
-from headscope.stream.progress import bar
-from headscope.stream.provenance import COMMAND
-from headscope.stream.safefile import Arrays
-from headscope.stream.steps import Steps
-from headscope.tokens import IntArray
+from headscope.runs.batches import no_input
+from headscope.runs.long import described
+from headscope.runs.progress import bar
+from headscope.runs.provenance import COMMAND
+from headscope.runs.safefile import Arrays
+from headscope.runs.steps import Steps
+from headscope.statistics.resample import Clusters
 
 MOST = 20
 """Heads that are tried together, at most."""

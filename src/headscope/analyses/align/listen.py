@@ -13,13 +13,13 @@ from headscope.analyses.align.statistics import WIDTH, word_rows
 from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
-from headscope.audio import Audio
+from headscope.core.audio import Audio
+from headscope.core.heads import AnyHead, Head
+from headscope.core.tokens import IntArray
 from headscope.errors import InputError
-from headscope.heads import AnyHead, Head
 from headscope.models import Model
 from headscope.models.audio import spoken
 from headscope.models.model import uncached
-from headscope.tokens import IntArray
 
 
 class Heard(NamedTuple):

@@ -12,13 +12,13 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from headscope.analyses.align.listen import chosen_heads, description, listen, median_width
 from headscope.analyses.align.statistics import entered, smoothed
 from headscope.attention.one import describe
-from headscope.audio import Audio
-from headscope.doors import Count, Expected, validated
+from headscope.core.audio import Audio
+from headscope.core.heads import AnyHead
+from headscope.core.validation import Count, Expected, validated
 from headscope.errors import InputError
-from headscope.heads import AnyHead
 from headscope.models import Model
 from headscope.models.audio import expect_speech
-from headscope.stream.provenance import COMMAND
+from headscope.runs.provenance import COMMAND
 
 Sound = Annotated[str | Path | np.ndarray[Any, Any], Expected("a WAV file or an array of samples")]
 """What was recorded."""

@@ -11,8 +11,8 @@ from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.align.statistics import table
 from headscope.analyses.cards.section import gallery
 from headscope.analyses.study import Study
+from headscope.core.heads import Head
 from headscope.corpora import builtin_sounds
-from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.digits import percent

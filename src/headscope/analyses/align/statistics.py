@@ -18,12 +18,12 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.links.statistics import papers
-from headscope.lazy import module
-from headscope.measures import jackknife
+from headscope.core.arrays import Floats
+from headscope.core.lazy import module
+from headscope.core.tokens import IntArray
 from headscope.measures.dataset import describe, description
-from headscope.measures.measure import Floats
-from headscope.measures.resample import share_interval
-from headscope.tokens import IntArray
+from headscope.statistics import jackknife
+from headscope.statistics.resample import share_interval
 
 WIDTH = 7
 """Frames of the running median, where the model's configuration does not say it."""

@@ -15,20 +15,20 @@ from torch import Tensor
 from headscope.analyses.artefacts import statistics
 from headscope.analyses.artefacts.statistics import MEASURES, TAU, Seen
 from headscope.analyses.result import returns_result
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.measures.measure import mask
 from headscope.measures.sums import Documents, Floats, Gathering, Ratios
 from headscope.models import Model, expect_model
-from headscope.stream.batches import examples, no_input, over_blocks, reader_of, tokens_of
-from headscope.stream.forward import forward
-from headscope.stream.long import described
-from headscope.stream.provenance import COMMAND
-from headscope.stream.states import States
-from headscope.stream.task import Task
-from headscope.tokens import BoolArray, Tokens
+from headscope.runs.batches import examples, no_input, over_blocks, reader_of, tokens_of
+from headscope.runs.forward import forward
+from headscope.runs.long import described
+from headscope.runs.provenance import COMMAND
+from headscope.runs.states import States
+from headscope.runs.task import Task
 
 
 @returns_result

@@ -12,8 +12,8 @@ import xarray as xr
 from headscope.analyses.artefacts import run
 from headscope.analyses.artefacts.statistics import SOURCE, TO_ARTEFACT, table, to_artefacts
 from headscope.analyses.study import Study
+from headscope.core.heads import Head
 from headscope.corpora import Example
-from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.digits import brief, percent

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.heads import Head
+from headscope.core.heads import Head
+from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.answers import speaking
 from headscope.measures.dataset import describe, description
 from headscope.measures.measure import Measure, mask, pair_measure
-from headscope.measures.resample import share_interval
 from headscope.measures.sums import Floats, Ratios, Sums
-from headscope.tokens import BoolArray, IntArray, Tokens
+from headscope.statistics.resample import share_interval
 from headscope.views.digits import brief
 
 DEVIATIONS = 6.0

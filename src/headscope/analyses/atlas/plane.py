@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headscope.heads import Head
+from headscope.core.heads import Head
+from headscope.views.highlights import sinks
 from headscope.views.inputs import Included, Input, word_labels
-from headscope.views.telling import sinks
 
 Floats = npt.NDArray[np.float64]
 
@@ -87,7 +87,7 @@ def plane(query: npt.ArrayLike, key: npt.ArrayLike) -> Plane:
 def planes(examples: Iterable[tuple[int, Input]], most: int = POINTS) -> Planes | None:
     """The tokens of some examples on the plane of every head; None where no example has queries and keys.
 
-    Special tokens are left out, and so are sinks (`headscope.views.telling.sinks`): one key far from all others would
+    Special tokens are left out, and so are sinks (`headscope.views.highlights.sinks`): one key far from all others would
     take the first component for itself.
 
     Args:

@@ -16,8 +16,8 @@ from headscope.analyses.distance.section import distances
 from headscope.analyses.roles.section import known_roles
 from headscope.analyses.roles.statistics import roles_of
 from headscope.analyses.study import Study
+from headscope.core.heads import Head
 from headscope.errors import FewError
-from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.inputs import Input
 from headscope.views.payload import ArrayRef, SectionInfo

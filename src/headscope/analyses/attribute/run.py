@@ -9,12 +9,12 @@ from headscope.analyses.attribute import statistics
 from headscope.analyses.result import returns_result
 from headscope.attention.one import Text, prepare
 from headscope.attention.residual import token_id, unembedding, written
-from headscope.doors import validated
+from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.pieces import shown_piece
-from headscope.stream.long import described
-from headscope.stream.provenance import COMMAND
+from headscope.runs.long import described
+from headscope.runs.provenance import COMMAND
 
 
 @returns_result

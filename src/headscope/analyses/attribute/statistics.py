@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.heads import Head
+from headscope.core.heads import Head
 from headscope.measures.dataset import describe
 from headscope.measures.sums import Floats
 

@@ -16,14 +16,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.heads import Head
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.corpora.batches import beside
-from headscope.heads import Head
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.stream.batches import tokens_of, tokens_per_batch
-from headscope.stream.task import Task
-from headscope.tokens import Tokens
+from headscope.runs.batches import tokens_of, tokens_per_batch
+from headscope.runs.task import Task
 
 Floats = npt.NDArray[np.float64]
 

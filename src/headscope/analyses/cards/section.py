@@ -15,14 +15,14 @@ from headscope.analyses.artefacts.section import marked
 from headscope.analyses.artefacts.statistics import TO_ARTEFACT
 from headscope.analyses.cards import run
 from headscope.analyses.cards.run import Card, Shown
-from headscope.analyses.look import look
+from headscope.analyses.example_maps import look
 from headscope.analyses.roles.section import SHORT, known_roles
 from headscope.analyses.roles.statistics import ROLES, leading, roles_of, units_of
 from headscope.analyses.study import Gallery, Study
+from headscope.core.heads import Head
+from headscope.core.modality import Kind
 from headscope.corpora import Example
 from headscope.errors import InputError
-from headscope.heads import Head
-from headscope.senses import Kind
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from headscope.views.payload import Pin, Reason, SectionInfo

@@ -19,16 +19,16 @@ from headscope.attention.objective import objective as make_objective
 from headscope.attention.record import AttentionRecord, silenced
 from headscope.attention.recording import recording
 from headscope.attention.scalar import Scalar
+from headscope.core.heads import AnyHead, Head
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.heads import AnyHead, Head
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.finite import not_finite
-from headscope.stream.batches import tokens_of
-from headscope.stream.provenance import COMMAND
-from headscope.tokens import Tokens
+from headscope.runs.batches import tokens_of
+from headscope.runs.provenance import COMMAND
 
 NAMES = ("ablation", "ablated")
 _SOURCE = "Michel et al. 2019, §3.2"

@@ -16,16 +16,16 @@ from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import Text, capture, expect_one_row, gradients, prepare
 from headscope.attention.scalar import Scalar, natural
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.finite import not_finite
-from headscope.stream.passes import parts, slopes_of
-from headscope.stream.provenance import COMMAND
-from headscope.tokens import Tokens
+from headscope.runs.passes import parts, slopes_of
+from headscope.runs.provenance import COMMAND
 
 NAME = "importance"
 

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model
 from headscope.models.finite import not_finite
-from headscope.stream.batches import examples, over_blocks, tokens_of
-from headscope.stream.long import described
-from headscope.tokens import Tokens
+from headscope.runs.batches import examples, over_blocks, tokens_of
+from headscope.runs.long import described
 
 
 class Figures(NamedTuple):

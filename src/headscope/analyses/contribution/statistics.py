@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope import kernels
-from headscope.doors import validated
+from headscope.core import kernels
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.validation import validated
 from headscope.errors import InputError, ShapeError
-from headscope.maps import AttentionMaps, FloatArray
 
 Floats = npt.NDArray[np.float64]
 

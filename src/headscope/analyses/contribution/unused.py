@@ -12,16 +12,16 @@ import xarray as xr
 from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
 from headscope.analyses.result import returns_result
 from headscope.attention.one import capture, tokens_of
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.single import surface
 from headscope.models import Model, expect_model
-from headscope.stream.provenance import COMMAND
-from headscope.tokens import BoolArray, Tokens
+from headscope.runs.provenance import COMMAND
 
 Place = int | Literal["first", "middle", "last"]
 

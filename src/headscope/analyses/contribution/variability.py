@@ -13,13 +13,13 @@ import xarray as xr
 from headscope.analyses.result import returns_result
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, validated
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model, expect_model
 from headscope.models.finite import not_finite
 from headscope.models.model import uncached
-from headscope.stream.batches import cut, examples
+from headscope.runs.batches import cut, examples
 
 Floats = npt.NDArray[np.float64]
 

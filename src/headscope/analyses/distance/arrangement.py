@@ -14,9 +14,9 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.distance.statistics import heads
+from headscope.core.lazy import module
 from headscope.errors import InputError
-from headscope.lazy import module
-from headscope.measures.permutation import nearer
+from headscope.statistics.permutation import nearer
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from headscope.errors import InputError
 
 def distance(
     texts: sources.TextOptions,
-    senses: sources.SenseOptions,
+    modalities: sources.ModalityOptions,
     model: console.ModelOptions,
     table: console.TableOptions,
     long: console.LongOptions,
@@ -52,7 +52,7 @@ def distance(
     table.check()
     console.check_places(map, suffixes=(*console.TABLES, *console.PICTURES))
     engine = engines.engine()
-    corpus, loaded = senses.read(texts, texts.corpus, model)
+    corpus, loaded = modalities.read(texts, texts.corpus, model)
     dataset = run(
         loaded,
         corpus,

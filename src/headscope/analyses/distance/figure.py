@@ -12,8 +12,8 @@ import xarray as xr
 
 from headscope.analyses.distance.arrangement import clusters, head_map
 from headscope.analyses.distance.statistics import heads
+from headscope.core.heads import Head
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.views import charts, fonts
 from headscope.views.charts import Figure, Floats
 from headscope.views.page import plain_text

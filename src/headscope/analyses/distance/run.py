@@ -17,18 +17,18 @@ from headscope.analyses.distance.statistics import SMOOTHING, PairDocuments, Pai
 from headscope.analyses.result import returns_result
 from headscope.attention.divergence import distributions, jensen_shannon
 from headscope.attention.record import AttentionRecord
+from headscope.core.heads import Head
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Count, Seed, validated
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, Seed, validated
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.measures.surface import Preset
 from headscope.models import Model, expect_model
 from headscope.models.finite import not_finite
-from headscope.stream.batches import at_least_one, reader_of, tokens_of, worked
-from headscope.stream.blocks import Encoded
-from headscope.stream.forward import self_attention
-from headscope.stream.long import Kind, run_long, without_figures
-from headscope.tokens import Tokens
+from headscope.runs.batches import at_least_one, reader_of, tokens_of, worked
+from headscope.runs.blocks import Encoded
+from headscope.runs.forward import self_attention
+from headscope.runs.long import Kind, run_long, without_figures
 
 BLOCK = 64
 """Inputs of a numbered block: few, because a document's sums have a number for every pair of heads."""

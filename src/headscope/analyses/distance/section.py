@@ -15,7 +15,7 @@ from headscope.analyses.distance.statistics import heads
 from headscope.analyses.roles.section import known_roles
 from headscope.analyses.roles.statistics import leading
 from headscope.analyses.study import Study
-from headscope.heads import Head
+from headscope.core.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Reason, SectionInfo
 from headscope.views.reasons import because

@@ -24,8 +24,8 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.core.heads import Head
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.measures.sums import Arrays, Floats, Gathering, Ratios
 from headscope.measures.surface import Preset
 

@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from headscope.core.arrays import Floats
+from headscope.core.link import End, Named, Span, Unit, located
+from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.words import joined
 from headscope.errors import InputError
-from headscope.link import End, Named, Span, Unit, located
-from headscope.measures.measure import Floats
-from headscope.tokens import BoolArray, IntArray, Tokens
-from headscope.words import joined
 
 _NONE = -1
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from headscope.analyses.links.axis import Axis
 from headscope.analyses.links.questions import Direction, Question, Way
-from headscope.tokens import BoolArray
-from headscope.words import Rows
+from headscope.core.tokens import BoolArray
+from headscope.core.words import Rows
 
 
 def by_label(questions: Sequence[Question], labels: Sequence[str], sources: int) -> Tensor:

@@ -92,8 +92,8 @@ def links(
     estimate: console.Estimate = False,
 ) -> None:
     """Which head connects X to Y, by any annotation: accuracies with intervals, beside the best simple rule."""
-    from headscope.analyses.combine import command as combined
     from headscope.analyses.links import run
+    from headscope.analyses.links.combine import command as combined
     from headscope.corpora import builtin_images, from_class
 
     kept = long.run(table.output)

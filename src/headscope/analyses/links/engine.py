@@ -24,23 +24,23 @@ from headscope.analyses.links.questions import (
 from headscope.analyses.links.sums import FIGURES, IN_REGIONS, LinkSums
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.core.arrays import Floats
+from headscope.core.heads import Head
+from headscope.core.link import OUT_OF_SIGHT, Link
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import LISTED, leave_out, plain
 from headscope.corpora.links import links_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError, RefusedError
-from headscope.heads import Head
-from headscope.link import OUT_OF_SIGHT, Link
-from headscope.measures.measure import Floats
 from headscope.models import Model, expect_model
 from headscope.models.finite import not_finite
 from headscope.models.model import uncached
-from headscope.stream.batches import checked_first, cut, tokens_of, worked
-from headscope.stream.forward import Passes, expect_square, foreign, forward
-from headscope.stream.inputs import Inputs
-from headscope.stream.long import Kind, run_long
-from headscope.stream.read import Told
-from headscope.tokens import BoolArray, Tokens
-from headscope.words import Rows
+from headscope.runs.batches import checked_first, cut, tokens_of, worked
+from headscope.runs.forward import Passes, expect_square, foreign, forward
+from headscope.runs.inputs import Inputs
+from headscope.runs.long import Kind, run_long
+from headscope.runs.read import Told
 
 Maps = npt.NDArray[Any]
 
@@ -432,7 +432,7 @@ def run(
     progress: bool,
     **options: Any,
 ) -> xr.Dataset:
-    """A long run of what is asked; `options` are those of `headscope.stream.long.run_long`."""
+    """A long run of what is asked; `options` are those of `headscope.runs.long.run_long`."""
     return run_long(
         kind,
         asked.model,

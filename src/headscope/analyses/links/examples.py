@@ -18,15 +18,15 @@ from headscope.analyses.links.section import Drawn, Linked, LinkSentence, LinkSh
 from headscope.analyses.links.statistics import ALL, table
 from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
+from headscope.core.heads import Head
+from headscope.core.link import Span, located
+from headscope.core.tokens import IntArray
+from headscope.core.words import joined
 from headscope.corpora import Example
 from headscope.errors import InputError
-from headscope.heads import Head
-from headscope.link import Span, located
-from headscope.stream.batches import tokens_of
-from headscope.tokens import IntArray
+from headscope.runs.batches import tokens_of
 from headscope.views.payload import Pin
 from headscope.views.section import Section
-from headscope.words import joined
 
 SIZE = 2, 32
 """The fewest and the most words or tokens of an input that is drawn."""

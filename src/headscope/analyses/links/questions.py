@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from headscope.analyses.links.axis import Axis
+from headscope.core.arrays import Floats
+from headscope.core.link import OUT_OF_SIGHT, Link, Region, Side, Span, Unit
+from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError
-from headscope.link import OUT_OF_SIGHT, Link, Region, Side, Span, Unit
-from headscope.measures.measure import Floats
-from headscope.tokens import BoolArray, IntArray, Tokens
 
 Direction = Literal["row", "column"]
 """Where a head's choice is read: in the source's row (what it looks at most) or its column (what looks at it most)."""

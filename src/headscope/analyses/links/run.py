@@ -29,20 +29,20 @@ from headscope.analyses.links.statistics import ALIGNED, dataset
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.result import returns_result
 from headscope.attention.one import decoder_tokens
+from headscope.core.arrays import Floats
+from headscope.core.link import Link, Span
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.validation import Count, Offset, Seed, validated
+from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.linking import united
 from headscope.corpora.packing import spaced
-from headscope.doors import Count, Offset, Seed, validated
 from headscope.errors import InputError
-from headscope.link import Link, Span
-from headscope.measures.measure import Floats
 from headscope.models import Model
 from headscope.models.audio import spoken
-from headscope.stream.estimate import CLUSTERS, ahead, line
-from headscope.stream.long import Kind, without_figures
-from headscope.tokens import BoolArray, Tokens
-from headscope.words import Rows
+from headscope.runs.estimate import CLUSTERS, ahead, line
+from headscope.runs.long import Kind, without_figures
 
 OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
 """The baselines that take the unit at a fixed distance from the source."""

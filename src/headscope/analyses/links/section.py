@@ -11,9 +11,9 @@ import xarray as xr
 from headscope.analyses.clusters import CHOSEN_ON, note, untested
 from headscope.analyses.links.statistics import ALL, table
 from headscope.analyses.study import LEVEL
-from headscope.heads import Head
+from headscope.core.heads import Head
 from headscope.measures.dataset import description
-from headscope.measures.resample import DIVISIONS
+from headscope.statistics.resample import DIVISIONS
 from headscope.views.blobs import Blobs
 from headscope.views.digits import percent
 from headscope.views.page import plain_text

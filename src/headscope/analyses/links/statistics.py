@@ -2,7 +2,7 @@
 
 Of each source, a head's choice is the candidate that gets most of the source's row (or gives most in its column); it is
 right where it is a target (Clark et al. 2019, section 4.2, with any annotation in place of dependency relations).
-Intervals are over documents, and heads are scored on others than they are chosen on (`headscope.measures.resample`).
+Intervals are over documents, and heads are scored on others than they are chosen on (`headscope.statistics.resample`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.links.sums import FIGURES, LinkSums
+from headscope.core.arrays import Floats
+from headscope.core.heads import Head
+from headscope.core.tokens import BoolArray
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.measures.dataset import description
-from headscope.measures.measure import Floats
-from headscope.measures.resample import Accuracies, Answers, Resampling
-from headscope.measures.significance import false_discovery
-from headscope.tokens import BoolArray
+from headscope.statistics.resample import Accuracies, Answers, Resampling
+from headscope.statistics.significance import false_discovery
 
 ALL = "all"
 """The name of the row over all labels."""
@@ -171,10 +171,10 @@ def accuracies(
         ``n`` and ``effective`` clusters of every subset, ``baseline`` over ``(axis, rule)``; and over
         ``axis``, where a best head is named: ``best`` (its index among direction × layer × head, −1 for none);
         ``split_accuracy``, ``split_low`` and ``split_high`` of choosing and scoring on different clusters, the choice
-        included (`headscope.measures.resample.Chosen`); ``times`` that the best head was the choice, of ``choices``;
+        included (`headscope.statistics.resample.Chosen`); ``times`` that the best head was the choice, of ``choices``;
         ``difference`` of the former to the best baseline, with ``difference_low`` and ``difference_high``; ``p`` that
         some baseline is no worse, and ``q`` with the false discovery rate over the subsets. Intervals and tests are
-        NaN with too few effective clusters (`headscope.measures.jackknife.LEAST`).
+        NaN with too few effective clusters (`headscope.statistics.jackknife.LEAST`).
     """
     resampling = Resampling(sums.answers, seed=seed)
     columns = stacked([_figures(sums, resampling.of(own), least) for own in subsets.values()])

@@ -1,7 +1,7 @@
 """What a model's heads are right about, source by source: sums that add up, are kept and are merged.
 
 In an input each head chooses, in one or several ways, a candidate for each source. Which of many heads is best is
-chosen and scored apart (`headscope.measures.resample`).
+chosen and scored apart (`headscope.statistics.resample`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats
+from headscope.core.tokens import BoolArray
 from headscope.errors import InputError
-from headscope.measures.measure import Floats
-from headscope.measures.resample import Answers, Clusters
-from headscope.tokens import BoolArray
+from headscope.statistics.resample import Answers, Clusters
 
 FIGURES = ("mass", "rank", "precision", "asked")
 """Of each source, beside whether the choice is right: the attention that its targets get, the rank of the first of them
@@ -85,7 +85,7 @@ class LinkSums:
             labels: of each.
             right: ``[way layer head source]``; where there are answers for average maps, these follow, ``[2 way …]``.
             baselines: ``[baseline source]``, without chance.
-            cluster: its number (`headscope.measures.resample.Clusters`), in order; None: its own.
+            cluster: its number (`headscope.statistics.resample.Clusters`), in order; None: its own.
             shares: what chance gives, ``[1 source]``.
         """
         self._put(self.answers, labels, right, baselines, self.count if cluster is None else cluster, shares)

@@ -13,8 +13,8 @@ import typer
 from headscope.console import options as console
 from headscope.console import sources
 from headscope.console.engines import EngineOptions
+from headscope.core.heads import Head
 from headscope.errors import InputError
-from headscope.heads import Head
 
 SUFFIXES = (*console.TABLES, ".nc", *console.PICTURES)
 """What ``-o`` may end in: a table, the dataset, or a figure of the measures."""
@@ -34,7 +34,7 @@ class _TableOptions(console.TableOptions):
 
 def measure(
     texts: sources.TextOptions,
-    senses: sources.SenseOptions,
+    modalities: sources.ModalityOptions,
     model: console.ModelOptions,
     table: _TableOptions,
     long: console.LongOptions,
@@ -62,7 +62,7 @@ def measure(
     table.check(() if long.shard is not None else SUFFIXES)
     console.check_places(figure, suffixes=console.PICTURES)
     engine = engines.engine()
-    corpus, loaded = senses.read(texts, texts.corpus, model)
+    corpus, loaded = modalities.read(texts, texts.corpus, model)
     options: dict[str, Any] = {
         "measures": console.names(measures),
         "batch_size": batch_size,

@@ -17,8 +17,8 @@ from headscope.analyses.result import returns_result
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.scalar import Scalar
+from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.measures.choose import choose, default_measures
 from headscope.measures.dataset import dataset
@@ -26,12 +26,12 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
 from headscope.models import Model, expect_model
-from headscope.stream.batches import cut, reader_of
-from headscope.stream.blocks import Encoded
-from headscope.stream.engines import engine_of
-from headscope.stream.estimate import ahead, as_worker, duration, peak_memory, where
-from headscope.stream.long import Kind, run_long
-from headscope.stream.task import Task, objective_of, route
+from headscope.runs.batches import cut, reader_of
+from headscope.runs.blocks import Encoded
+from headscope.runs.engines import engine_of
+from headscope.runs.estimate import ahead, as_worker, duration, peak_memory, where
+from headscope.runs.long import Kind, run_long
+from headscope.runs.task import Task, objective_of, route
 
 
 @returns_result

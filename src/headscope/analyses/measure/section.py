@@ -9,13 +9,13 @@ import xarray as xr
 
 from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
+from headscope.core.modality import Kind
 from headscope.measures.confidence import CONFIDENCE
 from headscope.measures.conversation import CONVERSATION
 from headscope.measures.dataset import description, means_over
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.patterns import PATTERNS
-from headscope.senses import Kind
-from headscope.stream.rare import with_rarest
+from headscope.runs.rare import with_rarest
 from headscope.views.columns import measure_names
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Ready, Section

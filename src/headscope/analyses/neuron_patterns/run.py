@@ -9,14 +9,14 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from headscope.analyses.neuron_patterns.statistics import Carried, sums_of, table
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import tokens_of
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps
 from headscope.models import Model, expect_model
-from headscope.stream.batches import examples
-from headscope.stream.progress import bar
-from headscope.tokens import Tokens
+from headscope.runs.batches import examples
+from headscope.runs.progress import bar
 
 
 @validated

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
-from headscope.heads import Head
-from headscope.maps import AttentionMaps
-from headscope.neurons import Neurons
-from headscope.tokens import BoolArray, Tokens
+from headscope.core.heads import Head
+from headscope.core.maps import AttentionMaps
+from headscope.core.neurons import Neurons
+from headscope.core.tokens import BoolArray, Tokens
 
 Floats = npt.NDArray[np.float64]
 

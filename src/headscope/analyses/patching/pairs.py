@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from headscope.attention.residual import token_id
+from headscope.core.tokens import Tokens
 from headscope.corpora.files import Files, Line, packaged
 from headscope.corpora.jsonlines import Fail, json_object, string
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.tokens import Tokens
 
 FIELDS = ("clean", "corrupted", "answer", "wrong")
 """Of a pair: two prompts, the token that follows the clean one, and one that the corrupted one makes likelier."""

@@ -17,17 +17,17 @@ from headscope.analyses.patching.pairs import Given, Pair, read
 from headscope.analyses.result import returns_result
 from headscope.attention.outputs import Change, Kept, Outputs, Placed, Slopes
 from headscope.attention.residual import unembedding
-from headscope.doors import Count, Number, validated
+from headscope.core.heads import Head
+from headscope.core.validation import Count, Number, validated
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.finite import not_finite
-from headscope.stream.long import described
-from headscope.stream.progress import Progress, bar
-from headscope.stream.provenance import COMMAND
-from headscope.stream.safefile import Arrays
-from headscope.stream.steps import Steps
+from headscope.runs.long import described
+from headscope.runs.progress import Progress, bar
+from headscope.runs.provenance import COMMAND
+from headscope.runs.safefile import Arrays
+from headscope.runs.steps import Steps
 
 Spot = tuple[int, int]
 """The place of a layer among those with heads, and a head."""

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.heads import Head
+from headscope.core.heads import Head
 from headscope.measures.dataset import describe, description
-from headscope.measures.jackknife import LEAST, ROUNDING, differs, interval, skewness
-from headscope.measures.significance import false_discovery
 from headscope.measures.sums import Floats
+from headscope.statistics.jackknife import LEAST, ROUNDING, differs, interval, skewness
+from headscope.statistics.significance import false_discovery
 
 COLUMNS = (
     "layer",
@@ -52,7 +52,7 @@ EDGES = {"edge": "effect", "edge_low": "ci_low", "edge_high": "ci_high", "edge_p
 class Effects(NamedTuple):
     """Effects over pairs, ``[figure]``: the share of the gap, its error, its 95 % interval, and its skewness.
 
-    Error and interval are NaN with fewer than `headscope.measures.jackknife.LEAST` pairs.
+    Error and interval are NaN with fewer than `headscope.statistics.jackknife.LEAST` pairs.
     """
 
     value: Floats
@@ -66,7 +66,7 @@ def effects(changes: Floats, gaps: Floats) -> Effects:
     """The mean change over the mean gap, with the error and the interval of a ratio over pairs.
 
     The mean of shares would hang on the pairs whose gap is near 0. Of a few pairs with another effect the interval
-    knows by their skewness (`headscope.measures.jackknife.interval`); it is NaN where the gap may be 0, as the model
+    knows by their skewness (`headscope.statistics.jackknife.interval`); it is NaN where the gap may be 0, as the model
     does not tell the prompts apart.
 
     Args:

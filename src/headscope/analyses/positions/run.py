@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import xarray as xr
 
 from headscope.analyses.measure.run import measure
+from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus
-from headscope.doors import Count, validated
 from headscope.measures import positions as definitions
 from headscope.measures.dataset import measure_of
 from headscope.models import Model

@@ -21,10 +21,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from headscope.core.saving import replacing
+from headscope.core.tokens import IntArray
 from headscope.errors import InputError, RefusedError
-from headscope.saving import replacing
-from headscope.stream.safefile import apart
-from headscope.tokens import IntArray
+from headscope.runs.safefile import apart
 
 Precision = Literal["uint8", "float16", "float32"]
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from headscope.analyses.probes.cache import Store, restored
 from headscope.analyses.probes.modules import SPECIAL, Batch
 from headscope.analyses.probes.trees import Trees
-from headscope.tokens import IntArray
+from headscope.core.tokens import IntArray
 
 SENTENCES = 32
 """Sentences of a batch, at most."""

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from headscope.analyses.probes.cache import check_run
 from headscope.analyses.probes.data import Data, batches
 from headscope.analyses.probes.modules import Batch, PairProbe, Probe
-from headscope.doors import Count, Seed, validated
+from headscope.core.tokens import IntArray
+from headscope.core.validation import Count, Seed, validated
 from headscope.errors import RunError
 from headscope.models.untrained import seeded
-from headscope.stream.progress import bar_of
-from headscope.stream.safefile import decode, whole, write
-from headscope.tokens import IntArray
+from headscope.runs.progress import bar_of
+from headscope.runs.safefile import decode, whole, write
 
 HELD_OUT = 0.1
 """Share of the training sentences that decide when to stop."""

@@ -16,16 +16,16 @@ from headscope.analyses.probes.cache import Precision, Store, kept
 from headscope.analyses.probes.modules import SPECIAL
 from headscope.analyses.probes.vectors import Vectors
 from headscope.attention.recording import evaluating
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
-from headscope.stream.batches import Batches, tokens_per_batch
-from headscope.stream.engines.here import Engine
-from headscope.stream.forward import forward
-from headscope.stream.outcome import Given
-from headscope.stream.progress import Progress
-from headscope.stream.words import word_maps
-from headscope.tokens import Tokens
+from headscope.runs.batches import Batches, tokens_per_batch
+from headscope.runs.engines.here import Engine
+from headscope.runs.forward import forward
+from headscope.runs.outcome import Given
+from headscope.runs.progress import Progress
+from headscope.runs.words import word_maps
 
 _WINDOW = 256
 _NUMBERS = 1 << 26

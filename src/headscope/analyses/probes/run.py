@@ -33,20 +33,20 @@ from headscope.analyses.probes.trees import Trees, behaviours
 from headscope.analyses.probes.vectors import read_vectors
 from headscope.analyses.result import returns_result
 from headscope.attention.load import load
+from headscope.core.tokens import IntArray
+from headscope.core.validation import Count, Seed, validated
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, Seed, validated
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.stream.batches import at_least_one, examples
-from headscope.stream.engines import engine_of
-from headscope.stream.engines.here import Engine
-from headscope.stream.estimate import FEWER, RUN, ahead, as_worker, disk_size, duration, peak_memory, where
-from headscope.stream.identity import versions, weights
-from headscope.stream.inputs import Inputs, unwatched
-from headscope.stream.long import described
-from headscope.stream.progress import bar
-from headscope.stream.provenance import COMMAND
-from headscope.tokens import IntArray
+from headscope.runs.batches import at_least_one, examples
+from headscope.runs.engines import engine_of
+from headscope.runs.engines.here import Engine
+from headscope.runs.estimate import FEWER, RUN, ahead, as_worker, disk_size, duration, peak_memory, where
+from headscope.runs.identity import versions, weights
+from headscope.runs.inputs import Inputs, unwatched
+from headscope.runs.long import described
+from headscope.runs.progress import bar
+from headscope.runs.provenance import COMMAND
 
 Kind = Literal[
     "right-branching", "distance+words", "reinitialised", "attention", "attention+words", "structural"

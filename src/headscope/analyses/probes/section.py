@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Literal, TypedDict
 import xarray as xr
 
 from headscope.analyses.clusters import note
-from headscope.analyses.printed import AS_PROBES, TABLE_3, orientation
 from headscope.analyses.probes.run import KINDS, probe
+from headscope.analyses.published import AS_PROBES, TABLE_3, orientation
 from headscope.analyses.study import LEVEL, Study
 from headscope.corpora import Example, builtin_trees
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.models.untrained import left_out
-from headscope.stream.batches import examples
+from headscope.runs.batches import examples
 from headscope.views.blobs import Blobs
 from headscope.views.digits import percent
 from headscope.views.page import plain_text

@@ -23,10 +23,10 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.probes.trees import Trees, depths, distances
-from headscope.lazy import module
-from headscope.measures import jackknife
-from headscope.measures.resample import Gain, share_interval
-from headscope.tokens import BoolArray, IntArray
+from headscope.core.lazy import module
+from headscope.core.tokens import BoolArray, IntArray
+from headscope.statistics import jackknife
+from headscope.statistics.resample import Gain, share_interval
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from headscope.core.tokens import BoolArray, IntArray
 from headscope.corpora import Example
 from headscope.errors import InputError
-from headscope.measures.resample import Clusters
-from headscope.tokens import BoolArray, IntArray
+from headscope.statistics.resample import Clusters
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Trees:
         heads: the place of each word's head in its sentence, −1 for the root, ``[word]``.
         punct: whether a word's relation is ``punct`` (or a subtype of it), ``[word]``.
         forms: the number of each word's form in the vocabulary, ``[word]``.
-        clusters: of each sentence (`headscope.measures.resample.Clusters`), ``[sentence]``; None: each is one.
+        clusters: of each sentence (`headscope.statistics.resample.Clusters`), ``[sentence]``; None: each is one.
         kind: what the clusters are, documents or sentences.
     """
 

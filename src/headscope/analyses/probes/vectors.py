@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.tokens import BoolArray
 from headscope.corpora.files import Files
 from headscope.errors import CorpusError
-from headscope.tokens import BoolArray
 
 Floats = npt.NDArray[np.float32]
 

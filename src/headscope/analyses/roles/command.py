@@ -24,7 +24,7 @@ class _TableOptions(console.TableOptions):
 
 def roles(
     texts: sources.TextOptions,
-    senses: sources.SenseOptions,
+    modalities: sources.ModalityOptions,
     model: console.ModelOptions,
     engines: EngineOptions,
     table: _TableOptions,
@@ -42,7 +42,7 @@ def roles(
 
     table.check(console.TABLES)
     engine = engines.engine()
-    corpus, loaded = senses.read(texts, texts.corpus, model)
+    corpus, loaded = modalities.read(texts, texts.corpus, model)
     options: dict[str, Any] = {"level": level, "batch_size": batch_size, "limit": texts.limit, "seed": seed}
     rows: Any = run(loaded, corpus, **options, engine=engine, resume=resume, progress=True)
     for role, reason in rows.attrs["untested"].items():

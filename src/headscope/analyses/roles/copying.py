@@ -15,9 +15,9 @@ import xarray as xr
 from headscope.attention.residual import effects, written
 from headscope.corpora import Example
 from headscope.errors import RefusedError
-from headscope.measures.jackknife import effective, error, skewness
 from headscope.models import Model
-from headscope.stream.batches import tokens_of
+from headscope.runs.batches import tokens_of
+from headscope.statistics.jackknife import effective, error, skewness
 
 SEQUENCES = 16
 """So many sequences are looked at."""

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from headscope.core.modality import Kind
 from headscope.measures.sounds import NEAR
-from headscope.senses import Kind
 
 Family = Literal["position", "marks", "words", "sentence", "breadth", "copies", "off the sink"]
 
@@ -34,7 +34,7 @@ class Role:
         why: where the threshold comes from.
         threshold: what the score must exceed; of ``entropy`` a share of the visible tokens.
         causal: a role in causal models only.
-        doubt: as in `headscope.measures.jackknife.above`: where a few documents of another kind score far less.
+        doubt: as in `headscope.statistics.jackknife.above`: where a few documents of another kind score far less.
         of: the role that this one is off the sink: of heads whose first token is one, with its mass taken out.
         also: a second measure that must pass its bar as well, where there are figures of it.
         way: the bar is at least so much of the way from chance to 1.

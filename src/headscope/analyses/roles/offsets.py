@@ -24,9 +24,9 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.measures.surface import SMOOTHING
 from headscope.models import Model
-from headscope.stream.batches import examples, over_blocks, tokens_of, worked
-from headscope.stream.forward import self_attention
-from headscope.stream.rows import Found, Rows
+from headscope.runs.batches import examples, over_blocks, tokens_of, worked
+from headscope.runs.forward import self_attention
+from headscope.runs.rows import Found, Rows
 
 INPUTS = 500
 """From so many inputs, at most, offsets are taken: where a head looks settles soon."""

@@ -15,25 +15,25 @@ import xarray as xr
 from headscope.analyses.artefacts.run import artefacts
 from headscope.analyses.artefacts.statistics import TO_ARTEFACT, to_artefacts
 from headscope.analyses.measure.run import measure
-from headscope.analyses.retrieval.run import retrieval
 from headscope.analyses.roles import definitions, statistics
 from headscope.analyses.roles.copying import copying
 from headscope.analyses.roles.off_sink import look_off, measured_off
 from headscope.analyses.roles.offsets import Look, look, offset_scores
+from headscope.analyses.roles.retrieval.run import retrieval
 from headscope.analyses.roles.suppression import suppression
 from headscope.analyses.roles.synthetic import repeated_tokens
+from headscope.core.modality import Kind
+from headscope.core.validation import Count, Level, Seed, validated
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, Level, Seed, validated
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.measures.sums import Floats
 from headscope.models import Model, expect_model
-from headscope.senses import Kind
-from headscope.stream.engines import engine_of
-from headscope.stream.engines.here import Engine
-from headscope.stream.inputs import unwatched
-from headscope.stream.rare import with_rarest
+from headscope.runs.engines import engine_of
+from headscope.runs.engines.here import Engine
+from headscope.runs.inputs import unwatched
+from headscope.runs.rare import with_rarest
 
 _MEASURES = tuple(role.measure for role in definitions.roles_on("text") if not role.causal)
 SEQUENCES = 64

@@ -27,10 +27,10 @@ from headscope.analyses.roles.statistics import (
     units_of,
 )
 from headscope.analyses.study import LEVEL, Seen, Study
+from headscope.core.heads import Head
 from headscope.errors import RefusedError
-from headscope.heads import Head
 from headscope.measures.dataset import description
-from headscope.stream.rare import with_rarest
+from headscope.runs.rare import with_rarest
 from headscope.views.blobs import Blobs
 from headscope.views.digits import percent
 from headscope.views.payload import Absent, Part, Reason, SectionInfo

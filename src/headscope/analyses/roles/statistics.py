@@ -6,7 +6,7 @@ the visible keys or, where that scores more, the head's own offsets: what a head
 each as often as this one does (`headscope.analyses.roles.offsets`). So a head that looks at the previous token has no
 role for the pieces of a word.
 
-Scores come with intervals of Student's t over documents (`headscope.measures.jackknife`); p is one-sided, of a score no
+Scores come with intervals of Student's t over documents (`headscope.statistics.jackknife`); p is one-sided, of a score no
 higher than the bar, corrected for skewness. q is p after Benjamini and Hochberg (1995) over the roles of one family in
 all heads: families are tested apart, since many heads of one would let more false ones of another pass. So of the roles
 of a family that a table names, at most a share `level` is expected to be there by luck.
@@ -37,13 +37,13 @@ from headscope.analyses.roles.definitions import (
     roles_on,
     units_of,
 )
+from headscope.core.heads import Head
+from headscope.core.modality import Kind
 from headscope.errors import FewError, InputError
-from headscope.heads import Head
 from headscope.measures.dataset import chance_of, description, documents_of
-from headscope.measures.jackknife import LEAST, above, interval
-from headscope.measures.significance import false_discovery
 from headscope.measures.tidy import tidy
-from headscope.senses import Kind
+from headscope.statistics.jackknife import LEAST, above, interval
+from headscope.statistics.significance import false_discovery
 
 Floats = npt.NDArray[np.float64]
 
@@ -106,7 +106,7 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
         confidence: of the intervals.
 
     ``attrs["untested"]`` says which roles were not tested, and why. Raises `InputError` where none was: a test needs
-    figures from at least `headscope.measures.jackknife.LEAST` effective documents.
+    figures from at least `headscope.statistics.jackknife.LEAST` effective documents.
     """
     if not datasets:
         raise InputError("roles: expected at least one dataset, found none")

@@ -20,7 +20,7 @@ from headscope.attention.residual import attention_calls, followed, frozen_norm,
 from headscope.corpora import Example
 from headscope.errors import RefusedError
 from headscope.models import Model
-from headscope.stream.batches import tokens_of
+from headscope.runs.batches import tokens_of
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from headscope.core.tokens import IntArray, Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.pieces import classes, shown_pieces, special_tokens
-from headscope.tokens import IntArray, Tokens
 
 MOST = 50
 """So many random tokens are repeated, where model and vocabulary allow it."""

@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.sentences.statistics import receivers
+from headscope.core.heads import AnyHead, Head
 from headscope.errors import InputError
-from headscope.heads import AnyHead, Head
 from headscope.views import charts
 from headscope.views.charts import Figure
 from headscope.views.palette import Theme, palette

@@ -15,14 +15,14 @@ from headscope.analyses.sentences.split import Unit, split
 from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
-from headscope.doors import Number, validated
+from headscope.core.validation import Number, validated
 from headscope.errors import InputError, RefusedError
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.model import uncached
-from headscope.stream.long import described
-from headscope.stream.progress import bar
-from headscope.stream.provenance import COMMAND
+from headscope.runs.long import described
+from headscope.runs.progress import bar
+from headscope.runs.provenance import COMMAND
 
 Stretch = tuple[int, int]
 

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.heads import Head
-from headscope.lazy import module
+from headscope.core.heads import Head
+from headscope.core.lazy import module
 from headscope.measures.dataset import describe
-from headscope.measures.jackknife import error, interval, skewness
-from headscope.measures.significance import false_discovery
 from headscope.measures.sums import Floats
+from headscope.statistics.jackknife import error, interval, skewness
+from headscope.statistics.significance import false_discovery
 
 COLUMNS = (
     *("layer", "head", "paper", "kurtosis", "ci_low", "ci_high", "chance", "p", "q"),

@@ -47,7 +47,7 @@ def streaming(
     from headscope.analyses.streaming.duo import save_duo_attention
     from headscope.analyses.streaming.run import streaming as run
     from headscope.analyses.streaming.statistics import BAR, name_of
-    from headscope.measures.jackknife import LEAST, between, needs
+    from headscope.statistics.jackknife import LEAST, between, needs
 
     table.check((*console.TABLES, ".nc"))
     console.check_places(figure, suffixes=console.PICTURES)

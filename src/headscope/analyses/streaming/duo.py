@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from headscope.doors import validated
+from headscope.core.saving import replacing
+from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.measures.sums import Floats
-from headscope.saving import replacing
 
 
 @validated

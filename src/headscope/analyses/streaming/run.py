@@ -11,23 +11,23 @@ import xarray as xr
 from torch import Tensor
 
 from headscope.analyses.result import returns_result
-from headscope.analyses.retrieval.needles import Needle, hidden, words_of
+from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.analyses.streaming import statistics
 from headscope.attention.edit import edit
 from headscope.attention.outputs import Outputs, Slopes
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.residual import unembedding
+from headscope.core.validation import Count, Level, Number, Seed, validated
 from headscope.corpora import Corpus, Example
 from headscope.corpora.readers import builtin
-from headscope.doors import Count, Level, Number, Seed, validated
 from headscope.errors import InputError
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.model import uncached
-from headscope.stream.long import described
-from headscope.stream.progress import Progress, bar
-from headscope.stream.provenance import COMMAND
+from headscope.runs.long import described
+from headscope.runs.progress import Progress, bar
+from headscope.runs.provenance import COMMAND
 
 Spot = tuple[int, int]
 """The place of a layer among those with heads, and a key head."""

@@ -12,9 +12,9 @@ import xarray as xr
 from headscope.analyses.patching.statistics import adjusted as adjusted
 from headscope.analyses.patching.statistics import agreement
 from headscope.measures.dataset import describe, description
-from headscope.measures.jackknife import above, error, interval, skewness, unseen
-from headscope.measures.resample import share_interval
 from headscope.measures.sums import Floats
+from headscope.statistics.jackknife import above, error, interval, skewness, unseen
+from headscope.statistics.resample import share_interval
 
 BAR = 0.01
 """A key head that loses more nats a token needs the whole text."""
@@ -85,7 +85,7 @@ def over_needles(values: Floats) -> Over:
 def p_values(losses: Floats) -> Floats:
     """One-sided, that a loss ``[needle head]`` is no more than `BAR`.
 
-    t is corrected for skewness, and p is never below `headscope.measures.jackknife.unseen`: a few needles that gain
+    t is corrected for skewness, and p is never below `headscope.statistics.jackknife.unseen`: a few needles that gain
     much may not be among those drawn.
     """
     many, ones = np.full(losses.shape[1:], float(len(losses))), np.ones_like(losses)

@@ -14,14 +14,14 @@ from headscope.analyses.result import returns_result
 from headscope.analyses.writes import statistics
 from headscope.attention.circuits import Circuits, circuits
 from headscope.attention.residual import token_id, unembedding
-from headscope.doors import Count, Seed, validated
+from headscope.core.heads import AnyHead, Head
+from headscope.core.validation import Count, Seed, validated
 from headscope.errors import InputError
-from headscope.heads import AnyHead, Head
-from headscope.measures.resample import share_interval
 from headscope.models import Model
 from headscope.models.pieces import shown_piece
-from headscope.stream.long import described
-from headscope.stream.provenance import COMMAND
+from headscope.runs.long import described
+from headscope.runs.provenance import COMMAND
+from headscope.statistics.resample import share_interval
 
 OFFSETS = 64
 """Offsets that are scored, from 0."""

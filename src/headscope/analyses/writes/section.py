@@ -12,8 +12,8 @@ from headscope.analyses.attribute.statistics import table as terms_of
 from headscope.analyses.study import LEVEL, Seen, Study
 from headscope.analyses.writes import statistics
 from headscope.analyses.writes.run import writes
+from headscope.core.heads import Head
 from headscope.errors import InputError, RefusedError
-from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.digits import percent

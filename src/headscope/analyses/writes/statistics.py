@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.heads import Head
-from headscope.lazy import module
+from headscope.core.heads import Head
+from headscope.core.lazy import module
 from headscope.measures.dataset import describe, description
-from headscope.measures.significance import false_discovery
 from headscope.measures.sums import Floats
+from headscope.statistics.significance import false_discovery
 
 COLUMNS = (
     "layer",

@@ -1,0 +1,1 @@
+"""What changed: models, groups of inputs, inputs, checkpoints and roles compared."""

@@ -1,0 +1,280 @@
+"""Does attention differ between two groups of inputs?"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.compare.groups import statistics
+from headscope.analyses.compare.groups.figure import figure
+from headscope.analyses.compare.groups.statistics import choose_groups
+from headscope.analyses.compare.groups.values import Values, values
+from headscope.analyses.result import Comparison
+from headscope.core.heads import Head
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Count, Draws, Level, Seed, validated
+from headscope.corpora import Corpus, Example
+from headscope.corpora.batches import checked
+from headscope.corpora.corpus import leave_out
+from headscope.errors import HeadscopeWarning, InputError
+from headscope.live.view import view
+from headscope.measures.dataset import describe, description
+from headscope.measures.measure import Measure
+from headscope.models import Model
+from headscope.runs.batches import corpus_name, no_input, tokens_of
+from headscope.runs.estimate import ahead, line
+from headscope.runs.inputs import Inputs
+from headscope.runs.long import described
+from headscope.runs.provenance import COMMAND
+from headscope.statistics.design import Design
+from headscope.statistics.draws import PERMUTATIONS
+from headscope.views.charts import Figure
+from headscope.views.palette import Theme
+from headscope.views.paper import Width
+from headscope.views.view import View
+
+MEASURES = ("surface", "patterns")
+"""What is compared unless measures are named; those that no input has are left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups(Comparison):
+    """Two groups of inputs, compared.
+
+    Attributes:
+        figures: over ``(measure, layer, head)``, see `headscope.analyses.compare.groups.statistics.compare`.
+        model: that was measured.
+        inputs: what each input of both groups gave.
+        second: inputs of group B.
+    """
+
+    figures: xr.Dataset
+    model: Model
+    inputs: Values
+    second: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a measure and head, with `headscope.analyses.compare.groups.statistics.COLUMNS`."""
+        return statistics.table(self.figures)
+
+    @validated
+    def differing(self, level: Level = statistics.LEVEL) -> pd.DataFrame:
+        """The rows of the table whose q is at most `level`, the largest effects first; none where nothing differs."""
+        return statistics.differing(self.figures, level)
+
+    @validated
+    def told(self, level: Level = statistics.LEVEL) -> str:
+        """One sentence: how many heads differ, or that none does."""
+        return statistics.told(self.figures, level)
+
+    def figure(
+        self,
+        measures: Sequence[str] | None = None,
+        *,
+        level: float = statistics.LEVEL,
+        theme: Theme = "light",
+        width: Width = "page",
+        title: str | None = None,
+        ax: Any = None,
+    ) -> Figure:
+        """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
+
+        By default the six measures of the smallest q. `theme`, `width`, `title` and `ax` are as in
+        `headscope.figure`. The figure shows itself in a notebook, and has ``save("groups.svg")``.
+        """
+        return figure(self.figures, measures, level=level, theme=theme, width=width, title=title, ax=ax)
+
+    def view(
+        self, measure: str | None = None, layer: int | None = None, head: int | None = None, **state: Any
+    ) -> View:
+        """An input of each group beside each other, each the one whose figure is nearest to its group's mean.
+
+        By default the measure and head of the smallest p, of equals the one of the largest effect. `state` is as in
+        `headscope.view`.
+        """
+        rows: Any = self.table
+        for name, value in (("measure", measure), ("layer", layer), ("head", head)):
+            rows = rows if value is None else rows[rows[name] == value]
+        if not len(rows):
+            raise InputError(
+                f"view: expected a measure and head that were compared, found {measure}, {layer}, {head}"
+            )
+        rows = rows.assign(size=rows["effect"].abs())
+        best = rows.sort_values(["p", "size"], ascending=[True, False]).iloc[0]
+        first, second = self.typical(str(best["measure"]), Head(int(best["layer"]), int(best["head"])))
+        state = {"layer": int(best["layer"]), "heads": [int(best["head"])], **state}
+        return view(self.model, first, against=second, **state)
+
+    def typical(self, measure: str, head: Head) -> tuple[Tokens, Tokens]:
+        """The input of each group whose figure is nearest to its group's mean."""
+        place = (
+            [each.name for each in self.inputs.measures].index(measure),
+            list(self.inputs.layers).index(head.layer),
+            head.head,
+        )
+        first, second = statistics.typical(self.inputs.values, self.second, place)
+        return tokens_of(self.inputs.inputs[first]), tokens_of(self.inputs.inputs[second])
+
+
+@validated
+def groups(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    groups: Sequence[str] | None = None,
+    measures: Sequence[str | Measure] | None = None,
+    null: statistics.Null | None = None,
+    length: statistics.Length | None = None,
+    permutations: Draws = PERMUTATIONS,
+    seed: Seed = 0,
+    batch_size: Count = 32,
+    limit: Count | None = None,
+    engine: Any = None,
+    progress: bool = False,
+) -> Groups:
+    """Compare every measure of every head between the inputs of two labels.
+
+    Each input gives one mean; groups are compared in the means of their inputs. What is tested is said in the result:
+    that means are equal, by a bootstrap of documents (`headscope.statistics.bootstrap`), or that figures have the same
+    distribution in both groups, by permuted labels (`headscope.statistics.permutation`). q is adjusted for all measures
+    and heads. Errors and intervals are by document.
+
+    Args:
+        model: from `headscope.load`.
+        corpus: labelled inputs, such as from `headscope.corpora.pairs`, or examples that have their tokens.
+        groups: the labels of group A and of group B; needed where there are more than two.
+        measures: names or definitions; by default `MEASURES`.
+        null: what is tested: equal ``"means"``, whatever the spread of the groups, or equal ``"distributions"``, with
+            more power where groups differ in their means alone. By default means, or distributions where a group is of
+            one document.
+        length: hold the lengths of inputs equal: as a ``"covariate"`` (a slope on the logarithm of the tokens that both
+            groups share), or in each ``"stratum"`` of like length. Means are tested then.
+        permutations: of the labels, or draws of the bootstrap, at least 20,000.
+        seed: of the permutations or draws.
+        batch_size, limit, engine, progress: as in `headscope.measure`.
+
+    Raises:
+        InputError: inputs without labels, other than two labels, fewer than two inputs with one of them, or a null that
+            cannot be tested.
+        CorpusError: a broken corpus, with file and line.
+        RunError: the model failed on an input, which the message names.
+
+    Warns before the model runs where the labels can be dealt out in too few ways for anything to be found.
+
+    >>> result = hs.compare.groups(model, hs.corpora.pairs("pairs.tsv"), measures=["previous"])
+    >>> result.told()[:7]
+    'no head'
+    """
+    started = time.monotonic()
+    if not isinstance(corpus, Corpus):
+        corpus = list(corpus)
+    there, documents = _labels(_labelled(model, corpus))
+    if not there:
+        raise no_input(corpus)
+    labels = choose_groups(there, groups)
+    place = np.flatnonzero(np.isin(there, labels))[:limit]
+    design = Design(np.array(there)[place] == labels[1], documents[place])
+    statistics.null_of(design, null, length)
+    if (said := statistics.nothing(design)) is not None:
+        warnings.warn(said, HeadscopeWarning, stacklevel=3)
+    of_groups = (example for example in _labelled(model, corpus) if str(example.label) in labels)
+    read = Inputs(model, islice(of_groups, limit), corpus_name(corpus))
+    inputs = values(
+        model,
+        read,
+        MEASURES if measures is None else measures,
+        batch_size=batch_size,
+        limit=limit,
+        engine=engine,
+        progress=progress,
+    )
+    second = np.array([label == labels[1] for label in inputs.labels], np.bool_)
+    lengths = np.array([len(tokens) for tokens in inputs.tokens])
+    options = {"groups": list(labels), "limit": limit, "batch_size": batch_size}
+    meta = described(model, corpus, read) | {
+        "options": {name: value for name, value in options.items() if value is not None},
+        "groups": [
+            {
+                "label": label,
+                "inputs": int(group.sum()),
+                "tokens": float(lengths[group].mean()) if group.any() else 0.0,
+            }
+            for label, group in zip(labels, (~second, second), strict=True)
+        ],
+        "documents": len(np.unique(inputs.documents)),
+        "absent": inputs.absent,
+        "command": COMMAND.get(),
+    }
+    figures = statistics.compare(
+        inputs.values,
+        second,
+        inputs.documents,
+        inputs.measures,
+        inputs.layers,
+        null=null,
+        length=length,
+        tokens=lengths,
+        permutations=permutations,
+        seed=seed,
+        meta=meta,
+    )
+    meta = {**description(figures), "seconds": round(time.monotonic() - started, 3)}
+    return Groups(figures.assign_attrs(describe(meta)), model, inputs, second)
+
+
+def _labelled(model: Model, corpus: Corpus | Iterable[Example]) -> Iterator[Example]:
+    """The inputs with their tokens; those without a label are left out of a corpus."""
+    for example in checked(corpus.encoded(model) if isinstance(corpus, Corpus) else corpus):
+        if example.label is None:
+            leave_out(corpus, example.error("expected an input with a label, found none"))
+        else:
+            yield example
+
+
+def _labels(inputs: Iterable[Example]) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """The label and the document of each input, in their order."""
+    both = [(str(example.label), example.document) for example in inputs]
+    return [label for label, _ in both], np.array([document for _, document in both], np.int64)
+
+
+def estimate(
+    model: Model,
+    corpus: Corpus,
+    *,
+    groups: Sequence[str] | None = None,
+    limit: int | None = None,
+    engine: Any = None,
+    **options: Any,
+) -> str:
+    """One line that says what `headscope.compare.groups` will take with these options, permutations included."""
+    labels = choose_groups(_labels(_labelled(model, corpus))[0], groups)
+    inputs = (example for example in _labelled(model, corpus) if str(example.label) in labels)
+    width = 0
+
+    def work(sample: Sequence[Example]) -> object:
+        nonlocal width
+        halves = [
+            replace(example, label="AB"[index % 2], document=index) for index, example in enumerate(sample)
+        ]
+        with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):
+            result = _compared(model, halves, **options)
+        width = result.inputs.values[0].size
+        return result
+
+    told = ahead(corpus, inputs, limit)
+    if told.inputs < 4:
+        raise InputError(f"groups: expected at least 2 inputs in each, found {told.inputs} in both")
+    return line(model, told, work, "input", lambda: 12 * width, engine=engine)
+
+
+_compared = groups  # where `groups` is an argument

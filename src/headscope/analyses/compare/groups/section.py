@@ -1,0 +1,238 @@
+"""The section on two groups of labelled inputs: which heads differ, or that none does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
+
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.compare.groups import statistics as two_groups
+from headscope.analyses.roles.statistics import heads_in
+from headscope.core.heads import Head
+from headscope.measures.dataset import description
+from headscope.views.blobs import Blobs
+from headscope.views.page import plain_text
+from headscope.views.payload import Part, Pin, Reason, SectionInfo
+from headscope.views.reasons import because
+from headscope.views.section import Section, not_measured, records
+from headscope.views.sentences import head_name, sentence
+
+
+class GroupInfo(TypedDict):
+    """A group: its label, how many inputs it has, and their mean length in tokens."""
+
+    label: str
+    inputs: int
+    tokens: float
+
+
+class GroupRow(TypedDict):
+    """A measure of a head in both groups: means of inputs, A − B with a 95 % interval, Hedges' g, and how sure that is.
+
+    `example` is the place of an example with a typical input of each group.
+    """
+
+    layer: int
+    head: int
+    measure: str
+    title: str
+    units: str
+    a: float
+    b: float
+    difference: float
+    se: float | None
+    effect: float | None
+    p: float
+    q: float
+    n_a: int
+    n_b: int
+    ci_low: float | None
+    ci_high: float | None
+    example: int | None
+    reason: Reason
+
+
+class GroupsSection(SectionInfo):
+    """Two groups of labelled inputs: what differs, or that nothing does.
+
+    `rows` are those with a q of at most `level`, the largest effects first, or, where there are none, those of the
+    smallest q; `differ` is how many of the former there are, listed or not.
+    """
+
+    kind: Literal["groups"]
+    told: str
+    level: float
+    differ: int
+    groups: list[GroupInfo]
+    rows: list[GroupRow]
+    notes: list[str]
+    command: str | None
+
+
+LISTED = 300
+"""How many rows a page lists of those that differ."""
+
+NEAREST = 8
+"""How many are listed where nothing differs."""
+
+
+@dataclass(frozen=True)
+class Groups(Section):
+    """Two groups of labelled inputs.
+
+    Attributes:
+        figures: from `headscope.compare.groups`.
+        examples: the place of an example with a typical input of each group, by measure and head.
+        pins: the token of the first whose row shows the measure there.
+        level: up to which q a head is said to differ.
+        command: what gives the same figures.
+    """
+
+    figures: xr.Dataset
+    examples: Mapping[tuple[str, Head], int] = field(default_factory=dict[tuple[str, Head], int])
+    pins: Mapping[tuple[str, Head], Pin] = field(default_factory=dict[tuple[str, Head], Pin])
+    level: float = two_groups.LEVEL
+    command: str | None = None
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What made the figures."""
+        return description(self.figures)
+
+    @property
+    def differing(self) -> pd.DataFrame:
+        """The rows whose q is at most `level`, the largest effects first."""
+        return two_groups.differing(self.figures, self.level)
+
+    @property
+    def listed(self) -> pd.DataFrame:
+        """The rows that the page lists: those that differ, or those of the smallest q and p where none does."""
+        rows: Any = self.differing
+        if len(rows):
+            return rows.head(LISTED)
+        every: Any = two_groups.table(self.figures)
+        return every.sort_values(["q", "p"], kind="stable").head(NEAREST)
+
+    def findings(self) -> list[list[Part]]:
+        """How many heads differ between two groups of texts, and the one that does most; or that none is known to."""
+        a, b = (plain_text(str(group["label"])) for group in self.meta["groups"])
+        rows: Any = self.differing
+        between = f"Between texts labelled {a} and {b},"
+        if not len(rows):
+            listed: Any = self.listed
+            least = (
+                f"the smallest q is {listed['q'].min():.2g}"
+                if len(listed)
+                else "no measure could be compared"
+            )
+            return [sentence(f"{between} no head is known to differ: {least}.")]
+        first = next(rows.itertuples())
+        count = heads_in(rows)
+        head = Head(int(first.layer), int(first.head))
+        return [
+            sentence(
+                f"{between} {count} {'head differs' if count == 1 else 'heads differ'} (q ≤ {self.level:g}), most ",
+                head_name(head, self._reason(str(first.measure), head, float(first.difference))),
+                f" in “{self.figures.sel(measure=first.measure)['title'].item()}” (Hedges' g {first.effect:.2f}).",
+            )
+        ]
+
+    def named(self) -> Iterator[tuple[Head, int]]:
+        """The heads of the rows."""
+        return ((head, example) for (_, head), example in self.examples.items())
+
+    def info(self, blobs: Blobs) -> GroupsSection:
+        """The rows; nothing travels beside them."""
+        told = two_groups.told(self.figures, self.level)
+        return GroupsSection(
+            kind="groups",
+            title="Two groups of texts",
+            about=self._about(),
+            told=f"{told[0].upper()}{told[1:]}.",
+            level=self.level,
+            differ=len(self.differing),
+            groups=[
+                GroupInfo(
+                    label=plain_text(str(group["label"])),
+                    inputs=int(group["inputs"]),
+                    tokens=round(float(group["tokens"]), 2),
+                )
+                for group in self.meta["groups"]
+            ],
+            rows=self._rows(),
+            notes=[
+                *self._tested(),
+                "A head is one hypothesis: the largest statistic of its measures against the largest in each draw. "
+                "Heads are adjusted by Benjamini and Hochberg, so that about one in twenty of those named is expected "
+                "to be there by chance.",
+                "A typical input is the one whose figure is nearest to its group's mean.",
+                *not_measured(self.meta, "Not compared here"),
+            ],
+            command=self.command,
+        )
+
+    def _about(self) -> str:
+        meta = self.meta
+        a, b = (
+            f"{one['inputs']:,} inputs labelled {plain_text(str(one['label']))}, {one['tokens']:.1f} tokens on average"
+            for one in meta["groups"]
+        )
+        name = plain_text(str(meta.get("corpus", {}).get("name") or "the texts"))
+        return (
+            f"{name}: A is {a}; B is {b}. Every measure of every head, compared in the means of inputs: Hedges' g, and "
+            f"p and q of the null of {two_groups.null_in(meta)}, by {two_groups.drawn(meta)} (seed {meta['seed']}). "
+            "Choose a row to see a typical input of each group."
+        )
+
+    def _tested(self) -> list[str]:
+        """What the null is and is not, and what the range beside a difference is."""
+        meta = self.meta
+        if meta["null"] == two_groups.MEANS:
+            null = (
+                "What is tested is that means are equal. Each group's documents are drawn by themselves, so the groups "
+                "may differ in spread."
+            )
+        else:
+            null = (
+                "What is tested is that figures have the same distribution in both groups. A head of equal means is "
+                "named as well where its spread differs, as it does between short and long texts."
+            )
+        other = "words or subject" if meta["length"] else "length, words or subject"
+        few = two_groups.no_interval(meta)
+        return [
+            null,
+            f"Groups that differ in {other} differ in attention as well: a difference is not yet one of what the "
+            "labels mean.",
+            *(["Means and differences are at equal length."] if meta["length"] else []),
+            f"{few[0].upper()}{few[1:]}."
+            if few
+            else "The range below a difference is its 95 % interval, by document; it is not adjusted for the choice of "
+            "the row.",
+        ]
+
+    def _rows(self) -> list[GroupRow]:
+        listed: Any = self.listed
+        labels: Any = self.figures[["title", "units"]].to_dataframe()
+        rows = listed.drop(columns="paper").rename(columns={"group_a": "a", "group_b": "b"})
+        rows = records(rows.join(labels, on="measure"), exact=("p", "q"))
+        for row in rows:
+            head = Head(row["layer"], row["head"])
+            row["example"] = self.examples.get((row["measure"], head))
+            row["reason"] = self._reason(row["measure"], head, row["difference"])
+        return rows
+
+    def _reason(self, measure: str, head: Head, difference: float) -> Reason:
+        """A head is named for a difference; it opens on a typical input of each group."""
+        of: Any = self.figures.sel(measure=measure)
+        title, units = str(of["title"].item()), str(of["units"].item())
+        figure = f"{difference:+.3f}" + ("" if units == "share" else f" {units}")
+        return because(
+            f"{title}, A − B",
+            figure,
+            "between the groups",
+            example=self.examples.get((measure, head)),
+            pin=self.pins.get((measure, head)),
+        )

@@ -1,0 +1,284 @@
+"""What did training change? Two models on the same inputs, head by head."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import islice
+from operator import add
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import torch
+import xarray as xr
+
+from headscope.analyses.compare.models import statistics, words
+from headscope.analyses.compare.models.figure import figure
+from headscope.analyses.compare.models.shapes import check_shapes, counterparts
+from headscope.analyses.result import Comparison
+from headscope.attention.divergence import distributions
+from headscope.attention.record import AttentionRecord
+from headscope.core.validation import Count, validated
+from headscope.corpora import Corpus, Example
+from headscope.errors import InputError
+from headscope.measures.choose import choose
+from headscope.measures.measure import Measure
+from headscope.measures.sums import Documents, Floats, Sums
+from headscope.models import Model, expect_model
+from headscope.runs.batches import Worked, checked_first, corpus_name, examples, over_blocks, tokens_of
+from headscope.runs.estimate import ahead, line
+from headscope.runs.inputs import Inputs
+from headscope.runs.long import described
+from headscope.runs.provenance import COMMAND
+from headscope.runs.rows import Found
+from headscope.runs.task import Task
+from headscope.views.charts import Figure
+from headscope.views.palette import Theme
+from headscope.views.paper import Width
+
+MEASURES = ("surface", "patterns")
+"""What is compared unless measures are named."""
+
+_WEIGHTS = 1 << 21  # weights of all heads of one model that are held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Models(Comparison):
+    """Two models, compared on the same inputs.
+
+    Attributes:
+        figures: see `headscope.analyses.compare.models.statistics.dataset`.
+    """
+
+    figures: xr.Dataset
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a measure and head, with `headscope.analyses.compare.models.statistics.COLUMNS`."""
+        return statistics.table(self.figures)
+
+    @property
+    def drift(self) -> pd.DataFrame:
+        """One row a head, those that moved most first."""
+        return statistics.by_drift(self.figures)
+
+    @property
+    def layers(self) -> pd.DataFrame:
+        """One row a layer: the means over its heads."""
+        return statistics.by_layer(self.figures)
+
+    def figure(
+        self, *, theme: Theme = "light", width: Width = "page", title: str | None = None, ax: Any = None
+    ) -> Figure:
+        """How far every head moved, and the mean of each layer with its 95 % interval.
+
+        `theme`, `width`, `title` and `ax` are as in `headscope.figure`. The figure shows itself in a notebook, and
+        has ``save("models.svg")``.
+        """
+        return figure(self.figures, theme=theme, width=width, title=title, ax=ax)
+
+
+@validated
+def models(
+    a: Model,
+    b: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    measures: Sequence[str | Measure] | None = None,
+    by: Literal["token", "document"] = "token",
+    batch_size: Count = 16,
+    limit: Count | None = None,
+    engine: Any = None,
+    progress: bool = False,
+) -> Models:
+    """Compare two models of one shape: how far each head's maps moved on the same inputs, and each of its measures.
+
+    Drift is the Jensen–Shannon divergence of the two models' rows (nats, 0 to ln 2), and their cosine, averaged over
+    the tokens of the corpus (in a causal model without the first, which sees only itself). Differences of measures are
+    A − B. Errors are paired, a jackknife by document.
+
+    Models with different tokenizers are compared on words: inputs are the lines of the corpus, split at white space and
+    punctuation; attention to a word is the sum over its pieces, from it the mean (Clark et al. 2019, section 4.1); what
+    goes to special tokens is one more outcome of a row; entropies have no row.
+
+    Args:
+        a, b: from `headscope.load`; A is the first of the difference.
+        corpus: from `headscope.corpora`, or examples that have their tokens (of both models).
+        measures: names or definitions; by default `MEASURES`.
+        by: average over tokens, or over documents' means.
+        batch_size, limit, engine, progress: as in `headscope.measure`; workers load both models.
+
+    Raises:
+        InputError: models of different shapes, or of which one is causal; see `headscope.compare.roles` for those.
+        CorpusError: a broken corpus, with file and line.
+        RunError: a model failed on an input, which the message names.
+
+    >>> float(hs.compare.models(model, model, corpus, measures=["previous"]).figures["js"].max())
+    0.0
+    """
+    definitions = choose(MEASURES if measures is None else measures)
+    if any(measure.matrix != "weights" for measure in definitions):
+        raise InputError("measures: expected measures of attention weights, found one of gradients or norms")
+    for model in (a, b):
+        expect_model(model)
+    if (why := counterparts(a, b)) is not None:
+        raise InputError(f"models: {why}; compare them by role")
+    over = "pieces" if same_tokens(a, b, corpus) else "words"
+    started = time.monotonic()
+    absent: dict[str, str] = {}
+    inputs, of_b = examples(a, corpus, limit), None
+    if over == "pieces":
+        work = Pieces(a, b, definitions).run
+    else:
+        absent = statistics.not_over_words(definitions)
+        first = definitions[0].name
+        definitions = [measure for measure in definitions if measure.name not in absent]
+        if not definitions:
+            raise InputError(f"measures: {first}: {absent[first]}")
+        inputs = checked_first(a, corpus, lambda: islice(words.lines(a, corpus), limit))
+        batch_size = (
+            1 if a.same_length or b.same_length else batch_size
+        )  # of two tokenizers, no length is the other's
+        of_b = Inputs(b, (), corpus_name(corpus))
+        work = words.Words(a, b, definitions).run
+    blocks = over_blocks(
+        a,
+        corpus,
+        work,
+        inputs=inputs,
+        beside=[b],
+        batch_size=batch_size,
+        limit=limit,
+        engine=engine,
+        progress=progress,
+        title="comparing",
+    )
+
+    def summed(block: Worked[statistics.Compared]) -> Sums:
+        documents = Documents(statistics.names(definitions), by)
+        for batch, (gathered, pieces) in block:
+            if of_b is not None:
+                of_b.add(*pieces)
+            for example, figures in zip(batch, gathered, strict=True):
+                documents.add(example.document, *figures)
+        return documents.close()
+
+    total = reduce(add, map(summed, blocks))
+    if of_b is not None:
+        of_b.end()
+    meta = described(a, corpus, inputs)
+    options = {"by": by, "limit": limit, "batch_size": batch_size}
+    meta |= {
+        "a": meta.pop("model"),
+        "b": described(b, corpus)["model"],
+        "options": {name: value for name, value in options.items() if value is not None},
+        "over": over,
+        "command": COMMAND.get(),
+        "seconds": round(time.monotonic() - started, 3),
+    }
+    return Models(statistics.dataset(total, definitions, causal=a.causal, absent=absent, meta=meta))
+
+
+def same_tokens(a: Model, b: Model, corpus: object) -> bool:
+    """Whether two models read the same tokens: one vocabulary, and the same pieces of the first inputs."""
+    if not isinstance(corpus, Corpus) or a.tokenizer is b.tokenizer:
+        return True
+    if a.tokenizer is None or b.tokenizer is None or a.tokenizer.get_vocab() != b.tokenizer.get_vocab():
+        return False
+    first = (list(islice(corpus.encoded(model), 8)) for model in (a, b))
+    return all(tokens_of(one).pieces == tokens_of(other).pieces for one, other in zip(*first, strict=False))
+
+
+class Pieces:
+    """Compares two models that read the same tokens.
+
+    Raises `InputError` where their layers or heads differ in number.
+    """
+
+    def __init__(self, a: Model, b: Model, measures: Sequence[Measure]) -> None:
+        self._models = (a, b)
+        self._tasks = (Task(a, measures), Task(b, measures))
+
+    def run(self, batch: Sequence[Example]) -> statistics.Compared:
+        """What both give for each input of a batch."""
+        records: list[list[AttentionRecord]] = []
+        measured: list[Found] = []
+        for task in self._tasks:
+            layers: dict[int, AttentionRecord] = {}
+
+            def keep(record: AttentionRecord, layers: dict[int, AttentionRecord] = layers) -> None:
+                layers[record.layer] = replace(record, v=None)
+
+            measured.append(task.measured(batch, keep))
+            records.append([layers[layer] for layer in sorted(layers)])
+        check_shapes(self._models, [{record.layer: record.shape[1] for record in each} for each in records])
+        a, b = measured
+        if not np.array_equal(a.divisors, b.divisors):
+            names = " and ".join(model.name for model in self._models)
+            raise InputError(
+                f"models: {names} see different tokens (windows that are not the same), so other rows count in each; "
+                "compare them by role"
+            )
+        gathered: list[statistics.Gathered] = [
+            (
+                tokens,
+                a.layers,
+                *statistics.stacked(
+                    a.sums[place],
+                    b.sums[place],
+                    a.chance[place],
+                    a.divisors[place],
+                    *self._drift(records, place, len(tokens)),
+                ),
+            )
+            for place, tokens in enumerate(map(tokens_of, batch))
+        ]
+        return gathered, (0, 0)
+
+    def _drift(
+        self, records: Sequence[Sequence[AttentionRecord]], place: int, length: int
+    ) -> tuple[Floats, int]:
+        """`drift` of one input ``[2 layer head]``, and over how many rows."""
+        sinks = any(record.sinks is not None for each in records for record in each)
+        start = 1 if self._models[0].causal and not sinks else 0
+        counts = [record.shape[1] for record in records[0]]
+        total = np.zeros((2, sum(counts)))
+        step = max(1, _WEIGHTS // (sum(counts) * length))
+        for first in range(start, length, step):
+            rows = torch.arange(first, min(first + step, length))
+            a, b = (
+                distributions(each, place, rows.to(each[0].q.device), length, dtype=torch.float64)
+                .cpu()
+                .numpy()
+                for each in records
+            )
+            total += statistics.drift(a, b)
+        moved = np.full((2, len(counts), max(counts)), np.nan)
+        for layer, (count, end) in enumerate(zip(counts, np.cumsum(counts), strict=True)):
+            moved[:, layer, :count] = total[:, end - count : end]
+        return moved, length - start
+
+
+def estimate(
+    a: Model,
+    b: Model,
+    corpus: Corpus,
+    *,
+    limit: int | None = None,
+    batch_size: int = 16,
+    engine: Any = None,
+    **options: Any,
+) -> str:
+    """One line that says what `headscope.compare.models` will take with these options; roles are not in it."""
+
+    same = same_tokens(a, b, corpus)
+
+    def work(sample: Sequence[Example]) -> object:
+        given = sample if same else Corpus(corpus.name, lambda: iter(sample))
+        return models(a, b, given, batch_size=batch_size, **options)
+
+    told = ahead(corpus, corpus.encoded(a) if same else words.lines(a, corpus), limit)
+    return line(a, told, work, "input", engine=engine)

@@ -1,0 +1,191 @@
+"""Two models on the same inputs: how far each head's attention moved, and each of its measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.core import lazy
+from headscope.core.tokens import Tokens, is_punctuation
+from headscope.measures.measure import Measure, without
+from headscope.measures.sums import Sums
+from headscope.measures.tidy import labelled, tidy
+from headscope.statistics.jackknife import differs, interval
+from headscope.statistics.significance import false_discovery
+
+Floats = npt.NDArray[np.float64]
+_ROUNDING = 1e-9  # of what a layer moved
+Gathered = tuple[Tokens, Sequence[int], Floats, Floats, Floats]
+"""What one input gives: its axis, the layers, and what `stacked` makes."""
+Compared = tuple[list[Gathered], tuple[int, int]]
+"""What the inputs of a batch give, and how many pieces the second model's tokenizer does not know, and made of them."""
+
+COLUMNS = (
+    *("layer", "head", "paper", "measure", "a", "b", "difference", "se", "n"),
+    *("js", "js_se", "cosine", "cosine_se"),
+)
+"""Columns of the tidy table; ``js`` and ``cosine`` are of the head's maps, whatever the measure."""
+
+DRIFT = ("js", "cosine", "js_layer", "cosine_layer", "js_all", "cosine_all", "js_excess", "cosine_excess")
+"""What is gathered beside the measures, in this order; ``excess`` is what a layer has above the mean of all heads."""
+
+TESTED = ("js_layer", "js_excess")
+"""Those of them that come with an interval or a test, and so with the skewness of documents."""
+
+
+def drift(a: Floats, b: Floats) -> Floats:
+    """How two heads' rows differ, summed over rows: ``[head row outcome] -> [2 head]``.
+
+    First the Jensen–Shannon divergence in nats (0 for rows that are the same, exactly), then the cosine of the rows as
+    vectors (1 for rows that are the same).
+    """
+    xlogy = lazy.module("scipy.special").xlogy
+    mean = 0.5 * (a + b)
+    entropies = xlogy(a, a).sum(-1) + xlogy(b, b).sum(-1)
+    divergence = np.maximum(0.5 * entropies - xlogy(mean, mean).sum(-1), 0.0)
+    lengths = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+    cosine = np.minimum((a * b).sum(-1) / np.where(lengths > 0, lengths, 1.0), 1.0)
+    return np.stack([divergence.sum(-1), cosine.sum(-1)])
+
+
+def with_rest(rows: Floats) -> Floats:
+    """Rows whose weights need not sum to 1, with what is left as one more outcome."""
+    return np.concatenate([rows, np.maximum(1.0 - rows.sum(-1, keepdims=True), 0.0)], -1)
+
+
+def stacked(
+    a: Floats, b: Floats, chance: Floats, divisors: Floats, moved: Floats, rows: int
+) -> tuple[Floats, Floats, Floats]:
+    """One input's sums, chance and divisors, as `headscope.measures.sums.Documents` takes them (see `names`).
+
+    Args:
+        a, b: sums over rows of both models, ``[measure layer head]``.
+        chance: of uniform attention, like `a`.
+        divisors: rows of each measure, like `a`, the same in both models.
+        moved: `drift`, ``[2 layer head]``.
+        rows: of `moved`.
+    """
+    layers = np.broadcast_to(np.nanmean(moved, 2, keepdims=True), moved.shape)
+    every_head = np.broadcast_to(np.nanmean(moved, (1, 2), keepdims=True), moved.shape)
+    means = [np.where(np.isfinite(moved), mean, np.nan) for mean in (layers, every_head, layers - every_head)]
+    sums = np.concatenate([a, b, a - b, moved, *means])
+    nothing = np.full((len(DRIFT), *chance.shape[1:]), np.nan)
+    every = np.full(nothing.shape, float(rows))
+    return (
+        sums,
+        np.concatenate([chance, chance, 0 * chance, nothing]),
+        np.concatenate([divisors] * 3 + [every]),
+    )
+
+
+def names(measures: Sequence[Measure]) -> list[str]:
+    """What is gathered: each measure of A, of B and their difference, and `DRIFT`."""
+    return [f"{which}:{one.name}" for which in ("a", "b", "a-b") for one in measures] + list(DRIFT)
+
+
+def dataset(
+    sums: Sums,
+    measures: Sequence[Measure],
+    *,
+    causal: bool,
+    absent: Mapping[str, str],
+    meta: Mapping[str, Any],
+) -> xr.Dataset:
+    """Figures over ``(measure, layer, head)`` from what was gathered by `stacked`.
+
+    ``a``, ``b``, ``difference`` (A − B), ``se`` (paired, of the jackknife over documents), ``n``, ``documents``
+    (effective); over ``(layer, head)`` ``js`` (nats a row), ``cosine``, ``js_se``, ``cosine_se``; over ``(layer)``
+    their means over heads ``js_layer``, ``cosine_layer``, and what these have above the mean of all heads,
+    ``js_excess``, ``cosine_excess``, with ``_se``; and over all heads ``js_all``, ``cosine_all``, with ``_se``, and
+    ``js_documents``. Errors are NaN with fewer than two documents.
+
+    Raises `InputError` when no measure says anything.
+    """
+    counts = {name[6:]: count for name, count in sums.counts.items() if name.startswith("class ")}
+    count = len(measures)
+    missing = without(measures, causal, counts, np.any(sums.n[:count] > 0, (1, 2)), absent)
+    kept = [place for place, one in enumerate(measures) if one.name not in missing]
+    value, error, documents, skewness = sums.value(), sums.error(), sums.effective(), sums.skewness()
+    there = np.isfinite(sums.s[-len(DRIFT)])
+    variables: dict[str, Any] = {
+        "a": value[:count][kept],
+        "b": value[count : 2 * count][kept],
+        "difference": value[2 * count : 3 * count][kept],
+        "se": error[2 * count : 3 * count][kept],
+        "n": np.where(there, sums.n[kept], np.nan),
+    }
+    by_layer = ("layer",), (..., 0)  # the same in all heads
+    means = (("layer", "head"), (...,)), by_layer, ((), (..., 0, 0)), by_layer
+    for row, name in enumerate(DRIFT):
+        axes, at = means[row // 2]
+        variables[name] = (axes, value[3 * count + row][at])
+        variables[f"{name}_se"] = (axes, error[3 * count + row][at])
+        if name in TESTED:
+            variables[f"{name}_skewness"] = (axes, skewness[3 * count + row][at])
+    variables["documents"] = np.where(there, documents[2 * count : 3 * count][kept], np.nan)
+    variables["js_documents"] = ((), documents[-1, 0, 0])
+    known = {name: sums.counts.get(name, 0) for name in ("documents", "examples", "tokens")}
+    about = {**meta, "corpus": {**meta.get("corpus", {}), **known}, "absent": missing, "difference": "A − B"}
+    return labelled(variables, [measures[place] for place in kept], sums.layers, about)
+
+
+def table(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row a measure and head, with `COLUMNS`. Heads that a layer does not have have no row."""
+    return tidy(dataset, COLUMNS, "a")
+
+
+def by_drift(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row a head, those that moved most first: ``layer, head, paper, js, js_se, cosine, cosine_se``."""
+    columns = ("layer", "head", "paper", "js", "js_se", "cosine", "cosine_se")
+    rows: Any = tidy(dataset, columns, "js", ("layer", "head"))
+    return rows.sort_values("js", ascending=False, kind="stable", ignore_index=True)
+
+
+def by_layer(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row a layer: ``layer, js, js_se, cosine, cosine_se``, ``js_low, js_high``, ``excess, excess_q``.
+
+    ``js`` and ``cosine`` are means over its heads, with the 95 % interval of ``js``. ``excess`` is what the layer moved
+    more than all heads on average, and ``excess_q`` tests that this is 0: two-sided, Student's t over documents,
+    corrected for their skewness, after Benjamini and Hochberg over layers. A layer that is the same in both models has
+    no test: there is nothing to find out.
+    """
+    names = ["js_layer", "js_layer_se", "cosine_layer", "cosine_layer_se"]
+    rows: Any = dataset[names].to_dataframe().reset_index()
+    rows = rows.rename(columns={name: name.replace("_layer", "") for name in names})
+    documents = np.full(len(rows), float(dataset["js_documents"]))
+    js = rows["js"].to_numpy()
+    skew, lean = (
+        dataset[f"{name}_skewness"].values if f"{name}_skewness" in dataset else None for name in TESTED
+    )
+    low, high = interval(js, rows["js_se"].to_numpy(), documents, skew=skew)
+    excess = np.where(np.abs(dataset["js_excess"].values) > _ROUNDING * js, dataset["js_excess"].values, 0.0)
+    p = differs(excess, dataset["js_excess_se"].values, documents, lean)
+    q = false_discovery(np.where(js > 0, p, np.nan))
+    return rows.assign(js_low=np.maximum(low, 0.0), js_high=high, excess=excess, excess_q=q)
+
+
+def word_axis(words: Sequence[str]) -> Tokens:
+    """The axis of the words of a text, without special tokens."""
+    count = len(words)
+    return Tokens(
+        list(words),
+        special_mask=np.zeros(count, np.bool_),
+        word_ids=np.arange(count),
+        sequence_ids=np.zeros(count, np.int64),
+        classes={"punctuation": np.array([is_punctuation(word) for word in words], np.bool_)},
+    )
+
+
+def not_over_words(measures: Sequence[Measure]) -> dict[str, str]:
+    """Which measures say nothing over words without special tokens, and why."""
+    special = {"first", "sep", "cls", "special"}
+    return {
+        one.name: "not over words, whose rows leave special tokens out"
+        for one in measures
+        if one.statistic in ("entropy", "rows") or special & {one.of, one.whose} or one.name == "sink"
+    }

@@ -1,0 +1,109 @@
+"""Two models with different tokenizers, compared on words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from headscope.analyses.compare.models import statistics
+from headscope.analyses.compare.models.shapes import check_shapes
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.corpora import Corpus, Example
+from headscope.corpora.corpus import leave_out, plain
+from headscope.errors import InputError
+from headscope.measures.measure import Measure, selection
+from headscope.measures.single import row_statistic
+from headscope.measures.sums import Floats
+from headscope.models import Model
+from headscope.runs.words import word_maps
+
+MOST = 64
+"""Words of an input; a line that is longer gives several."""
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def lines(model: Model, corpus: Corpus | Iterable[Example]) -> Iterator[Example]:
+    """The lines (or sentences) of a corpus as words, with the first model's tokens; at most `MOST` words each."""
+    for example in plain(corpus):
+        if example.pair is not None or example.pair_words is not None or example.pieces is not None:
+            raise example.error(
+                "expected single texts for models with different tokenizers, found a pair or tokens"
+            )
+        words = list(example.words) if example.words is not None else _WORD.findall(example.text or "")
+        for start in range(0, len(words), MOST):
+            part = words[start : start + MOST]
+            try:
+                tokens = model.from_words(part)
+            except InputError as error:
+                leave_out(corpus, example.error(error))
+                continue
+            yield Example(words=part, tokens=tokens, document=example.document, source=example.source)
+
+
+class Words:
+    """Compares two models on the same words. Raises `InputError` where their layers or heads differ in number."""
+
+    def __init__(self, a: Model, b: Model, measures: Sequence[Measure]) -> None:
+        self._models, self._measures = (a, b), measures
+
+    def run(self, batch: Sequence[Example]) -> statistics.Compared:
+        """What both give for each input of a batch, and how many pieces of the second are unknown, and there."""
+        a, b = self._models
+        tokens = [b.from_words(list(example.words or ())) for example in batch]
+        of_b = [replace(example, tokens=each) for example, each in zip(batch, tokens, strict=True)]
+        unknown, pieces = (sum(each) for each in zip(*map(b.unknown, tokens), strict=True))
+        (of_a, seen_a), (of_b_, seen_b) = _maps(a, batch), _maps(b, of_b)
+        maps = [of_a, of_b_]
+        check_shapes(self._models, [{layer: each.shape[1] for layer, each in of.items()} for of in maps])
+        gathered = [
+            self._gathered(
+                example.words or (),
+                [{layer: each[place] for layer, each in of.items()} for of in maps],
+                {layer: seen[place] & seen_b[layer][place] for layer, seen in seen_a.items()},
+            )
+            for place, example in enumerate(batch)
+        ]
+        return gathered, (unknown, pieces)
+
+    def _gathered(
+        self, words: Sequence[str], maps: Sequence[Mapping[int, Floats]], sights: Mapping[int, BoolArray]
+    ) -> statistics.Gathered:
+        """What one input gives, of its maps in both models ``[head word word]``, and what both see, by layer."""
+        causal, count, layers = self._models[0].causal, len(words), sorted(maps[0])
+        axis = statistics.word_axis(words)
+        heads = max(map(len, maps[0].values()))
+        sums = np.full((2, len(self._measures), len(layers), heads), np.nan)
+        chance, divisors = np.zeros((2, *sums.shape[1:]))
+        moved = np.full((2, len(layers), heads), np.nan)
+        for index, layer in enumerate(layers):
+            weights = [of[layer][:, :count, :count] for of in maps]
+            sight, own = sights[layer][:, :count, :count], slice(len(weights[0]))
+            rows, of = selection(self._measures, axis, sight)
+            sums[:, :, index, own] = [self._sums(each, axis, rows, sight) for each in weights]
+            even = sight / np.maximum(sight.sum(-1, keepdims=True), 1)
+            chance[:, index, own] = self._sums(even, axis, rows, sight)
+            divisors[:, index, own] = of
+            seen = (statistics.with_rest(each[:, int(causal) :]) for each in weights)
+            moved[:, index, own] = statistics.drift(*seen)
+        gathered = statistics.stacked(sums[0], sums[1], chance, divisors, moved, count - int(causal))
+        return (axis, layers, *gathered)
+
+    def _sums(self, weights: Floats, axis: Tokens, rows: Floats, sight: BoolArray) -> Floats:
+        """Sums over the rows that count, ``[measure head]``."""
+        weights = weights.astype(np.float64)
+        pairs = zip(self._measures, rows, strict=True)
+        return np.array(
+            [(row_statistic(one, weights, axis, sight=sight) * counted).sum(-1) for one, counted in pairs]
+        )
+
+
+def _maps(model: Model, batch: Sequence[Example]) -> tuple[dict[int, Floats], dict[int, BoolArray]]:
+    """The maps of each layer, ``[input head word word]``, and which words each word can see, alike."""
+    maps: dict[int, Floats] = {}
+    sights: dict[int, BoolArray] = {}
+    word_maps(model, batch, maps.__setitem__, sight=sights.__setitem__)
+    return maps, sights

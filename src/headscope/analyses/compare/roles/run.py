@@ -1,0 +1,88 @@
+"""Which roles heads have in one model and not in the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.compare.models.run import models, same_tokens
+from headscope.analyses.compare.models.shapes import counterparts
+from headscope.analyses.compare.roles import statistics
+from headscope.analyses.roles.run import every_role, readings
+from headscope.analyses.roles.statistics import named
+from headscope.core.validation import Count, Level, Seed, validated
+from headscope.corpora import Corpus
+from headscope.models import Model
+from headscope.runs.inputs import unwatched
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """The roles of two models.
+
+    Attributes:
+        a, b: the table of each, from `headscope.roles`.
+        tests: of A and of B: every head against every role.
+        paired: what `headscope.compare.models` gives for the measures of roles; empty where the models do not read the
+            same tokens, or their heads have no counterparts.
+        level: of q.
+    """
+
+    a: pd.DataFrame
+    b: pd.DataFrame
+    tests: tuple[pd.DataFrame, pd.DataFrame]
+    paired: Sequence[xr.Dataset] = ()
+    level: float = 0.05
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What each head's roles became, as `statistics.changes` gives it; for models of one shape."""
+        return statistics.changes(*self.tests, self.paired, level=self.level)
+
+    @property
+    def by_role(self) -> pd.DataFrame:
+        """How many heads have each role in each model, with `headscope.analyses.compare.roles.statistics.BY_ROLE`."""
+        return statistics.by_role(self.a, self.b)
+
+
+@validated
+def roles(
+    a: Model,
+    b: Model,
+    corpus: Corpus,
+    *,
+    level: Level = 0.05,
+    batch_size: Count = 32,
+    limit: Count | None = None,
+    seed: Seed = 0,
+    engine: Any = None,
+    progress: bool = False,
+) -> Roles:
+    """The roles of the heads of two models, of any shapes and tokenizers, on the same corpus.
+
+    Differences of scores are paired by document where both models read the same tokens and have as many heads.
+
+    Args:
+        a, b: from `headscope.load`.
+        corpus: of at least five documents; each model reads it with its own tokenizer.
+        level, batch_size, limit, seed, engine, progress: as in `headscope.roles`.
+
+    >>> hs.compare.roles(model, model, hs.corpora.builtin(), limit=12).changes["change"].unique().tolist()
+    ['kept']
+    """
+    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "engine": engine}
+    first, second = (every_role(model, corpus, seed=seed, progress=progress, **options) for model in (a, b))
+    paired: list[xr.Dataset] = []
+    if counterparts(a, b) is None and same_tokens(a, b, corpus):
+        with unwatched():  # unknown pieces are told above
+            for inputs, measures in readings(a, corpus, limit=limit, seed=seed):
+                compared = models(a, b, inputs, measures=measures, **options)
+                paired.append(compared.figures)
+    tables = [named(each, level) for each in (first, second)]
+    for table, each in zip(tables, (first, second), strict=True):
+        table.attrs["meta"] = each.attrs["meta"] | {"level": level, "tests": len(each)}
+    return Roles(tables[0], tables[1], (first, second), paired, level)

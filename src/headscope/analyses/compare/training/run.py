@@ -1,0 +1,192 @@
+"""How do heads come to do what they do? Measures over checkpoints."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.compare.training.figure import figure
+from headscope.analyses.measure.run import measure
+from headscope.analyses.result import Comparison
+from headscope.attention.load import load
+from headscope.core.validation import Count, validated
+from headscope.corpora import Corpus, Example
+from headscope.errors import InputError
+from headscope.measures.choose import choose
+from headscope.measures.dataset import description, mean_chance_of
+from headscope.measures.measure import Measure
+from headscope.measures.tidy import AXES, labelled, tidy
+from headscope.models import Model
+from headscope.models.revision import name_and_revision
+from headscope.views.charts import Figure
+from headscope.views.palette import Theme
+from headscope.views.paper import Width
+
+COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n", "chance")
+"""Columns of the tidy table, one row a checkpoint, measure and head."""
+
+MEASURES = ("surface", "patterns")
+"""What is measured unless measures are named."""
+
+Checkpoint = str | os.PathLike[str] | Model
+
+
+@dataclass(frozen=True, eq=False)
+class Training(Comparison):
+    """Measures over checkpoints.
+
+    Attributes:
+        figures: over ``(checkpoint, measure, layer, head)``: ``value``, ``se`` (a jackknife by document), ``n``; and
+            ``chance`` over ``(checkpoint, measure, layer)``.
+    """
+
+    figures: xr.Dataset
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a checkpoint, measure and head, with `COLUMNS`."""
+        return table(self.figures)
+
+    def figure(
+        self,
+        measures: Sequence[str] | None = None,
+        *,
+        theme: Theme = "light",
+        width: Width = "page",
+        title: str | None = None,
+        ax: Any = None,
+    ) -> Figure:
+        """Measures over checkpoints, a panel a measure, a line a head; by default the six that changed most.
+
+        `theme`, `width`, `title` and `ax` are as in `headscope.figure`. The figure shows itself in a notebook, and
+        has ``save("training.svg")``.
+        """
+        return figure(self.figures, measures, theme=theme, width=width, title=title, ax=ax)
+
+
+def table(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row a checkpoint, measure and head, with `COLUMNS`. Heads that a layer does not have have no row."""
+    return tidy(dataset, COLUMNS, "value", ("checkpoint", *AXES))
+
+
+@validated
+def training(
+    checkpoints: Sequence[Checkpoint] | str | os.PathLike[str],
+    corpus: Corpus | Iterable[Example],
+    *,
+    measures: Sequence[str | Measure] | None = None,
+    by: Literal["token", "document"] = "token",
+    batch_size: Count = 32,
+    limit: Count | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> Training:
+    """Measure every head at each of several checkpoints of one model, one after the other.
+
+    Args:
+        checkpoints: hub names or folders, each with ``@REVISION`` behind it where one is meant, or loaded models, in
+            order; or one folder that holds ``checkpoint-N`` folders, as transformers' Trainer writes them.
+        corpus: from `headscope.corpora`; read once a checkpoint.
+        measures: names or definitions; by default `MEASURES`.
+        by, batch_size, limit, progress: as in `headscope.measure`.
+        **options: of `headscope.load`, for checkpoints that are named: ``device``, ``dtype``, ….
+
+    Raises:
+        InputError: fewer than two checkpoints, one that is named twice, or checkpoints of different shapes.
+        ModelError: a checkpoint that cannot be loaded.
+
+    >>> curves = hs.compare.training([hs.load(untrained=0), model], corpus, measures=["previous"]).figures
+    >>> curves.sizes["checkpoint"]
+    2
+    """
+    if not isinstance(corpus, Corpus):
+        corpus = list(corpus)
+    definitions = choose(MEASURES if measures is None else measures)
+    datasets: dict[str, xr.Dataset] = {}
+    for checkpoint in listed(checkpoints):
+        if isinstance(checkpoint, Model):
+            model, label = checkpoint, ", ".join([Path(checkpoint.name).name, *checkpoint.notes[:1]])
+        else:
+            name, revision = name_and_revision(os.fspath(checkpoint))
+            model, label = load(name, revision=revision, **options), revision or Path(name).name
+            if label in datasets and revision is not None:
+                label = f"{name}@{revision}"
+        if label in datasets:
+            raise InputError(f"checkpoints: expected each once, found {label!r} again")
+        datasets[label] = measure(
+            model,
+            corpus,
+            measures=definitions,
+            by=by,
+            batch_size=batch_size,
+            limit=limit,
+            progress=progress,
+        )
+        _check_shape(datasets)
+    return Training(_joined(datasets, definitions))
+
+
+def listed(checkpoints: Sequence[Checkpoint] | str | os.PathLike[str]) -> list[Checkpoint]:
+    """The checkpoints, in order; those of a folder by their number. Raises `InputError` for fewer than two."""
+    if isinstance(checkpoints, str | os.PathLike):
+        folder = Path(checkpoints)
+        numbered = [
+            (int(match[1]), one)
+            for one in (folder.iterdir() if folder.is_dir() else ())
+            if (match := re.fullmatch(r"checkpoint-(\d+)", one.name)) and one.is_dir()
+        ]
+        if not numbered:
+            raise InputError(
+                f"checkpoints: expected several, or a folder with checkpoint-N folders, found {folder}"
+            )
+        checkpoints = [one for _, one in sorted(numbered)]
+    if len(checkpoints) < 2:
+        raise InputError(f"checkpoints: expected at least two, found {len(checkpoints)}")
+    return list(checkpoints)
+
+
+def _check_shape(datasets: Mapping[str, xr.Dataset]) -> None:
+    """Raise `InputError` where the last checkpoint has other layers or heads than the first."""
+    first, last = next(iter(datasets)), list(datasets)[-1]
+    a, b = datasets[first], datasets[last]
+    if list(a["layer"].values) != list(b["layer"].values) or a.sizes["head"] != b.sizes["head"]:
+        shapes = [f"{each.sizes['layer']} layers × {each.sizes['head']} heads" for each in (a, b)]
+        raise InputError(
+            f"checkpoints: expected one shape, found {first} with {shapes[0]} and {last} with {shapes[1]}"
+        )
+
+
+def _joined(datasets: Mapping[str, xr.Dataset], measures: Sequence[Measure]) -> xr.Dataset:
+    """All checkpoints in one dataset; a measure that one of them does not have is left out."""
+    shared = [each for each in measures if all(each.name in dataset for dataset in datasets.values())]
+    axes = ("checkpoint", *AXES)
+
+    def stack(part: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.array(
+            [[dataset[each.name + part].values for each in shared] for dataset in datasets.values()]
+        )
+
+    metas = [description(dataset) for dataset in datasets.values()]
+    meta = {**metas[-1], "models": [each["model"] for each in metas], "checkpoints": list(datasets)}
+    del meta["model"]
+    variables = {
+        "value": (axes, stack("")),
+        "se": (axes, stack("_se")),
+        "n": (axes, stack("_n")),
+        "chance": (
+            axes[:-1],
+            np.array(
+                [[mean_chance_of(dataset, each.name) for each in shared] for dataset in datasets.values()]
+            ),
+        ),
+    }
+    layers: Any = next(iter(datasets.values()))["layer"]
+    return labelled(variables, shared, layers.values.tolist(), meta, checkpoint=list(datasets))

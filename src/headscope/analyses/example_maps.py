@@ -1,0 +1,195 @@
+"""The maps of an input as an example of a page: whole, or put together so far that the page stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headscope.attention.neurons import capture_with_neurons
+from headscope.attention.parts import Parts
+from headscope.core.grid import with_words
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.neurons import Neurons
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.corpora import Example
+from headscope.errors import InputError
+from headscope.models import Model
+from headscope.views.explorer import Input
+from headscope.views.images import Blocks, blocked
+from headscope.views.section import Beside
+
+HELD = 16_000_000
+"""Up to so many weights of an example of a picture are held in memory; of more, patches are put together first."""
+
+FRAMES = 200
+"""At most so many frames of a sound stand on a page: wider than a column of it they cannot be seen."""
+
+SILENCE = 8
+"""At most so many of these are of the silence after the sound."""
+
+
+def look(model: Model, given: str | tuple[str, str] | Tokens | Example, room: int | None = None) -> Input:
+    """The maps of one input, of the part of a model that is measured: of an encoder-decoder the encoder.
+
+    Of a sound whose words are known there is also what the decoder looks at when it writes them.
+
+    Args:
+        model: from `headscope.load`.
+        given: a text, a pair, tokens, or an example with a picture or a sound.
+        room: as many weights a page has room for. Of a picture with more, patches that stand together are one query
+            (`Input.side`); of a sound with more, frames that follow one another are one.
+    """
+    if isinstance(given, Example) and (given.image is not None or given.audio is not None):
+        return _perceived(model, given, room)
+    text = given.tokens if isinstance(given, Example) else given
+    maps, neurons = capture_with_neurons(model, text, target="." if model.encoder_decoder else None)
+    own = _measured(model, maps)
+    return Input({own.kind: own}, neurons=_of(neurons, own))
+
+
+def _measured(model: Model, maps: Any) -> AttentionMaps:
+    if isinstance(maps, Parts):
+        for name in ("encoder", "language"):
+            if name in maps:
+                maps = maps[name]
+                break
+    if not isinstance(maps, AttentionMaps):
+        raise InputError(f"{model.name}: the report shows models of one part; this one has {maps!r}")
+    return maps
+
+
+def _of(neurons: Mapping[str, Neurons], maps: AttentionMaps) -> dict[str, Neurons]:
+    return {name: each for name, each in neurons.items() if name == maps.kind}
+
+
+def look_at_both(
+    models: tuple[Model, Model],
+    inputs: tuple[Tokens, Tokens],
+    labels: Sequence[str],
+    state: Mapping[str, Any],
+) -> Beside:
+    """Two inputs beside each other, called A and B, with queries and keys of no head but those that are named."""
+    first, second = (
+        replace(look(model, tokens), opened=(), label=f"{letter} · {label}")
+        for model, tokens, letter, label in zip(models, inputs, "AB", labels, strict=True)
+    )
+    return Beside(first, second, state)
+
+
+def _perceived(model: Model, example: Example, room: int | None) -> Input:
+    if example.image is not None:
+        text = None if model.processor is None else example.text
+        captured, neurons = capture_with_neurons(model, text, image=example.image)
+        return _of_picture(_measured(model, captured), example, neurons, room)
+    said = _said(model, example)
+    target = (said or ".") if model.encoder_decoder else None
+    captured, neurons = capture_with_neurons(model, audio=example.audio, target=target)
+    maps = _measured(model, captured)
+    shown = [maps]
+    if isinstance(captured, Parts) and said:
+        shown.append(captured["cross"])
+    frames = maps.key
+    if example.words is not None and example.times is not None:
+        heard = [(word, *times) for word, times in zip(example.words, example.times, strict=True)]
+        frames = with_words(frames, heard)
+    most = FRAMES if room is None else min(FRAMES, int(np.sqrt(room / len(maps.heads))))
+    few = frames_together(frames, most)
+    parts: dict[str, AttentionMaps] = {}
+    for each in shown:
+        same = each.kind != "cross"
+        named = replace(each, key=frames, query=frames if same else each.query)
+        parts[each.kind] = put_together(named, few if same else None, few)
+    return Input(parts, neurons={} if few else _of(neurons, maps))
+
+
+def _said(model: Model, example: Example) -> str | None:
+    """What a model that writes what it hears is to write, where that is known and not longer than it takes."""
+    said = " ".join(example.words or ()) or example.text
+    most: Any = getattr(model.config, "max_target_positions", None)
+    if not model.encoder_decoder or not said or (most and len(model.encode(said)) > most):
+        return None
+    return said
+
+
+def _of_picture(
+    maps: AttentionMaps, example: Example, neurons: Mapping[str, Neurons], room: int | None
+) -> Input:
+    tokens, heads = maps.query, len(maps.heads)
+    if example.tokens is not None and len(example.tokens) == len(tokens):  # as it was marked
+        maps = replace(maps, query=example.tokens, key=example.tokens)
+        tokens = example.tokens
+    if maps.causal or tokens.boxes is None:
+        return Input({maps.kind: maps}, neurons=_of(neurons, maps))
+    side = _side(tokens, lambda count: heads * count**2 <= HELD)
+    if side > 1:
+        few = blocked(tokens, side)
+        maps, neurons = put_together(maps, few, few), {}
+        tokens = few.tokens
+    side = 1 if room is None else _side(tokens, lambda count: heads * count * len(tokens) <= room)
+    return Input({maps.kind: maps}, neurons=_of(neurons, maps), side=side)
+
+
+def _side(tokens: Tokens, fits: Callable[[int], bool]) -> int:
+    """The smallest side of blocks of patches that make few enough of them."""
+    side, count = 1, len(tokens)
+    while not fits(count) and count > 1:
+        side += 1
+        count = len(blocked(tokens, side).tokens)
+    return side
+
+
+def frames_together(frames: Tokens, most: int) -> Blocks | None:
+    """Frames put together in stretches of about one length, at most so many; None where there are few enough.
+
+    The silence with which a model fills up its window has at most `SILENCE` stretches of its own.
+
+    >>> frames_together(hs.Frames(10, 0.1), 4).tokens.pieces
+    ('0.0s', '0.3s', '0.5s', '0.8s')
+    """
+    count = len(frames)
+    if count <= most:
+        return None
+    assert frames.times is not None
+    end = np.inf if frames.sound is None else frames.sound.seconds - 1e-9
+    heard = int((frames.times[:, 0] < end).sum())
+    behind = min(count - heard, SILENCE, most - 1)
+    of = np.concatenate(
+        [
+            np.arange(heard) * min(heard, most - behind) // max(heard, 1),
+            min(heard, most - behind) + np.arange(count - heard) * behind // max(count - heard, 1),
+        ]
+    )
+    first = np.flatnonzero(np.diff(of, prepend=-1))
+    last = np.append(first[1:], count) - 1
+    few = frames.take(first)
+    times = np.stack([frames.times[first, 0], frames.times[last, 1]], -1)
+    return Blocks(int(np.bincount(of).max()), of, replace(few, times=times))
+
+
+def put_together(maps: AttentionMaps, query: Blocks | None, key: Blocks | None) -> AttentionMaps:
+    """Maps between blocks: to a block the sum over its tokens, from it the mean, as with words.
+
+    None leaves a side as it is. Clark et al. 2019, §4.1.
+    """
+
+    def weights(layer: FloatArray) -> FloatArray:
+        rows = layer if query is None else query.mean(layer)
+        return rows if key is None else key.sum(rows)
+
+    def sight(seen: BoolArray) -> BoolArray:
+        rows = seen if query is None else query.any(seen)
+        return rows if key is None else key.any(rows.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+    sink, together = maps.sink, key or query
+    return replace(
+        maps,
+        meta=maps.meta if together is None else {**maps.meta, "together": together.side},
+        layers=[weights(layer) for layer in maps.layers],
+        query=maps.query if query is None else query.tokens,
+        key=maps.key if key is None else key.tokens,
+        sink=sink if sink is None or query is None else [query.mean(row, -1) for row in sink],
+        visible=None if maps.visible is None else [sight(each) for each in maps.visible],
+    )

@@ -1,0 +1,512 @@
+"""Heads of a model together, on links: fitted on one half of the documents, scored on the other."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from headscope.analyses.links.combine.statistics import (
+    ALL,
+    CONTACTS,
+    SOURCES,
+    SYSTEMS,
+    Pairs,
+    Sample,
+    Scored,
+    dataset,
+    fit,
+    likeliest,
+    symmetrised,
+    systems,
+    top_pairs,
+)
+from headscope.analyses.links.engine import Answered, Maps
+from headscope.analyses.links.questions import DIRECTIONS, Asked, Axis, Direction, Read
+from headscope.analyses.links.run import Kinds, Links
+from headscope.analyses.result import returns_result
+from headscope.core.arrays import Floats
+from headscope.core.validation import Count, Seed, validated
+from headscope.core.words import Rows
+from headscope.corpora import Corpus, Example, blocks
+from headscope.corpora.content import said
+from headscope.errors import InputError, RunError
+from headscope.models import Model
+from headscope.runs.batches import inputs_of_block, no_input, worked
+from headscope.runs.checkpoint import Folder
+from headscope.runs.identity import circumstances, identity
+from headscope.runs.inputs import Inputs, told_once
+from headscope.runs.long import described
+from headscope.runs.outcome import Outcome, Total
+from headscope.runs.progress import bar
+from headscope.runs.safefile import Arrays
+from headscope.statistics.resample import Clusters
+
+_TOKENS = 512
+"""Tokens of a batch, at most, where it has more inputs than one: all maps of a batch are in memory together."""
+
+_CHUNK = 16
+"""Features whose choices are looked at together."""
+
+
+class _Maps(Links):
+    """Links, with the maps of all heads."""
+
+    looks = True
+
+    def look(self, asked: Asked, maps: Maps) -> Maps:
+        """A layer's maps ``[head unit unit]``."""
+        return maps
+
+
+@returns_result
+@validated
+def combine_heads(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    candidates: Kinds = "any",
+    direction: Literal["both", "row", "column"] = "both",
+    symmetrise: bool = False,
+    min_separation: Count = 6,
+    rows: Rows = "mean",
+    sources: Count = 2_000,
+    least: Count = 20,
+    seed: Seed = 0,
+    limit: Count | None = None,
+    batch_size: Count = 32,
+    resume: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """What all heads together know of links: a sparse weighted sum of them, the mean of the best few, the best alone.
+
+    A logistic regression with an L1 penalty says from the attention that all heads give a source and a candidate
+    whether the candidate is a target (Rao et al. 2021, "Transformer protein language models are unsupervised structure
+    learners"); its weights name the heads that carry a relation. Documents (inputs where none are known) are divided in
+    two halves by chance. All that is chosen or fitted, the strength of the penalty too, is so on one half and scored on
+    the other, and the other way round; scores are means over both. The corpus is read twice.
+
+    Args:
+        model: from `headscope.load`.
+        corpus: with links, as for `headscope.links`.
+        candidates: among what is chosen, as in `headscope.links`. Of both directions, what is visible in either.
+        direction: features are what heads give in the source's ``row``, in its ``column``, or ``both``.
+        symmetrise: features are the sums of maps and their transposes with average-product correction, without special
+            tokens, and links have no direction: for contacts of proteins. Heads are then chosen by the precision at L.
+        min_separation: with `symmetrise`, pairs of units of one text that are nearer to each other do not count, as
+            links or as candidates.
+        rows: attention from a span is the ``mean`` over its pieces, or that of its ``first``.
+        sources: the regression is fitted on so many sources of a half, at most, drawn uniformly: on their targets, and
+            on ten other candidates of each. More take more memory and time.
+        least: sources that a label needs to be fitted and scored; it also needs two documents in each half.
+        seed: of the halves, the draws and the folds.
+        limit: use at most this many inputs.
+        batch_size: inputs in a batch, at most; long ones come in fewer.
+        resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
+        progress: show progress on stderr.
+
+    Returns:
+        A `Result`: see `headscope.analyses.links.combine.statistics.dataset`. Its ``table()`` has a row for each label and
+        system (best head, mean of 2, 3, 5 and 10, regression, chance): ``n`` sources; ``accuracy`` (how often the
+        likeliest candidate is a target) and ``average_precision``; with `symmetrise` also, of each of the ``inputs``
+        with links, ``precision_at_l`` and ``precision_at_l5`` (of its L and L / 5 likeliest pairs the share that are
+        links, L being its number of units), and labels with the same links in one row; without, of links between two
+        texts the alignment error rate ``aer``; each with 95 % intervals over documents, given what was chosen and
+        fitted (``…_low``, ``…_high``); and the ``heads`` that count most, with the regression's coefficients for a
+        standard deviation of each. Of equals each counts as chosen as often.
+
+    Raises:
+        InputError: no input has a link; with `symmetrise`, links between what an encoder and a decoder read, or
+            `candidates` other than any.
+        CorpusError: a corpus of which nothing is left, with file and line.
+
+    >>> corpus = hs.corpora.linked(["The cat sat because it was tired."] * 20, [[((20, 22), (4, 7))]] * 20)
+    >>> result = hs.combine_heads(model, corpus)
+    >>> result.table()["system"].tolist()
+    ['best head', 'mean of 2', 'mean of 3', 'mean of 5', 'mean of 10', 'regression', 'chance']
+    """
+    if symmetrise and candidates != "any":
+        raise InputError(f"candidates: expected any with symmetrise, found {candidates}")
+    both: Sequence[Direction] = ("row",) if symmetrise else DIRECTIONS  # a sum with the transpose has both
+    directions = both if symmetrise or direction == "both" else (direction,)
+    apart = min_separation if symmetrise else None
+    engine = _Maps(model, candidates, directions, (), rows)
+    engine.full, engine.aligned = False, not symmetrise
+    again = corpus if isinstance(corpus, Corpus) else list(corpus)
+    options = {"candidates": candidates, "direction": direction, "symmetrise": symmetrise, "rows": rows}
+    options |= {"min_separation": apart, "sources": sources, "least": least, "seed": seed}
+    options |= {"limit": limit, "batch_size": batch_size}
+    known = {name: value for name, value in options.items() if value is not None}
+    run = _Run(engine, again, apart, seed, sources, limit, batch_size, progress)
+    if resume is not None:
+        run.kept = Path(resume), {**identity(model, "combine", model.device.type), "options": known}
+    with told_once():
+        inputs = run.each(run.choose, "choosing heads")
+        run.fit(least)
+        run.each(run.score, "scoring them")
+    engine.tell()
+    meta = {**described(model, again, inputs), "options": known, "clusters": run.kind}
+    return dataset(run.rows(), run.directions, run.layers, run.heads, meta)
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a pass has found up to a block."""
+
+    arrays: Arrays
+
+    def __add__(self, other: Self) -> Self:
+        return other
+
+    def to_arrays(self) -> Arrays:
+        """Itself."""
+        return self.arrays
+
+
+class _Run:
+    """Both passes over a corpus."""
+
+    def __init__(
+        self,
+        engine: _Maps,
+        corpus: Corpus | Sequence[Example],
+        apart: int | None,
+        seed: int,
+        sources: int,
+        limit: int | None,
+        batch_size: int,
+        progress: bool,
+    ) -> None:
+        self._engine, self._corpus, self._apart, self._seed = engine, corpus, apart, seed
+        self._limit, self._batch_size, self._progress = limit, batch_size, progress
+        self.directions = ["both"] if apart is not None else [way.name for way in engine.ways]
+        self.layers: list[int] = []
+        self.heads = 0
+        self.kind = ""
+        self.kept: tuple[Path, dict[str, Any]] | None = None
+        self._samples = Sample(sources), Sample(sources)
+        self._alone: dict[tuple[str, int], tuple[Floats, float]] = {}
+        self._documents: dict[tuple[str, int], set[int]] = {}
+        self._sources: dict[str, int] = {}
+        self._links: dict[str, str] = {}
+        self._same: dict[str, list[str]] = {}
+        self._fitted: dict[str, Floats] = {}
+        self._weights: dict[str, Floats] = {}
+        self._scored: dict[str, Scored] = {}
+
+    def each(self, work: Callable[[Asked, Pairs, int], None], title: str) -> Inputs:
+        """One pass: what is done with the pairs of each input and its cluster. Returns what was read."""
+        engine, corpus = self._engine, self._corpus
+        inputs = engine.inputs(corpus, self._limit)
+        clusters, numbers = Clusters(), dict[int, int]()
+
+        def numbered() -> Iterator[Asked]:
+            for asked in inputs:
+                assert isinstance(asked, Asked)
+                numbers[asked.number] = clusters.number(asked.document, asked.document_known)
+                yield asked
+
+        with self._folder(work) as folder, bar(corpus, self._limit, self._progress, title) as done:
+            behind, total = (0, Total[_State]()) if folder is None else folder.resume()
+            if total.outcome.sums is not None:
+                self._take(total.outcome.sums.arrays)
+            chain, first, number = "", "", 0
+            cuts = blocks(
+                numbered(),
+                size=inputs_of_block(engine.model, corpus),
+                batch_size=self._batch_size,
+                tokens_per_batch=_TOKENS,
+                same_length=engine.model.same_length,
+            )
+            for number, block in enumerate(cuts, 1):
+                batches = block if folder is None else list(block)
+                if folder is not None:
+                    told = b"".join(part for batch in batches for each in batch for part in said(each))
+                    chain = hashlib.sha256(chain.encode() + told).hexdigest()
+                    first = first or chain
+                if folder is not None and number <= behind:
+                    folder.compare(number, chain)
+                    done(sum(len(batch) for batch in batches))
+                    continue
+                self._block(batches, numbers, work, done)
+                if folder is not None:
+                    state = Total(Outcome(_State(self._arrays())))
+                    folder.keep(number, Outcome(), state, (first, chain), ends=True)
+            if folder is not None:
+                folder.ends(number)
+        if not clusters.count:
+            raise no_input(corpus)
+        self.kind = clusters.kind
+        return inputs
+
+    @contextmanager
+    def _folder(self, work: Any) -> Generator[Folder[_State] | None]:
+        """Where a pass is kept."""
+        if self.kept is None:
+            yield None
+            return
+        place, run = self.kept
+        now, name = circumstances(self._engine.model.device), work.__name__
+        with Folder(place / name, {**run, "pass": name}, _State, circumstances=now) as folder:
+            try:
+                yield folder
+            except RunError as error:
+                folder.flush()
+                raise folder.kept(error) from error
+            finally:
+                folder.flush()
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What both passes have found so far."""
+        names = [f"{half} {label}" for label, half in self._alone]
+        found: dict[str, npt.NDArray[Any]] = {
+            "layers": np.array(self.layers, np.int64),
+            "heads": np.array(self.heads),
+            "alone": np.array(names, np.str_),
+            "sources": np.array(list(self._sources.values()), np.int64),
+            "labels": np.array(list(self._sources), np.str_),
+            "links": np.array([self._links.get(label, "") for label in self._sources], np.str_),
+            "scored": np.array(list(self._scored), np.str_),
+        }
+        for half, sample in enumerate(self._samples):
+            found |= {f"sample{half}/{name}": array for name, array in sample.to_arrays().items()}
+        for place, (key, (right, n)) in enumerate(self._alone.items()):
+            documents = np.array(sorted(self._documents[key]), np.int64)
+            found |= {f"right{place}": right, f"n{place}": np.array(n), f"documents{place}": documents}
+        for place, scored in enumerate(self._scored.values()):
+            found[f"clusters{place}"] = np.array(scored.clusters, np.int64)
+            found |= {f"sums{place}": np.array(scored.sums), f"counts{place}": np.array(scored.counts)}
+        return found
+
+    def _take(self, arrays: Arrays) -> None:
+        """Go on from what `_arrays` gave."""
+        self.layers, self.heads = arrays["layers"].tolist(), int(arrays["heads"])
+        labels: list[str] = arrays["labels"].tolist()
+        self._sources = dict(zip(labels, arrays["sources"].tolist(), strict=True))
+        self._links = {
+            label: link for label, link in zip(labels, arrays["links"].tolist(), strict=True) if link
+        }
+        for half, sample in enumerate(self._samples):
+            prefix = f"sample{half}/"
+            sample.take(
+                {
+                    name.removeprefix(prefix): array
+                    for name, array in arrays.items()
+                    if name.startswith(prefix)
+                }
+            )
+        for place, name in enumerate(arrays["alone"].tolist()):
+            half, _, label = name.partition(" ")
+            self._alone[label, int(half)] = arrays[f"right{place}"], float(arrays[f"n{place}"])
+            self._documents[label, int(half)] = set(arrays[f"documents{place}"].tolist())
+        for place, label in enumerate(arrays["scored"].tolist()):
+            own = (list(arrays[f"{name}{place}"]) for name in ("clusters", "sums", "counts"))
+            self._scored[label] = Scored(*own)
+
+    def _block(
+        self,
+        batches: Iterable[Sequence[Example]],
+        numbers: dict[int, int],
+        work: Callable[[Asked, Pairs, int], None],
+        done: Callable[[int], None],
+    ) -> None:
+        for _, (answered, _, shape) in worked(batches, self._engine.run, done):
+            self.layers, self.heads = shape
+            while answered:  # the maps of a batch go before those of the next come
+                self._one(answered.pop(), numbers, work)
+
+    def _one(
+        self, answered: Answered, numbers: dict[int, int], work: Callable[[Asked, Pairs, int], None]
+    ) -> None:
+        cluster = numbers.pop(answered.asked.number)
+        for pairs in self._pairs(answered):
+            work(answered.asked, pairs, cluster)
+
+    def _pairs(self, answered: Answered) -> Iterator[Pairs]:
+        if self._apart is None:
+            return directed(answered, self.directions, self.heads)
+        return undirected(answered, self._apart, self.heads)
+
+    def _half(self, cluster: int) -> int:
+        """Of two clusters that follow each other, one is in each half."""
+        return int(np.random.default_rng([self._seed, cluster // 2]).integers(2)) ^ (cluster % 2)
+
+    def choose(self, asked: Asked, pairs: Pairs, cluster: int) -> None:
+        """Add to the pairs that are fitted on, and to the scores of each head alone."""
+        half = self._half(cluster)
+        generator = np.random.default_rng([self._seed, 1, asked.number])
+        self._samples[half].add(pairs, cluster, generator)
+        for labels, sources in pairs.labelled():
+            own = sources[pairs.counts[sources]]
+            if not len(own):
+                continue
+            right, n = _alone(pairs, sources)
+            for label in labels:
+                before = self._alone.get((label, half), (np.zeros(len(right)), 0.0))
+                self._alone[label, half] = before[0] + right, before[1] + n
+                self._documents.setdefault((label, half), set()).add(cluster)
+                self._sources[label] = self._sources.get(label, 0) + len(own)
+                if pairs.far is not None:
+                    held = (
+                        f"{self._links.get(label, '')} {asked.number}".encode()
+                        + pairs.contacts(sources).tobytes()
+                    )
+                    self._links[label] = hashlib.sha256(held).hexdigest()
+
+    def fit(self, least: int) -> None:
+        """Choose and fit on both halves, for each label with enough sources. Raises `InputError` without any link."""
+        labels = [label for label in self._sources if label != ALL]
+        if not labels:
+            apart = "" if self._apart is None else f" of units {self._apart} or more apart"
+            raise InputError(f"corpus: expected at least one link{apart}, found none")
+        labels.sort(key=lambda label: (-self._sources[label], label))
+        for label in (
+            list(labels) if self._apart is not None else ()
+        ):  # without direction several may be the same
+            first = next(each for each in labels if self._links[each] == self._links[label])
+            self._same.setdefault(first, []).append(label)
+            if first != label:
+                labels.remove(label)
+        for label in [ALL, *labels] if len(labels) > 1 else labels:
+            self._scored[label] = Scored()
+            documents = [len(self._documents.get((label, half), ())) for half in range(2)]
+            if self._sources[label] < least or min(documents) < 2:
+                continue
+            weights: list[Floats] = []
+            applied: list[Floats] = []
+            for half, sample in enumerate(self._samples):
+                right, n = self._alone[label, half]
+                best = systems(right / n)
+                coefficients, factors = fit(*sample.of(label), self._seed)
+                weights.append(np.concatenate([best, coefficients[None]]))
+                applied.append(np.concatenate([best, factors[None]]))
+            self._weights[label], self._fitted[label] = np.stack(weights), np.stack(applied)
+
+    def score(self, asked: Asked, pairs: Pairs, cluster: int) -> None:
+        """Score an input by what the other half says."""
+        other = 1 - self._half(cluster)
+        for labels, sources in pairs.labelled():
+            for label in labels:
+                if label not in self._fitted or not pairs.counts[sources].any():
+                    continue
+                sums, counts = pairs.scores(self._fitted[label][other], sources)
+                scored = self._scored[label]
+                scored.clusters.append(cluster)
+                scored.sums.append(np.concatenate([sums, pairs.chance(sources)[None]]))
+                scored.counts.append(counts)
+
+    def rows(self) -> dict[str, tuple[dict[str, Floats], Floats | None]]:
+        """What `dataset` takes of each label."""
+        scores = len(SOURCES) + (1 if self._apart is None else len(CONTACTS))
+        found: dict[str, tuple[dict[str, Floats], Floats | None]] = {}
+        for label, scored in self._scored.items():
+            if label in self._fitted:
+                found[label] = scored.figures(rate=self._apart is None), self._weights[label]
+                continue
+            none = np.full((len(SYSTEMS) + 1, scores), np.nan)
+            row = dict.fromkeys(("value", "ci_low", "ci_high"), none)
+            found[label] = {**row, "n": np.full(scores, float(self._sources[label]))}, None
+        return {", ".join(self._same.get(label, [label])): row for label, row in found.items()}
+
+
+def _alone(pairs: Pairs, sources: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[Floats, float]:
+    """The sum of each feature's score by which heads are chosen, and what it is over."""
+    features = pairs.features
+    if (far := pairs.far) is not None:
+        contacts = pairs.contacts(sources)
+        return _chunked(features, lambda part: top_pairs(part, contacts, far)[:, 0]), 1.0
+    own = sources[pairs.counts[sources]]
+    allowed, target = pairs.allowed[own], pairs.target[own]
+
+    def work(part: Floats) -> Floats:
+        values = part[:, pairs.row[own]]
+        some = (allowed & (values != 0)).any(-1)  # else the head chooses nothing, as in `headscope.links`
+        return (likeliest(values, allowed, target) * some).sum(-1)
+
+    return _chunked(features, work), float(len(own))
+
+
+def _chunked(features: Floats, work: Callable[[Floats], Floats]) -> Floats:
+    return np.concatenate([work(features[at : at + _CHUNK]) for at in range(0, len(features), _CHUNK)])
+
+
+def directed(answered: Answered, directions: Sequence[str], heads: int) -> Iterator[Pairs]:
+    """The sources of an input: all with both directions as features, or, where they are of two axes, each with its."""
+    asked, maps = answered.asked.question, answered.looked
+    sides = [[name] for name in directions] if asked.crossed else [list(directions)]
+    for side in sides:
+        reads: list[Read] = [asked.read[name] for name in DIRECTIONS if name in side]
+        there = np.flatnonzero(reads[0].source >= 0)
+        if not len(there):
+            continue
+        rows = reads[0].source[there]
+        allowed = np.logical_or.reduce([each[there] for read in reads for each in read.allowed.values()])
+        features = np.zeros((len(directions), len(maps), heads, *allowed.shape), np.float32)
+        for place, name in enumerate(directions):
+            for layer, own in enumerate(maps):
+                if name in side:
+                    lines = own[:, rows] if name == "row" else own[:, :, rows].swapaxes(1, 2)
+                    features[place, layer, : len(own)] = lines
+        yield Pairs(
+            [asked.labels[source] for source in there.tolist()],
+            np.arange(len(there)),
+            allowed,
+            reads[0].target[there],
+            allowed.any(1) & ~asked.bare[there],
+            features.reshape(-1, *allowed.shape),
+            bare=asked.bare[there],
+            sure=reads[0].sure[there] if asked.aligned else None,
+        )
+
+
+def undirected(answered: Answered, apart: int, heads: int) -> Iterator[Pairs]:
+    """Each unit of an input as a source, for each label: linked with what links name at either end."""
+    asked, maps = answered.asked.question, answered.looked
+    if asked.crossed:
+        raise InputError("symmetrise: expected links within one text, found links of cross-attention")
+    axis, (read,) = asked.key, asked.read.values()
+    own = _kept(axis)
+    allowed = (np.abs(own[:, None] - own) >= apart) | (axis.text[own][:, None] != axis.text[own])
+    if not allowed.any():
+        return
+    labels: list[str] = []
+    targets = [np.zeros((0, len(own)), np.bool_)]
+    for label in dict.fromkeys(asked.labels):
+        linked = np.zeros((axis.own, axis.own), np.bool_)
+        for source, name in enumerate(asked.labels):
+            if name == label:
+                unit = int(read.source[source])
+                linked[axis.first[unit] : axis.last[unit] + 1] |= read.target[source, : axis.own]
+        targets.append((linked | linked.T)[np.ix_(own, own)] & allowed)
+        labels += [label] * len(own)
+    target = np.concatenate(targets)
+    times = len(target) // len(own)
+    features = np.zeros((len(maps), heads, len(own), len(own)), np.float32)
+    for layer, each in enumerate(maps):
+        features[layer, : len(each)] = symmetrised(each[:, own][:, :, own])
+    yield Pairs(
+        labels,
+        np.tile(np.arange(len(own)), times),
+        np.tile(allowed, (times, 1)),
+        target,
+        np.asarray(target.any(-1)),
+        features.reshape(-1, *allowed.shape),
+        np.triu(allowed),
+    )
+
+
+def _kept(axis: Axis) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The axis' own units without special tokens."""
+    special = axis.tokens.special_mask
+    units = range(axis.own)
+    if special is not None:
+        units = [unit for unit in units if not special[axis.groups[unit]].any()]
+    return np.array(units, np.int64)

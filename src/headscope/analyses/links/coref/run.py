@@ -1,0 +1,292 @@
+"""Coreference in every head of a model."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby, islice
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.links.coref import statistics
+from headscope.analyses.links.coref.headword import SAID, By, told_by
+from headscope.analyses.links.engine import Engine, run
+from headscope.analyses.links.questions import Asked, Candidates, Way
+from headscope.analyses.links.sums import LinkSums
+from headscope.analyses.result import returns_result
+from headscope.core.link import Link, Span
+from headscope.core.tokens import BoolArray
+from headscope.core.validation import Count, Seed, validated
+from headscope.core.words import Rows
+from headscope.corpora import Corpus, Example, Mention
+from headscope.corpora.corpus import leave_out, plain
+from headscope.corpora.packing import spaced
+from headscope.errors import HeadscopeWarning
+from headscope.models import Model, expect_model
+from headscope.runs.estimate import CLUSTERS, ahead, line
+from headscope.runs.long import Kind, without_figures
+
+_NONE: Mapping[str, str] = {}
+
+
+@returns_result
+@validated
+def coreference(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    window: Count = 128,
+    rows: Rows = "mean",
+    seed: Seed = 0,
+    limit: Count | None = None,
+    batch_size: Count = 32,
+    resume: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+    part: str | os.PathLike[str] | None = None,
+    skip_failures: bool = False,
+    engine: Any = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """How often each head's attention finds an antecedent (Clark et al. 2019, section 4.3 and table 2), with baselines.
+
+    Args:
+        model: from `headscope.load`. Of an encoder-decoder, the encoder is measured.
+        corpus: `headscope.corpora.conllu` of files with ``Entity=`` brackets, `headscope.corpora.conll2012`,
+            `headscope.corpora.clusters`, or examples with words and mentions. A mention stands for its head word, which
+            a tree and tags tell best; without them it is told by a rule, which is said in a warning and in the
+            description as ``mention_heads`` (docs/linguistics.md).
+        window: tokens of an input, special ones included: a document is cut into runs of whole sentences. An antecedent
+            in another window is not looked for, as a head cannot see it.
+        rows: attention from a word is the ``mean`` over its pieces, or that of its ``first`` piece.
+        seed: of the divisions of the documents, to choose heads on some and to score them on others.
+        limit: use at most this many sentences.
+        batch_size: windows in a batch, at most.
+        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
+        progress: show progress on stderr.
+
+    Returns:
+        See `headscope.analyses.links.coref.statistics.dataset`; `headscope.table` makes a table of it.
+
+    Raises:
+        CorpusError: a corpus of which nothing is left: sentences that are broken, without coreference or longer than a
+            window are left out and listed, or refused where it is strict.
+        InputError: no mention has an antecedent in its window; said before the model runs.
+
+    >>> accuracies = hs.coreference(model, hs.corpora.builtin_trees(), limit=60)
+    >>> int(accuracies["n"].sel(type="all"))
+    104
+    """
+    expect_model(model)
+    size = window if model.max_length is None else min(window, model.max_length)
+    if limit is not None:
+        corpus = _first(corpus, limit)
+    about: dict[str, Any] = {"seed": seed}
+    if isinstance(corpus, Corpus) and (by := _mention_heads(windows(model, corpus, size))) is not None:
+        about["mention_heads"] = by
+        if by != "parse":
+            warnings.warn(
+                f"{corpus.name}: head words of mentions: {SAID[by]}", HeadscopeWarning, stacklevel=2
+            )
+    return run(
+        KIND,
+        _Mentions(model, size, rows),
+        corpus,
+        options={"rows": rows, "window": size},
+        about=about,
+        batch_size=batch_size,
+        limit=None,
+        more={"limit": limit},
+        resume=resume,
+        shard=shard,
+        part=part,
+        skip_failures=skip_failures,
+        engine=engine,
+        progress=progress,
+    )
+
+
+def _first(corpus: Corpus | Iterable[Example], limit: int) -> Corpus | Iterable[Example]:
+    """The first sentences of a corpus: what is cut and counted later are windows."""
+    if isinstance(corpus, Corpus):
+        return corpus.part(lambda: islice(corpus.examples(), limit))
+    return list(islice(corpus, limit))
+
+
+def _mention_heads(texts: Iterable[Example]) -> By | None:
+    """What tells the head words of mentions, from the first text in which one has an antecedent; None without texts.
+
+    Raises `InputError` where no mention has one.
+    """
+    count = 0
+    for text in texts:
+        count += 1
+        if statistics.annotated(text)[1]:
+            return told_by(text)
+    if count:
+        raise statistics.nothing(count)
+    return None
+
+
+class _Mentions(Engine):
+    """The antecedents of each mention in windows of text."""
+
+    documents = True
+
+    def __init__(self, model: Model, window: int, rows: Rows) -> None:
+        among: Mapping[statistics.Candidates, Candidates] = {
+            "preceding_mentions": "earlier listed",
+            "other_mentions": "listed",
+            "any_word": "any",
+        }
+        ways = [Way(name, "row", among[name]) for name in statistics.CANDIDATES]
+        super().__init__(model, ways, statistics.RULES, rows=rows)
+        self._window = window
+
+    def examples(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
+        """The windows of the documents."""
+        return windows(self.model, corpus, self._window, limit=limit)
+
+    def links(self, example: Example) -> Sequence[Link]:
+        """From the head word of each mention to those of its antecedents, among those of all mentions."""
+        mentions, items = statistics.annotated(example)
+        heads = tuple(_word(word) for word in sorted({mention.head for mention in mentions}))
+        return [
+            Link(_word(item.mention.head), tuple(map(_word, item.right)), item.mention.type, heads)
+            for item in items
+        ]
+
+    def guesses(self, asked: Asked) -> BoolArray:
+        """Whether the rules find an antecedent."""
+        _, items = statistics.annotated(asked)
+        predicted = [statistics.by_rules(item) for item in items]
+        right = [
+            [each[rule] in item.right for each, item in zip(predicted, items, strict=True)]
+            for rule in self.baselines
+        ]
+        return np.array(right, np.bool_).reshape(len(self.baselines), len(items))
+
+
+def _word(word: int) -> Span:
+    return Span(word, word + 1)
+
+
+def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    if "shard" in meta and not len(sums.answers):
+        return without_figures(meta)
+    return statistics.dataset(
+        sums, seed=about["seed"], meta=meta | {"mention_heads": about.get("mention_heads")}
+    )
+
+
+KIND = Kind("coref", LinkSums.from_arrays, _figures)
+
+
+def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
+    """The accuracies over a whole corpus from the parts of all its shards; see `headscope.merge`."""
+    return KIND.merge(parts)
+
+
+def around(model: Model) -> int:
+    """How many special tokens stand around a text."""
+    return len(model.encode(model.sample())) - sum(model.count([model.sample()]))
+
+
+def pieces(model: Model, example: Example) -> int:
+    """How many tokens a sentence has without those."""
+    return sum(model.count([" ".join(example.words or ())]))
+
+
+def windows(
+    model: Model, corpus: Corpus | Iterable[Example], window: int, *, limit: int | None = None
+) -> Iterator[Example]:
+    """Runs of whole sentences of a document that fit into a window, encoded; at most `limit` sentences are read.
+
+    A sentence that cannot be used is left out of the corpus, and `CorpusError` for examples that are none.
+    """
+    special = around(model)
+    whole = window - special
+    for _, document in groupby(islice(plain(corpus), limit), key=lambda example: example.document):
+        run: list[Example] = []
+        room = whole
+        for example in document:
+            size = pieces(model, example)
+            if (why := _unusable(example)) is None and size > whole:
+                why = f"expected at most {window} tokens in a sentence, found {size + special}; give a larger window"
+            if why is not None:
+                leave_out(corpus, example.error(why))
+                continue
+            if size > room:
+                yield _joined(model, run)
+                run, room = [], whole
+            run.append(example)
+            room -= size
+        if run:
+            yield _joined(model, run)
+
+
+def _unusable(example: Example) -> str | None:
+    """What a sentence lacks."""
+    if example.words is None:
+        return "expected a sentence of words, found none"
+    if example.mentions is None:
+        return "expected coreference (# global.Entity and Entity= in MISC), found none"
+    return None
+
+
+def _joined(model: Model, run: Sequence[Example]) -> Example:
+    """Some sentences as one input."""
+    starts = np.cumsum([0, *(len(example.words or ()) for example in run)]).tolist()
+    words = [word for example in run for word in example.words or ()]
+    spaces = [space for example in run for space in example.spaces or ()]
+    features = [each for example in run for each in example.features or [_NONE] * len(example.words or ())]
+    numbered = list(zip(starts, run, strict=False))
+    parsed = all(example.heads is not None for example in run)
+    tagged = all(example.tags is not None for example in run)
+    heads = [
+        head if head < 0 else head + start for start, example in numbered for head in example.heads or ()
+    ]
+    mentions = [
+        Mention(first + start, last + start, cluster)
+        for start, example in numbered
+        for first, last, cluster in example.mentions or ()
+    ]
+    joined = replace(
+        run[0],
+        words=words,
+        heads=heads if parsed else None,
+        relations=None,
+        tags=[tag for example in run for tag in example.tags or ()] if tagged else None,
+        features=features,
+        mentions=mentions,
+        spaces=spaces if len(spaces) == len(words) else None,
+    )
+    return replace(joined, tokens=spaced(model.from_words(words), joined))
+
+
+def estimate(
+    model: Model,
+    corpus: Corpus,
+    *,
+    window: int = 128,
+    rows: Rows = "mean",
+    seed: int = 0,
+    limit: int | None = None,
+    batch_size: int = 32,
+    engine: Any = None,
+) -> str:
+    """One line that says what `headscope.coreference` will take with these options."""
+    size = window if model.max_length is None else min(window, model.max_length)
+
+    def work(sample: Sequence[Example]) -> None:
+        usable = Corpus("sample", partial(iter, sample))
+        mentions = _Mentions(model, size, rows).whole(usable, batch_size)
+        if len(mentions.answers):  # the first sentences of a corpus may have no antecedent
+            statistics.dataset(mentions, seed=seed)
+
+    inputs = ahead(corpus, corpus.encoded(model), limit)
+    return line(model, inputs, work, "sentence", *CLUSTERS, together=True, engine=engine)

@@ -1,0 +1,212 @@
+"""Dependency syntax of a treebank in every head of a model."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from headscope.analyses.links.engine import Answered, Engine, run
+from headscope.analyses.links.questions import Asked, Way
+from headscope.analyses.links.sums import LinkSums
+from headscope.analyses.links.syntax import trees as spanning
+from headscope.analyses.links.syntax.statistics import DIRECTIONS, Words, by_offsets, dataset
+from headscope.analyses.result import returns_result
+from headscope.core.link import Link, Span
+from headscope.core.tokens import BoolArray, IntArray
+from headscope.core.validation import Count, Offset, Seed, validated
+from headscope.core.words import Rows
+from headscope.corpora import Corpus, Example
+from headscope.errors import HeadscopeWarning, InputError
+from headscope.measures.surface import Preset
+from headscope.models import Model
+from headscope.runs.estimate import CLUSTERS, ahead, line
+from headscope.runs.long import Kind, without_figures
+from headscope.runs.words import gold
+from headscope.statistics.significance import false_discovery
+
+OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
+"""The baselines: the word at each of these distances."""
+
+_CODE_OFFSETS = tuple(range(-3, 3))
+
+
+@returns_result
+@validated
+def syntax(
+    model: Model,
+    treebank: Corpus | Iterable[Example],
+    *,
+    rows: Rows | None = None,
+    preset: Preset | None = None,
+    offsets: Sequence[Offset] | None = None,
+    least: Count = 100,
+    trees: bool = False,
+    seed: Seed = 0,
+    limit: Count | None = None,
+    batch_size: Count = 32,
+    resume: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+    part: str | os.PathLike[str] | None = None,
+    skip_failures: bool = False,
+    engine: Any = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Accuracy of every head, in both directions, at every dependency relation (Clark et al. 2019, table 1).
+
+    A head's prediction of a word's head is the word that it looks at most (``dep->head``), or that looks at it
+    most (``head->dep``), among the other words of the sentence.
+
+    Args:
+        model: from `headscope.load`. Of an encoder-decoder, the encoder is measured.
+        treebank: `headscope.corpora.conllu`, or examples with words, heads, relations and tokens.
+        rows: attention from a word is the ``mean`` over its pieces (the paper), or that of its ``first`` piece
+            (the released code, and the preset's default).
+        preset: ``clark2019`` does what the released code does: first pieces, token types all 0, offsets of −3 to
+            2 that are cut off at the sentence's ends, and a ``poss`` before ``'s`` that counts as right where the
+            prediction of ``'s`` is its head.
+        offsets: of the baselines.
+        least: instances that a relation needs for a best head to be named.
+        trees: also the maximum spanning tree of each head, with the gold root (Htut et al. 2019): rows ``tree UAS`` and
+            ``tree UUAS`` (edges without their direction); baselines are chains of neighbours. Takes longer.
+        seed: of the divisions into parts, to choose heads on some and to score them on others.
+        limit: use at most this many sentences.
+        batch_size: sentences in a batch, at most.
+        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
+        progress: show progress on stderr.
+
+    Returns:
+        See `headscope.analyses.links.syntax.statistics.dataset`; `headscope.table` makes a table of it.
+
+    Raises:
+        CorpusError: a broken treebank, with file and line; a sentence that is longer than the model takes.
+
+    >>> accuracies = hs.syntax(model, hs.corpora.builtin_trees(), limit=40, least=10)
+    >>> float(accuracies["accuracy"].sel(relation="det").max()) > 0.8
+    True
+    """
+    code = preset is not None
+    rows = rows or ("first" if code else "mean")
+    if offsets is not None and not len(offsets):
+        raise InputError("offsets: expected at least one, found none")
+    by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
+    if trees:
+        spanning.maker()
+    words = _Trees(model, by, rows, code=code, trees=trees)
+    return run(
+        KIND,
+        words,
+        treebank,
+        options={"rows": rows, "preset": preset},
+        identity={"offsets": list(by), "trees": trees},
+        about={"seed": seed, "least": least},
+        batch_size=batch_size,
+        limit=limit,
+        resume=resume,
+        shard=shard,
+        part=part,
+        skip_failures=skip_failures,
+        engine=engine,
+        progress=progress,
+    )
+
+
+class _Trees(Engine):
+    """The head of each word, by its row and by its column."""
+
+    def __init__(self, model: Model, offsets: Sequence[int], rows: Rows, *, code: bool, trees: bool) -> None:
+        ways = [Way(name, each, "any") for name, each in zip(DIRECTIONS, ("row", "column"), strict=True)]
+        super().__init__(model, ways, offsets, rows=rows, token_types=not code)
+        self.settles, self.looks = code, trees
+
+    def links(self, example: Example) -> Sequence[Link]:
+        """From each word to its head; the root has none."""
+        _, heads, relations = gold(example)
+        return [
+            Link(Span(word, word + 1), (Span(head, head + 1),) if head >= 0 else (), relation)
+            for word, (head, relation) in enumerate(zip(heads.tolist(), relations, strict=True))
+        ]
+
+    def guesses(self, asked: Asked) -> BoolArray:
+        """Whether the words at the offsets are the heads."""
+        _, heads, relations = gold(asked)
+        return by_offsets(len(relations), self.baselines, clip=self.settles) == heads
+
+    def settle(self, asked: Asked, right: BoolArray, chosen: IntArray) -> BoolArray:
+        """The released code: a ``poss`` before ``'s`` is right as well where the head of it is chosen for ``'s``."""
+        words, heads, relations = gold(asked)
+        before = [
+            name == "poss" and form in ("'s", "s'") for name, form in zip(relations, words[1:], strict=False)
+        ]
+        right[..., :-1] |= (chosen[..., 1:] == heads[:-1]) & np.array(before, np.bool_)
+        return right
+
+    def look(self, asked: Asked, maps: npt.NDArray[Any]) -> BoolArray:
+        """The edges of a layer's spanning trees that are right."""
+        return spanning.edges(maps, gold(asked)[1])
+
+    def begin(self, sums: LinkSums) -> None:
+        """Beside the words, the edges of whole trees."""
+        if self.looks:
+            sums.beside[_TREES] = sums.empty(len(spanning.CHAINS))
+
+    def add(self, sums: LinkSums, answered: Answered, cluster: int) -> None:
+        """The words of a sentence, and the edges of its trees."""
+        super().add(sums, answered, cluster)
+        if self.looks:
+            edges = spanning.instances(sums, answered.looked, gold(answered.asked)[1])
+            sums.add_beside(_TREES, *edges, cluster)
+
+
+_TREES = "trees"
+
+
+def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    if "shard" in meta and not sums.count:
+        return without_figures(meta)
+    options = {"seed": about["seed"], "least": about["least"]}
+    result = dataset(sums, **options, meta=meta)
+    if _TREES not in sums.beside:
+        return result
+    if not len(sums.beside[_TREES]):
+        warnings.warn(
+            "trees: no sentence has two words, so no tree has an edge", HeadscopeWarning, stacklevel=3
+        )
+        return result
+    whole = Words(sums.layers, sums.heads, spanning.CHAINS)
+    whole.count, whole.clusters, whole.answers = sums.count, sums.clusters, sums.beside[_TREES]
+    more = dataset(whole, **options)
+    joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")
+    return joined.assign(q=(("relation",), false_discovery(joined["p"].values)))
+
+
+KIND = Kind("syntax", LinkSums.from_arrays, _figures)
+
+
+def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
+    """The accuracies over a whole treebank from the parts of all its shards; see `headscope.merge`."""
+    return KIND.merge(parts)
+
+
+def estimate(
+    model: Model,
+    treebank: Corpus,
+    *,
+    limit: int | None = None,
+    batch_size: int = 32,
+    engine: Any = None,
+    **options: Any,
+) -> str:
+    """One line that says what `headscope.syntax` will take with these options."""
+
+    def work(sample: Sequence[Example]) -> object:
+        return syntax(model, sample, batch_size=batch_size, **options)
+
+    return line(
+        model, ahead(treebank, treebank.encoded(model), limit), work, "sentence", *CLUSTERS, engine=engine
+    )

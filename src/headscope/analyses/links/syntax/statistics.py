@@ -1,0 +1,143 @@
+"""Dependency syntax in single heads: does the word that a head looks at most stand in a relation to the word it is in?
+
+Source: Clark et al. 2019, section 4.2 and table 1. Of each word's row (``dep->head``) or column (``head->dep``) of a
+head's map over words, without its own place and without special tokens, the largest weight is the prediction of the
+word's head. What the paper left out is here: intervals over documents (sentences where no documents are known), and
+accuracies of heads that were chosen on others than they are scored on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.links.statistics import (
+    ALL,
+    CHOSEN,
+    HEADS,
+    accuracies,
+    best_heads,
+    by_label,
+    heads_of,
+)
+from headscope.analyses.links.sums import LinkSums
+from headscope.core.tokens import BoolArray, IntArray
+from headscope.errors import InputError
+from headscope.statistics.resample import Answers
+
+DIRECTIONS = ("dep->head", "head->dep")
+"""``dep->head``: by the row of the dependent; ``head->dep``: by its column."""
+
+WITHOUT = "all but punct, root"
+"""The name of the row over all words but punctuation and roots (as UAS is mostly given)."""
+
+COLUMNS = (
+    "relation",
+    "n",
+    "layer",
+    "head",
+    "paper",
+    "direction",
+    "accuracy",
+    "ci_low",
+    "ci_high",
+    "baseline_offset",
+    "baseline_accuracy",
+)
+"""Columns of the tables; that of best heads has `CHOSEN` as well."""
+
+
+def predictions(weights: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """The word that each word's row and column gives or gets most of, its own place left out.
+
+    ``[head word word] -> [head word], [head word]``: ``dep->head`` and ``head->dep``. Of equal weights the first
+    counts. A word alone in its sentence predicts itself.
+    """
+    weights = weights.copy()
+    words: IntArray = np.arange(weights.shape[-1], dtype=np.int64)
+    weights[..., words, words] = 0.0
+    return weights.argmax(-1), weights.argmax(-2)
+
+
+def by_offsets(count: int, offsets: Sequence[int], *, clip: bool = False) -> IntArray:
+    """The word at each offset, ``[offset word]``: −2 where there is none (before the first: −1, the root, if `clip`).
+
+    The released code of Clark et al. clips: what is beyond the end is the last word, what is before the start the
+    root, which makes far offsets to the left score on roots.
+    """
+    words = np.arange(count) + np.array(offsets, np.int64)[:, None]
+    if clip:
+        return np.clip(words, -1, count - 1)
+    return np.where((words >= 0) & (words < count), words, -2)
+
+
+class Words(LinkSums):
+    """Which predictions were right for each word of a treebank, ``[direction layer head word]``.
+
+    Args:
+        layers, heads: of the model; a head that a layer does not have is never right.
+        offsets: of the baselines.
+    """
+
+    def __init__(self, layers: Sequence[int], heads: int, offsets: Sequence[int]) -> None:
+        super().__init__(DIRECTIONS, layers, heads, offsets)
+
+
+def dataset(
+    words: LinkSums,
+    *,
+    clusters: str | None = None,
+    seed: int = 0,
+    least: int = 100,
+    meta: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """Accuracies of all heads over ``(relation, direction, layer, head)``, with intervals over clusters.
+
+    As `headscope.analyses.links.statistics.accuracies` gives them, over ``relation`` (all words, all but punctuation
+    and roots, and each relation by frequency) and ``offset`` (of the baselines). The paper names a best head from 100
+    instances on.
+
+    Raises `InputError` when there is no sentence.
+    """
+    if not words.count:
+        raise InputError("treebank: expected at least one sentence, found none")
+    described = {**(meta or {}), "sentences": words.count}
+    subsets = _subsets(words.answers)
+    return accuracies(
+        words,
+        subsets,
+        axis="relation",
+        rule="offset",
+        clusters=clusters,
+        seed=seed,
+        least=least,
+        meta=described,
+    )
+
+
+def _subsets(answers: Answers) -> dict[str, BoolArray]:
+    """The words of each row of the table: all, all but punctuation and roots, each relation by frequency."""
+    relations = by_label(answers)
+    outside = [own for name, own in relations.items() if name.split(":")[0] in ("punct", "root")]
+    every = np.ones(len(answers), np.bool_)
+    return {ALL: every, WITHOUT: every & ~np.any([~every, *outside], 0)} | relations
+
+
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """The best head of each relation, with `COLUMNS` and `CHOSEN`; no head where there are `few` instances.
+
+    ``ci_low`` and ``ci_high`` are given the choice; ``split_low`` and ``split_high`` include it.
+    """
+    rows: Any = best_heads(result, every_head(result), "relation", "baseline_offset")
+    return rows[[*COLUMNS, *CHOSEN]]
+
+
+def every_head(result: xr.Dataset) -> pd.DataFrame:
+    """Every head and direction of each relation, with `COLUMNS`."""
+    rows: Any = heads_of(result, "relation", "offset", "baseline_offset", HEADS)
+    return rows[list(COLUMNS)]

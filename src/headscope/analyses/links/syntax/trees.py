@@ -1,0 +1,83 @@
+"""Whole dependency trees from single heads: maximum spanning trees of attention maps (Htut et al. 2019, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.analyses.links.sums import LinkSums
+from headscope.analyses.links.syntax.statistics import by_offsets
+from headscope.core import lazy
+from headscope.core.tokens import BoolArray, IntArray
+
+UAS, UUAS = "tree UAS", "tree UUAS"
+"""Rows of the table: edges of the tree that are right with their direction, and without. Roots are given."""
+
+CHAINS = (-1, 1)
+"""Their baselines: each word's head is its neighbour."""
+
+
+def spanning_tree(weights: npt.NDArray[Any], root: int) -> IntArray:
+    """The head of each word in the tree of most weight, −1 for the root, ``[word word] -> [word]``.
+
+    Args:
+        weights: what each word (row) gives to each possible head (column); its own place does not count.
+        root: the word at the top, by the gold tree as in the paper.
+
+    Raises `InputError` without the library for it (the extra ``trees``).
+    """
+    count = len(weights)
+    scores = np.full((count + 1, count + 1), np.nan)
+    scores[1:, 1:] = weights
+    np.fill_diagonal(scores, np.nan)
+    scores[root + 1, 1:] = np.nan
+    scores[root + 1, 0] = 0.0
+    return np.array(maker().chu_liu_edmonds(scores)[0][1:], np.int64) - 1
+
+
+def maker() -> Any:
+    """What makes the trees. Raises `InputError` where it is not installed."""
+    return lazy.module("ufal.chu_liu_edmonds")
+
+
+def right(predicted: IntArray, heads: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Whether each word's edge is right, with its direction and without, ``[word]`` each. The root has none: False."""
+    words = np.arange(len(heads))
+    inner = predicted >= 0
+    directed = inner & (predicted == heads)
+    turned = np.zeros(len(heads), np.bool_)
+    turned[inner] = heads[predicted[inner]] == words[inner]
+    return directed, directed | turned
+
+
+def edges(weights: npt.NDArray[Any], heads: IntArray) -> BoolArray:
+    """Which words' edges are right in the trees of a layer, ``[head word word] -> [kind direction head word]``.
+
+    Kinds are those of `UAS` and `UUAS`. `heads` are those of the gold tree.
+    """
+    root = int(np.flatnonzero(heads < 0)[0])
+    trees = [[right(spanning_tree(each, root), heads) for each in (head, head.T)] for head in weights]
+    return np.array(trees, np.bool_).transpose(2, 1, 0, 3)
+
+
+def instances(
+    sums: LinkSums, layers: Sequence[BoolArray], heads: IntArray
+) -> tuple[list[str], BoolArray, BoolArray]:
+    """The words of one sentence whose edges are right, as instances of two relations.
+
+    Args:
+        sums: of what model.
+        layers: `edges` of each.
+        heads: of the gold tree.
+
+    Returns their labels, what is right of heads ``[way layer head instance]`` and of chains at the offsets of `CHAINS`.
+    """
+    chains = [right(each, heads) for each in by_offsets(len(heads), CHAINS)]
+    kept = heads >= 0
+    labels = np.repeat([UAS, UUAS], kept.sum()).tolist()
+    edges_right = [sums.padded([each[kind][..., kept] for each in layers]) for kind in range(2)]
+    baselines = [[each[kind][kept] for each in chains] for kind in range(2)]
+    return labels, np.concatenate(edges_right, -1), np.concatenate(baselines, -1)

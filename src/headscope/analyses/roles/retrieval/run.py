@@ -1,0 +1,230 @@
+"""Retrieval heads: how often each looks at the token that the model copies, and what is lost without them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from headscope.analyses.result import returns_result
+from headscope.analyses.roles.retrieval import statistics
+from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
+from headscope.attention.one import running
+from headscope.attention.outputs import Outputs
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import evaluating, recording
+from headscope.attention.residual import unembedding
+from headscope.core.heads import Head
+from headscope.core.validation import Count, Number, Seed, validated
+from headscope.corpora import Corpus, Example
+from headscope.corpora.readers import builtin
+from headscope.errors import InputError
+from headscope.measures.sums import Floats
+from headscope.models import Model
+from headscope.models.model import uncached
+from headscope.runs.long import described
+from headscope.runs.progress import bar
+from headscope.runs.provenance import COMMAND
+from headscope.runs.safefile import Arrays
+from headscope.runs.steps import Steps
+
+
+@returns_result
+@validated
+def retrieval(
+    model: Model,
+    corpus: Corpus | Iterable[Example] | None = None,
+    *,
+    needles: Count = 32,
+    lengths: Sequence[int] = (256, 512),
+    k: Number = 10,
+    draws: Count = 3,
+    seed: Seed = 0,
+    resume: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Which heads retrieve, and whether the model answers without them.
+
+    A needle, "The secret code of Oslo is 41 78 26.", stands amid a text, whose last line asks for it: "The secret
+    code of Oslo is". The answer is put behind it, and counted are those of its tokens that the model itself would
+    produce (greedily, given those before). A head's **retrieval score** is the share of them for which, while they are
+    produced, the key that it looks at most is that very token of the needle.
+
+    - **Intervals** are over needles, which count, not their tokens. **p**: that the score over all needles is no higher
+      than .1, above which Wu et al. call a head a retrieval head; **q** over all heads. ``chance`` is what a head
+      scores that looks at any one key as often as at any other.
+    - **Ablation**: with half of the needles the `k` heads with the highest scores are chosen; the other half is
+      answered with all heads, without these (their outputs 0), and without `k` others, drawn `draws` times among heads
+      that score at most .1. ``accuracy`` is the share of needles whose whole answer the model produces.
+
+    Source: Wu et al. 2024, "Retrieval Head Mechanistically Explains Long-Context Factuality".
+
+    Args:
+        model: a causal language model from `headscope.load`, with a tokenizer.
+        corpus: where the text around the needles is from; by default the built-in corpus.
+        needles: how many.
+        lengths: of the texts, in tokens, about; in turn.
+        k: how many heads are ablated at once; 0 for no ablation.
+        draws: how often others are drawn.
+        seed: of needles, places and draws.
+        resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
+        progress: show a bar.
+
+    Returns:
+        A dataset over ``(layer, head)``: ``retrieval`` with ``_low``, ``_high``, ``_se``, ``p`` and ``q``; over
+        ``condition`` ("all heads", "without the top k", "without k others") ``accuracy`` with ``_low`` and ``_high``;
+        ``loss``, by how much accuracy is lower without the top than without others. ``produced`` says how many
+        tokens of answers the model produced. Its table has one row a head.
+
+    Raises:
+        InputError: too few words or heads, a length that does not fit, or a model without a tokenizer.
+        RefusedError: a model that is no causal language model, or a tokenizer that does not say where pieces stand.
+
+    >>> import transformers
+    >>> reader = headscope.load().tokenizer
+    >>> config = transformers.GPT2Config(vocab_size=len(reader), n_embd=8, n_layer=2, n_head=2, n_positions=128)
+    >>> small = headscope.load((transformers.GPT2LMHeadModel(config), reader))
+    >>> found = retrieval(small, needles=4, lengths=(96,), k=1)
+    >>> dict(zip(found["condition"].values.tolist(), found["accuracy"].values.tolist()))
+    {'all heads': 0.0, 'without the top k': 0.0, 'without k others': 0.0}
+    """
+    unembedding(model)
+    if not lengths or any(length < 1 for length in lengths):
+        raise InputError(f"lengths: expected one or more whole numbers above 0, found {list(lengths)}")
+    if k and needles < 2:
+        raise InputError(f"needles: expected at least 2, one of them to choose heads, found {needles}")
+    source = builtin(pack=None) if corpus is None else corpus
+    made = hidden(model, words_of(source), needles, lengths, seed)
+    asked = {"needles": needles, "lengths": list(lengths), "k": k, "draws": draws, "seed": seed}
+    steps = Steps(model, "retrieval", asked, resume)
+    with bar(None, len(made), progress, "needles") as moved:
+
+        def looked(needle: Needle) -> Arrays:
+            hits, produced, layers = _looked(model, needle)
+            moved(1)
+            return {"hits": hits, "produced": np.array(produced), "layers": np.array(layers)}
+
+        rows = steps.each("needles", made, looked, digest=_told, passed=lambda _: moved(1))
+    layers = rows[-1]["layers"].tolist()
+    hits = np.stack([row["hits"] for row in rows])
+    counts = np.array([int(row["produced"]) for row in rows], np.float64)
+    if 2 * k > np.isfinite(hits[0]).sum():
+        raise InputError(f"k: expected at most half of {np.isfinite(hits[0]).sum()} heads, found {k}")
+    lengths_seen = np.array([needle.answer[0] for needle in made], np.float64)
+    scores = statistics.scores(hits, counts, chance=float((1 / lengths_seen).mean()))
+    ablated = _ablated(model, made, hits, counts, layers, k, draws, seed, progress, steps) if k else None
+    meta = {
+        **described(model, source),
+        **asked,
+        "produced": int(counts.sum()),
+        "answers": sum(len(needle.answer) for needle in made),
+        "command": COMMAND.get(),
+    }
+    return statistics.dataset(scores, layers, meta, ablated)
+
+
+def _told(needle: Needle) -> object:
+    """Which needle it is."""
+    assert needle.tokens.ids is not None
+    return needle.tokens.ids.tolist(), list(needle.answer), list(needle.inside)
+
+
+def _looked(model: Model, needle: Needle) -> tuple[Floats, int, list[int]]:
+    """How many produced tokens each head looks at in the needle ``[layer head]``; how many there are; the layers."""
+    asked = slice(needle.answer[0] - 1, needle.answer[-1])
+    most: dict[int, Any] = {}
+
+    def keep(record: AttentionRecord) -> None:
+        most[record.layer] = (
+            record.weights(asked)[0].argmax(-1).cpu().numpy() + record.key_offset
+        )  # [head row]
+
+    right = _answered(model, needle, keep)
+    layers = sorted(most)
+    hits = np.full((len(layers), max(len(most[layer]) for layer in layers)), np.nan)
+    for place, layer in enumerate(layers):
+        found = (most[layer] == np.array(needle.inside)) & right
+        hits[place, : len(found)] = found.sum(-1)
+    return hits, int(right.sum()), layers
+
+
+def _answered(model: Model, needle: Needle, keep: Any) -> np.ndarray:
+    """Which tokens of the answer the model produces, given those before; `keep` is shown the attention calls."""
+    ready, module = model.inputs([needle.tokens]), model.module
+    with torch.no_grad(), evaluating(module), recording(module, keep, fused=True), running(model, ready):
+        return _right(needle, module(**ready, **uncached(module)).logits)
+
+
+def _right(needle: Needle, logits: Tensor) -> np.ndarray:
+    """Which tokens of the answer have the largest logit."""
+    assert needle.tokens.ids is not None
+    said = logits[0, needle.answer[0] - 1 : needle.answer[-1]].argmax(-1).cpu().numpy()
+    return said == needle.tokens.ids[list(needle.answer)]
+
+
+def _ablated(
+    model: Model,
+    made: Sequence[Needle],
+    hits: Floats,
+    counts: Floats,
+    layers: Sequence[int],
+    k: int,
+    draws: int,
+    seed: int,
+    progress: bool,
+    steps: Steps,
+) -> statistics.Ablation:
+    """Answers to every other needle without the heads that the rest of them choose, and without others."""
+    score = hits[::2].sum(0) / max(counts[::2].sum(), 1)
+    ranked: list[Any] = [tuple(spot) for spot in np.argwhere(np.isfinite(score)).tolist()]
+    ranked.sort(key=lambda spot: -score[spot])
+    top = ranked[:k]
+    rest = [spot for spot in ranked[k:] if score[spot] <= statistics.BAR]
+    rest = rest if len(rest) >= k else ranked[k:]
+    draw = np.random.default_rng(seed)
+    others: list[list[Any]] = [
+        [rest[which] for which in draw.choice(len(rest), k, replace=False)] for _ in range(draws)
+    ]
+    asked = made[1::2]
+    outputs = Outputs(model, model.inputs([asked[0].tokens]))
+    answered = np.empty((2 + draws, len(asked)))
+    answered[0] = counts[1::2] == [len(needle.answer) for needle in asked]
+    with bar(None, answered[1:].size, progress, "ablation") as moved, torch.no_grad():
+
+        def without(item: tuple[list[Any], Needle]) -> Arrays:
+            spots, needle = item
+            logits = outputs.run(model.inputs([needle.tokens]), _Silence(spots))
+            moved(1)
+            return {"answered": np.array(_right(needle, logits).all())}
+
+        items = [(spots, needle) for spots in (top, *others) for needle in asked]
+        found = steps.each(
+            "ablation",
+            items,
+            without,
+            digest=lambda item: (item[0], _told(item[1])),
+            passed=lambda _: moved(1),
+        )
+    answered[1:] = np.reshape([row["answered"] for row in found], answered[1:].shape)
+    return statistics.Ablation(answered, [str(Head(layers[layer], head)) for layer, head in top])
+
+
+class _Silence:
+    """Some heads give nothing: a `headscope.attention.outputs.Change`."""
+
+    def __init__(self, spots: Sequence[tuple[int, int]]) -> None:
+        self._spots = spots
+
+    def __call__(self, place: int, outputs: Tensor) -> Tensor | None:
+        """The layer's outputs without these heads."""
+        heads = [head for layer, head in self._spots if layer == place]
+        if not heads:
+            return None
+        new = outputs.clone()
+        new[:, :, heads] = 0
+        return new

@@ -1,0 +1,215 @@
+"""The section on heads that copy from far back, and what is lost without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypedDict
+
+import xarray as xr
+
+from headscope.analyses.cards.section import gallery
+from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
+from headscope.analyses.roles.retrieval.statistics import BAR, table
+from headscope.analyses.roles.section import retrieved
+from headscope.analyses.study import LEVEL, Seen, Study
+from headscope.core.heads import Head
+from headscope.corpora import Example, builtin
+from headscope.errors import InputError, RefusedError
+from headscope.measures.dataset import description
+from headscope.views.blobs import Blobs
+from headscope.views.digits import percent
+from headscope.views.payload import Part, Pin, Reason, SectionInfo
+from headscope.views.reasons import because
+from headscope.views.section import Section, number, rounded
+from headscope.views.sentences import comma, head_name, sentence, text
+
+SHORT = (56, 96)
+"""An example is of about so many tokens; the second where a needle has more pieces."""
+
+_NAMED = 4
+OVER = "of the copied tokens"
+
+
+class RetrievalRow(TypedDict):
+    """A head, the share of copied tokens that it looks at most, between `low` and `high`; p and q of being above .1."""
+
+    layer: int
+    head: int
+    score: float
+    low: float
+    high: float
+    p: float
+    q: float
+    reason: Reason
+
+
+class Answered(TypedDict):
+    """The share of needles that are answered in one condition, between `low` and `high`."""
+
+    condition: str
+    accuracy: float
+    low: float | None
+    high: float | None
+
+
+class RetrievalSection(SectionInfo):
+    """The heads that score above `bar`, and answers without the top of them; `k` heads are ablated at once."""
+
+    kind: Literal["retrieval"]
+    rows: list[RetrievalRow]
+    answers: list[Answered]
+    bar: float
+    k: int
+    notes: list[str]
+    command: str | None
+
+
+@dataclass(frozen=True)
+class Retrieval(Section):
+    """Heads that retrieve, a row each.
+
+    Attributes:
+        result: from `headscope.retrieval`.
+        seen: the example of the page that shows it.
+        command: what gives the same figures.
+    """
+
+    result: xr.Dataset
+    seen: Seen | None = None
+    command: str | None = None
+    pictured: ClassVar[str | None] = "retrieval"
+
+    def info(self, blobs: Blobs) -> RetrievalSection | None:
+        """The rows; nothing travels beside them."""
+        rows: Any = table(self.result)
+        rows = rows[rows["score"] > BAR]
+        meta = description(self.result)
+        return RetrievalSection(
+            kind="retrieval",
+            title="Copying from far back",
+            about='A sentence such as "The secret code of Oslo is 41 78 26." is hidden in a text that ends by asking '
+            "for it; a head retrieves that looks most at the very token that the model copies.",
+            rows=[
+                RetrievalRow(
+                    layer=int(row.layer),
+                    head=int(row.head),
+                    score=rounded(row.score) or 0.0,
+                    low=rounded(row.ci_low) or 0.0,
+                    high=rounded(row.ci_high) or 0.0,
+                    p=float(row.p),
+                    q=float(row.q),
+                    reason=self._reason(row.score),
+                )
+                for row in rows.itertuples()
+            ],
+            answers=self._answers(),
+            bar=BAR,
+            k=int(self.result.sizes.get("top", 0)),
+            notes=[
+                f"Of {meta['needles']:,} needles in texts of about {meta['lengths'][0]} tokens; the model produced "
+                f"{meta['produced']:,} of the {meta['answers']:,} tokens of their answers, and these count. "
+                "Intervals are over needles.",
+                "Heads that score above .1 are called retrieval heads (Wu et al. 2024); q is that a score is no "
+                "higher. Half of the needles choose the heads that are switched off, the other half are answered.",
+            ],
+            command=self.command,
+        )
+
+    def findings(self) -> Sequence[list[Part]]:
+        """Which heads surely retrieve, and how many answers are right without them."""
+        rows: Any = table(self.result)
+        sure = rows[rows["q"] <= LEVEL]
+        if sure.empty:
+            return []
+        names: list[Part] = []
+        for position, row in enumerate(sure.head(_NAMED).itertuples()):
+            head = Head(int(row.layer), int(row.head))
+            names += [
+                *comma(position),
+                head_name(head, self._reason(row.score)),
+                text(f" ({percent(row.score)})"),
+            ]
+        more = f" and {len(sure) - _NAMED} more" if len(sure) > _NAMED else ""
+        verb = "head looks" if len(sure) == 1 else "heads look"
+        said = sentence(
+            f"{len(sure)} {verb} at the token that the model copies from far back: ", *names, more
+        )
+        if "accuracy" not in self.result:
+            return [[*said, text(".")]]
+        every, top, others = (float(value) for value in self.result["accuracy"].values)
+        k = self.result.sizes["top"]
+        few, rest = ("the top head", "another") if k == 1 else (f"the top {k} heads", f"{k} others")
+        return [
+            [
+                *said,
+                text(
+                    f". Of the questions for it the model answers {every:.0%}, without {few} "
+                    f"{top:.0%}, without {rest} {others:.0%}."
+                ),
+            ]
+        ]
+
+    def _reason(self, score: float) -> Reason:
+        example, pin = self.seen or (None, None)
+        return because(
+            "looks at the token that is copied",
+            percent(score),
+            OVER,
+            example=example,
+            pin=pin,
+            measure=None if self.seen else "largest",
+        )
+
+    def _answers(self) -> list[Answered]:
+        if "accuracy" not in self.result:
+            return []
+        figures = (self.result[name].values for name in ("accuracy", "accuracy_low", "accuracy_high"))
+        return [
+            Answered(condition=str(name), accuracy=float(value), low=number(low), high=number(high))
+            for name, value, low, high in zip(self.result["condition"].values, *figures, strict=True)
+        ]
+
+
+def section(study: Study) -> list[Section]:
+    """Retrieval of a causal model, and an example; nothing of other models, and why where there is nothing to say."""
+    if not study.model.causal or study.model.encoder_decoder:
+        return []
+    try:
+        result = retrieved(study)
+    except (InputError, RefusedError) as error:
+        study.absent["retrieval"] = str(error)
+        return []
+    if not int(result["produced"]):
+        study.absent["retrieval"] = "the model produced no token of an answer to a needle"
+        return []
+    seen = _shown(study)
+    if seen is not None:
+        example, pin = seen
+        after = Pin(side=pin["side"], place=pin["place"] + 1)
+        study.seen.update({"retrieval": seen, "induction": (example, after), "duplicate": (example, after)})
+    meta = description(result)
+    words = ("--needles", meta["needles"], "--length", meta["lengths"][0], "-k", meta["k"])
+    command = study.typed and study.typed.alone("retrieval", *map(str, words))
+    return [Retrieval(result, seen, command)]
+
+
+def _shown(study: Study) -> Seen | None:
+    """A short needle among the page's examples, and the token after which its answer is produced."""
+    pages = gallery(study)
+    needle = _short(study)
+    if needle is None:
+        return None
+    pages.room()
+    example = pages.add(Example(tokens=needle.tokens))
+    return None if example is None else (example, Pin(side="from", place=needle.answer[0] - 1))
+
+
+def _short(study: Study) -> Needle | None:
+    words = words_of(builtin(pack=None))
+    for length in SHORT:
+        try:
+            return hidden(study.model, words, 1, (length,), seed=0)[0]
+        except (InputError, RefusedError):
+            continue
+    return None

@@ -1,0 +1,136 @@
+"""Retrieval scores over needles: intervals, tests, tables; and accuracy without heads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.core.heads import Head
+from headscope.measures.dataset import describe
+from headscope.measures.sums import Floats
+from headscope.statistics.jackknife import above, effective, error, skewness, unseen
+from headscope.statistics.resample import Gain, share_interval
+from headscope.statistics.significance import false_discovery
+
+BAR = 0.1
+"""A head that scores higher is a retrieval head (Wu et al. 2024, section 2)."""
+
+COLUMNS = ("layer", "head", "paper", "score", "ci_low", "ci_high", "p", "q", "chance", "n")
+"""Columns of the table; ``n`` counts tokens that the model produced."""
+
+FIGURES = {
+    "retrieval": ("score", "Share of copied tokens that the head looks at most while they are produced."),
+    "retrieval_low": ("ci_low", "Lower end of its 95 % interval."),
+    "retrieval_high": ("ci_high", "Upper end of its 95 % interval."),
+    "p": ("p", f"That the score is no higher than {BAR:g}."),
+    "q": ("q", "p, adjusted for all heads."),
+    "retrieval_se": ("", "Jackknife error over needles."),
+    "retrieval_n": ("", "Tokens that the model produced."),
+    "retrieval_documents": ("", "How many needles of equal size would tell as much."),
+    "retrieval_skewness": ("", "Skewness over needles."),
+    "retrieval_chance": ("", "What uniform attention scores."),
+}
+"""Variables over heads, their columns, and what they are."""
+
+CONDITIONS = ("all heads", "without the top k", "without k others")
+
+
+class Ablation(NamedTuple):
+    """Which needles were answered: with all heads, without the top, and without each draw of others.
+
+    Attributes:
+        answered: 0 or 1, ``[condition needle]``.
+        top: the names of the heads with the highest scores.
+    """
+
+    answered: Floats
+    top: Sequence[str]
+
+
+def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
+    """Figures over heads.
+
+    Args:
+        hits: of each needle the tokens that a head looked at, ``[needle layer head]``; NaN where there is no such head.
+        counts: of each needle the tokens that the model produced, ``[needle]``.
+        chance: what uniform attention scores.
+    """
+    s, n = np.broadcast_arrays(hits, counts[:, None, None])
+    n = np.where(np.isfinite(s), n, 0.0)
+    s = np.where(n > 0, s, 0.0)
+    total = n.sum(0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = s.sum(0) / total
+    se, documents = error(s, n), effective(n)
+    low, high = share_interval(
+        value, se, documents, documents
+    )  # a needle is looked at in all of its tokens or in none
+    skew = skewness(s, n)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = np.maximum(above(value, BAR, np.maximum(se, 1e-9), documents, skew, doubt=1.0), unseen(documents))
+    return {
+        "retrieval": value,
+        "retrieval_low": low,
+        "retrieval_high": high,
+        "retrieval_se": se,
+        "retrieval_n": total,
+        "retrieval_documents": documents,
+        "retrieval_skewness": skew,
+        "retrieval_chance": np.full(value.shape, chance),
+        "p": p,
+        "q": false_discovery(p.ravel()).reshape(p.shape),
+        "chance": chance,
+        "n": int(counts.sum()),
+    }
+
+
+def dataset(
+    found: Mapping[str, Any], layers: Sequence[int], meta: Mapping[str, Any], ablation: Ablation | None
+) -> xr.Dataset:
+    """Label scores, and the accuracies of an ablation."""
+    variables: dict[str, Any] = {name: (("layer", "head"), found[name]) for name in FIGURES}
+    variables |= {"chance": ((), found["chance"]), "produced": ((), found["n"])}
+    coords: dict[str, Any] = {"layer": list(layers), "head": list(range(found["retrieval"].shape[1]))}
+    if ablation is not None:
+        all_heads, top, *others = ablation.answered
+        rows = np.stack([all_heads, top, np.mean(others, 0)])
+        count = np.full(len(rows), float(rows.shape[1]))
+        ones = np.ones_like(rows.T)
+        low, high = share_interval(rows.mean(1), error(rows.T, ones), count, count)
+        loss = rows[2] - rows[1]
+        gain = Gain(loss.mean(), error(loss, np.ones_like(loss)), count[0], count[0])
+        ends = gain.interval()
+        coords |= {"condition": list(CONDITIONS), "top": list(ablation.top)}
+        variables |= {
+            "accuracy": ("condition", rows.mean(1)),
+            "accuracy_low": ("condition", low),
+            "accuracy_high": ("condition", high),
+            "loss": ((), float(gain.value)),
+            "loss_low": ((), float(ends[0])),
+            "loss_high": ((), float(ends[1])),
+        }
+    result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
+    for name, (_, about) in FIGURES.items():
+        units = "probability" if name in ("p", "q") else "share of copied tokens"
+        result[name].attrs |= {"units": units, "description": about}
+    return result
+
+
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """One row a head, with `COLUMNS`, the highest scores first."""
+    rows: list[dict[str, Any]] = []
+    for index, layer in enumerate(result["layer"].values):
+        for head in result["head"].values:
+            own = {
+                column: float(result[name].values[index, head])
+                for name, (column, _) in FIGURES.items()
+                if column
+            }
+            place = {"layer": int(layer), "head": int(head), "paper": Head(int(layer), int(head)).paper}
+            rows.append({**place, **own, "chance": float(result["chance"]), "n": int(result["produced"])})
+    rows.sort(key=lambda row: -np.nan_to_num(row["score"], nan=-1.0))
+    return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -1,0 +1,1 @@
+"""What everything else stands on: the nouns, pure functions on maps, files, checks of arguments. Needs numpy alone."""

@@ -1,0 +1,68 @@
+"""Load what is heavy, or optional, when it is first used."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from headscope.errors import MissingError
+
+EXTRAS: Mapping[str, str] = {
+    "pandas": "corpus",
+    "scipy": "corpus",
+    "xarray": "corpus",
+    "h5netcdf": "files",
+    "h5py": "files",
+    "pyarrow": "files",
+    "zstandard": "files",
+    "ufal": "trees",
+    "gguf": "demo-lm",
+    "accelerate": "demo-lm",
+    "peft": "large",
+    "PIL": "pictures",
+    "py_mini_racer": "figures",
+    "vl_convert": "figures",
+    "soundfile": "sounds",
+    "onnx": "page",
+    "onnxscript": "page",
+    "onnxruntime": "page",
+    "distributed": "cluster",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "websockets": "serve",
+}
+"""Libraries that a first picture does not need, and which of headscope's extras brings each."""
+
+
+def module(name: str) -> Any:
+    """A library's module, untyped, such as ``scipy.stats``. `MissingError` where an optional one is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
+
+
+def missing(error: ModuleNotFoundError) -> Exception:
+    """What to say of a library that is not there: a `MissingError` that names the extra, else the error itself."""
+    library = (error.name or "").split(".")[0]
+    if library not in EXTRAS:
+        return error
+    return MissingError(f"{library} is not installed: pip install 'headscope[{EXTRAS[library]}]'")
+
+
+def matplotlib() -> Any:
+    """The library, with the modules that pictures are drawn with. `MissingError` where it is not installed."""
+    try:
+        import matplotlib
+        import matplotlib.backends.backend_agg  # pyright: ignore[reportUnusedImport]
+        import matplotlib.figure  # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        raise MissingError("static pictures need matplotlib: pip install 'headscope[figures]'") from None
+    return matplotlib
+
+
+def attribute(path: str) -> Any:
+    """What a path such as ``headscope.analyses.links.syntax.run:syntax`` names."""
+    where, _, name = path.partition(":")
+    return getattr(module(where), name)

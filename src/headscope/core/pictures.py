@@ -1,0 +1,143 @@
+"""Pictures: files, Pillow images and arrays, as they are seen."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.core.failures import reason
+from headscope.core.lazy import module
+from headscope.core.modality import Picture
+from headscope.errors import HeadscopeWarning, InputError
+
+
+def picture_of(image: Any) -> Picture:
+    """A picture from a file, from Pillow, or from an array.
+
+    It is turned as its EXIF data say; of an animation the first frame is taken, with a warning; what can be seen
+    through lies on white; 16 bits become 8.
+
+    Args:
+        image: a path, or the bytes of a file; a Pillow image; or numbers ``[row column]`` or ``[row column channel]``
+            (1, 3 or 4 channels), whole ones from 0 to 255 or fractions from 0 to 1.
+
+    Raises `InputError` for a file that is no picture and for another array.
+    """
+    if isinstance(image, Picture):
+        return image
+    if isinstance(image, str | os.PathLike):
+        path = Path(cast("str | os.PathLike[str]", image))
+        with _opened(path, str(path)) as opened:
+            return Picture(_pixels(opened, str(path)), path.name)
+    if isinstance(image, bytes):
+        with _opened(io.BytesIO(image), "image") as opened:
+            return Picture(_pixels(opened, "image"), "")
+    if hasattr(image, "getexif") and hasattr(image, "convert"):
+        return Picture(_pixels(image, "image"), "")
+    return Picture(_array(image), "")
+
+
+def expect_picture(path: Path) -> None:
+    """Raise `InputError` where a file is no picture, or breaks off. A JPEG is read as small as it can be, soon."""
+    with _opened(path, str(path)) as image:
+        image.draft("RGB", (1, 1))
+        image.load()
+
+
+def mask_of(path: Path) -> npt.NDArray[np.bool_]:
+    """The pixels of a file that are not black, ``[row column]``; of a palette those that are not its first colour.
+
+    Raises `InputError` for a file that is no picture.
+    """
+    with _opened(path, str(path)) as image:
+        pixels: npt.NDArray[Any] = np.asarray(image)
+        colours = len(image.getbands()) - (image.mode in ("LA", "PA", "RGBA"))
+    return pixels != 0 if pixels.ndim == 2 else (pixels[..., :colours] != 0).any(-1)
+
+
+@contextmanager
+def _opened(file: Any, name: str) -> Generator[Any]:
+    """An open Pillow image, of a path or a file. What goes wrong while it is open is an `InputError`."""
+    pillow = module("PIL.Image")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pillow.DecompressionBombWarning)
+            with pillow.open(file) as image:
+                yield image
+    except FileNotFoundError:
+        raise InputError(f"{name}: expected a picture, found no such file") from None
+    except pillow.UnidentifiedImageError:
+        raise InputError(
+            f"{name}: expected a picture, found a file that cannot be read (of no kind that Pillow knows)"
+        ) from None
+    except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
+        raise InputError(
+            f"{name}: expected a picture of at most {pillow.MAX_IMAGE_PIXELS:,} pixels, found more; where that is "
+            "meant, set PIL.Image.MAX_IMAGE_PIXELS"
+        ) from None
+    except Warning:
+        raise
+    except Exception as error:  # a broken file leads to many
+        raise InputError(
+            f"{name}: expected a picture, found a file that cannot be read ({reason(error)})"
+        ) from None
+
+
+def _pixels(image: Any, name: str) -> npt.NDArray[np.uint8]:
+    """The pixels of a Pillow image, upright, in red, green and blue."""
+    if (
+        getattr(image, "n_frames", 1) > 1 and image.format != "MPO"
+    ):  # a camera's, with a second view of the same
+        warnings.warn(
+            f"{name}: {image.n_frames} frames; the first one is taken", HeadscopeWarning, stacklevel=3
+        )
+        image.seek(0)
+    upright = module("PIL.ImageOps").exif_transpose(image)
+    if upright.mode.startswith(("I", "F")):
+        return _array(
+            np.asarray(upright).astype(np.float32) / np.float32(65535 if upright.mode != "F" else 1)
+        )
+    if upright.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in upright.info:
+        return _array(np.asarray(upright.convert("RGBA")))
+    return np.asarray(upright.convert("RGB"))
+
+
+def _array(image: Any) -> npt.NDArray[np.uint8]:
+    try:
+        array: npt.NDArray[Any] = np.asarray(image)
+    except (TypeError, ValueError):
+        array = np.empty(0, object)
+    if array.dtype.kind not in "buif" or array.ndim not in (2, 3) or not array.size:
+        found = (
+            f"shape {array.shape} of {array.dtype}" if isinstance(image, np.ndarray) else type(image).__name__
+        )
+        raise InputError(
+            f"image: expected a path, a Pillow image or numbers [row column] or [row column channel], found {found}"
+        )
+    array = array[..., None] if array.ndim == 2 else array
+    if array.shape[2] not in (1, 3, 4):
+        raise InputError(f"image: expected 1, 3 or 4 channels at the end, found shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError("image: expected finite numbers, found NaN or infinity")
+    whole = array.dtype.kind in "bui"
+    least, most = float(array.min()), float(array.max())
+    unit = {np.dtype(np.bool_): 1.0, np.dtype(np.uint16): 65535.0}.get(array.dtype, 255.0 if whole else 1.0)
+    if least < 0 or most > unit * 255.5 / 255:
+        expected = "whole numbers from 0 to 255" if whole else "fractions from 0 to 1"
+        raise InputError(f"image: expected {expected}, found {least:g} to {most:g}")
+    pixels = np.empty((*array.shape[:2], 3), np.uint8)
+    for row, part in enumerate(array):  # a large picture is never held in numbers of 64 bits
+        scaled = part.astype(np.float64) * (255 / unit)
+        if scaled.shape[1] == 4:
+            alpha = scaled[:, 3:] / 255
+            scaled = scaled[:, :3] * alpha + 255 * (1 - alpha)
+        pixels[row] = np.rint(scaled)
+    return pixels

@@ -1,0 +1,93 @@
+"""Attention maps from disk, readable without torch; `headscope.core.mapfile` describes the format."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from headscope.core.failures import reason
+from headscope.core.mapfile import FIELDS, FORMAT
+from headscope.core.mapfile import write as save
+from headscope.core.maps import AttentionMaps
+from headscope.core.modality import Picture, Sound
+from headscope.core.tokens import Tokens
+from headscope.core.validation import validated
+from headscope.errors import InputError
+
+__all__ = ["FORMAT", "load", "open_maps", "save"]
+
+
+@validated
+def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
+    """Read the maps that `AttentionMaps.save` wrote, without torch.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> maps = headscope.wrap(np.eye(3)[None, None], ["a", "b", "c"])
+    >>> with TemporaryDirectory() as folder:
+    ...     maps.save(Path(folder) / "maps.safetensors")
+    ...     headscope.open_maps(Path(folder) / "maps.safetensors")
+    AttentionMaps(1 layers × 1 heads, 3 × 3 tokens, self)
+
+    Raises `InputError` naming the file when it is not one.
+    """
+    import safetensors
+
+    reader: Any = safetensors
+
+    if not os.path.isfile(path):
+        raise InputError(f"{str(path)[:200]}: expected a file of maps, found no such file")
+    try:
+        with reader.safe_open(os.fspath(path), framework="numpy") as file:
+            header: dict[str, str] = file.metadata() or {}
+            if header.get("format") != FORMAT:
+                raise InputError(f"{path}: expected format {FORMAT}, found {header.get('format', 'none')}")
+            arrays: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except safetensors.SafetensorError as error:
+        raise InputError(f"{path}: expected a safetensors file, found something else ({error})") from None
+    try:
+        return _maps(header, arrays)
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}: expected what maps.save writes, found it broken ({reason(error)})"
+        ) from None
+
+
+def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps:
+    """The maps of a file's header and arrays."""
+    described: dict[str, Any] = json.loads(header["description"])
+    axes: dict[str, Tokens] = {}
+    for side in ("query", "key"):
+        prefix = f"{side}.class."
+        picture, sound = arrays.get(f"{side}.picture"), arrays.get(f"{side}.sound")
+        axes[side] = Tokens(
+            described[side],
+            **{name: arrays.get(f"{side}.{name}") for name in FIELDS},
+            classes={
+                name.removeprefix(prefix): mask for name, mask in arrays.items() if name.startswith(prefix)
+            },
+            texts=described.get("texts", {}).get(side),  # files of before have none
+            picture=None if picture is None else Picture(picture, described["pictures"][side]),
+            sound=None
+            if sound is None
+            else Sound(sound, described["sounds"][side][1], described["sounds"][side][0]),
+        )
+    index: list[int] = described["index"]
+    shared: list[int] | None = described.get("visible")
+    return AttentionMaps(
+        [arrays[f"layer.{number}"] for number in index],
+        axes["query"],
+        axes["key"],
+        described["kind"],
+        described["causal"],
+        [arrays[f"sink.{number}"] for number in index] if f"sink.{index[0]}" in arrays else None,
+        index,
+        described["partial"],
+        described["meta"],
+        None if shared is None else [arrays[f"visible.{number}"] for number in shared],
+    )
+
+
+load = open_maps

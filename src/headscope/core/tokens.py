@@ -1,0 +1,286 @@
+"""The labelled axis of an attention map."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.core.bytelevel import is_raw, readable
+from headscope.core.modality import Picture, Sound
+from headscope.core.validation import expect, validated
+from headscope.errors import InputError, ShapeError
+
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+FIELDS: Mapping[str, type[np.generic]] = {
+    "ids": np.int64,
+    "type_ids": np.int64,
+    "offsets": np.int64,
+    "special_mask": np.bool_,
+    "word_ids": np.int64,
+    "sequence_ids": np.int64,
+}
+"""The arrays of `Tokens` and their types, in order."""
+
+PLACES: Mapping[str, int] = {"boxes": 4, "times": 2}
+"""The arrays of `Tokens` that say where on a picture or in a sound a token stands, and how many numbers each has."""
+
+_UNKNOWN: Mapping[str, None] = dict.fromkeys([*FIELDS, *PLACES, "texts", "picture", "sound"])
+_SPACES = ("▁", "Ġ")
+_SUFFIXES = ("</w>", "@@")
+_SPACE_BYTES = ("<0x09>", "<0x0A>", "<0x0D>", "<0x20>")
+
+
+@lru_cache(maxsize=1 << 16)
+def strip_markers(piece: str) -> str:
+    """The characters of a word piece without the marks of its tokenizer (``##``, ``▁``, ``Ġ``, ``</w>``).
+
+    Marks of spaces may stand several times: ``▁▁is`` is ``is``.
+    """
+    if piece.startswith("##") and len(piece) > 2:
+        piece = piece[2:]
+    for mark in _SPACES:
+        piece = piece.lstrip(mark) or piece[-1:]
+    for mark in _SUFFIXES:
+        if piece.endswith(mark) and len(piece) > len(mark):
+            piece = piece[: -len(mark)]
+    return piece
+
+
+@lru_cache(maxsize=1 << 16)
+def is_space(piece: str) -> bool:
+    """Whether a piece stands for white space alone: ``▁``, ``▁▁``, ``Ġ``, a line's end or ``<0x0A>``: no words."""
+    return piece in _SPACE_BYTES or (
+        bool(piece) and all(letter in "▁Ġ" or letter.isspace() for letter in piece)
+    )
+
+
+def is_punctuation(piece: str) -> bool:
+    """Whether all characters of a piece are of Unicode's category P.
+
+    >>> is_punctuation("##."), is_punctuation("$"), is_punctuation("--")
+    (True, False, True)
+    """
+    text = strip_markers(piece).strip()
+    return bool(text) and all(unicodedata.category(character)[0] == "P" for character in text)
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """One axis of one input: its word pieces (or ids, patches, frames), and what is known of each.
+
+    The names are those of ``tokenizers.Encoding``. All sequences have one entry a token.
+
+    Attributes:
+        pieces: what the tokenizer prints for each token; of byte-level vocabularies the characters, ``Ġ`` for a space
+            and ``<0xE2>`` for a byte that is part of a character (`headscope.core.bytelevel`).
+        ids: vocabulary ids.
+        type_ids: token type ids (0 for A, 1 for B), where the model has them.
+        offsets: (start, end) characters of each piece in the text of its sequence.
+        special_mask: true for tokens that the tokenizer added ([CLS], [SEP], <s>, …).
+        word_ids: index of each piece's word in its sequence; -1 for none.
+        sequence_ids: 0 for text A, 1 for text B; -1 for none.
+        classes: named classes of tokens (``sep``, ``cls``, ``punctuation``, ``system``, …), a mask each.
+        texts: what the text says where each token stands, with the spaces before it; joined they are the text.
+            "" for what is in no text, and for all but one of the pieces of a character.
+        picture: what patches are areas of.
+        boxes: ``[token 4]``: the area of the picture that each token stands for: left, top, right, bottom in its
+            pixels; NaN for tokens that stand for none.
+        sound: what frames are stretches of.
+        times: ``[token 2]``: the stretch of the sound that each token stands for, from and to, in seconds; NaN for
+            none.
+    """
+
+    pieces: Sequence[str]
+    ids: IntArray | None = None
+    type_ids: IntArray | None = None
+    offsets: IntArray | None = None
+    special_mask: BoolArray | None = None
+    word_ids: IntArray | None = None
+    sequence_ids: IntArray | None = None
+    classes: Mapping[str, BoolArray] = field(default_factory=dict[str, BoolArray])
+    texts: Sequence[str] | None = None
+    picture: Picture | None = None
+    boxes: FloatArray | None = None
+    sound: Sound | None = None
+    times: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        expect("pieces", self.pieces, Sequence[Any])
+        expect("classes", self.classes, Mapping[str, Any])
+        pieces = _strings("pieces", self.pieces)
+        object.__setattr__(self, "pieces", pieces)
+        if self.texts is not None:
+            expect("texts", self.texts, Sequence[Any])
+            texts = _strings("texts", self.texts)
+            if len(texts) != len(pieces):
+                raise ShapeError(f"texts: expected {len(pieces)} entries, one a token, found {len(texts)}")
+            object.__setattr__(self, "texts", texts)
+        for name, dtype in FIELDS.items():
+            object.__setattr__(self, name, _axis(name, getattr(self, name), len(pieces), dtype))
+        for name, width in PLACES.items():
+            object.__setattr__(self, name, _places(name, getattr(self, name), len(pieces), width))
+        classes = {
+            name: _axis(f"classes[{name!r}]", mask, len(pieces), np.bool_)
+            for name, mask in self.classes.items()
+        }
+        object.__setattr__(self, "classes", classes)
+
+    @classmethod
+    def of(cls, tokens: Tokens | Sequence[str]) -> Tokens:
+        """`tokens` as it is, or plain strings, with the special pieces and the punctuation among them marked.
+
+        Strings of a byte-level vocabulary (``mÃ¼de``) are read as the characters that they stand for.
+        """
+        if isinstance(tokens, Tokens):
+            return tokens
+        if isinstance(tokens, str):
+            raise InputError("tokens: expected a list of strings, one a token, found one string")
+        pieces = list(tokens)
+        if all(isinstance(piece, str) for piece in pieces) and is_raw(  # pyright: ignore[reportUnnecessaryIsInstance]
+            [piece for piece in pieces if piece not in _SPECIAL]
+        ):
+            pieces = [piece if piece in _SPECIAL else readable(piece) for piece in pieces]
+        named = {
+            "sep": np.array([piece in _SEPARATORS for piece in pieces], bool),
+            "cls": np.array([piece in ("[CLS]", "<cls>") for piece in pieces], bool),
+            "punctuation": np.array([is_punctuation(str(piece)) for piece in pieces], bool),
+        }
+        special = np.array([piece in _SPECIAL for piece in pieces], bool)
+        named["punctuation"] &= ~special
+        return cls(
+            pieces, special_mask=special, classes={name: mask for name, mask in named.items() if mask.any()}
+        )
+
+    @classmethod
+    def known(
+        cls, pieces: tuple[str, ...], classes: Mapping[str, BoolArray], **arrays: npt.NDArray[Any]
+    ) -> Tokens:
+        """Tokens of what is known to be right, which is not looked at again: arrays of these types and this length."""
+        made = object.__new__(cls)
+        made.__dict__.update(_UNKNOWN, pieces=pieces, classes=classes, **arrays)
+        return made
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The classes that `mask` knows: ``first``; ``special`` where the tokenizer tells; ``patch`` and ``frame``,
+        tokens with an area of a picture and with a time, where there are any; and `classes`."""
+        known = {"special": self.special_mask, "patch": self.boxes, "frame": self.times}
+        return ("first", *(name for name, array in known.items() if array is not None), *self.classes)
+
+    @validated
+    def mask(self, name: str) -> BoolArray:
+        """The tokens of a class (`named`), as a mask. Raises `InputError` for one that this axis does not have."""
+        if name == "first":
+            return np.arange(len(self)) == 0
+        if name == "special" and self.special_mask is not None:
+            return self.special_mask
+        if name in self.classes:
+            return self.classes[name]
+        places = {"patch": self.boxes, "frame": self.times}.get(name)
+        if places is not None:
+            return np.isfinite(places[:, 0])
+        raise InputError(f"no class of tokens {name!r}; this input has {', '.join(self.named)}")
+
+    def take(self, keep: BoolArray | IntArray | slice) -> Tokens:
+        """The chosen tokens, in order."""
+        index = np.arange(len(self))[keep]
+        return self.changed([self.pieces[int(position)] for position in index], lambda _, array: array[index])
+
+    def changed(
+        self, pieces: Sequence[str], change: Callable[[str, npt.NDArray[Any]], npt.NDArray[Any]]
+    ) -> Tokens:
+        """Other pieces, and what `change` makes of each array that is there, given its name (or its class').
+
+        `texts` come to `change` as an array of strings.
+        """
+        arrays = {name: getattr(self, name) for name in (*FIELDS, *PLACES)}
+        texts = None if self.texts is None else change("texts", np.array(self.texts, object)).tolist()
+        return replace(
+            self,
+            pieces=pieces,
+            **{name: None if array is None else change(name, array) for name, array in arrays.items()},
+            classes={name: change(name, mask) for name, mask in self.classes.items()},
+            texts=texts,
+        )
+
+    def with_classes(self, **classes: BoolArray) -> Tokens:
+        """The same axis with more (or other) classes of tokens."""
+        more = {
+            name: _axis(f"classes[{name!r}]", mask, len(self), np.bool_) for name, mask in classes.items()
+        }
+        same = copy(self)  # all else is checked already
+        object.__setattr__(same, "classes", {**self.classes, **more})
+        return same
+
+
+_SEPARATORS = ("[SEP]", "</s>", "<sep>")
+_SPECIAL = (
+    *_SEPARATORS,
+    "[CLS]",
+    "<cls>",
+    "[PAD]",
+    "<pad>",
+    "[MASK]",
+    "<mask>",
+    "<s>",
+    "<bos>",
+    "<eos>",
+    "<|endoftext|>",
+)
+
+
+def _strings(name: str, values: Sequence[Any]) -> tuple[str, ...]:
+    strings = tuple(values)
+    for position, value in enumerate(strings):
+        if not isinstance(value, str):
+            raise InputError(f"{name}[{position}]: expected a string, found {type(value).__name__}")
+    return strings
+
+
+def _places(name: str, value: Any, length: int, width: int) -> FloatArray | None:
+    if value is None:
+        return None
+    array = np.array(value, np.float64)  # a copy: the caller may go on to write to theirs
+    if array.shape != (length, width):
+        raise ShapeError(
+            f"{name}: expected {width} numbers for each of {length} tokens, found shape {array.shape}"
+        )
+    array.setflags(write=False)
+    return array
+
+
+def _axis(name: str, value: Any, length: int, dtype: type[np.generic]) -> npt.NDArray[Any] | None:
+    if value is None:
+        return None
+    array: npt.NDArray[Any]
+    try:
+        array = np.array(value)  # a copy: the caller may go on to write to theirs
+    except ValueError:
+        raise ShapeError(
+            f"{name}: expected {length} entries, one a token, found lists of several lengths"
+        ) from None
+    if array.dtype == dtype and array.shape == (length,):
+        array.setflags(write=False)
+        return array
+    truths = array.dtype == np.bool_ or (array.dtype.kind in "iu" and not (array.astype(np.int64) & ~1).any())
+    if array.size and not (truths if dtype is np.bool_ else array.dtype.kind in "biu"):
+        words = "True or False" if dtype is np.bool_ else "whole numbers"
+        raise ShapeError(f"{name}: expected {words}, one a token, found {array.dtype}")
+    array = array.astype(dtype, copy=False)
+    if array.shape != (length,) and not (name == "offsets" and array.shape == (length, 2)):
+        raise ShapeError(f"{name}: expected {length} entries, one a token, found shape {array.shape}")
+    array.setflags(write=False)
+    return array

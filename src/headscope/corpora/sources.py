@@ -1,0 +1,298 @@
+"""Files as they are given: compressed ones, those of a folder, and standard input."""
+
+from __future__ import annotations
+
+import atexit
+import bz2
+import gzip
+import importlib
+import io
+import lzma
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from headscope.core.failures import reason
+from headscope.core.lazy import missing
+from headscope.corpora.marks import HEAD, coding, no_text, packing
+from headscope.errors import CorpusError, InputError
+
+STDIN = "-"
+"""The path that stands for standard input."""
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".lzma", ".zst", ".zip")
+"""Suffixes of compressed files, behind that of what they hold."""
+
+_CHUNK = 1 << 12  # bytes of a compressed file that are read at once: of Zstandard they hold 130 MB at most
+_NAMED = 6  # suffixes of other files that are named
+_BROKEN = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+
+
+def suffix_of(path: str | Path) -> str:
+    """The suffix of what a file holds, in lower case: ``.jsonl`` for ``data.jsonl.gz``."""
+    path = Path(path)
+    if not is_compressed(path):
+        return path.suffix.lower()
+    suffix = Path(path.stem).suffix.lower()
+    if not suffix and path.suffix.lower() == ".zip" and os.path.isfile(path):
+        with suppress(InputError), readable(str(path)), zipfile.ZipFile(path) as archive:
+            suffix = Path(_member(archive, str(path)).filename).suffix.lower()
+    return suffix
+
+
+def is_compressed(path: str | Path) -> bool:
+    """Whether a name tells that a file is compressed."""
+    return Path(path).suffix.lower() in COMPRESSED
+
+
+class Form(NamedTuple):
+    """How a file has its text.
+
+    Attributes:
+        packed: whether it is compressed.
+        coding: another coding than UTF-8, which a mark says.
+        begins: the first character that is no white space, as a byte.
+    """
+
+    packed: bool
+    coding: str | None
+    begins: bytes
+
+    @property
+    def plain(self) -> bool:
+        """Whether its bytes are its text in UTF-8."""
+        return not self.packed and self.coding is None
+
+
+def form_of(path: str) -> Form:
+    """How a file has its text, told from how it begins. Raises `CorpusError` where it is no text."""
+    with readable(path), open(path, "rb") as file:
+        head = file.read(HEAD)
+    packed = packing(head) is not None
+    if packed:
+        with readable(path), _unpacked(path) as (content, _):
+            head = content.read(HEAD)
+    if (other := no_text(head)) is not None:
+        raise CorpusError(path, None, f"expected text, found {other}")
+    kind = coding(head)
+    text = head.removeprefix(b"\xef\xbb\xbf") if kind is None else head.decode(kind, "ignore").encode()
+    return Form(packed, kind, text.lstrip()[:1])
+
+
+class _Recoded:
+    """The lines of a text in UTF-8."""
+
+    def __init__(self, lines: io.TextIOWrapper) -> None:
+        self._lines = lines
+
+    def readline(self, limit: int) -> bytes:
+        return self._lines.readline(limit).encode()
+
+
+Lines = BinaryIO | _Recoded
+"""What is read line by line."""
+
+
+@contextmanager
+def opened(path: str, form: Form) -> Generator[tuple[Lines, BinaryIO]]:
+    """The lines of a file of this form in UTF-8, and the file itself, whose place tells how far it is read."""
+    kind = form.coding
+    with readable(path), _unpacked(path) as (content, file):
+        if kind is None:
+            yield content, file
+            return
+        try:
+            yield _Recoded(io.TextIOWrapper(content, kind, newline="\n")), file
+        except UnicodeDecodeError as error:
+            found = f"bytes that are none ({error.reason})"
+            raise CorpusError(path, None, f"expected text of {kind.upper()}, found {found}") from None
+
+
+@contextmanager
+def _unpacked(path: str) -> Generator[tuple[BinaryIO, BinaryIO]]:
+    """The content of a file, and the file itself."""
+    with open(path, "rb") as file:
+        kind = packing(file.read(HEAD))
+        file.seek(0)
+        if kind is None:
+            yield file, file
+        elif kind == "zip":
+            with zipfile.ZipFile(file) as archive, archive.open(_member(archive, path)) as content:
+                yield cast("BinaryIO", content), file
+        else:
+            with _OPENERS[kind](file) as content:
+                yield content, file
+
+
+def _member(archive: zipfile.ZipFile, path: str) -> zipfile.ZipInfo:
+    """The one file of an archive, but for hidden ones. Raises `CorpusError` for more, for none, and for a password."""
+    files = [
+        each
+        for each in archive.infolist()
+        if not each.is_dir()
+        and not any(part.startswith((".", "__MACOSX")) for part in each.filename.split("/"))
+    ]
+    if len(files) != 1:
+        kinds = Counter(Path(each.filename).suffix.lower() for each in files)
+        found = f"{counted(kinds, '')}; unpack it, or give one file" if files else "no files"
+        raise CorpusError(path, None, f"expected text, found an archive of {found}")
+    if files[0].flag_bits & 1:
+        raise CorpusError(path, None, "expected text, found an archive with a password")
+    return files[0]
+
+
+def _zstd(file: BinaryIO) -> Any:
+    """The content of a file that is compressed by Zstandard: by Python's own module, or the package."""
+    try:
+        return importlib.import_module("compression.zstd").ZstdFile(file)
+    except ModuleNotFoundError:
+        pass
+    try:
+        library: Any = importlib.import_module("zstandard")
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
+    return io.BufferedReader(_Frames(file, library.ZstdDecompressor()), 1 << 16)
+
+
+class _Frames(io.RawIOBase):
+    """The content of frames of Zstandard that follow one another. Raises `EOFError` where the last is not whole."""
+
+    def __init__(self, file: BinaryIO, library: Any) -> None:
+        self._file, self._library = file, library
+        self._frame: Any = None
+        self._left, self._ready = b"", memoryview(b"")
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Some bytes more; 0 at the end."""
+        while not self._ready:
+            chunk = self._left or self._file.read(_CHUNK)
+            if not chunk:
+                if self._frame is not None:
+                    raise EOFError("Compressed file ended before the end of a frame")
+                return 0
+            self._frame = self._frame or self._library.decompressobj()
+            self._ready, self._left = memoryview(self._frame.decompress(chunk)), b""
+            if self._frame.eof:
+                self._left, self._frame = self._frame.unused_data, None
+        size = min(len(buffer), len(self._ready))
+        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+
+_OPENERS: dict[str, Any] = {
+    "gzip": partial(gzip.GzipFile, None, "rb", 9),
+    "bz2": bz2.BZ2File,
+    "xz": lzma.LZMAFile,
+    "zstd": _zstd,
+}
+
+
+@contextmanager
+def readable(path: str) -> Generator[None]:
+    """Raise `CorpusError` where a file cannot be read, or not be decompressed."""
+    try:
+        yield
+    except OSError as error:
+        raise CorpusError(path, None, f"cannot be read: {error.strerror or reason(error)}") from None
+    except _BROKEN as error:
+        raise CorpusError(path, None, f"cannot be read: {reason(error)}") from None
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":
+            raise
+        raise CorpusError(path, None, f"cannot be read: {reason(error)}") from None
+
+
+def expanded(paths: Sequence[str | Path], suffixes: Collection[str]) -> tuple[list[str], str]:
+    """The files that are meant: those of folders, of these kinds, and what comes in by standard input.
+
+    Also what is to be said of files in the folders that are of other kinds. Without suffixes folders are left as they
+    are.
+    """
+    found: list[str] = []
+    others: Counter[str] = Counter()
+    for path in paths:
+        if str(path) == STDIN:
+            found.append(str(standard_input()))
+        elif suffixes and os.path.isdir(path):
+            files, more = walked(Path(path), suffixes, compressed=True)
+            if not files:
+                said = counted(more) if more else "no files that are not hidden"
+                raise CorpusError(
+                    path, None, f"expected files that end in {', '.join(suffixes)}, found {said}"
+                )
+            found += map(str, files)
+            others += more
+        else:
+            found.append(str(path))
+    return found, f"did not read {counted(others)}" if others else ""
+
+
+@cache
+def standard_input() -> Path:
+    """What comes in by standard input, kept in a file until the process ends: a corpus is read more than once."""
+    if sys.stdin is None or sys.stdin.closed:  # pyright: ignore[reportUnnecessaryComparison]
+        raise InputError("standard input: expected text, found that it is closed")
+    folder = Path(tempfile.mkdtemp(prefix="headscope-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    place = folder / "stdin"
+    with open(place, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        size = file.tell()
+    if not size:
+        raise CorpusError("standard input", None, "expected text, found nothing")
+    print(f"standard input: {size:,} bytes, kept in {place} meanwhile", file=sys.stderr)
+    return place
+
+
+def counted(others: Counter[str], what: str = "other ") -> str:
+    """Files that are something else, such as ``12 other files (9 .mp4, 3 .txt)``."""
+    listed = [f"{count:,} {suffix or 'without a suffix'}" for suffix, count in others.most_common(_NAMED)]
+    if len(others) > _NAMED:
+        listed.append("…")
+    total = others.total()
+    return f"{total:,} {what}file{'s' * (total > 1)} ({', '.join(listed)})"
+
+
+def walked(
+    folder: Path, suffixes: Collection[str], *, compressed: bool = False
+) -> tuple[list[Path], Counter[str]]:
+    """The files of some kinds (or `compressed` ones) in a folder and below, and how many of each other suffix.
+
+    In order of their names, those of a folder before its folders. What is hidden (its name begins with a dot) is passed
+    over; links to folders are followed, and each folder is read once. Raises `CorpusError` for a folder that cannot be
+    read.
+    """
+
+    def failed(error: OSError) -> None:
+        raise CorpusError(error.filename, None, f"cannot be read: {error.strerror}")
+
+    found: list[Path] = []
+    others: Counter[str] = Counter()
+    seen: set[str] = set()
+    for root, folders, names in os.walk(folder, followlinks=True, onerror=failed):
+        real = os.path.realpath(root)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(name for name in names if not name.startswith(".")):
+            suffix = suffix_of(name) if compressed else Path(name).suffix.lower()
+            if suffix in suffixes:
+                found.append(Path(root, name))
+            else:
+                others[suffix] += 1
+    return found, others

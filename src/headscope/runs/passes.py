@@ -1,0 +1,196 @@
+"""Passes over a batch that reduce a matrix a layer to sums over rows: weights, gradients or norms.
+
+- weights: the model runs its own fused attention, and each call's statistics are computed beside it;
+- gradient: the size of ``∂L/∂α``, where L is an objective's number for each input
+  (`headscope.attention.objective`); Clark et al. 2019, section 3.2 and figure 3. A batch runs in parts whose
+  weights number at most `GRADIENT_WEIGHTS`;
+- norm: ``‖α f(x)‖``, what each key's transformed vector contributes, as a share of its row's sum, with
+  ``f(x) = (x W_V + b_V) W_O`` (Kobayashi et al. 2020, section 2.2, equation 6). One layer at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from headscope.attention.neurons import Projections
+from headscope.attention.objective import Objective, Prepared
+from headscope.attention.recompute import layers_again
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
+from headscope.core.tokens import Tokens
+from headscope.errors import RefusedError
+from headscope.models import Model
+from headscope.models.finite import expect_finite
+from headscope.models.weights import LARGE, size_of
+from headscope.runs.forward import foreign, forward
+from headscope.runs.memory import hand_back
+from headscope.runs.rows import Found, Rows, side_by_side
+
+GRADIENT_WEIGHTS = 1 << 25
+"""Most weights, of all layers, whose gradients are computed together; an input that has more runs alone."""
+
+
+Make = Callable[[Sequence[Tokens]], Rows]
+"""Begins the sums of some inputs."""
+
+Keep = Callable[[AttentionRecord], None]
+"""Is shown the attention of a pass whose weights are measured."""
+
+
+def weights(
+    model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True, keep: Keep | None = None
+) -> Found:
+    """Reduce the weights of each layer as the model runs. `keep` is shown each call that is reduced."""
+    rows = make(inputs)
+
+    def reduce(record: AttentionRecord) -> None:
+        if keep is not None and not foreign(record, inputs):
+            keep(record)
+        rows.reduce(record)
+
+    with torch.no_grad(), recording(model.backbone, reduce, fused=True):
+        forward(model, inputs, token_types=token_types)
+    return rows.close()
+
+
+def gradient(
+    objective: Objective, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True
+) -> Found:
+    """Reduce ``|∂L/∂α|`` of each layer, where L is the sum of the inputs' numbers."""
+    sums: list[Found] = []
+    for part in parts(objective.model, inputs):
+        own = inputs[part]
+        rows = make(own)
+        _, records, slopes = slopes_of(objective.prepare(own, token_types=token_types))
+        for record, slope in zip(records, slopes, strict=True):
+            rows.reduce_matrix(record, slope.abs(), "gradient")
+        sums.append(rows.close())
+    return side_by_side(sums)
+
+
+def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tensor]]:
+    """Each input's number, the self-attention calls of the pass, and ``∂ number / ∂ α`` of each.
+
+    A slope ``[batch head query key]`` is 0 where the number does not depend on the weights, and where a key is
+    hidden: from padding, and from what stands before it in a causal model.
+    """
+    records: list[AttentionRecord] = []
+    given: list[Tensor] = []
+
+    def keep(record: AttentionRecord) -> Tensor | None:
+        if foreign(record, batch.tokens):
+            return None
+        if record.given is None:
+            raise RefusedError(
+                f"{record.module}: runs a fused kernel, so no weights are in its graph; "
+                "load it with eager attention"
+            )
+        records.append(record)
+        leaf = None if record.given.requires_grad else record.given.detach().requires_grad_()
+        given.append(record.given if leaf is None else leaf)
+        return leaf
+
+    module = batch.objective.module
+    hand_back(module)
+    again = layers_again(module, keep) if size_of(module) > LARGE else nullcontext(keep)
+    with torch.enable_grad(), again as hook, recording(module, hook):
+        numbers = batch.run()
+        if not numbers.requires_grad:
+            slopes: Sequence[Tensor] = [torch.zeros_like(weights) for weights in given]
+        else:
+            slopes = torch.autograd.grad(numbers.sum(), given, allow_unused=True, materialize_grads=True)
+    hidden = [slope * _seen(record, batch.tokens) for slope, record in zip(slopes, records, strict=True)]
+    return (
+        numbers.detach(),
+        [_light(record, slope) for record, slope in zip(records, slopes, strict=True)],
+        hidden,
+    )
+
+
+def norm(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True) -> Found:
+    """Reduce the shares of ``‖α f(x)‖`` of each layer. Raises `RefusedError` where W_O cannot be told."""
+    module, rows = model.backbone, make(inputs)
+    projections = Projections(module)
+    waiting: list[AttentionRecord] = []
+
+    def settle() -> None:
+        for record in waiting:
+            norms = projections.norms(record)
+            if norms is None:
+                expect_finite(model.name, model.module)  # of NaN no projection can be told
+                raise RefusedError(
+                    f"{record.module}: its output projection could not be told, so no norms of what keys contribute"
+                )
+            rows.reduce_matrix(record, _shares(norms), "norm")
+        waiting.clear()
+        projections.forget()
+
+    def keep(record: AttentionRecord) -> None:
+        if not foreign(record, inputs):
+            settle()
+            waiting.append(record)
+            projections.expect(record)
+
+    with torch.no_grad(), projections.watching(), recording(module, keep):
+        forward(model, inputs, token_types=token_types)
+        settle()
+    return rows.close()
+
+
+def parts(model: Model, inputs: Sequence[Tokens], most: int = 0) -> list[slice]:
+    """Runs of inputs whose weights of all layers number at most `most` (by default `GRADIENT_WEIGHTS`).
+
+    Of a model larger than `LARGE` each input is a run: what every layer keeps for the way back is more than its maps.
+    """
+    if size_of(model.module) > LARGE:
+        return [slice(place, place + 1) for place in range(len(inputs))]
+    config = model.text_config
+    heads = int(getattr(config, "num_attention_heads", 0) or 12) * int(
+        getattr(config, "num_hidden_layers", 0) or 12
+    )
+    runs: list[slice] = []
+    start = 0
+    while start < len(inputs):
+        stop, width = start, 0
+        while stop < len(inputs):
+            width = max(width, len(inputs[stop]))
+            if stop > start and (stop + 1 - start) * heads * width**2 > (most or GRADIENT_WEIGHTS):
+                break
+            stop += 1
+        runs.append(slice(start, stop))
+        start = stop
+    return runs
+
+
+def _seen(record: AttentionRecord, tokens: Sequence[Tokens]) -> Tensor:
+    """Which weights count ``[batch|1 head|1 query key]``: no padding, nothing hidden."""
+    _, _, queries, keys = record.shape
+    device = record.q.device
+    seen = (
+        torch.arange(keys, device=device)
+        < torch.tensor([len(each) for each in tokens], device=device)[:, None]
+    )
+    counted = seen[:, None, None, :]
+    if queries == keys:
+        counted = counted & seen[:, None, :, None]
+    visible = record.visible()
+    return counted if visible is None else counted & visible
+
+
+def _light(record: AttentionRecord, slope: Tensor) -> AttentionRecord:
+    """A record without the graph of its pass."""
+    q, k = record.q.detach(), record.k.detach()
+    mask = None if record.mask is None else record.mask.detach()
+    given = None if record.given is None else record.given.detach()
+    return replace(record, q=q, k=k, v=None, mask=mask, bias=None, sinks=None, given=given)
+
+
+def _shares(norms: Tensor) -> Tensor:
+    """Norms as shares of their row; a row of zeros stays one."""
+    total = norms.sum(-1, keepdim=True)
+    return norms / torch.where(total > 0, total, 1.0)

@@ -1,0 +1,233 @@
+"""What a corpus of any size will take on any number of workers, told from what a few of its blocks cost here.
+
+Two assumptions:
+
+1. Every block costs the same, and workers slow one another down by sharing cores only.
+2. The client's own work on a block (reading, wire) is done one block after another, beside the workers': the slower
+   side sets the pace. Workers have loaded the model.
+
+What is said of the model that was measured follows from its blocks. Others are extrapolated: the forward pass from two
+operations a parameter and token at a stated speed, the sums as the same share of it, what is sent of them from the
+number of heads, memory from two bytes a parameter.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from itertools import islice, pairwise
+
+import torch
+
+from headscope.corpora import Corpus
+from headscope.errors import InputError
+from headscope.measures.choose import choose, default_measures
+from headscope.measures.sums import Sums
+from headscope.models import Model
+from headscope.runs.batches import BLOCK, tokens_of
+from headscope.runs.blocks import BYTES as BLOCK_BYTES
+from headscope.runs.blocks import Batched, Encoded, reader_for, source
+from headscope.runs.engines.dispatch import BYTES, WINDOW
+from headscope.runs.estimate import duration, peak_memory
+from headscope.runs.forward import forward
+from headscope.runs.outcome import Given, Outcome
+from headscope.runs.task import Task
+
+SMALLEST = 2 * BLOCK * BLOCK_BYTES
+"""Bytes of a corpus of two whole blocks: of a smaller one, bytes and the client's work are overstated."""
+
+_YEAR = 365 * 86_400
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a block costs, on average.
+
+    Attributes:
+        tokens: that it has.
+        read: seconds of the client: finding it, and packing what is sent.
+        encode, forward, sums: seconds of a worker: reading and tokenizing, the plain model, and the statistics.
+        wire: seconds of the client: unpacking what comes back, and adding it up.
+        sent, back: bytes to a worker, and of its sums.
+        memory: bytes of a worker's process.
+    """
+
+    tokens: float
+    read: float
+    encode: float
+    forward: float
+    sums: float
+    wire: float
+    sent: float
+    back: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A model that was not measured: its parameters and heads (of all layers), and a worker's operations a second."""
+
+    parameters: float
+    heads: int
+    speed: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run takes: seconds; bytes over the wire, of the checkpoints of one run, of the parts of its shards, and of
+    memory, the client's and each worker's.
+    """
+
+    seconds: float
+    wire: float
+    checkpoints: float
+    parts: float
+    client: float
+    worker: float
+
+
+SHAPES = {
+    "BERT-base, a core": Shape(86e6, 12 * 12, 7e10),
+    "8 B, a GPU": Shape(8e9, 32 * 32, 2e14),
+    "70 B, 8 GPUs": Shape(70e9, 80 * 64, 1.6e15),
+}
+"""With 70 GFLOP/s a core, what the demo model reached on one, and 200 TFLOP/s a GPU, about half of what one of 2023
+does at best in bf16."""
+
+
+def plan(costs: Costs, tokens: float, workers: int, cores: int | None = None) -> Plan:
+    """What a run over so many tokens takes.
+
+    Args:
+        costs: of a block.
+        tokens: of the corpus.
+        workers: how many there are.
+        cores: that workers and client share; None: each has its own.
+    """
+    blocks = math.ceil(tokens / costs.tokens)
+    own, client = costs.encode + costs.forward + costs.sums, costs.read + costs.wire
+    sides = [blocks * client, math.ceil(blocks / workers) * own]
+    if cores is not None:
+        sides.append(blocks * (own + client) / cores)
+    held = min(WINDOW * workers * (costs.sent + costs.back), BYTES)
+    return Plan(
+        seconds=max(sides),
+        wire=blocks * (costs.sent + costs.back),
+        checkpoints=2 * costs.back,
+        parts=blocks * costs.back,
+        client=costs.memory + held,
+        worker=costs.memory,
+    )
+
+
+def scaled(costs: Costs, heads: int, shape: Shape) -> Costs:
+    """The costs of a model that was not measured, from those of one with so many heads. An extrapolation."""
+    passes = 2 * shape.parameters * costs.tokens / shape.speed
+    more = shape.heads / heads
+    return replace(
+        costs,
+        forward=passes,
+        sums=passes * costs.sums / costs.forward,
+        wire=costs.wire * more,
+        back=costs.back * more,
+        memory=2 * shape.parameters + costs.memory,
+    )
+
+
+@contextmanager
+def _one_thread() -> Generator[None]:
+    """As a worker has one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@_one_thread()
+def measured(model: Model, corpus: Corpus, blocks: int = 4) -> Costs:
+    """What the first blocks of a corpus cost here; the very first warms up where there are others.
+
+    Raises `InputError` where they have no inputs.
+    """
+    clock = time.process_time if model.device.type == "cpu" else time.perf_counter
+    reader = reader_for(model, Encoded(model, bare=True), dict, batch_size=32, size=None)
+    task = Task(model, choose(default_measures(corpus.kind)))
+    total, found = Outcome[Sums](), list[Costs]()
+    given = islice(source(corpus, reader, windows=4), blocks + 1)
+    for block in given:
+        times = [clock()]
+        block.digest()
+        data = pickle.dumps([Given(block.number, block)], 5)
+        times.append(clock())
+        (there,) = pickle.loads(data)
+        batches = list(there if there.here else Batched(there.part, reader))
+        times.append(clock())
+        inputs = [[tokens_of(example) for example in batch] for batch in batches]
+        if not inputs:
+            continue
+        with torch.no_grad():
+            for batch in inputs:
+                forward(model, batch)
+        _settle(model)
+        times.append(clock())
+        outcome = Outcome(task.block(batches))
+        _settle(model)
+        times.append(clock())
+        back = pickle.dumps((outcome, None, []), 5)
+        total = total.then(pickle.loads(back)[0])
+        times.append(clock())
+        read, encode, passes, both, wire = (after - before for before, after in pairwise(times))
+        tokens = sum(len(each) for batch in inputs for each in batch)
+        sums = max(0.0, both - passes)
+        found.append(Costs(tokens, read, encode, passes, sums, wire, len(data), len(back), 0))
+    if not found:
+        raise InputError("corpus: expected at least one input, found none")
+    found = found[1:] or found
+    means = {each.name: sum(getattr(one, each.name) for one in found) / len(found) for each in fields(Costs)}
+    return Costs(**{**means, "memory": peak_memory(model)})
+
+
+def _settle(model: Model) -> None:
+    if model.device.type == "cuda":
+        torch.cuda.synchronize(model.device)
+
+
+def table(
+    models: dict[str, Costs], tokens: Sequence[float], workers: Sequence[int], cores: int | None
+) -> str:
+    """Times, bytes and memory of models, in Markdown."""
+    columns = ["model, worker", "tokens", *(f"{count:,}" for count in workers), "wire", "parts", "memory"]
+    rows = [columns, ["---"] * len(columns)]
+    for name, costs in models.items():
+        for size in tokens:
+            plans = [plan(costs, size, count, cores) for count in workers]
+            sizes = plans[0].wire, plans[0].parts, plans[0].worker
+            rows.append(
+                [
+                    name,
+                    f"{size:.0e}".replace("e+", "e"),
+                    *(_long(each.seconds) for each in plans),
+                    *map(_size, sizes),
+                ]
+            )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _long(seconds: float) -> str:
+    for unit, length in (("years", _YEAR), ("days", 86_400)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {unit}"
+    return duration(seconds)
+
+
+def _size(count: float) -> str:
+    unit, length = next(
+        ((u, n) for u, n in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)) if count >= n), ("kB", 1e3)
+    )
+    return f"{count / length:,.{0 if count >= 100 * length else 1}f} {unit}"

@@ -1,0 +1,137 @@
+"""Progress on stderr: how far, how fast, how long to go."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from tqdm import tqdm
+
+from headscope.core.notebook import in_notebook
+from headscope.corpora import Corpus
+
+
+class Place(NamedTuple):
+    """A place in a corpus: how many inputs are before it, and these, or the bytes of its files, in the bar's units."""
+
+    inputs: int
+    reached: int
+
+
+class Progress:
+    """Moves the bar. Call it with the number of inputs that were just worked on."""
+
+    def __init__(self, shown: Any, corpus: Corpus | None, title: str) -> None:
+        self._bar, self._corpus, self._title = shown, corpus, title
+        self._inputs = 0
+        self._workers = ""
+
+    def __call__(self, inputs: int) -> None:
+        """So many more inputs of the corpus are behind."""
+        self.reached(self._inputs + inputs)
+
+    def reached(self, inputs: int) -> None:
+        """So many inputs of the corpus are behind, up to where it is read."""
+        self.at(self.place(inputs))
+
+    def place(self, inputs: int) -> Place:
+        """Where the corpus is read to now, when so many inputs are behind."""
+        return Place(inputs, inputs if self._corpus is None else self._corpus.bytes_read)
+
+    def at(self, place: Place) -> None:
+        """Up to there the inputs are behind."""
+        self._inputs = place.inputs
+        told = [f"{place.inputs:,} inputs"] if self._corpus is not None else []
+        self._bar.set_postfix_str(
+            ", ".join([*told, *([self._workers] if self._workers else [])]), refresh=False
+        )
+        self._bar.update(place.reached - self._bar.n)
+
+    def workers(self, count: int) -> None:
+        """So many workers are at work."""
+        self._workers = f"{count} worker{'s' * (count != 1)}"
+
+    def passed(self, place: Place) -> None:
+        """The inputs up to here were done by an earlier run: they do not count for the rate."""
+        self._inputs, now, bar = place.inputs, time.time(), self._bar
+        if bar.disable:
+            return
+        bar.n = place.reached
+        bar.initial, bar.last_print_n, bar.start_t = bar.n, bar.n, now
+        bar.set_description_str("passing over what is done", refresh=False)
+        if now - bar.last_print_t >= bar.mininterval:
+            bar.refresh()
+            bar.last_print_t = now
+
+    def begin(self) -> None:
+        """Work on new inputs begins."""
+        self._bar.set_description_str(self._title, refresh=False)
+
+
+@contextmanager
+def bar(corpus: object, limit: int | None, shown: bool, title: str = "measuring") -> Generator[Progress]:
+    """A bar by inputs where a limit is known, else by the bytes of the files."""
+    size = corpus.size_hint() if isinstance(corpus, Corpus) and limit is None else None
+    unit: dict[str, Any] = {"unit": "B", "unit_scale": True} if size else {"unit": " inputs"}
+    with bar_of(shown, total=size or limit, desc=title, **unit) as own:
+        yield Progress(own, corpus if size and isinstance(corpus, Corpus) else None, title)
+
+
+def bar_of(shown: bool, **options: Any) -> Any:
+    """tqdm's bar on a terminal or in a notebook, where `shown`; elsewhere, such as in a log, a line a minute."""
+    if sys.stderr.isatty() or in_notebook() or not shown:
+        return tqdm(disable=not shown, delay=1, leave=False, **options)
+    return _Lines(**options)
+
+
+class _Lines:
+    """What is used of tqdm's bar, as lines."""
+
+    disable, mininterval = False, 60.0
+
+    def __init__(self, total: int | None, desc: str, unit: str, unit_scale: bool = False) -> None:
+        self.total, self.unit = total, unit
+        self.n = self.initial = 0
+        self.start_t = self.last_print_t = time.time()
+        self.postfix = ""
+        self._desc, self._scale = desc, unit_scale
+
+    def __enter__(self) -> _Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def set_postfix_str(self, text: str, refresh: bool = False) -> None:
+        """What stands at its end."""
+        self.postfix = text
+
+    def set_description_str(self, text: str, refresh: bool = False) -> None:
+        """What it is called."""
+        self._desc = text
+
+    def update(self, n: int = 1) -> None:
+        """So much further."""
+        self.n += n
+        if time.time() - self.last_print_t >= self.mininterval:
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Print a line."""
+        self.last_print_t = time.time()
+        far = "{percentage:.0f}%, {n_fmt} of {total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+        whole = "{desc}: " + (far if self.total else "{n_fmt} [{elapsed}, {rate_fmt}{postfix}]")
+        line = tqdm.format_meter(
+            self.n,
+            self.total or 0,
+            self.last_print_t - self.start_t,
+            prefix=self._desc,
+            unit=self.unit,
+            unit_scale=self._scale,
+            bar_format=whole,
+            postfix=self.postfix,
+            initial=self.initial,
+        )
+        print(line, file=sys.stderr, flush=True)

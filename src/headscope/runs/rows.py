@@ -1,0 +1,283 @@
+"""Rows of one batch, reduced layer by layer to sums."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.attention.fused import fused
+from headscope.attention.record import AttentionRecord
+from headscope.attention.rows import RowStatistics, Wanted, row_statistics
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.errors import RefusedError
+from headscope.measures import measure as definitions
+from headscope.measures.measure import Matrix, Measure
+from headscope.measures.sums import Floats
+from headscope.models import Model
+from headscope.runs.extras import extras
+from headscope.runs.forward import expect_square, foreign
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The sums over rows of one batch.
+
+    Attributes:
+        tokens: the inputs.
+        layers: the model's index of each layer.
+        sums: over the rows that count ``[input measure layer head]``; NaN for heads not there.
+        chance: the same of uniform attention over the visible keys, like `sums`; NaN for measures of another matrix
+            than the weights.
+        divisors: what makes means of them, like `sums`; 0 for heads not there.
+        finite: whether the figures of every row were finite numbers ``[input]``.
+    """
+
+    tokens: Sequence[Tokens]
+    layers: Sequence[int]
+    sums: Floats
+    chance: Floats
+    divisors: Floats
+    finite: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """What the layers of one kind see, and so which rows count.
+
+    Attributes:
+        seen: which keys each query can see, bool ``[input|1 head|1 query key]``, padding left out; None for what is
+            plain: all keys or, in a causal model, those up to the query.
+        rows: which rows count ``[input measure head|1 query]``.
+        divisors: ``[input measure head|1]``.
+    """
+
+    seen: Tensor | None
+    rows: Tensor
+    divisors: Floats
+
+    @cached_property
+    def heads(self) -> int:
+        """How many heads see something of their own: 1 where they agree."""
+        return self.rows.shape[2]
+
+
+class Rows:
+    """Reduces the attention calls of one forward pass to sums over rows.
+
+    Args:
+        model: whose calls they are.
+        measures: the definitions, all of one matrix.
+        tokens: the inputs.
+        smoothing: of entropies, see `Wanted`.
+        routes: is told how many calls were reduced in which way.
+        change: makes of each call the one that is reduced in its place.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        measures: Sequence[Measure],
+        tokens: Sequence[Tokens],
+        smoothing: float,
+        routes: Counter[str],
+        change: Callable[[AttentionRecord], AttentionRecord] | None = None,
+    ) -> None:
+        self._tokens, self._measures, self._routes, self._causal = tokens, measures, routes, model.causal
+        self._change = change
+        self._classes = definitions.classes(measures)
+        width = max(map(len, tokens))
+        columns = np.zeros((len(tokens), width, len(self._classes)))
+        for place, each in enumerate(tokens):
+            for column, name in enumerate(self._classes):
+                columns[place, : len(each), column] = definitions.mask(each, name)
+        device = model.device
+        statistics = {measure.statistic for measure in measures}
+        self._wanted = Wanted(
+            definitions.offsets(measures),
+            "entropy" in statistics,
+            "largest" in statistics,
+            smoothing,
+            extras(measures, tokens, width, device),
+        )
+        self._width = width
+        self._plain = self._kind_of(None, device)
+        self._kinds: list[tuple[_Kind, Tensor]] = []
+        self._by_mask: dict[object, tuple[Tensor, _Kind]] = {}
+        self._columns = torch.as_tensor(columns, dtype=torch.float32, device=device)
+        self._lengths = torch.tensor([len(each) for each in tokens], device=device)
+        self._found: dict[int, tuple[Floats, Floats | float, Floats]] = {}
+        self._uniform: dict[_Kind, Floats] = {}
+
+    def reduce(self, record: AttentionRecord) -> None:
+        """Take in the weights of one attention call."""
+        if foreign(record, self._tokens):
+            return
+        expect_square(record, len(self._tokens), self._width, self._found)
+        record = record if self._change is None else self._change(record)
+        alone = self._change is None and record.given is None and record.route == "interface"
+        wanted = replace(self._wanted, output=alone)
+        statistics = fused(record, self._columns, wanted)
+        self._routes["blocks of rows" if statistics is None else "a fused kernel"] += 1
+        if statistics is None:
+            statistics = row_statistics(record, self._columns, wanted)
+        record.output = statistics.output
+        kind = self._kind(record)
+        self._found[record.layer] = (self._sum(statistics, kind), self._chance(record, kind), kind.divisors)
+
+    def reduce_matrix(self, record: AttentionRecord, matrix: Tensor, called: str) -> None:
+        """Take in another matrix ``[batch head query key]`` of one attention call; hidden keys do not count."""
+        expect_square(record, len(self._tokens), self._width, self._found)
+        self._routes[f"whole maps ({called})"] += 1
+        statistics = row_statistics(replace(record, given=matrix), self._columns, self._wanted)
+        kind = self._kind(record)
+        self._found[record.layer] = (self._sum(statistics, kind), np.nan, kind.divisors)
+
+    def close(self) -> Found:
+        """The sums, when the forward pass is over."""
+        if not self._found:
+            raise RefusedError("no self-attention was seen in the forward pass")
+        layers = sorted(self._found)
+        heads = max(found[0].shape[2] for found in self._found.values())
+        shape = (len(self._tokens), len(self._measures), len(layers), heads)
+        sums, chance, divisors = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
+        finite = np.ones(len(self._tokens), np.bool_)
+        for place, layer in enumerate(layers):
+            layer_sums, uniform, of = self._found[layer]
+            own = (slice(None), slice(None), place, slice(layer_sums.shape[2]))
+            sums[own], chance[own], divisors[own] = layer_sums, uniform, of
+            finite &= np.isfinite(layer_sums).all((1, 2))
+        return Found(self._tokens, layers, sums, chance, divisors, finite)
+
+    def _kind(self, record: AttentionRecord) -> _Kind:
+        """What the layer of a call sees; layers of one kind share it."""
+        mask = record.mask
+        if mask is None and (record.is_causal or self._causal) == self._causal:
+            return self._plain
+        key = (None if mask is None else (mask.data_ptr(), mask.shape, mask.stride()), record.is_causal)
+        if key not in self._by_mask:
+            kept = record.q if mask is None else mask  # what is kept keeps its address
+            self._by_mask[key] = kept, self._kind_seen(record)
+        return self._by_mask[key][1]
+
+    def _kind_seen(self, record: AttentionRecord) -> _Kind:
+        seen = record.visible()
+        assert seen is not None
+        there = torch.arange(self._width, device=seen.device) < self._lengths.to(seen.device)[:, None]
+        pairs = (there[:, :, None] & there[:, None])[:, None]
+        seen = seen[(None,) * (4 - seen.ndim)] & pairs
+        seen = seen[:, :1] if bool((seen == seen[:, :1]).all()) else seen
+        if not self._kinds:
+            self._kinds.append((self._plain, pairs.tril() if self._causal else pairs))
+        for kind, known in self._kinds:
+            if torch.equal(known, seen):
+                return kind
+        kind = self._kind_of(seen, seen.device)
+        self._kinds.append((kind, seen))
+        return kind
+
+    def _kind_of(self, seen: Tensor | None, device: torch.device) -> _Kind:
+        """The kind of layer that sees this ``[input head|1 query key]``; None for what is plain."""
+        heads = 1 if seen is None else seen.shape[1]
+        rows = np.zeros((len(self._tokens), len(self._measures), heads, self._width))
+        divisors = np.zeros(rows.shape[:3])
+        for place, each in enumerate(self._tokens):
+            size = len(each)
+            sight = self._causal if seen is None else seen[place, :, :size, :size].cpu().numpy()
+            own, of = definitions.selection(self._measures, each, sight)
+            rows[place, :, :, :size] = own.reshape(len(own), heads, size)
+            divisors[place] = of.reshape(len(of), heads)
+        return _Kind(seen, torch.as_tensor(rows, device=device), divisors)
+
+    def _sum(self, statistics: RowStatistics, kind: _Kind) -> Floats:
+        """Sums over the rows that count, ``[input measure head]``."""
+        sums: list[Tensor] = []
+        own = iter(statistics.extras)
+        for place, measure in enumerate(self._measures):
+            if measure.statistic in ("pairs", "rows"):
+                row = next(own)
+            elif measure.statistic == "offset":
+                row = statistics.offsets[measure.offset]
+            elif measure.statistic == "mass":
+                row = statistics.mass[..., self._classes.index(measure.of)]
+            else:
+                row = statistics.entropy if measure.statistic == "entropy" else statistics.largest
+            assert row is not None
+            counted = kind.rows[:, place]
+            if kind.heads == 1:
+                sums.append((row.double() @ counted.mT)[..., 0])
+            else:
+                sums.append((row.double() * counted).sum(-1))
+        return torch.stack(sums, 1).cpu().numpy()
+
+    def _chance(self, record: AttentionRecord, kind: _Kind) -> Floats:
+        """Sums of uniform attention over the visible keys, ``[input measure head|1]``."""
+        if kind not in self._uniform:
+            whole = kind.seen is None and not self._wanted.extras
+            rows = self._evenly(self._causal) if whole else self._blank(record, kind)
+            self._uniform[kind] = self._sum(rows, kind)
+        return self._uniform[kind]
+
+    def _evenly(self, causal: bool) -> RowStatistics:
+        """Uniform attention over all tokens of an input, or in a causal model over those so far."""
+        columns = self._columns.double()
+        place = torch.arange(columns.shape[1], device=columns.device)
+        keys = (place + 1 if causal else self._lengths[:, None]).expand(columns.shape[:2]).double()
+        mass = columns.cumsum(1) if causal else columns.sum(1, keepdim=True)
+        weight = 1.0 / keys[:, None]
+        offsets = {offset: weight * (not causal or offset <= 0) for offset in self._wanted.offsets}
+        return RowStatistics((mass / keys[..., None])[:, None], offsets, -weight.log(), weight)
+
+    def _blank(self, record: AttentionRecord, kind: _Kind) -> RowStatistics:
+        """Uniform attention over the keys that are seen: that of heads whose queries are 0."""
+        inputs, _, tokens, _ = record.shape
+        zeros = torch.zeros(inputs, kind.heads, tokens, 1, dtype=torch.float64, device=record.q.device)
+        mask = kind.seen
+        if mask is None:
+            mask = (torch.arange(tokens, device=zeros.device) < self._lengths[:, None])[:, None, None]
+        causal = kind.seen is None and self._causal
+        even = replace(record, q=zeros, k=zeros, v=None, mask=mask, is_causal=causal)
+        even = replace(even, bias=None, softcap=None, sinks=None, given=None)
+        return row_statistics(even, self._columns, replace(self._wanted, smoothing=0.0))
+
+
+def side_by_side(parts: Sequence[Found]) -> Found:
+    """The parts of one batch, inputs in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    return Found(
+        [tokens for part in parts for tokens in part.tokens],
+        parts[0].layers,
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS),
+    )
+
+
+def by_matrix(results: Mapping[Matrix, Found], order: Sequence[Measure]) -> Found:
+    """What passes over several matrices found, measures in their order.
+
+    Raises `RefusedError` where the passes saw different layers.
+    """
+    first = next(iter(results.values()))
+    if len(results) == 1:
+        return first
+    for matrix, each in results.items():
+        if list(each.layers) != list(first.layers) or each.sums.shape[3] != first.sums.shape[3]:
+            raise RefusedError(
+                f"measures of the {matrix}: expected the layers {list(first.layers)} and "
+                f"{first.sums.shape[3]} heads of the other measures, found {list(each.layers)} and "
+                f"{each.sums.shape[3]}"
+            )
+    sums, chance, divisors = np.empty((3, len(first.tokens), len(order), *first.sums.shape[2:]))
+    for matrix, each in results.items():
+        places = [place for place, measure in enumerate(order) if measure.matrix == matrix]
+        sums[:, places], chance[:, places], divisors[:, places] = each.sums, each.chance, each.divisors
+    finite = np.all([each.finite for each in results.values()], 0)
+    return Found(first.tokens, first.layers, sums, chance, divisors, finite)
+
+
+_ARRAYS = ("sums", "chance", "divisors", "finite")

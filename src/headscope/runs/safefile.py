@@ -1,0 +1,137 @@
+"""One file of a checkpoint: a safetensors file with a checksum over all of its bytes, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import safetensors.numpy
+
+from headscope.core.failures import reason
+from headscope.core.saving import replacing
+from headscope.errors import InputError
+
+FORMAT = "headscope.checkpoint/4"
+
+_NO_DIGEST = b"0" * 64
+_DTYPES = {
+    **{f"{kind}{bits}": f"{kind[0].upper()}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
+    "bool": "BOOL",
+}
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class BrokenFileError(InputError):
+    """A file that is no checkpoint, or not whole."""
+
+
+class FormatError(InputError):
+    """A file of another version of headscope."""
+
+
+def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytes:
+    """Arrays and a description as the bytes of a safetensors file, with a checksum over all of them."""
+    return b"".join(_parts(arrays, described))
+
+
+def write(file: Path, arrays: Arrays, described: Mapping[str, Any]) -> None:
+    """Write what `encode` gives, whole or not at all, and see it safe on disk; no array is copied.
+
+    Raises `RunError` or `InputError` where that fails.
+    """
+    with replacing(file) as temporary, open(temporary, "wb") as stream:
+        stream.writelines(_parts(arrays, described))
+
+
+def apart(expected: str, found: str) -> str:
+    """Two checksums that differ, as much of them as it takes to see it."""
+    alike = next(
+        (place for place, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), len(found)
+    )
+    size = max(12, alike + 1)
+    return f"{expected[:size]}, found {found[:size]}"
+
+
+def _parts(arrays: Arrays, described: Mapping[str, Any]) -> list[bytes | memoryview]:
+    """The header of a safetensors file, and the bytes of each array."""
+    strings = {name: array.tolist() for name, array in arrays.items() if array.dtype.kind == "U"}
+    text = json.dumps({**described, "strings": strings})
+    header: dict[str, Any] = {
+        "__metadata__": {"format": FORMAT, "sha256": _NO_DIGEST.decode(), "description": text}
+    }
+    parts: list[bytes | memoryview] = []
+    offset = 0
+    for name, array in arrays.items():
+        if name in strings:
+            continue
+        end = offset + array.nbytes
+        header[name] = {
+            "dtype": _DTYPES[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [offset, end],
+        }
+        parts.append(
+            np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
+        )
+        offset = end
+    line = json.dumps(header, separators=(",", ":")).encode()
+    line += b" " * (-len(line) % 8)
+    head = len(line).to_bytes(8, "little") + line
+    digest = hashlib.sha256(head)
+    for part in parts:
+        digest.update(part)
+    place = head.index(b'"sha256":"') + 10
+    return [head[:place] + digest.hexdigest().encode() + head[place + 64 :], *parts]
+
+
+def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """The arrays and the description. Raises `BrokenFileError` or `FormatError`, which begins with `where`."""
+    if not data:
+        raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found an empty file")
+    size = int.from_bytes(data[:8], "little")
+    if size > 2**30 or len(data) < 8 or (len(data) < 8 + size and data[8:9] != b"{"):
+        raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found something else")
+    if len(data) < 8 + size:
+        raise BrokenFileError(f"{where}: expected at least {8 + size:,} bytes, found {len(data):,}")
+    try:
+        header = json.loads(data[8 : 8 + size])
+        metadata = cast(dict[str, str], header.pop("__metadata__"))
+        version, stated = metadata["format"], metadata["sha256"]
+        length = 8 + size + max((each["data_offsets"][1] for each in header.values()), default=0)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found something else") from None
+    if version != FORMAT:
+        raise FormatError(
+            f"{where}: expected the format {FORMAT}, found {version!r}, of another version of headscope: finish the "
+            "run with that version, or remove what it kept and start again"
+        )
+    if len(data) != length:
+        raise BrokenFileError(f"{where}: expected {length:,} bytes, found {len(data):,}")
+    place = data.find(b'"sha256":"') + 10
+    actual = hashlib.sha256(data[:place] + _NO_DIGEST + data[place + 64 :]).hexdigest()
+    if actual != stated:
+        raise BrokenFileError(f"{where}: expected the checksum {apart(stated, actual)}")
+    with whole(where):
+        arrays = dict(safetensors.numpy.load(data))
+        described: dict[str, Any] = json.loads(metadata["description"])
+        arrays.update({name: np.array(value, np.str_) for name, value in described.pop("strings").items()})
+    return arrays, described
+
+
+@contextmanager
+def whole(where: str) -> Generator[None]:
+    """What cannot be made of what a file holds is a `BrokenFileError`, which begins with `where`."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, safetensors.SafetensorError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found {reason(error)}") from None

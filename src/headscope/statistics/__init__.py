@@ -1,0 +1,1 @@
+"""Errors, intervals and tests of figures, whatever they are of. Needs no torch."""

@@ -1,0 +1,475 @@
+"""Right or wrong, instance by instance: accuracies of many predictors with intervals, and of the best of them.
+
+Instances come in clusters: documents where the corpus says which, else sentences. What is of one cluster is alike, so
+errors are those of the jackknife over clusters (`headscope.statistics.jackknife`). Of a hundred heads one is best by
+chance; so a best head is also scored on clusters that it was not chosen on. `docs/statistics.md` shows how often these
+intervals hold the truth, and how often the tests err.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.core.arrays import Floats
+from headscope.core.tokens import BoolArray, IntArray
+from headscope.statistics import jackknife
+
+Bytes = npt.NDArray[np.uint8]
+Singles = npt.NDArray[np.float32]
+_CLUSTERS = 50_000
+_WIDTH = 1 << 22
+"""About how many numbers are worked on at once."""
+
+PARTS, DIVISIONS = 4, 50
+"""Into how many parts the clusters are divided to choose on all but one and score on that one, and how often."""
+
+ALIKE = 0.05
+"""Correlation of what is of one cluster, taken where the clusters do not differ and so do not tell it."""
+
+
+class Clusters:
+    """Numbers the sentences of a corpus by their clusters: documents where it says which, else each sentence.
+
+    Attributes:
+        count: how many clusters there are.
+        kinds: what they are.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kinds: set[str] = set()
+        self._first: int | None = None
+        self._last: int | None = None
+
+    def number(self, document: int, known: bool) -> int:
+        """The cluster of the next sentence, from 0."""
+        if not self.kinds:
+            self._first = document if known else None
+        self.count += not known or document != self._last
+        self._last = document if known else None
+        self.kinds.add("documents" if known else "sentences")
+        return self.count - 1
+
+    @property
+    def kind(self) -> str:
+        """``documents``, ``sentences``, or ``documents and sentences`` where only some files name documents."""
+        return " and ".join(sorted(self.kinds))
+
+    def then(self, after: Clusters) -> tuple[Clusters, int]:
+        """These and those after them, and what to add to the numbers of the latter.
+
+        A document may go on from the one to the other.
+        """
+        both = Clusters()
+        shift = self.count - (self._last is not None and self._last == after._first)
+        both.count = shift + after.count
+        both.kinds = self.kinds | after.kinds
+        both._first = self._first if self.kinds else after._first
+        both._last = after._last if after.kinds else self._last
+        return both, shift
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All of it as arrays."""
+        ends = [-1 if end is None else end for end in (self._first, self._last)]
+        return {"count": np.array([self.count, *ends]), "kinds": np.array(sorted(self.kinds), np.str_)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Clusters:
+        """From what `to_arrays` gave."""
+        clusters = cls()
+        clusters.count, first, last = map(int, arrays["count"])
+        clusters._first, clusters._last = (None if end < 0 else end for end in (first, last))
+        clusters.kinds = set(arrays["kinds"].tolist())
+        return clusters
+
+
+def share_interval(
+    value: Floats | float, se: Floats | float, documents: Floats | float, n: Floats | float
+) -> tuple[Floats, Floats]:
+    """The ends of 95 % intervals of shares, within 0 and 1; NaN with too few effective documents.
+
+    Student's t on the scale of log odds. Where the error is 0 (all right, say) it tells nothing: there the interval is
+    Wilson's (1927), of as many independent instances as `n` would be if what is of one document had a correlation of
+    `ALIKE`.
+
+    Args:
+        value: shares.
+        se: their jackknife errors.
+        documents: effective documents (or other clusters) that they are over.
+        n: instances.
+
+    >>> low, high = share_interval(1.0, 0.0, 20.0, 100.0)  # 20 documents of 5 each, all right
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.95, 1.0)
+    """
+    value, se, documents = (np.asarray(each, np.float64) for each in (value, se, documents))
+    low, high = jackknife.interval(value, se, documents, share=True)
+    t = jackknife.interval(np.asarray(0.0), np.asarray(1.0), documents)[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        alone = n / (1 + (n / documents - 1) * ALIKE)
+        middle = (value + t * t / (2 * alone)) / (1 + t * t / alone)
+        half = t / (1 + t * t / alone) * np.sqrt(value * (1 - value) / alone + t * t / (4 * alone * alone))
+    told = se > 0
+    return np.where(told, low, middle - half).clip(0, 1), np.where(told, high, middle + half).clip(0, 1)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much more one share is than another on the same instances.
+
+    Attributes:
+        value: the difference.
+        se: its jackknife error.
+        documents: effective documents (or other clusters) that it is over.
+        n: instances.
+    """
+
+    value: Floats | float
+    se: Floats | float
+    documents: Floats | float
+    n: Floats | float
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """The ends of its 95 % interval, within −1 and 1; NaN with too few effective documents.
+
+        Where all documents differ alike, that of `share_interval`, stretched from −1 to 1.
+        """
+        value, se, documents = (
+            np.asarray(each, np.float64) for each in (self.value, self.se, self.documents)
+        )
+        ends = jackknife.interval(value, se, documents)
+        alike = share_interval((value + 1) / 2, 0.0, documents, self.n)
+        same = (se == 0) & (value != 0)
+        low, high = (np.where(same, 2 * b - 1, a).clip(-1, 1) for a, b in zip(ends, alike, strict=True))
+        return low, high
+
+    def above(self) -> Floats:
+        """One-sided p that there is no gain; NaN with too few effective documents.
+
+        Never less than what a test of signs gives where all documents gain, 2 to the power of minus their number:
+        Student's t trusts a small error too much where documents are few and hardly differ.
+        """
+        return self._p(np.asarray(self.value, np.float64))
+
+    def differs(self) -> Floats:
+        """Two-sided p that there is no difference, alike."""
+        return np.minimum(1.0, 2 * self._p(np.abs(self.value)))
+
+    def _p(self, gain: Floats) -> Floats:
+        documents = np.asarray(self.documents, np.float64)
+        p = jackknife.above(gain, 0.0, np.asarray(self.se, np.float64), documents)
+        p = np.where((gain == 0) & (documents >= jackknife.LEAST), np.where(np.isnan(p), 1.0, p), p)
+        return np.maximum(p, 0.5**documents)
+
+
+class Bits:
+    """Rows of bytes in a temporary file: what is added stays, so several `Answers` may share its beginning."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.rows = 0
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this)
+        weakref.finalize(self, self._file.close)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bits._of, (self.width, np.array(self.first(self.rows)))
+
+    @staticmethod
+    def _of(width: int, rows: Bytes) -> Bits:
+        bits = Bits(width)
+        bits.add(rows)
+        return bits
+
+    def add(self, rows: Bytes) -> None:
+        """Rows ``[row byte]`` after those that are there."""
+        self._file.seek(0, 2)
+        self._file.write(np.ascontiguousarray(rows).tobytes())
+        self.rows += len(rows)
+
+    def first(self, rows: int) -> Bytes:
+        """The first so many rows, ``[row byte]``."""
+        self._file.flush()
+        if not rows:
+            return np.zeros((0, self.width), np.uint8)
+        return np.memmap(self._file, np.uint8, "r", shape=(rows, self.width))
+
+
+class Answers:
+    """Which of some predictors were right about each instance: a bit each, in a temporary file. They add up.
+
+    Args:
+        width: how many predictors there are.
+        shares: how many of them, the last ones, are right by chance alone: it is known how likely that is.
+    """
+
+    def __init__(self, width: int, shares: int = 0) -> None:
+        self.width = width
+        self.labels: dict[str, int] = {}
+        self._bits = Bits(-(-(width - shares) // 8))
+        self._rows = 0
+        self._numbers: list[IntArray] = []
+        self._clusters: list[IntArray] = []
+        self._shares: list[Floats] = []
+        self.shares = shares
+
+    def add(
+        self, labels: Sequence[str], right: BoolArray, cluster: int, shares: Floats | None = None
+    ) -> None:
+        """Instances of a cluster, each with a label. Clusters come in order.
+
+        Args:
+            labels: of each.
+            right: ``[predictor instance]``, without those by chance.
+            cluster: its number.
+            shares: how likely those are right, ``[predictor instance]``.
+        """
+        numbers = [self.labels.setdefault(label, len(self.labels)) for label in labels]
+        alike = np.full(len(labels), cluster)
+        chance = np.zeros((len(labels), 0)) if shares is None else shares.T
+        self._append(np.packbits(right.T, axis=1), np.array(numbers, np.int64), alike, chance)
+
+    def _append(self, bits: Bytes, numbers: IntArray, clusters: IntArray, shares: Floats) -> None:
+        if self._bits.rows != self._rows:  # others have added to the file that both began
+            self._bits, own = Bits(self._bits.width), self.bits()
+            self._bits.add(own)
+        self._bits.add(bits)
+        self._rows += len(bits)
+        self._numbers.append(numbers)
+        self._clusters.append(clusters)
+        if self.shares:
+            self._shares.append(shares)
+
+    def then(self, after: Answers, shift: int) -> Answers:
+        """These instances and those after them, whose clusters have numbers that `shift` is added to."""
+        both = Answers(self.width, self.shares)
+        both.labels = dict(self.labels)
+        both._bits, both._rows = self._bits, self._rows
+        both._numbers, both._clusters = list(self._numbers), list(self._clusters)
+        both._shares = list(self._shares)
+        known = [both.labels.setdefault(label, len(both.labels)) for label in after.labels]
+        numbers = np.array(known, np.int64)[after.numbers()] if len(after) else after.numbers()
+        both._append(after.bits(), numbers, after.documents() + shift, after.chances())
+        return both
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All of it as arrays."""
+        return {
+            "width": np.array([self.width, self.shares]),
+            "labels": np.array(list(self.labels), np.str_),
+            "bits": np.array(self.bits()),
+            "numbers": self.numbers(),
+            "clusters": self.documents(),
+            "chances": self.chances(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Answers:
+        """From what `to_arrays` gave."""
+        answers = cls(*map(int, arrays["width"]))
+        answers.labels = {label: number for number, label in enumerate(arrays["labels"].tolist())}
+        answers._append(*(arrays[name] for name in ("bits", "numbers", "clusters", "chances")))
+        return answers
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @property
+    def clusters_count(self) -> int:
+        """How many clusters there are."""
+        return len(np.unique(self.documents()))
+
+    def numbers(self) -> IntArray:
+        """The number of each instance's label, by `labels`."""
+        return np.concatenate(self._numbers) if self._numbers else np.zeros(0, np.int64)
+
+    def clusters(self) -> IntArray:
+        """The cluster of each instance, counted from 0 without gaps; at most 50,000, neighbours joined beyond."""
+        if not self._rows:
+            return np.zeros(0, np.int64)
+        numbers = np.unique(self.documents(), return_inverse=True)[1]
+        return numbers // -(-(int(numbers[-1]) + 1) // _CLUSTERS)
+
+    def documents(self) -> IntArray:
+        """The number of each instance's cluster, as it was given."""
+        return np.concatenate(self._clusters) if self._clusters else np.zeros(0, np.int64)
+
+    def chances(self) -> Floats:
+        """How likely those by chance are right, ``[instance predictor]``."""
+        return np.concatenate(self._shares) if self._shares else np.zeros((self._rows, self.shares))
+
+    def bits(self) -> Bytes:
+        """All bits, packed, ``[instance byte]``."""
+        return self._bits.first(self._rows)
+
+
+def divisions(count: int, seed: int) -> IntArray:
+    """The part of each of so many clusters, ``[division cluster]``: parts of equal numbers, drawn anew each time."""
+    parts = np.tile(np.arange(count) % min(PARTS, count), (DIVISIONS, 1))
+    return np.random.default_rng(seed).permuted(parts, axis=1)
+
+
+@dataclass
+class Accuracies:
+    """Accuracies of all predictors on some instances.
+
+    Attributes:
+        right: how many instances of each cluster each predictor gets right, ``[cluster predictor]``.
+        size: instances of each cluster.
+        seed: of the divisions.
+    """
+
+    right: Singles
+    size: Floats
+    seed: int = 0
+
+    @property
+    def n(self) -> int:
+        """Instances."""
+        return int(self.size.sum())
+
+    @property
+    def documents(self) -> float:
+        """Effective clusters (`headscope.statistics.jackknife.effective`)."""
+        return float(jackknife.effective(self.size))
+
+    @property
+    def value(self) -> Floats:
+        """Accuracies, ``[predictor]``; NaN without instances."""
+        total = self.right.sum(0, dtype=np.float64)
+        return total / self.n if self.n else np.full(len(total), np.nan)
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """The ends of their 95 % intervals, ``[predictor]`` each; NaN with too few effective clusters."""
+        width = max(1, _WIDTH // max(1, len(self.size)))
+        parts = range(0, self.right.shape[1], width)
+        errors = [jackknife.error(self._columns(at, width), self.size[:, None]) for at in parts]
+        return share_interval(self.value, np.concatenate(errors), self.documents, self.n)
+
+    def chosen(self, among: slice) -> Chosen:
+        """The best of some predictors (the first of equals), scored on what it was not chosen on."""
+        best = int(self.value[among].argmax())
+        if len(self.size) < 2:
+            return Chosen(best, np.zeros((0, len(self.size)), np.float32), self.size, 0, 0)
+        choices = self._elsewhere[..., among].argmax(-1)  # [division part]
+        picked = np.take_along_axis(choices, self._parts, 1)  # [division cluster]
+        scores = self.right[:, among][np.arange(len(self.size)), picked]
+        return Chosen(best, scores, self.size, int((choices == best).sum()), choices.size)
+
+    def gain(self, best: Chosen, others: slice) -> tuple[Gain, float]:
+        """How much better a choice is than the best of some others, and p that one of them is no worse.
+
+        The best of the others is that of all instances, so its luck is in the difference, which is rather too small. p
+        is the largest of those beside each of them: which of them is best in truth need not be known (an
+        intersection-union test, Berger 1982).
+        """
+        each = [best.over(right) for right in self.right[:, others].T]
+        p = max((float(gain.above()) for gain in each), default=np.nan)
+        return each[int(self.value[others].argmax())], p
+
+    def _columns(self, first: int, width: int) -> Floats:
+        return self.right[:, first : first + width].astype(np.float64)
+
+    @cached_property
+    def _parts(self) -> IntArray:
+        return divisions(len(self.size), self.seed)
+
+    @cached_property
+    def _elsewhere(self) -> Singles:
+        """How many instances outside of each part each predictor gets right, ``[division part predictor]``."""
+        outside = self._parts[:, None] != np.arange(min(PARTS, len(self.size)))[:, None]
+        return outside.astype(np.float32) @ self.right
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The best predictor of all instances, and what choosing gives.
+
+    The clusters are divided into `PARTS` by chance, and the predictor that is best on all but one part is scored on
+    that one: so each cluster is scored by a choice that has not seen it, once in each of `DIVISIONS` divisions.
+
+    Attributes:
+        place: which predictor is best on all instances.
+        scores: instances that the choices get right, ``[division cluster]``; no division with one cluster.
+        size: instances of each cluster.
+        times, choices: how often the best of all was the choice, of how many.
+    """
+
+    place: int
+    scores: Singles
+    size: Floats
+    times: int
+    choices: int
+
+    @property
+    def split(self) -> float:
+        """The mean over divisions of the choices' accuracy; NaN with one cluster."""
+        return float(self.scores.mean(0).sum() / self.size.sum()) if len(self.scores) else np.nan
+
+    def interval(self) -> tuple[float, float]:
+        """The ends of the 95 % interval of `split`: the choosing is in it. NaN with too few effective clusters."""
+        documents = float(jackknife.effective(self.size))
+        low, high = share_interval(self.split, _error(self.scores, self.size), documents, self.size.sum())
+        return float(low), float(high)
+
+    def over(self, right: Singles) -> Gain:
+        """How much better this is than a predictor that is right so often in each cluster: of pairs."""
+        n, documents = float(self.size.sum()), float(jackknife.effective(self.size))
+        if not len(self.scores):
+            return Gain(np.nan, np.nan, documents, n)
+        more = self.scores - right
+        return Gain(float(more.mean(0).sum() / n), _error(more, self.size), documents, n)
+
+
+def _error(scores: Singles, size: Floats) -> float:
+    """The error of a mean over divisions: that of one of them, with what they differ by.
+
+    The mean varies less than one division does, but choices on overlapping clusters agree in their luck, which a
+    jackknife of given choices does not see. Far out, where p is small, both count (docs/statistics.md).
+    """
+    if not len(scores):
+        return np.nan
+    each: Floats = scores.astype(np.float64)
+    errors = jackknife.error(each.T, size[:, None])
+    return float(np.sqrt((errors**2).mean() + each.sum(1).var() / size.sum() ** 2))
+
+
+class Resampling:
+    """Accuracies on parts of the instances, with their divisions.
+
+    Args:
+        answers: all instances.
+        seed: of the divisions.
+    """
+
+    def __init__(self, answers: Answers, *, seed: int = 0) -> None:
+        self._answers, self._clusters, self._bits = answers, answers.clusters(), answers.bits()
+        self._chances = answers.chances()
+        self._seed = seed
+
+    def of(self, instances: BoolArray) -> Accuracies:
+        """Accuracies on some of the instances."""
+        return Accuracies(*self._by_cluster(np.flatnonzero(instances)), self._seed)
+
+    def _by_cluster(self, rows: IntArray) -> tuple[Singles, Floats]:
+        """How many of these instances each predictor gets right ``[cluster predictor]``, and their number."""
+        width = self._answers.width
+        told = width - self._answers.shares
+        where, starts = np.unique(self._clusters[rows], return_index=True)
+        right = np.zeros((len(where), width), np.float32)
+        ends = [*starts[1:], len(rows)]
+        for first in range(0, len(where), 512):
+            last = min(first + 512, len(where))
+            part = rows[starts[first] : ends[last - 1]]
+            unpacked = np.unpackbits(self._bits[part], axis=1, count=told)
+            places = starts[first:last] - starts[first]
+            right[first:last, :told] = np.add.reduceat(unpacked, places, axis=0, dtype=np.float32)
+            right[first:last, told:] = np.add.reduceat(self._chances[part], places, axis=0)
+        return right, np.diff([*starts, len(rows)]).astype(np.float64)

@@ -1,0 +1,227 @@
+"""Heads on a picture: what each looks at, all heads together, rollout, and blocks of patches where there are many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.core import kernels
+from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.views import fold
+from headscope.views.inputs import Included
+from headscope.views.payload import LinkInfo
+from headscope.views.spectrogram import stretches
+
+WHOLE = 130_000_000
+"""Up to so many weights a part of a view has each patch as a query; of more it has blocks of neighbouring patches."""
+
+
+def areas(tokens: Tokens) -> npt.NDArray[np.float64] | None:
+    """The area of the picture, or of the spectrogram, that each token stands for, ``[token 4]`` (NaN: none)."""
+    return tokens.boxes if tokens.picture is not None else stretches(tokens)
+
+
+def looks(included: Included, on: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """How much each head looks at each key on average, as a share of its largest on an area, ``[head key]``; and these
+    largest, ``[head]``.
+
+    A mean over the queries that see the key; of an axis of text and picture over those of the text, as the question is
+    where they look. `on` says which keys are areas.
+    """
+    text = fold.reading(included.maps.query)
+    rows = slice(None) if text is None else text
+    found: list[FloatArray] = []
+    largest: list[float] = []
+    for place, heads in zip(included.places, included.heads, strict=True):
+        sight = included.maps.sight(place)
+        for head in heads:
+            seen = sight[head if len(sight) > 1 else 0]
+            mean = included.maps.layers[place][head][rows].sum(0) / np.maximum(seen[rows].sum(0), 1)
+            largest.append(float(mean[on].max(initial=0.0)))
+            found.append(np.where(on, mean / max(largest[-1], 1e-12), 0.0))
+    return np.stack(found), np.array(largest)
+
+
+class Together(NamedTuple):
+    """All heads of each shown layer in one map ``[query key]``: their mean, and the rollout up to the layer.
+
+    `rollout` is None where there can be none, and `why` says it.
+    """
+
+    means: list[FloatArray]
+    rollout: list[FloatArray] | None
+    why: str | None
+
+
+def together(included: Included) -> Together:
+    """The mean over all heads of each shown layer, and attention rollout up to it (`headscope.core.kernels.rollout`)."""
+    maps = included.maps
+    means = [layer.mean(0, dtype=np.float32) for layer in maps.layers]
+    why = _unrolled(maps)
+    rolled = None
+    if why is None:
+        last = max(included.places)
+        every = list(kernels.rollout(means[: last + 1]))
+        rolled = [every[place] for place in included.places]
+    return Together([means[place] for place in included.places], rolled, why)
+
+
+def _unrolled(maps: AttentionMaps) -> str | None:
+    """Why there is no rollout of these maps; None where there is."""
+    if maps.kind == "cross" or len(maps.query) != len(maps.key):
+        return "queries and keys are not the same tokens"
+    if maps.partial:
+        return "these maps have some of the keys alone"
+    if tuple(maps.index) != tuple(range(len(maps))):
+        return f"it needs every layer from 0 on, and these maps have {', '.join(map(str, maps.index))}"
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Patches put together, `side` × `side` neighbours at a time; other tokens stay by themselves.
+
+    Attributes:
+        side: how many patches a side of a block has.
+        of: ``[token]``: the block that each token is in.
+        tokens: the axis of blocks; the area of a block is that of its patches.
+    """
+
+    side: int
+    of: IntArray
+    tokens: Tokens
+
+    @property
+    def counts(self) -> IntArray:
+        """How many tokens each block has, ``[block]``."""
+        return np.bincount(self.of)
+
+    def sum(self, rows: npt.NDArray[Any], axis: int = -1) -> FloatArray:
+        """The sum over the tokens of each block along an axis."""
+        return np.add.reduceat(*self._sorted(rows, axis))
+
+    def mean(self, rows: npt.NDArray[Any], axis: int = -2) -> FloatArray:
+        """The mean over the tokens of each block along an axis."""
+        summed = self.sum(rows, axis)
+        shape = [1] * rows.ndim
+        shape[axis] = -1
+        return (summed / self.counts.reshape(shape)).astype(rows.dtype)
+
+    def any(self, rows: BoolArray) -> BoolArray:
+        """Whether a token of a block has it, along the axis before the last."""
+        return np.logical_or.reduceat(*self._sorted(rows, -2))
+
+    def _sorted(self, rows: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[Any], IntArray, int]:
+        order = np.argsort(self.of, kind="stable")
+        return rows.take(order, axis), np.flatnonzero(np.diff(self.of[order], prepend=-1)), axis
+
+
+_known: WeakKeyDictionary[AttentionMaps, dict[int, AttentionMaps]] = WeakKeyDictionary()
+
+
+def blocks(included: Included, side: int = 1) -> Blocks | None:
+    """The blocks whose queries a view shows, of at least `side` patches a side; None where it has room for each patch.
+
+    Maps of texts and causal ones are shown whole: nobody could say what a block of theirs sees.
+    """
+    maps = included.maps
+    boxes = areas(maps.query)
+    each = sum(map(len, included.heads)) * len(maps.key)
+    if boxes is None or maps.query.picture is None or maps.causal:
+        return None
+    if side < 2 and each * len(maps.query) <= WHOLE:
+        return None
+    most = int(np.sqrt((~np.isnan(boxes[:, 0])).sum()))
+    side = max(2, side)
+    found = blocked(maps.query, side)
+    while each * len(found.tokens) > WHOLE and side < most:
+        side += 1
+        found = blocked(maps.query, side)
+    return found
+
+
+def in_words(included: Included, blocks: Blocks) -> str:
+    """Why a view has blocks of patches, and how each patch is shown."""
+    heads, tokens = sum(map(len, included.heads)), len(included.maps.query)
+    weights = tokens * len(included.maps.key)
+    some = WHOLE // weights
+    return (
+        f"{heads} heads on {tokens:,} tokens are {heads * weights / 1e6:,.0f} million weights: as queries this view "
+        f"has blocks of {blocks.side} × {blocks.side} patches, each the mean of its patches"
+        + (
+            f"; of up to {some} heads it has every patch (include_layers=[...], include_heads=[...])"
+            if some
+            else ""
+        )
+    )
+
+
+def blocked(tokens: Tokens, side: int) -> Blocks:
+    """The axis whose tokens are blocks of `side` × `side` patches. Patches may stand in any order.
+
+    >>> blocked(hs.Grid(3, 3, ["[CLS]"], hs.Picture(np.zeros((9, 9, 3), np.uint8))), 2).tokens.pieces
+    ('[CLS]', 'patches[0-1,0-1]', 'patches[0-1,2]', 'patches[2,0-1]', 'patches[2,2]')
+    """
+    boxes = areas(tokens)
+    assert boxes is not None
+    on = ~np.isnan(boxes[:, 0])
+    row, column = (np.zeros(len(tokens), np.int64) for _ in range(2))
+    for place, side_of in ((row, 1), (column, 0)):
+        place[on] = np.unique(boxes[on, side_of].round(3), return_inverse=True)[1]
+    # A token without an area is a block of its own: no block of patches has a negative number.
+    numbers = np.where(on, (row // side) * len(tokens) + column // side, -1 - np.arange(len(tokens)))
+    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # blocks stand where their first patch stood
+    of = np.argsort(order)[inverse]
+    first = first[order]
+    union = np.full((len(first), 4), np.nan)
+    pieces = [tokens.pieces[int(place)] for place in first]
+    for block, place in enumerate(first.tolist()):
+        if on[place]:
+            mine = of == block
+            union[block] = [*boxes[mine, :2].min(0), *boxes[mine, 2:].max(0)]
+            spans = ((each[mine].min(), each[mine].max()) for each in (row, column))
+            pieces[block] = "patches[{},{}]".format(*(_span(*span) for span in spans))
+    return Blocks(side, of, replace(tokens.take(first), pieces=pieces, boxes=union))
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def coarse(maps: AttentionMaps, blocks: Blocks | None) -> AttentionMaps:
+    """Maps from blocks to tokens, each row the mean of its tokens' rows; the same maps where there are no blocks."""
+    if blocks is None:
+        return maps
+    made = _known.setdefault(maps, {})
+    if blocks.side not in made:
+        seen = None if maps.visible is None else [blocks.any(each) for each in maps.visible]
+        made[blocks.side] = replace(
+            maps,
+            layers=[blocks.mean(layer) for layer in maps.layers],
+            query=blocks.tokens,
+            sink=None if maps.sink is None else [blocks.mean(row, -1) for row in maps.sink],
+            visible=seen,
+        )
+    return made[blocks.side]
+
+
+def of_blocks(link: LinkInfo, blocks: Blocks | None) -> LinkInfo:
+    """A gold link whose queries are blocks."""
+    if blocks is None:
+        return link
+    moved = [
+        sorted(set(blocks.of[places].tolist()))
+        for places in ([link["source"]] if link["side"] == "from" else link["targets"])
+    ]
+    if link["side"] == "from":
+        return {**link, "source": moved[0]}
+    candidates = link["candidates"]
+    if candidates is not None:
+        candidates = [sorted(set(blocks.of[places].tolist())) for places in candidates]
+    return {**link, "targets": moved, "candidates": candidates}
