@@ -123,14 +123,14 @@ EXPECTED = [2 * number for number in range(40)]
 def test_results_come_in_order_whoever_comes_and_goes(
     seed: int, workers: int, count: int, deaths: int, joins: int
 ) -> None:
-    workers = Played(random.Random(seed), workers, deaths=min(deaths, DEATHS - 1), joins=joins)
+    played = Played(random.Random(seed), workers, deaths=min(deaths, DEATHS - 1), joins=joins)
     with warnings.catch_warnings(action="ignore"):
-        assert results(workers, blocks(count)) == (EXPECTED[:count], None)
+        assert results(played, blocks(count)) == (EXPECTED[:count], None)
 
 
 @given(seed=st.integers(0, 10**6), workers=st.integers(1, 4))
 def test_what_is_read_ahead_is_bounded(seed: int, workers: int) -> None:
-    workers = Played(random.Random(seed), workers)
+    played = Played(random.Random(seed), workers)
     done = read = 0
 
     def source() -> Iterator[list[Given]]:
@@ -140,7 +140,7 @@ def test_what_is_read_ahead_is_bounded(seed: int, workers: int) -> None:
             assert read - done <= WINDOW * workers
             yield unit
 
-    for _ in Dispatch(workers, source(), ABOUT).results():
+    for _ in Dispatch(played, source(), ABOUT).results():
         done += 1
 
 

@@ -22,7 +22,7 @@ from headscope.models import Model
 from headscope.runs.checkpoint import Folder
 from headscope.runs.steps import Steps
 from headscope.runs.task import Task
-from tests.analyses.combine.test_run import proteins
+from tests.analyses.links.combine.test_run import proteins
 from tests.helpers.planted_alignment import recordings
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader

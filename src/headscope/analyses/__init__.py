@@ -1,4 +1,4 @@
-"""What can be asked about heads: a folder for each analysis, alone or among its kind, with its record in the folder's ``__init__``."""
+"""What can be asked about heads: a folder for each analysis, which has its record, or for a kind of them."""
 
 from __future__ import annotations
 

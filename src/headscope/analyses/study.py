@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
 import xarray as xr
 
+from headscope.analyses import analyses
 from headscope.analyses.example_maps import look
 from headscope.analyses.record import Entry
 from headscope.analyses.reproduce import Typed
@@ -171,7 +173,9 @@ class Study:
 
     @property
     def gallery(self) -> Gallery:
-        """The page's examples, for sections that add to them."""
+        """The page's examples, for sections that add to them; chosen from the corpus where that was not done yet."""
+        with suppress(Exception):  # said in the section of cards
+            analyses()["cards"].load("section:cards")(self)
         return Gallery(self.inputs, (lambda tokens: look(self.model, tokens)) if self.examples else None)
 
     def once(self, name: str, make: Callable[[], T]) -> T:

@@ -9,7 +9,7 @@ from headscope.corpora.example import Example
 
 
 def parts(example: Example, rate: int, seconds: float) -> list[Example]:
-    """A sound that is longer than a model hears at once, as several: cut where it is quiet (`headscope.core.audio.windows`).
+    """A sound that is longer than a model hears at once, as several: cut where it is quiet (`core.audio.windows`).
 
     Words go, with their times, where their middle is.
 

@@ -91,7 +91,7 @@ def view(
         objective: what gradients are of: takes what the module returns, gives a scalar. By default a language model's
             loss on the input, a classifier's largest logit, the cosine of the two texts of a pair under an
             encoder, else half the squared norm of its mean hidden state; the caption says which.
-        links: gold links, laid over the pictures as outlines: `headscope.core.link.Link`s, pairs ``(source, target)`` of
+        links: gold links, laid over the pictures as outlines: `headscope.Link`s, pairs ``(source, target)`` of
             tokens or spans, or a boolean matrix ``[query key]`` (of the cross-attention, where there is one). Of an
             encoder-decoder text "a" is what the encoder reads, and "b" what the decoder reads. They are of the first
             text, and of both inputs where `against` is a model.

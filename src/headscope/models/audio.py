@@ -101,7 +101,7 @@ def listened(model: Perceiver, audio: Audio) -> Heard:
 
     Args:
         model: with a feature extractor.
-        audio: see `headscope.core.audio.Audio`; several channels are averaged, another rate than the model's is resampled.
+        audio: see `headscope.core.audio.Audio`; channels are averaged, another rate than the model's is resampled.
 
     Raises `InputError` for a model without a feature extractor, and for a sound that is longer than the model hears.
     """

@@ -146,8 +146,8 @@ def differences(
         design: groups and documents.
         beside: other figures of the inputs that are held equal, ``[input other]``, such as the length.
 
-    The error is the jackknife's over documents (`headscope.statistics.contrast`), Welch's with one input a document; the
-    interval is Student's, with its degrees of freedom, and wider where documents are skew.
+    The error is the jackknife's over documents (`headscope.statistics.contrast`), Welch's with one input a document;
+    the interval is Student's, with its degrees of freedom, and wider where documents are skew.
     """
     _, width = shape_of(values, design)
     first, second, se, effect, low, high = (np.full(width, np.nan) for _ in range(6))

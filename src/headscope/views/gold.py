@@ -28,8 +28,8 @@ def of_parts(given: AnyLinks, parts: Parts) -> dict[str, list[LinkInfo]]:
     """Links as the parts of an input show them.
 
     Args:
-        given: what `headscope.core.link.as_links` takes. A matrix is ``[query key]`` of self-attention or, where there is
-            one, of cross-attention.
+        given: what `headscope.core.link.as_links` takes. A matrix is ``[query key]`` of self-attention or, where there
+            is one, of cross-attention.
         parts: of the input. In an encoder-decoder text A is what the encoder reads and text B what the decoder reads:
             links within one of them are of its own part, those between the two of ``cross``.
 

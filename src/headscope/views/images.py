@@ -59,7 +59,7 @@ class Together(NamedTuple):
 
 
 def together(included: Included) -> Together:
-    """The mean over all heads of each shown layer, and attention rollout up to it (`headscope.core.kernels.rollout`)."""
+    """The mean over all heads of each shown layer, and attention rollout up to it (`kernels.rollout`)."""
     maps = included.maps
     means = [layer.mean(0, dtype=np.float32) for layer in maps.layers]
     why = _unrolled(maps)

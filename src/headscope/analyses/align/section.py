@@ -9,7 +9,6 @@ import xarray as xr
 
 from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.align.statistics import table
-from headscope.analyses.cards.section import gallery
 from headscope.analyses.study import Study
 from headscope.core.heads import Head
 from headscope.corpora import builtin_sounds
@@ -144,6 +143,6 @@ def section(study: Study) -> list[Section]:
         study.absent["align"] = why
         return []
     result = alignment_heads(study.model, spoken, limit=study.limit)
-    shown = gallery(study).inputs
+    shown = study.gallery.inputs
     there = [place for place, one in enumerate(shown) if isinstance(one, Input) and CROSS in one.parts]
     return [Align(result, there[0] if there else None, study.typed and study.typed.section("align"))]

@@ -87,8 +87,8 @@ def plane(query: npt.ArrayLike, key: npt.ArrayLike) -> Plane:
 def planes(examples: Iterable[tuple[int, Input]], most: int = POINTS) -> Planes | None:
     """The tokens of some examples on the plane of every head; None where no example has queries and keys.
 
-    Special tokens are left out, and so are sinks (`headscope.views.highlights.sinks`): one key far from all others would
-    take the first component for itself.
+    Special tokens are left out, and so are sinks (`headscope.views.highlights.sinks`): one key far from all others
+    would take the first component for itself.
 
     Args:
         examples: with their places among those of the page; of each the first part is taken.

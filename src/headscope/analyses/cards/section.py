@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -18,7 +17,7 @@ from headscope.analyses.cards.run import Card, Shown
 from headscope.analyses.example_maps import look
 from headscope.analyses.roles.section import SHORT, known_roles
 from headscope.analyses.roles.statistics import ROLES, leading, roles_of, units_of
-from headscope.analyses.study import Gallery, Study
+from headscope.analyses.study import Study
 from headscope.core.heads import Head
 from headscope.core.modality import Kind
 from headscope.corpora import Example
@@ -164,13 +163,6 @@ NEURON_BYTES = 400_000
 _SCORED: Mapping[Kind, str] = {"text": "short inputs", "images": "pictures", "sounds": "sounds"}
 
 _SILENT = ("rare_word", "retrieval", "copy_suppression")  # need a corpus that was read twice, needles, logits
-
-
-def gallery(study: Study) -> Gallery:
-    """The page's examples, chosen from the corpus where that was not done yet."""
-    with suppress(Exception):  # said in the section of cards
-        cards(study)
-    return study.gallery
 
 
 def cards(study: Study) -> Cards | None:

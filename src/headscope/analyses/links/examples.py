@@ -11,7 +11,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from headscope.analyses.cards.section import gallery
 from headscope.analyses.links.questions import Asked, Direction
 from headscope.analyses.links.run import Links, links
 from headscope.analyses.links.section import Drawn, Linked, LinkSentence, LinkShown
@@ -57,7 +56,7 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
             "links: expected links within what the encoder reads, found some to what the decoder reads: heads of "
             "cross-attention are not on this page; headscope links has their table"
         )
-    pages = gallery(study)
+    pages = study.gallery
     result = links(model, corpus, seed=seed, limit=limit, progress=study.progress)
     rows: Any = table(result)
     best: dict[str, tuple[Direction, Head]] = {

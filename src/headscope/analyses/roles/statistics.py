@@ -6,10 +6,10 @@ the visible keys or, where that scores more, the head's own offsets: what a head
 each as often as this one does (`headscope.analyses.roles.offsets`). So a head that looks at the previous token has no
 role for the pieces of a word.
 
-Scores come with intervals of Student's t over documents (`headscope.statistics.jackknife`); p is one-sided, of a score no
-higher than the bar, corrected for skewness. q is p after Benjamini and Hochberg (1995) over the roles of one family in
-all heads: families are tested apart, since many heads of one would let more false ones of another pass. So of the roles
-of a family that a table names, at most a share `level` is expected to be there by luck.
+Scores come with intervals of Student's t over documents (`headscope.statistics.jackknife`); p is one-sided, of a score
+no higher than the bar, corrected for skewness. q is p after Benjamini and Hochberg (1995) over the roles of one family
+in all heads: families are tested apart, since many heads of one would let more false ones of another pass. So of the
+roles of a family that a table names, at most a share `level` is expected to be there by luck.
 
 Where uniform attention itself nearly has a role (more than 0.9: bag of words, where all inputs are one sentence), the
 role says nothing and is not tested. ``broad`` is no pattern but the absence of one, and does not count among roles.

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from headscope.analyses.cards.section import gallery
 from headscope.analyses.compare.groups.run import groups
 from headscope.analyses.compare.groups.section import Groups
 from headscope.analyses.example_maps import look_at_both
@@ -27,7 +26,7 @@ LONGEST = 128
 
 def section(study: Study) -> list[Section]:
     """Two groups of labelled texts or pairs, and inputs that show the rows the page lists."""
-    pages = gallery(study)
+    pages = study.gallery
     assert study.pairs is not None
     command = study.typed and study.typed.on("compare groups", "--pairs", "--label")
     both = study.model, study.model

@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.cards.section import gallery
 from headscope.analyses.compare.inputs.statistics import compare
 from headscope.analyses.compare.models.run import models
 from headscope.analyses.compare.models.section import Compare
@@ -94,7 +93,7 @@ def section(study: Study) -> list[Section]:
             f"not compared with itself untrained: {why_not} (headscope compare models MODEL --untrained 0)"
         )
         return []
-    pages, roles = gallery(study), known_tests(study)
+    pages, roles = study.gallery, known_tests(study)
     apart = against is not None and counterparts(model, against) is not None
     beside = other(model, against)
     why: list[str] = []

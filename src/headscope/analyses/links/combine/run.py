@@ -114,8 +114,8 @@ def combine_heads(
         progress: show progress on stderr.
 
     Returns:
-        A `Result`: see `headscope.analyses.links.combine.statistics.dataset`. Its ``table()`` has a row for each label and
-        system (best head, mean of 2, 3, 5 and 10, regression, chance): ``n`` sources; ``accuracy`` (how often the
+        A `Result`: see `headscope.analyses.links.combine.statistics.dataset`. Its ``table()`` has a row for each label
+        and system (best head, mean of 2, 3, 5 and 10, regression, chance): ``n`` sources; ``accuracy`` (how often the
         likeliest candidate is a target) and ``average_precision``; with `symmetrise` also, of each of the ``inputs``
         with links, ``precision_at_l`` and ``precision_at_l5`` (of its L and L / 5 likeliest pairs the share that are
         links, L being its number of units), and labels with the same links in one row; without, of links between two

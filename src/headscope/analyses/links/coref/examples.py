@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.analyses.cards.section import gallery
 from headscope.analyses.links.coref import statistics
 from headscope.analyses.links.coref.run import around, coreference, pieces, windows
 from headscope.analyses.links.coref.section import Coref, CorefShown, CorefWindow, label_of
@@ -37,7 +36,7 @@ TEXTS = 48
 
 def section(study: Study, *, seed: int = 0) -> list[Section]:
     """Table 2 on a corpus (the built-in one by default), and mentions for the best heads."""
-    pages = gallery(study)
+    pages = study.gallery
     model, corpus = study.model, study.coref or builtin_trees()
     limit = study.sentences(study.coref)
     result = coreference(model, corpus, seed=seed, limit=limit, progress=study.progress)

@@ -159,10 +159,10 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
     Each has ``_low`` and ``_high``: 95 % intervals over documents, of that head or rule (given the choice where it is
     the best). ``n`` and ``effective`` documents are over ``type``. Over ``candidates`` there is the ``best`` head (its
     index among layer × head, chosen on all mentions), and what choosing and scoring on different documents gives, the
-    choice included: ``split``, ``split_low``, ``split_high`` (`headscope.statistics.resample.Chosen`), ``times`` that the
-    best head was the choice, of ``choices``; ``difference`` of ``split`` to the best rule on the same mentions, with
-    ``difference_low``, ``difference_high``, and the two-sided ``p`` that neither finds more: the choice of heads is
-    held against every rule, and that of rules, made alike, against every head.
+    choice included: ``split``, ``split_low``, ``split_high`` (`headscope.statistics.resample.Chosen`), ``times`` that
+    the best head was the choice, of ``choices``; ``difference`` of ``split`` to the best rule on the same mentions,
+    with ``difference_low``, ``difference_high``, and the two-sided ``p`` that neither finds more: the choice of heads
+    is held against every rule, and that of rules, made alike, against every head.
     ``best_rule`` (its index) is the one that is best on all mentions. Intervals and tests are NaN with too few
     effective documents.
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.analyses.cards.section import gallery
 from headscope.analyses.links.examples import arcs, drawn, first_token, picked
 from headscope.analyses.links.syntax.run import syntax
 from headscope.analyses.links.syntax.section import Drawn, Syntax, TreeSentence, TreeShown
@@ -34,7 +33,7 @@ Maps = dict[Head, npt.NDArray[Any]]
 
 def section(study: Study, *, seed: int = 0) -> list[Section]:
     """Table 1 on a treebank (the built-in one by default), and sentences for the best head of each relation."""
-    pages = gallery(study)
+    pages = study.gallery
     model, treebank = study.model, study.treebank or builtin_trees()
     limit = study.sentences(study.treebank)
     result = syntax(model, treebank, seed=seed, limit=limit, progress=study.progress)

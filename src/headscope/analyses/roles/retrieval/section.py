@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, TypedDict
 
 import xarray as xr
 
-from headscope.analyses.cards.section import gallery
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.analyses.roles.retrieval.statistics import BAR, table
 from headscope.analyses.roles.section import retrieved
@@ -196,7 +195,7 @@ def section(study: Study) -> list[Section]:
 
 def _shown(study: Study) -> Seen | None:
     """A short needle among the page's examples, and the token after which its answer is produced."""
-    pages = gallery(study)
+    pages = study.gallery
     needle = _short(study)
     if needle is None:
         return None
