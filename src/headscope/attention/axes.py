@@ -61,8 +61,8 @@ def _axis(
         if mask is not None and mask.shape[1:] == (count,):  # SigLIP 2 pads patches
             keep = mask[row].cpu().numpy().astype(bool)
             return patches.take(keep), keep
-        if (found := prefixed(patches, model, count)) is not None:
-            return found, slice(None)
+        if (axis := prefixed(patches, model, count)) is not None:
+            return axis, slice(None)
     prefix = "decoder_" if side == "decoder" and "decoder_input_ids" in ready else ""
     ids, mask = ready.get(f"{prefix}input_ids"), ready.get(f"{prefix}attention_mask")
     if ids is not None and ids.shape[1] == count:

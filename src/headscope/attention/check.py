@@ -150,9 +150,11 @@ def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None
         grouped = group(placed(model.module, calls, ready, rows_of(ready)))
         parts = [_part(model, name, records, ready, recorded, tolerance) for name, records in grouped.items()]
         padded = padding_error(model, ready)
-        told = unseen(model.module, grouped, ready, tolerance)
+        unmapped = unseen(model.module, grouped, ready, tolerance)
     before = _prefix(model, calls, ready)
-    return Check(route(model.module), parts, moved, tolerance, padded, sizes, before, frozenset(ready), told)
+    return Check(
+        route(model.module), parts, moved, tolerance, padded, sizes, before, frozenset(ready), unmapped
+    )
 
 
 def _prefix(model: Model, calls: Sequence[AttentionRecord], ready: Mapping[str, Tensor]) -> int | None:
@@ -164,7 +166,7 @@ def _prefix(model: Model, calls: Sequence[AttentionRecord], ready: Mapping[str, 
         return None
     configs = (getattr(model.config, name, None) for name in ("vision_config", "encoder"))
     patch: Any = next(
-        (found for config in (*configs, model.config) if (found := getattr(config, "patch_size", None))), None
+        (size for config in (*configs, model.config) if (size := getattr(config, "patch_size", None))), None
     )
     if patch is None:
         return None
@@ -190,7 +192,8 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     masked = "attention_mask" in ready  # else what pads an input is attended to
     takes = signature(model.module.forward).parameters
     if not masked and (
-        "attention_mask" in takes or any(each.kind is each.VAR_KEYWORD for each in takes.values())
+        "attention_mask" in takes
+        or any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
     ):
         return None
     ids = ready["input_ids"][:1]
@@ -199,18 +202,18 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     short = (ids.shape[1] + 1) // 2
     both, mask = ids.repeat(2, 1), torch.ones_like(ids).repeat(2, 1)
     both[0, short:], mask[0, short:] = getattr(model.tokenizer, "pad_token_id", None) or 0, 0
-    alone, beside = (
+    alone, padded = (
         _pass(model, given, seen if masked else None)
         for given, seen in ((ids[:, :short], mask[1:, :short]), (both, mask))
     )
     worst = 0.0
-    for one, other in zip(alone[0], beside[0], strict=True):
+    for one, other in zip(alone[0], padded[0], strict=True):
         a, b = one.weights()[0].float(), other.weights()[0].float()
         if (
             a.shape[1:] == (short, short) and b.shape[1:] == mask.shape[1:] * 2
         ):  # not where layers pool tokens
             worst = max(worst, (a - b[:, :short, :short]).abs().max().item())
-    for a, b in zip(alone[1], beside[1], strict=False):
+    for a, b in zip(alone[1], padded[1], strict=False):
         if a.ndim == 3 and a.shape[:2] == ids[:, :short].shape and b.shape[:2] == both.shape:
             worst = max(worst, distance([a], [b[:1, :short]]))
     return worst
@@ -251,7 +254,7 @@ def _part(
     tolerance: float,
 ) -> PartCheck:
     rows = recompute = 0.0
-    for record in (call for each in records for call in each.called):
+    for record in (call for layer in records for call in layer.called):
         weights = record.weights().double()
         seen = weights.sum(-1)
         where = f"{model.name}, layer {record.layer} ({record.module})"
@@ -265,13 +268,13 @@ def _part(
         error = torch.maximum(low - seen, seen - 1.0).clamp(min=0.0).max().item()
         if error > tolerance:
             raise RefusedError(f"{where}: a row sums to {1 + error:.4g} or so, expected 1")
-        again = (record.recompute().double() - weights).abs().max().item()
-        if again > tolerance or math.isnan(again):
+        difference = (record.recompute().double() - weights).abs().max().item()
+        if difference > tolerance or math.isnan(difference):
             raise RefusedError(
-                f"{where}: softmax(q·k) differs from the weights the model used by {again:.1e}, "
+                f"{where}: softmax(q·k) differs from the weights the model used by {difference:.1e}, "
                 f"expected at most {tolerance:g}"
             )
-        rows, recompute = max(rows, error), max(recompute, again)
+        rows, recompute = max(rows, error), max(recompute, difference)
     last, effect = records[-1], 0.0
     for chosen in ({last.layer}, {record.layer for record in records}):
         # LLaVA's language part reads its tower's last layer but one.

@@ -115,10 +115,10 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     runs = _Runs(model, calls)
     linear = runs.values([block.given for block in blocks])
     given = [tokens * read.gain.to(tokens) + read.bias.to(tokens) for read in reads]
-    single = runs.of([each[:, None] for each in given])
-    means = [each.mean(0).expand(1, offsets, -1) for each in given]
+    single = runs.of([inputs[:, None] for inputs in given])
+    means = [inputs.mean(0).expand(1, offsets, -1) for inputs in given]
     along = runs.of(means)
-    found: list[Circuit] = []
+    layers: list[Circuit] = []
     for place, call in enumerate(calls):
         matrix = linear[place] * reads[place].gain.to(table)
         if centred:
@@ -127,10 +127,10 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
         write = _written(model, call, blocks[place])
         one, many = single[place], along[place]
         scores = torch.einsum("qhd,khd->hqk", one.q[:, :, 0], one.keys[:, :, 0]) * one.scaling
-        found.append(
+        layers.append(
             Circuit(call.layer, matrix, write.reshape(count, size, -1).to(table), scores, _by_offset(many))
         )
-    return Circuits(table, logits, found)
+    return Circuits(table, logits, layers)
 
 
 class _Runs:
@@ -153,8 +153,8 @@ class _Runs:
             return replace
 
         hooks = [
-            module.register_forward_pre_hook(replacing(each), with_kwargs=True)
-            for module, each in zip(self._modules, given, strict=True)
+            module.register_forward_pre_hook(replacing(inputs), with_kwargs=True)
+            for module, inputs in zip(self._modules, given, strict=True)
         ]
         try:
             yield
@@ -181,10 +181,12 @@ class _Runs:
 
     def values(self, given: Sequence[Tensor | None]) -> list[Tensor]:
         """W_V of the heads of each layer, ``[head value_dim stream]``: the gradients of the values."""
-        leaves = [each.to(self._model.device).clone().requires_grad_() for each in given if each is not None]
+        leaves = [
+            tensor.to(self._model.device).clone().requires_grad_() for tensor in given if tensor is not None
+        ]
         with torch.enable_grad():
             records = self._records(leaves)
-        found: list[Tensor] = []
+        matrices: list[Tensor] = []
         for record, leaf in zip(records, leaves, strict=True):
             heads, size = record.q.shape[1], record.values.shape[-1]
             assert record.v is not None
@@ -203,8 +205,8 @@ class _Runs:
             ):
                 raise no_stream(self._model, f"a {record.module} whose values are no linear map of its input")
             matrix = matrix.reshape(-1, size, matrix.shape[-1])
-            found.append(matrix.repeat_interleave(heads // len(matrix), 0))
-        return found
+            matrices.append(matrix.repeat_interleave(heads // len(matrix), 0))
+        return matrices
 
 
 def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:
@@ -223,8 +225,8 @@ def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:
 def _written(model: Model, call: Call, block: Block) -> Tensor:
     """W_O ``[head · value_dim, stream]`` through the weights of the norms after attention."""
     matrix = call.matrix.double()
-    for each in block.norms:
-        norm = frozen_norm(model, *each, -1)
+    for recorded in block.norms:
+        norm = frozen_norm(model, *recorded, -1)
         if norm.centred:
             matrix = matrix - matrix.mean(-1, keepdim=True)
         matrix = matrix * norm.gain

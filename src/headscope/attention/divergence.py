@@ -90,7 +90,7 @@ def _logarithm(dtype: str) -> tuple[Any, float]:
 
 
 def _mixtures(xp: Any, log: Any, weights: Any, sums: Any, partners: int) -> Any:
-    """Σ m log m over one chunk ``[head weight]``, for m = (p + q) / 2 of all pairs, into the upper half of `found`.
+    """Σ m log m over one chunk ``[head weight]``, for m = (p + q) / 2 of all pairs, into the upper half of `sums`.
 
     `xp` is numpy or torch: the calls below are the same in both, and numpy's logarithm is the quicker one on
     processors (2.5 times in float32, 3 times in float64).

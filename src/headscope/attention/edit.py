@@ -53,9 +53,9 @@ def edit(model: Model, *changes: Hook | WhatIf | str) -> Generator[None]:
     expect_model(model)
     if not changes:
         raise InputError("changes: expected at least one, such as 'L4H2 off', found none")
-    made = [WhatIf.parse(each) if isinstance(each, str) else each for each in changes]
-    for each in made:
-        expect_call("change", each, "an AttentionRecord")
+    made = [WhatIf.parse(change) if isinstance(change, str) else change for change in changes]
+    for change in made:
+        expect_call("change", change, "an AttentionRecord")
     met: set[int] = set()
 
     def asked(change: Hook, record: AttentionRecord) -> Tensor | None:
@@ -68,9 +68,9 @@ def edit(model: Model, *changes: Hook | WhatIf | str) -> Generator[None]:
         if new is None:
             return None
         if not isinstance(new, Tensor) or not new.is_floating_point():
-            found = new.dtype if isinstance(new, Tensor) else type(new).__name__
+            given = new.dtype if isinstance(new, Tensor) else type(new).__name__
             raise InputError(
-                f"change: expected a tensor of floats [batch head query key] or None, found {found}"
+                f"change: expected a tensor of floats [batch head query key] or None, found {given}"
             )
         if not new.isfinite().all():
             raise InputError("change: expected finite weights, found NaN or infinity")
@@ -86,7 +86,9 @@ def edit(model: Model, *changes: Hook | WhatIf | str) -> Generator[None]:
 
     with edits.entered(changed), recording(model.module, changed):
         yield
-    missed = [str(each) for place, each in enumerate(made) if isinstance(each, WhatIf) and place not in met]
+    missed = [
+        str(change) for place, change in enumerate(made) if isinstance(change, WhatIf) and place not in met
+    ]
     if missed:
         raise InputError(
             f"{', '.join(missed)}: this model has no such head, its input no such token, or it did not run"

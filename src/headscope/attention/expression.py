@@ -50,16 +50,16 @@ class Layout(NamedTuple):
         return tensor.permute(self.order)
 
     def permuted(self, dims: Sequence[int]) -> Layout:
-        """After ``tensor.permute(dims)``."""
+        """The layout after ``tensor.permute(dims)``."""
         return Layout(self.lead, tuple(self.order[d] for d in dims))
 
     def swapped(self) -> Layout:
-        """With the parts of query and key exchanged."""
+        """The layout with the parts of query and key exchanged."""
         n = len(self.lead)
         return Layout(self.lead, tuple({n: n + 1, n + 1: n}.get(i, i) for i in self.order))
 
     def reshaped(self, old: Sequence[int], new: Sequence[int]) -> Layout | None:
-        """After a view from shape `old` to shape `new`; None where queries or keys do not stay dimensions."""
+        """The layout after a view from shape `old` to `new`; None where queries or keys do not stay dimensions."""
         n = len(self.lead)
         if tuple(old) == tuple(new):
             return self
@@ -162,11 +162,11 @@ class Scores:
         return self.followed and self.cap is None and not self.zeroed and self.sinks is None
 
     def lost(self) -> Scores:
-        """After something that this expression cannot say."""
+        """The scores after something that this expression cannot say."""
         return replace(self, followed=False)
 
-    def _each(self, change: Callable[[Tensor], Tensor], **others: Any) -> Scores:
-        """With all that broadcasts to the scores (not q and k) changed."""
+    def _mapped(self, change: Callable[[Tensor], Tensor], **others: Any) -> Scores:
+        """The scores with all that broadcasts to them (not q and k) changed."""
         return replace(
             self,
             terms=tuple((change(t), c) for t, c in self.terms),
@@ -181,7 +181,9 @@ class Scores:
         """The same product with queries and keys exchanged."""
         followed = self.followed and self.sinks is None
         layout = self.layout.swapped()
-        return self._each(lambda t: t.transpose(-1, -2), q=self.k, k=self.q, layout=layout, followed=followed)
+        return self._mapped(
+            lambda t: t.transpose(-1, -2), q=self.k, k=self.q, layout=layout, followed=followed
+        )
 
     def in_order(self) -> Scores:
         """The same with the lead dimensions in the order in which the tensor has them."""
@@ -195,10 +197,10 @@ class Scores:
 
         lead = tuple(self.layout.lead[i] for i in have)
         order = tuple(have.index(i) if i < n else i for i in self.layout.order)
-        return self._each(arrange, q=arrange(self.q), k=arrange(self.k), layout=Layout(lead, order))
+        return self._mapped(arrange, q=arrange(self.q), k=arrange(self.k), layout=Layout(lead, order))
 
     def grown(self, shape: Sequence[int]) -> Scores | None:
-        """After broadcasting to `shape` (batch or heads may grow); None where queries or keys would."""
+        """The scores after broadcasting to `shape` (batch or heads may grow); None where queries or keys would."""
         if len(shape) != len(self.layout.order):
             return None
         sizes = [shape[self.layout.order.index(i)] for i in range(len(shape))]
@@ -208,11 +210,11 @@ class Scores:
         return replace(self, layout=Layout(tuple(sizes[:-2]), self.layout.order))
 
     def permuted(self, dims: Sequence[int]) -> Scores:
-        """After ``scores.permute(dims)``."""
+        """The scores after ``scores.permute(dims)``."""
         return replace(self, layout=self.layout.permuted(dims))
 
     def reshaped(self, old: Sequence[int], new: Sequence[int]) -> Scores | None:
-        """After a view from shape `old` to shape `new`; None where queries or keys do not stay dimensions."""
+        """The scores after a view from shape `old` to `new`; None where queries or keys do not stay dimensions."""
         layout = self.layout.reshaped(old, new)
         if layout is None:
             return None
@@ -222,10 +224,10 @@ class Scores:
                 return t
             return t.expand(*self.layout.lead, *t.shape[-2:]).reshape(*layout.lead, *t.shape[-2:])
 
-        return self._each(regroup, q=regroup(self.q), k=regroup(self.k), layout=layout)
+        return self._mapped(regroup, q=regroup(self.q), k=regroup(self.k), layout=layout)
 
     def plus(self, term: Tensor | float, factor: float = 1.0) -> Scores:
-        """After ``scores + factor · term``."""
+        """The scores after ``scores + factor · term``."""
         tensor = self.layout.canonical(term if isinstance(term, Tensor) else self.q.new_tensor(term))
         if self.sinks is not None:  # what is the same for all keys and the sink does not change softmax
             return self if tensor.shape[-1] == 1 else self.lost()
@@ -234,7 +236,7 @@ class Scores:
         return replace(self, terms=(*self.terms, (tensor, factor)))
 
     def times(self, factor: Tensor | float) -> Scores:
-        """After ``scores · factor``."""
+        """The scores after ``scores · factor``."""
         if isinstance(factor, Tensor) and factor.numel() > 1:
             return self._times_tensor(self.layout.canonical(factor))
         number = float(factor)
@@ -260,19 +262,19 @@ class Scores:
         return self.lost()
 
     def hide(self, where: Tensor) -> Scores:
-        """After hiding the keys at which `where` (bool, laid out as the scores) is true."""
+        """The scores after hiding the keys at which `where` (bool, laid out as the scores) is true."""
         if self.sinks is not None:
             return self.lost()
         return replace(self, hidden=(*self.hidden, self.layout.canonical(where)))
 
     def tanh(self) -> Scores:
-        """After ``tanh(scores)``."""
+        """The scores after ``tanh(scores)``."""
         if self.cap is not None or self.sinks is not None or self.hidden or self.zeroed:
             return self.lost()
         return replace(self, cap=1.0)
 
     def with_sinks(self, sinks: Tensor) -> Scores:
-        """After putting `sinks` (laid out as the scores, one key) behind the last key."""
+        """The scores after putting `sinks` (laid out as the scores, one key) behind the last key."""
         return replace(self, sinks=self.layout.canonical(sinks)) if self.sinks is None else self.lost()
 
     def fields(self, heads: int, logits: Tensor) -> Fields:
@@ -289,12 +291,12 @@ class Scores:
         k = k.expand(size[0], -1, -1, -1)
         scaling = self.scale * (self.cap or 1.0)
         parts = _Parts(self, size)
-        sinks, one_each = None, True
+        sinks, one_per_head = None, True
         if self.sinks is not None:
             given = normal(self.sinks, lead, size).expand(*size, -1, 1)
             sinks = given[0, :, 0, 0]
-            one_each = bool((given == sinks[:, None, None]).all())
-        if not self.followed or not parts.exact or not one_each:
+            one_per_head = bool((given == sinks[:, None, None]).all())
+        if not self.followed or not parts.exact or not one_per_head:
             seen = normal(self.layout.canonical(logits), lead, size)[..., : k.shape[-2]]
             hidden = seen <= HIDES
             rest = seen - scaling * (q @ k.transpose(-1, -2))

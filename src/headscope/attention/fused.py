@@ -69,8 +69,8 @@ def kernel_statistics(record: AttentionRecord, columns: Tensor, wanted: Wanted) 
     output = values.new_empty(*shape, values.shape[-1]) if attends else mass
     places = _places(wanted.offsets, columns.device)
     bias, mask = (
-        (columns.new_zeros(()) if each is None else four(each, keys)).expand(batch, heads, queries, keys)
-        for each in (record.bias, record.mask)
+        (columns.new_zeros(()) if term is None else four(term, keys)).expand(batch, heads, queries, keys)
+        for term in (record.bias, record.mask)
     )
     if mask.dtype == torch.bool:
         mask = mask.view(torch.uint8)
@@ -146,26 +146,26 @@ def _agrees(record: AttentionRecord, columns: Tensor, wanted: Wanted) -> bool:
     )
     truth = row_statistics(one, columns[:1], wanted)
     try:
-        found = kernel_statistics(one, columns[:1], wanted)
-        off = max(_off(got, right) for got, right in zip(found.tensors, truth.tensors, strict=True))
-        told = "" if off <= _CHECKED else f"it is off by {off:.1e}"
+        statistics = kernel_statistics(one, columns[:1], wanted)
+        off = max(_off(given, right) for given, right in zip(statistics.tensors, truth.tensors, strict=True))
+        reason = "" if off <= _CHECKED else f"it is off by {off:.1e}"
     except Exception as error:  # whatever a compiler raises
-        told = f"it does not run here ({type(error).__name__}: {error})"
-    if told:
+        reason = f"it does not run here ({type(error).__name__}: {error})"
+    if reason:
         warnings.warn(
             f"the fused kernel for {str(record.q.dtype).removeprefix('torch.')} on {record.q.device} is not used, as "
-            f"{told}; figures are the same without it, and take longer",
+            f"{reason}; figures are the same without it, and take longer",
             HeadscopeWarning,
             stacklevel=2,
         )
-    return not told
+    return not reason
 
 
-def _off(found: Tensor, truth: Tensor) -> float:
+def _off(given: Tensor, truth: Tensor) -> float:
     """How far a figure is off, of its scale where that is above 1; infinite where one is no number."""
     if not truth.numel():
         return 0.0
-    error = (found.float() - truth.float()).abs().max() / truth.float().abs().max().clamp_min(1.0)
+    error = (given.float() - truth.float()).abs().max() / truth.float().abs().max().clamp_min(1.0)
     return float(error.nan_to_num(torch.inf))
 
 

@@ -194,18 +194,18 @@ def rows_kernel(
     total = m + tl.log(l)
     sees = total > HIDDEN / 2
     share = tl.where(sees, 1.0 / l, 0.0)
-    own = both * queries + row
-    tl.store(lse + own, total, mask=alive)
-    tl.store(largest + own, share, mask=alive)
-    tl.store(entropy + own, tl.where(sees, tl.log(l) + u / l, 0.0), mask=alive)
+    index = both * queries + row
+    tl.store(lse + index, total, mask=alive)
+    tl.store(largest + index, share, mask=alive)
+    tl.store(entropy + index, tl.where(sees, tl.log(l) + u / l, 0.0), mask=alive)
     tl.store(
-        mass + own[:, None] * classes + c[None, :],
+        mass + index[:, None] * classes + c[None, :],
         sums * share[:, None],
         mask=alive[:, None] & (c[None, :] < classes),
     )
     if OUTPUT:
         tl.store(
-            output + own[:, None] * value_dim + e[None, :],
+            output + index[:, None] * value_dim + e[None, :],
             values * share[:, None],
             mask=alive[:, None] & (e[None, :] < value_dim),
         )
@@ -239,4 +239,4 @@ def rows_kernel(
             MASK,
         )
         weight = tl.where(scores > HIDDEN, tl.exp(scores - total), 0.0)
-        tl.store(offsets + place * figures + own, weight, mask=alive)
+        tl.store(offsets + place * figures + index, weight, mask=alive)

@@ -100,9 +100,9 @@ def generate(
     meta = {**describe(model), "written": _decode(model, ids[len(prompt) :])}
     parts: dict[str, AttentionMaps] = {}
     for name, calls in group(placed(model.module, fed.records(), ready, 1)).items():
-        (own, keep), (key, _) = sides(model, name, calls, 0, ready, axes)
+        (tokens, keep), (key, _) = sides(model, name, calls, 0, ready, axes)
         if calls[0].kind == "encoder" or of_tower(calls[0].module):
-            parts[name] = assemble(calls, 0, own, key, keep, keep, meta=meta)
+            parts[name] = assemble(calls, 0, tokens, key, keep, keep, meta=meta)
         else:
             parts[name] = stitch(calls, query, key if name == "cross" else query, meta)
     return parts["self"] if list(parts) == ["self"] else Parts(parts)
@@ -209,7 +209,7 @@ def stitch(
     for record in records:
         weights = numpy_of(record.weights()[0])
         heads, rows, keys = weights.shape
-        whole = layers.setdefault(record.layer, np.zeros((heads, len(query), len(key)), np.float32))
+        maps = layers.setdefault(record.layer, np.zeros((heads, len(query), len(key)), np.float32))
         sink = sinks.setdefault(record.layer, np.zeros((heads, len(query)), np.float32))
         start = filled.get(record.layer, 0)
         seen = len(key) if record.kind != "self" else start + rows
@@ -217,8 +217,8 @@ def stitch(
         width = min(keys, seen - offset)
         if start + rows > len(query) or offset + width > len(key) or weights[:, :, width:].any():
             raise RefusedError(f"{record.module}: step {record.step} does not continue the steps before it")
-        whole[:, start : start + rows, offset : offset + width] = weights[:, :, :width]
-        sight = sights.setdefault(record.layer, np.zeros(whole.shape, np.bool_))
+        maps[:, start : start + rows, offset : offset + width] = weights[:, :, :width]
+        sight = sights.setdefault(record.layer, np.zeros(maps.shape, np.bool_))
         sight[:, start : start + rows, offset : offset + width] = seen_by(record, 0)[:, :, :width]
         if record.sinks is not None:
             sink[:, start : start + rows] = 1 - weights.sum(-1)
@@ -231,7 +231,7 @@ def stitch(
     kind = records[0].kind
     seen = [agreed(sights[layer]) for layer in index]
     if edits.now():
-        seen = [each | (layers[layer] > 0) for each, layer in zip(seen, index, strict=True)]
+        seen = [mask | (layers[layer] > 0) for mask, layer in zip(seen, index, strict=True)]
     causal, visible = sight_of(seen, kind)
     return AttentionMaps(
         [layers[layer] for layer in index],

@@ -101,11 +101,13 @@ def _attention(
     **options: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """The attention function of a switched model."""
-    recordings = [each for each in _recordings.now() if module in each.modules]
+    recordings = [recording for recording in _recordings.now() if module in recording.modules]
     if not recordings:
-        own = _functions().get_interface(_found(getattr(module, "config", None)), _own_eager(type(module)))
-        return own(module, query, key, value, attention_mask, **options)
-    if all(each.fused for each in recordings):
+        attention = _functions().get_interface(
+            _original(getattr(module, "config", None)), _own_eager(type(module))
+        )
+        return attention(module, query, key, value, attention_mask, **options)
+    if all(recording.fused for recording in recordings):
         return _fused_attention(recordings, module, query, key, value, attention_mask, options), None
     out, weights = _own_eager(type(module))(module, query, key, value, attention_mask, **options)
     for recording in recordings:
@@ -155,10 +157,14 @@ def _fused_attention(
 
 def _mask(*sizes: Any, config: Any = None, **options: Any) -> Any:
     """The mask function of a switched model: that of the attention which `_attention` will run."""
-    recordings = [each for each in _recordings.now() if any(config is own for own in each.configs)]
-    name = _found(config)
+    recordings = [
+        recording
+        for recording in _recordings.now()
+        if any(config is switched for switched in recording.configs)
+    ]
+    name = _original(config)
     if recordings:
-        name = "sdpa" if all(each.fused for each in recordings) else "eager"
+        name = "sdpa" if all(recording.fused for recording in recordings) else "eager"
     mask = _masks().get(name)  # a custom attention without a mask function gets no mask
     return None if mask is None else mask(*sizes, config=config, **options)
 
@@ -167,9 +173,9 @@ _functions.register(NAME, _attention)
 _masks.register(NAME, _mask)
 
 
-def _found(config: Any) -> str:
+def _original(config: Any) -> str:
     """The attention that a switched model was found with. A copy of a switched model has eager attention."""
-    name = _implementation.found(config)
+    name = _implementation.original(config)
     return "eager" if name in (None, NAME) else name
 
 

@@ -16,7 +16,7 @@ from headscope.core.validation import Seed, validated
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model, checkpoint
 from headscope.models import load as find
-from headscope.models.recipe import Recipe, whole
+from headscope.models.recipe import Recipe, full_name
 
 PADDED = "padding moves its attention: inputs are batched by length"
 
@@ -94,7 +94,7 @@ def load(
         how: dict[str, Any] = {"revision": revision, "untrained": untrained, "keep": keep}
         how |= {"trust_remote_code": trust_remote_code, "allow_unknown": allow_unknown}
         how |= {"dtype": None if dtype is None else str(loaded.dtype).removeprefix("torch.")}
-        how |= {"adapter": None if adapter is None else whole(adapter)}
+        how |= {"adapter": None if adapter is None else full_name(adapter)}
         how |= {"init": None if init == "architecture" else init}
         loaded.recipe = Recipe.of(loaded, model, **how)
     sizes = loaded.checked.vocabulary

@@ -58,10 +58,10 @@ def unseen(
             piles.setdefault(pile, _Pile(pile, part, modules, calls))
     mixing = _Mixing({call.shape[2] for records in parts.values() for call in records}, tolerance)
     with ExitStack() as hooks:
-        for each in {one for pile in piles.values() for one in pile.apart()}:
-            hooks.callback(each.register_forward_hook(mixing, with_kwargs=True).remove)
+        for candidate in {one for pile in piles.values() for one in pile.apart()}:
+            hooks.callback(candidate.register_forward_hook(mixing, with_kwargs=True).remove)
         module(**{**ready, **uncached(module)})
-    return " ".join(text for pile in piles.values() for text in pile.told(mixing, alone=len(piles) == 1))
+    return " ".join(text for pile in piles.values() for text in pile.sentences(mixing, alone=len(piles) == 1))
 
 
 class _Pile:
@@ -92,60 +92,64 @@ class _Pile:
                 if not self._attends(module):
                     yield module
 
-    def told(self, mixing: _Mixing, *, alone: bool) -> Iterator[str]:
+    def sentences(self, mixing: _Mixing, *, alone: bool) -> Iterator[str]:
         """Sentences on layers that do not attend, and on what stands beside attention in those that do."""
         instead: dict[str, dict[str, set[int]]] = {}
-        beside: dict[str, dict[str, set[int]]] = {}
+        alongside: dict[str, dict[str, set[int]]] = {}
         for index, layer in self.layers.items():
             attends = self._attends(layer)
-            found = list(self._mixers(layer, "", mixing))
-            what = [(self._kind(path, each, index), type(each).__name__) for path, each in found]
+            mixers = list(self._mixers(layer, "", mixing))
+            what = [(self._kind(path, mixer, index), type(mixer).__name__) for path, mixer in mixers]
             if not attends and not what:
                 what = [self._without(layer, mixing, index)]
             for kind, cls in what:
-                (beside if attends else instead).setdefault(kind, {}).setdefault(cls, set()).add(index)
+                (alongside if attends else instead).setdefault(kind, {}).setdefault(cls, set()).add(index)
         of = "" if alone else f" ({self.part})"
         for groups, one, many, end in (
             (instead, "has", "have", " no attention map"),
-            (beside, "mixes", "mix", " tokens beside attention, without a map"),
+            (alongside, "mixes", "mix", " tokens beside attention, without a map"),
         ):
             if groups:
                 every = {
-                    index for classes in groups.values() for found in classes.values() for index in found
+                    index for classes in groups.values() for indices in classes.values() for index in indices
                 }
                 verb = one if len(every) == 1 else many
                 yield f"{self._named(every, of)} {verb}{end}: {self._listed(groups, every)}."
 
     def _attends(self, module: nn.Module) -> bool:
-        return any(each in self._seen for each in module.modules())
+        return any(part in self._seen for part in module.modules())
 
     def _mixers(self, module: nn.Module, path: str, mixing: _Mixing) -> Iterator[tuple[str, nn.Module]]:
         """The outermost modules in a layer that mix tokens without attention, and where they are."""
         inner = [
-            found
+            mixer
             for name, child in module.named_children()
             if child not in self._seen
-            for found in self._mixers(child, f"{path}.{name}", mixing)
+            for mixer in self._mixers(child, f"{path}.{name}", mixing)
         ]
-        own = mixing.of(module) and not self._attends(module)
+        mixes = mixing.of(module) and not self._attends(module)
         # A layer within a layer is told by what is in it.
-        yield from [(path, module)] if own and not (inner and type(module) in self._kinds) else inner
+        yield from [(path, module)] if mixes and not (inner and type(module) in self._kinds) else inner
 
     def _without(self, layer: nn.Module, mixing: _Mixing, index: int) -> tuple[str, str]:
         """What is said of a layer in which nothing is known to mix tokens."""
-        if not any(each in mixing.ran for each in layer.modules()):
+        if not any(part in mixing.ran for part in layer.modules()):
             return _NOT_RUN, type(layer).__name__
-        own = [child for child in layer.children() if not _is_torchs(child)]
-        largest = max(own, key=lambda child: sum(each.numel() for each in child.parameters()), default=layer)
+        children = [child for child in layer.children() if not _is_torchs(child)]
+        largest = max(
+            children,
+            key=lambda child: sum(parameter.numel() for parameter in child.parameters()),
+            default=layer,
+        )
         if mixing.of(layer) is False:
             return _NOTHING, type(largest).__name__
         return self._kind("", layer, index), type(layer).__name__
 
     def _kind(self, path: str, module: nn.Module, index: int) -> str:
-        """In words what mixes tokens; empty where neither its names nor the configuration tell."""
+        """What mixes tokens, in words; empty where neither its names nor the configuration tell."""
         names = f"{path} {type(module).__name__}"
-        told = (kind for kind, words in _KINDS.items() if re.search(words, names, re.IGNORECASE))
-        return next(told, self._words[index] if self._words else "")
+        kinds = (kind for kind, words in _KINDS.items() if re.search(words, names, re.IGNORECASE))
+        return next(kinds, self._words[index] if self._words else "")
 
     def _named(self, some: Collection[int], of: str) -> str:
         count = len(self.layers)
@@ -154,13 +158,13 @@ class _Pile:
         return f"{_numbered(some).capitalize()} of {count}{of}"
 
     def _listed(self, groups: Mapping[str, Mapping[str, set[int]]], every: set[int]) -> str:
-        told: list[str] = []
+        phrases: list[str] = []
         for kind, classes in groups.items():
             where = set[int]().union(*classes.values())
             names = ", ".join(classes)
-            said = f"{kind} ({names})" if kind else names
-            told.append(said if where == every else f"{said} in {_numbered(where)}")
-        return ", ".join(told)
+            phrase = f"{kind} ({names})" if kind else names
+            phrases.append(phrase if where == every else f"{phrase} in {_numbered(where)}")
+        return ", ".join(phrases)
 
 
 @dataclass
@@ -171,13 +175,13 @@ class _Mixing:
         lengths: how many tokens an axis may have.
         tolerance: see `unseen`.
         ran: the modules that ran.
-        found: whether modules mix tokens, by how they are built.
+        known: whether modules mix tokens, by how they are built.
     """
 
     lengths: Collection[int]
     tolerance: float
     ran: set[nn.Module] = field(default_factory=set[nn.Module])
-    found: dict[_Built, bool] = field(default_factory=dict[_Built, bool])
+    known: dict[_Built, bool] = field(default_factory=dict[_Built, bool])
     _thread: int = field(default_factory=threading.get_ident)
     _asking: bool = False
 
@@ -186,12 +190,12 @@ class _Mixing:
         if self._asking or threading.get_ident() != self._thread:
             return
         self.ran.add(module)
-        if _built(module) in self.found:
+        if _built(module) in self.known:
             return
         self._asking = True
         try:
             if (mixes := self._mixes(module, args, kwargs)) is not None:
-                self.found[_built(module)] = mixes
+                self.known[_built(module)] = mixes
         except Exception:  # what does not run again is not known
             return
         finally:
@@ -199,7 +203,7 @@ class _Mixing:
 
     def of(self, module: nn.Module) -> bool | None:
         """Whether a module mixes tokens; None where that is not known."""
-        return self.found.get(_built(module))
+        return self.known.get(_built(module))
 
     def _mixes(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | None:
         name = next((key for key, value in kwargs.items() if self._is_axis(value)), "")
@@ -211,15 +215,17 @@ class _Mixing:
         moved[:, middle] = moved[:, middle].flip(-1) + 1
         before, after = (
             _tensor(
-                module.forward(each, *args[1:], **kwargs) if args else module.forward(**kwargs | {name: each})
+                module.forward(states, *args[1:], **kwargs)
+                if args
+                else module.forward(**kwargs | {name: states})
             )
-            for each in (given.clone(), moved)
+            for states in (given.clone(), moved)
         )
         if before is None or after is None or before.shape[:2] != given.shape[:2]:
             return None
         change = (after - before).float().abs().flatten(2).amax((0, 2))
-        own, change[middle] = change[middle].item(), 0.0
-        return change.max().item() > self.tolerance * own
+        direct, change[middle] = change[middle].item(), 0.0
+        return change.max().item() > self.tolerance * direct
 
     def _is_axis(self, value: Any) -> bool:
         """Whether it is ``[batch token dim]``."""
@@ -240,7 +246,7 @@ def _tensor(output: Any) -> Tensor | None:
 
 
 def _built(module: nn.Module) -> _Built:
-    return tuple(type(each) for each in module.modules())
+    return tuple(type(part) for part in module.modules())
 
 
 def _is_torchs(module: nn.Module) -> bool:
@@ -262,8 +268,8 @@ def _words(modules: Sequence[nn.Module], count: int) -> Sequence[str]:
         for name in ("layers_block_type", "layer_types"):
             words: Any = getattr(config, name, None)
             if isinstance(words, (list, tuple)) and len(cast("Sequence[Any]", words)) == count:
-                told = [str(word) for word in cast("Sequence[Any]", words)]
-                return ["" if word in _ATTENDS else word.replace("_", " ") for word in told]
+                kinds = [str(word) for word in cast("Sequence[Any]", words)]
+                return ["" if word in _ATTENDS else word.replace("_", " ") for word in kinds]
     return []
 
 

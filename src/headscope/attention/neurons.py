@@ -79,7 +79,7 @@ def norms(
     (6, (12, 6, 6))
     """
     given = neurons(model, text, pair=pair, target=target, inputs=inputs, values=True)
-    parts = {part: list(each.norms) for part, each in given.items() if each.norms is not None}
+    parts = {part: list(vectors.norms) for part, vectors in given.items() if vectors.norms is not None}
     if not parts:
         raise InputError(f"{model.name}: its output projection cannot be told, so there are no norms")
     if not all(np.isfinite(norm).all() for norms in parts.values() for norm in norms):
@@ -137,10 +137,10 @@ def watch(
     with torch.no_grad(), watching, recording(model.module, keep), running(model, ready):
         output = model.module(**ready)
     say_packed(model, ready, records)
-    told = placed(model.module, records, ready, 1)
-    captured = assembled(model, told, 0, ready, axes)
+    joined = placed(model.module, records, ready, 1)
+    captured = assembled(model, joined, 0, ready, axes)
     parts: dict[str, Neurons] = {}
-    for name, calls in group(told).items():
+    for name, calls in group(joined).items():
         if isinstance(captured, Parts) and name not in captured:
             continue
         if isinstance(calls[0], Placed) and calls[0].shape[2] > WINDOWED:
@@ -182,15 +182,15 @@ def _neurons(
 def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | slice) -> FloatArray | None:
     """What is added to the scores of the keys that are seen: a bias, and what a mask holds besides hiding."""
     added = [_added(call) for call in record.called]
-    if all(each is None for each in added):
+    if all(term is None for term in added):
         return None
-    whole = record.whole(
+    bias = record.whole(
         [
-            call.q.new_zeros(call.shape) if each is None else each.expand(call.shape)
-            for each, call in zip(added, record.called, strict=True)
+            call.q.new_zeros(call.shape) if term is None else term.expand(call.shape)
+            for term, call in zip(added, record.called, strict=True)
         ]
     )
-    return numpy_of(whole[0])[:, query][:, :, key]
+    return numpy_of(bias[0])[:, query][:, :, key]
 
 
 def _added(record: AttentionRecord) -> Tensor | None:
@@ -220,7 +220,7 @@ class Projections:
     def __init__(self, model: nn.Module) -> None:
         self._model = model
         self._now = _Waiting()
-        self._found: dict[int, nn.Module] = {}
+        self._modules: dict[int, nn.Module] = {}
 
     @contextmanager
     def watching(self) -> Generator[None]:
@@ -248,10 +248,10 @@ class Projections:
         if isinstance(record, Placed):
             sizes = [size for call in record.called if (size := self.norms(call)) is not None]
             return record.whole(sizes) if len(sizes) == len(record.called) else None
-        found = self.of(record)
-        if found is None:
+        projection = self.of(record)
+        if projection is None:
             return None
-        matrix, values = found[0], record.values.float()
+        matrix, values = projection[0], record.values.float()
         _, heads, _, size = values.shape
         sent = torch.einsum("bhkd,hdo->bhko", values, matrix.float().reshape(heads, size, -1))
         return record.weights().float() * sent.square().sum(-1).sqrt()[:, :, None, :]
@@ -267,12 +267,12 @@ class Projections:
 
     def module(self, record: AttentionRecord) -> nn.Module | None:
         """The module that holds W_O; None where it was not found."""
-        return self._found.get(id(record))
+        return self._modules.get(id(record))
 
     def forget(self) -> None:
         """Let go of the calls so far."""
         self._now.call = None
-        self._found.clear()
+        self._modules.clear()
 
     def _met(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         if self._now.call is None or not inputs or not isinstance(inputs[0], Tensor):
@@ -285,7 +285,7 @@ class Projections:
             if error <= tolerance * max(1.0, context.float().abs().max().item()):
                 matrix = _matrix(module)
                 if matrix is not None and matrix.shape[0] == context.shape[-1]:
-                    self._found[id(record)], self._now.call = module, None
+                    self._modules[id(record)], self._now.call = module, None
 
 
 def _is_linear(module: nn.Module) -> bool:

@@ -46,7 +46,7 @@ class Objective:
             off), what the module was given of it, and its tokens.
         masked: hide a share of the tokens from the model.
         seed: which tokens are hidden.
-        own: the caller's function, if it is one.
+        function: the caller's function, if it is one.
         said: what the number of the inputs so far is; of all the same.
     """
 
@@ -55,7 +55,7 @@ class Objective:
     of: Number
     masked: bool = False
     seed: int = 0
-    own: Scalar | None = None
+    function: Scalar | None = None
     said: set[str] = field(default_factory=set[str])
 
     @property
@@ -75,12 +75,12 @@ class Objective:
     @property
     def identity(self) -> str:
         """What tells this objective from another one: its name, the seed, and the source of a function."""
-        if self.own is None:
+        if self.function is None:
             return f"{self.name}, seed {self.seed}" if self.masked else self.name
         try:
-            source = inspect.getsource(self.own)
+            source = inspect.getsource(self.function)
         except (OSError, TypeError):
-            source = repr(getattr(getattr(self.own, "__code__", None), "co_code", b""))
+            source = repr(getattr(getattr(self.function, "__code__", None), "co_code", b""))
         return f"{self.name} {zlib.crc32(source.encode()):08x}"
 
     @property
@@ -92,14 +92,14 @@ class Objective:
         """A batch that is ready to run. Raises `InputError` where an input has no token to hide."""
         ready: dict[str, Any] = dict(self.model.inputs(tokens, token_types=token_types))
         rows = [
-            {name: array[row : row + 1, : len(each)] for name, array in ready.items()}
-            for row, each in enumerate(tokens)
+            {name: array[row : row + 1, : len(example)] for name, array in ready.items()}
+            for row, example in enumerate(tokens)
         ]
         if self.masked:
             where = torch.zeros_like(ready["input_ids"], dtype=torch.bool)
-            for row, each in enumerate(tokens):
-                where[row, : len(each)] = torch.as_tensor(hidden(each, self.seed))
-                rows[row]["hidden"] = where[row : row + 1, : len(each)]
+            for row, example in enumerate(tokens):
+                where[row, : len(example)] = torch.as_tensor(hidden(example, self.seed))
+                rows[row]["hidden"] = where[row : row + 1, : len(example)]
             ready["input_ids"] = ready["input_ids"].masked_fill(where, self.model.tokenizer.mask_token_id)
         ready |= uncached(self.module)
         return Prepared(self, tokens, ready, rows)
@@ -158,7 +158,7 @@ def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed:
     if isinstance(of, Objective):
         return of
     if of is not None and not isinstance(of, str):
-        return Objective(model, called(of, "a function of the output"), _given(of), own=of)
+        return Objective(model, called(of, "a function of the output"), _given(of), function=of)
     name = of or "natural"
     if name == "natural":
         name = "masked-lm" if _masks(model) else name

@@ -172,12 +172,12 @@ def gradients(
 def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArray]:
     """Gradients with respect to the weights of each call; 0 where they do not matter to the number, or are hidden."""
     weights: list[Tensor] = []
-    for each in (call for record in records for call in record.called):
-        if each.given is None:
+    for call in (call for record in records for call in record.called):
+        if call.given is None:
             raise RefusedError(
-                f"{each.module}: runs a fused kernel, so no weights are in its graph; load it with eager attention"
+                f"{call.module}: runs a fused kernel, so no weights are in its graph; load it with eager attention"
             )
-        weights.append(each.given)
+        weights.append(call.given)
     slopes = iter(
         torch.autograd.grad(number, weights, retain_graph=True, allow_unused=True, materialize_grads=True)
     )
@@ -211,12 +211,12 @@ def running(model: Model, inputs: Mapping[str, Tensor]) -> Generator[None]:
         if (full := out_of_memory(error)) is not None:
             raise RunError(f"{model.name}: {full}") from error
         shapes = {name: getattr(value, "shape", None) for name, value in inputs.items()}
-        found = ", ".join(
+        given = ", ".join(
             f"{name}={inputs[name]}" if shape is None else f"{name} {tuple(shape)}"
             for name, shape in shapes.items()
         )
         raise InputError(
-            f"inputs: expected what {model.name} can run on, found {found} ({reason(error)})"
+            f"inputs: expected what {model.name} can run on, found {given} ({reason(error)})"
         ) from error
 
 
@@ -303,10 +303,10 @@ def tokens_of(model: Model, text: Any, pair: str | None = None) -> Tokens:
     tokens = _encoded(model, text, pair)
     unknown, pieces = model.unknown(tokens)
     if unknown:
-        told = f"text: {of_pieces(unknown, pieces)} are unknown to the tokenizer of {model.name}"
+        message = f"text: {of_pieces(unknown, pieces)} are unknown to the tokenizer of {model.name}"
         if unknown == pieces and not model.allow_unknown:
-            raise UnknownError(told, ADVICE)
-        warnings.warn(told, HeadscopeWarning, stacklevel=1)
+            raise UnknownError(message, ADVICE)
+        warnings.warn(message, HeadscopeWarning, stacklevel=1)
     return tokens
 
 

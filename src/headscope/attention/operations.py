@@ -157,13 +157,13 @@ def assigned(scores: Scores, x: Tensor, index: Any, value: Any) -> Scores:
 
 def only_new_axes(index: Any) -> bool:
     """Whether an index takes all of a tensor, and at most adds dimensions of size 1."""
-    return all(_whole(part) or part is None for part in _parts(index))
+    return all(_takes_all(part) or part is None for part in _parts(index))
 
 
 def cuts_last(index: Any, ndim: int, size: int) -> bool:
     """Whether an index takes all of a tensor but the last of the last dimension."""
     parts = _parts(index)
-    if not parts or not isinstance(parts[-1], slice) or not all(_whole(part) for part in parts[:-1]):
+    if not parts or not isinstance(parts[-1], slice) or not all(_takes_all(part) for part in parts[:-1]):
         return False
     reaches = len(parts) == ndim or any(part is Ellipsis for part in parts)
     return reaches and parts[-1].indices(size) == (0, size - 1, 1)
@@ -173,7 +173,7 @@ def _parts(index: Any) -> list[Any]:
     return list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index]
 
 
-def _whole(part: Any) -> bool:
+def _takes_all(part: Any) -> bool:
     return part is Ellipsis or (isinstance(part, slice) and part == slice(None))
 
 

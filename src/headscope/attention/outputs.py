@@ -53,14 +53,14 @@ class Outputs:
         ):
             model.module(**ready, **uncached(model.module))
         records.sort(key=lambda record: record.layer)
-        found = [(record, projections.module(record)) for record in records]
-        for record, module in found:
+        pairs = [(record, projections.module(record)) for record in records]
+        for record, module in pairs:
             if module is None or record.kind != "self":
                 raise RefusedError(
                     f"{model.name}: expected an output projection W_O in each layer, found none that "
                     f"{record.module} gives its heads' outputs to"
                 )
-        self._modules = [module for _, module in found if module is not None]
+        self._modules = [module for _, module in pairs if module is not None]
         self.layers = [record.layer for record in records]
         self.heads = [record.shape[1] for record in records]
         if not records or len(set(self._modules)) < len(records) or len(set(self.layers)) < len(records):

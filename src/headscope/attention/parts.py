@@ -104,7 +104,7 @@ def assemble(
     seen = [seen_by(record, row)[:, keep_query][:, :, keep_key] for record in records]
     if edits.now() or any(record.area for record in records):
         # An edit may look where the mask does not, and a mask of a finite number may let something through.
-        seen = [agreed(each | (layer > DUST)) for each, layer in zip(seen, layers, strict=True)]
+        seen = [agreed(mask | (layer > DUST)) for mask, layer in zip(seen, layers, strict=True)]
     causal, visible = sight_of(seen, kind)
     return AttentionMaps(
         layers,
@@ -151,13 +151,13 @@ def sight_of(layers: Sequence[BoolArray], kind: Kind) -> tuple[bool, list[BoolAr
     """
     queries, keys = layers[0].shape[1:]
     causal = is_causal(layers, kind)
-    whole = np.tri(queries, keys, dtype=np.bool_) if causal else np.ones((queries, keys), np.bool_)
-    if all((seen == whole).all() for seen in layers):
+    expected = np.tri(queries, keys, dtype=np.bool_) if causal else np.ones((queries, keys), np.bool_)
+    if all((seen == expected).all() for seen in layers):
         return causal, None
     visible: list[BoolArray] = []
     for seen in layers:
         seen = seen[0] if len(seen) == 1 else seen
-        visible.append(next((each for each in visible if np.array_equal(each, seen)), seen))
+        visible.append(next((mask for mask in visible if np.array_equal(mask, seen)), seen))
     return causal, visible
 
 

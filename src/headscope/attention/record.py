@@ -176,8 +176,8 @@ class AttentionRecord:
 
         Of a call that cannot be recomputed (`followed`), the model's own weights are put to sum to 1 again.
         """
-        own, mask = self.visible(), self.mask
-        seen = seen if own is None else seen & own
+        visible, mask = self.visible(), self.mask
+        seen = seen if visible is None else seen & visible
         # A mask of floats may hold more than what is hidden; a row of which all is hidden by a large number is even.
         mask = seen if mask is None or mask.dtype == torch.bool else torch.where(seen, mask, -torch.inf)
         given = None

@@ -125,10 +125,10 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
     calls = attention_calls(model, ready, slice(position, position + 1))
     blocks, final, logits, given = followed(model, ready, calls, head)
     scale, softcap = _after(model, logits[position], given[position])
-    own = logits[position].double() * scale
-    if not own.isfinite().all():
+    scaled = logits[position].double() * scale
+    if not scaled.isfinite().all():
         raise not_finite(model.name, model.module, "logits")
-    number = int(own.argmax()) if token is None else token
+    number = int(scaled.argmax()) if token is None else token
     norm = frozen_norm(model, *final, position)
     row = rows_of(head, model)[number].double() * scale
     bias = row @ norm.bias
@@ -143,12 +143,12 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
         assert block.after is not None
         assert block.written is not None
         before, after, wrote = (
-            each[0, position].to(row) for each in (block.before, block.after, block.written)
+            state[0, position].to(row) for state in (block.before, block.after, block.written)
         )
         rest.append(float(direction @ (after - before - wrote * block.factor)))
         inner, constant = direction * block.factor, torch.zeros((), dtype=torch.float64, device=row.device)
-        for each in reversed(block.norms):
-            frozen = frozen_norm(model, *each, position)
+        for recorded in reversed(block.norms):
+            frozen = frozen_norm(model, *recorded, position)
             constant = constant + inner @ frozen.bias
             inner = frozen.back(inner)
         if call.bias is not None:
@@ -163,16 +163,16 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
         float(bias),
         *biases,
         *rest,
-        *(float(each) for layer in heads for each in layer.sum(-1)),
+        *(float(value) for layer in heads for value in layer.sum(-1)),
     ]
-    logit = float(own[number])
+    logit = float(scaled[number])
     if abs(sum(terms) - logit) > CLOSE * max(1.0, *map(abs, terms)):
         raise RefusedError(
             f"{model.name}: expected contributions that add up to the logit {logit:.5g}, found {sum(terms):.5g}"
         )
     layers = [call.layer for call in calls]
     return Written(
-        logit, number, [each.cpu() for each in heads], biases, rest, embedding, float(bias), layers, softcap
+        logit, number, [layer.cpu() for layer in heads], biases, rest, embedding, float(bias), layers, softcap
     )
 
 
@@ -187,15 +187,15 @@ def effects(model: Model, ready: Mapping[str, Tensor], rows: slice, ids: Sequenc
     blocks, final, _, _ = followed(model, ready, calls, head)
     last = frozen_norm(model, *final, rows)
     tokens = rows_of(head, model)[list(ids)].double()
-    found: list[Tensor] = []
+    added: list[Tensor] = []
     for call, block in zip(calls, blocks, strict=True):
         count, _, size = call.values.shape
         mixed = call.weights.double() @ call.values.double()
         part = (mixed @ call.matrix.double().reshape(count, size, -1)) * block.factor
-        for each in block.norms:
-            part = frozen_norm(model, *each, rows).through(part)
-        found.append((last.through(part) @ tokens.T).cpu())
-    return found
+        for recorded in block.norms:
+            part = frozen_norm(model, *recorded, rows).through(part)
+        added.append((last.through(part) @ tokens.T).cpu())
+    return added
 
 
 def followed(
@@ -272,11 +272,11 @@ def attention_calls(model: Model, ready: Mapping[str, Tensor], rows: slice) -> l
         model.module(**ready, **uncached(model.module))
     calls: list[Call] = []
     for record in sorted(records, key=lambda record: record.layer):
-        found = projections.of(record)
-        if found is None or record.kind != "self" or record.shape[2] != record.shape[3]:
+        projection = projections.of(record)
+        if projection is None or record.kind != "self" or record.shape[2] != record.shape[3]:
             raise no_stream(model, f"no projection W_O that {record.module} gives its heads' values to")
         weights = record.weights(rows)[0].detach()
-        matrix, bias = (each if each is None else each.detach() for each in found)
+        matrix, bias = (tensor if tensor is None else tensor.detach() for tensor in projection)
         assert matrix is not None
         calls.append(Call(record.layer, record.module, weights, record.values[0], matrix, bias))
     if not calls:

@@ -80,9 +80,9 @@ class RowStatistics:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """All of them, in a fixed order."""
-        whole = [self.entropy, self.largest, self.output, *self.extras]
-        return [self.mass, *self.offsets.values(), *(each for each in whole if each is not None)]
+        """All statistics, in a fixed order."""
+        optional = [self.entropy, self.largest, self.output, *self.extras]
+        return [self.mass, *self.offsets.values(), *(tensor for tensor in optional if tensor is not None)]
 
     def each(self, change: Callable[[Tensor], Tensor]) -> RowStatistics:
         """The same statistics, each tensor changed."""
@@ -207,10 +207,10 @@ def row_statistics(
             values = _values(record, columns, inputs, shared) if attends else None
             for rows in _row_slices(record, elements / (items * together * groups)):
                 part = _rows(record, parts, columns, values, wanted, _Part(inputs, shared, rows))
-                for whole, some in zip(
+                for full, some in zip(
                     statistics.tensors, part.tensors if part else (), strict=part is not None
                 ):
-                    whole[inputs, shared, :, rows] = some
+                    full[inputs, shared, :, rows] = some
     return statistics.each(lambda t: t.flatten(1, 2))
 
 
@@ -294,12 +294,12 @@ def _rows(
     if share is not None and (wanted.smoothing or wanted.extras):
         weights = weights * share[..., None]
     if wanted.extras:
-        whole, seen = (
-            torch.nn.functional.pad(each, (width.start, 0)).flatten(1, 2)
-            for each in (weights, hidden.all_seen())
+        padded, seen = (
+            torch.nn.functional.pad(tensor, (width.start, 0)).flatten(1, 2)
+            for tensor in (weights, hidden.all_seen())
         )
         statistics.extras = [
-            extra(whole, part.items, part.rows, seen).view(weights.shape[:4]) for extra in wanted.extras
+            extra(padded, part.items, part.rows, seen).view(weights.shape[:4]) for extra in wanted.extras
         ]
     if wanted.entropy and wanted.smoothing:
         statistics.entropy = _smoothed(weights, hidden.seen(), wanted.smoothing)

@@ -92,8 +92,8 @@ def _loss(logits: Tensor, model: Model, ready: Mapping[str, Tensor]) -> Tensor |
         if ids.shape[1] < 2:
             return None
         logits, ids, seen = logits[:, :-1], ids[:, 1:], seen[:, 1:]
-    each = functional.cross_entropy(logits[0].float(), ids[0], reduction="none")
-    return (each * seen[0]).sum() / seen[0].sum().clamp(min=1)
+    losses = functional.cross_entropy(logits[0].float(), ids[0], reduction="none")
+    return (losses * seen[0]).sum() / seen[0].sum().clamp(min=1)
 
 
 def _sides(tokens: Tokens | None, hidden: Tensor) -> tuple[Tensor, Tensor] | None:

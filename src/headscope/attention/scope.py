@@ -101,7 +101,7 @@ _ABSENT = object()
 @dataclass(eq=False)
 class _Borrowed:
     owner: Any
-    found: Any
+    original: Any
     users: set[object] = field(default_factory=set[object])
 
 
@@ -140,10 +140,10 @@ class Borrowed:
                 self._give_back(owners, user)
                 raise
 
-    def found(self, owner: Any, default: Any = None) -> Any:
+    def original(self, owner: Any, default: Any = None) -> Any:
         """What the attribute of an object was before it was borrowed; `default` where nobody borrows it."""
         borrowed = self._borrowed.get(id(owner))
-        return default if borrowed is None or borrowed.found is _ABSENT else borrowed.found
+        return default if borrowed is None or borrowed.original is _ABSENT else borrowed.original
 
     def _take(self, owner: Any, user: object) -> None:
         borrowed = self._borrowed.get(id(owner))
@@ -163,10 +163,10 @@ class Borrowed:
                     continue
                 borrowed.users.discard(user)
                 if not borrowed.users:
-                    if borrowed.found is _ABSENT:
+                    if borrowed.original is _ABSENT:
                         _attributes(owner).pop(self._name, None)
                     else:
-                        _attributes(owner)[self._name] = borrowed.found
+                        _attributes(owner)[self._name] = borrowed.original
                     del self._borrowed[id(owner)]
 
 

@@ -191,7 +191,9 @@ class _Trace(TorchFunctionMode):
         if not products:
             return call.run()
         # what is followed before what is not (a shifted product of positions, say), then left before right
-        x, node = min(products, key=lambda each: 0 if each[1].scores and each[1].scores.followed else 1)
+        x, node = min(
+            products, key=lambda product: 0 if product[1].scores and product[1].scores.followed else 1
+        )
         return self._softmax(call, x, node) if call.name in _SOFTMAX else self._scores(call, x, node)
 
     def _node(self, x: Tensor) -> _Product | _Weights | None:
@@ -310,7 +312,7 @@ class _Trace(TorchFunctionMode):
         """What to use for the weights `x` where they meet `values` ``[*lead, key, dim]`` (None: not seen)."""
         slot, layout = node.slot, node.layout
         now = dict(self._stacks())
-        owners = [(each, innermost(stack, now[each])) for each, stack in slot.stacks if each in now]
+        owners = [(watch, innermost(stack, now[watch])) for watch, stack in slot.stacks if watch in now]
         if not owners:
             return x
         if node.sink:

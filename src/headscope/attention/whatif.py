@@ -123,9 +123,9 @@ class WhatIf:
             return None
         weights = record.weights()
         changed = record.seeing(seen).weights() if self.deed == "hide" else self._changed(record, weights)
-        own = torch.zeros(heads, dtype=torch.bool, device=weights.device)
-        own[slice(None) if self.head is None else self.head] = True
-        return torch.where(own[:, None, None], changed.to(weights.dtype), weights)
+        chosen = torch.zeros(heads, dtype=torch.bool, device=weights.device)
+        chosen[slice(None) if self.head is None else self.head] = True
+        return torch.where(chosen[:, None, None], changed.to(weights.dtype), weights)
 
     def _seen(self, record: AttentionRecord) -> Tensor | None:
         """Which pairs are not hidden, ``[query key]``; None where `hide` hides none."""
@@ -149,8 +149,8 @@ class WhatIf:
             assert self.value is not None
             power = weights.double() ** (1 / self.value)
             rest = torch.zeros_like(total) if record.sinks is None else (1.0 - total).clamp(min=0)
-            whole = power.sum(-1, keepdim=True) + rest.double() ** (1 / self.value)
-            return power / torch.where(whole > 0, whole, 1.0)
+            sums = power.sum(-1, keepdim=True) + rest.double() ** (1 / self.value)
+            return power / torch.where(sums > 0, sums, 1.0)
         if self.deed == "mean":
             pattern = (weights * there).sum(-2, keepdim=True) / there.sum(-2, keepdim=True).clamp(min=1)
             pattern = torch.where(there, pattern.expand_as(weights), 0.0)
@@ -163,8 +163,8 @@ class WhatIf:
             pattern = (columns == (rows - 1).clamp(min=0)[:, None]).to(weights.dtype).expand_as(weights)
             lost = (pattern * there).sum(-1, keepdim=True) == 0  # the token before is not seen
             pattern = torch.where(lost, (columns == rows[:, None]).to(weights.dtype), pattern) * there
-        whole = pattern.sum(-1, keepdim=True)
-        return pattern / torch.where(whole > 0, whole, 1.0) * total
+        sums = pattern.sum(-1, keepdim=True)
+        return pattern / torch.where(sums > 0, sums, 1.0) * total
 
 
 def _places(record: AttentionRecord) -> tuple[Tensor, Tensor]:

@@ -64,17 +64,17 @@ class Placed(AttentionRecord):
     def whole(self, weights: Sequence[Tensor]) -> Tensor:
         """What each call has for its pairs, as ``[batch head query key]`` of the axis; 0 for other pairs."""
         batch, _, size, _ = self.shape
-        whole = weights[0].new_zeros(batch, weights[0].shape[1], size, size)
+        full = weights[0].new_zeros(batch, weights[0].shape[1], size, size)
         for given, places in zip(weights, self.places, strict=True):
             windows = given.reshape(batch, len(places), *given.shape[1:]).transpose(1, 2)
             if (places >= 0).all():
-                whole[:, :, places[:, :, None], places[:, None]] = windows
+                full[:, :, places[:, :, None], places[:, None]] = windows
                 continue
             for number, place in enumerate(places):
                 kept = place >= 0
                 spots = place[kept]
-                whole[:, :, spots[:, None], spots] = windows[:, :, number][:, :, kept][..., kept]
-        return whole
+                full[:, :, spots[:, None], spots] = windows[:, :, number][:, :, kept][..., kept]
+        return full
 
     def weights(self, rows: slice = slice(None)) -> Tensor:
         """The attention weights ``[batch head query key]``, all queries or some."""
@@ -87,15 +87,15 @@ class Placed(AttentionRecord):
     def visible(self, rows: slice = slice(None)) -> Tensor:
         """Which keys each query may see, bool, broadcasting to ``[batch head query key]``."""
         seen = (self.block[:, None] == self.block)[None, None]
-        own = [call.visible() for call in self.calls]
-        if any(each is not None and not each.all() for each in own):
-            each_seen = [
+        masks = [call.visible() for call in self.calls]
+        if any(mask is not None and not mask.all() for mask in masks):
+            visible = [
                 torch.ones(call.shape, dtype=torch.bool, device=self.q.device)
-                if each is None
-                else each.expand(call.shape)
-                for each, call in zip(own, self.calls, strict=True)
+                if mask is None
+                else mask.expand(call.shape)
+                for mask, call in zip(masks, self.calls, strict=True)
             ]
-            seen = seen & self.whole(each_seen)
+            seen = seen & self.whole(visible)
         return seen[..., rows, :]
 
     def scores(self, rows: slice = slice(None)) -> Tensor:
@@ -123,16 +123,16 @@ def placed(
     Calls that are neither are as they were.
     """
     grids = _Grids(model, inputs)
-    told: list[AttentionRecord] = []
+    joined: list[AttentionRecord] = []
     for _, group in groupby(records, lambda record: (record.module, record.layer, record.step)):
         calls = list(group)
         if len(calls) > 1:
-            told += _chunks(calls) if all(call.shape[0] == rows == 1 for call in calls) else calls
+            joined += _chunks(calls) if all(call.shape[0] == rows == 1 for call in calls) else calls
         elif (stage := grids.of(calls[0], rows)) is not None:
-            told.append(stage)
+            joined.append(stage)
         else:
-            told += _tiles(calls[0], rows, inputs)
-    return told
+            joined += _tiles(calls[0], rows, inputs)
+    return joined
 
 
 def expected_bytes(records: Sequence[AttentionRecord]) -> int:
@@ -243,12 +243,12 @@ def _tiles(record: AttentionRecord, rows: int, inputs: Mapping[str, Tensor]) -> 
     tiles = None if pixels is None else pixels.shape[1] if pixels.ndim == 5 else pixels.shape[0]
     if rows != 1 or count == 1 or count != tiles or queries != keys:
         return [record]
-    told: list[AttentionRecord] = []
+    joined: list[AttentionRecord] = []
     for tile in range(count):
         places = np.full((count, queries), -1)
         places[tile] = np.arange(queries)
-        told.append(_joined([record], [places], np.zeros(queries, np.int64), 1, f"tile {tile + 1}"))
-    return told
+        joined.append(_joined([record], [places], np.zeros(queries, np.int64), 1, f"tile {tile + 1}"))
+    return joined
 
 
 def _joined(
@@ -261,15 +261,15 @@ def _joined(
 ) -> Placed:
     """Calls told as one; arguments as the attributes of `Placed`, and how many inputs there are."""
     first = calls[0]
-    spots = [torch.as_tensor(each, device=first.q.device) for each in places]
+    spots = [torch.as_tensor(place, device=first.q.device) for place in places]
 
     def vectors(of: Sequence[Tensor]) -> Tensor:
-        whole = of[0].new_zeros(rows, of[0].shape[1], len(block), of[0].shape[3])
+        full = of[0].new_zeros(rows, of[0].shape[1], len(block), of[0].shape[3])
         for given, windows in zip(of, spots, strict=True):
             rowed = given.reshape(rows, len(windows), *given.shape[1:]).transpose(1, 2).flatten(2, 3)
             kept = windows.flatten() >= 0
-            whole[:, :, windows.flatten()[kept]] = rowed[:, :, kept]
-        return whole
+            full[:, :, windows.flatten()[kept]] = rowed[:, :, kept]
+        return full
 
     values = [call.v for call in calls if call.v is not None]
     return Placed(

@@ -29,20 +29,20 @@ class Recipe:
     @classmethod
     def of(cls, loaded: Model, model: str | os.PathLike[str] | None, **arguments: Any) -> Recipe:
         """The recipe of a model that was just loaded by name; ``main`` becomes the revision that it was."""
-        name = None if model is None else whole(model)
+        name = None if model is None else full_name(model)
         revision = loaded.revision or ""
         if name is not None and not Path(name).exists() and revision and not revision.startswith("sha256:"):
             arguments["revision"] = revision
-        told = {name: value for name, value in arguments.items() if value is not None and value is not False}
-        return cls({"model": name, **told}, _state(loaded))
+        given = {name: value for name, value in arguments.items() if value is not None and value is not False}
+        return cls({"model": name, **given}, _state(loaded))
 
     def holds(self, model: Model) -> bool:
         """Whether the model is as it was loaded: no weight was written, moved or put in place of another."""
         return self.made == _state(model)
 
 
-def whole(name: str | os.PathLike[str]) -> str:
-    """A name; of a file or folder its whole path."""
+def full_name(name: str | os.PathLike[str]) -> str:
+    """A name as it stands, or the full path of a file or folder that it names."""
     path = Path(name).expanduser()
     return str(path.resolve()) if path.exists() else os.fspath(name)
 
