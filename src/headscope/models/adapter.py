@@ -145,10 +145,10 @@ def merged(module: nn.Module, adapter: str | os.PathLike[str], base: str) -> nn.
 def _short(error: Exception) -> str:
     """The line of a long message that says what is wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    found = next(
+    message = next(
         (line for line in lines if "size mismatch" in line), lines[0] if lines else type(error).__name__
     )
-    return _plain(found).rstrip(".")[:200]
+    return _plain(message).rstrip(".")[:200]
 
 
 def _plain(name: str) -> str:

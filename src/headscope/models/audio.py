@@ -143,21 +143,21 @@ def expect_speech(model: Perceiver) -> None:
 
 def _decoder(model: Perceiver, words: Sequence[str]) -> tuple[Tokens, np.ndarray[Any, np.dtype[np.int64]]]:
     """What the decoder writes, and what it reads meanwhile: the same, one later, after the token to start with."""
-    whole = model.from_words(words)
+    tokens = model.from_words(words)
     start = getattr(model.config, "decoder_start_token_id", None)
-    if start is None or whole.ids is None:
+    if start is None or tokens.ids is None:
         raise InputError(f"{model.name}: its configuration names no decoder_start_token_id")
-    if int(whole.ids[0]) == start:
-        whole = whole.take(slice(1, None))
-    assert whole.ids is not None
-    if not whole.mask("special")[-1]:
+    if int(tokens.ids[0]) == start:
+        tokens = tokens.take(slice(1, None))
+    assert tokens.ids is not None
+    if not tokens.mask("special")[-1]:
         raise InputError(
             f"{model.name}: expected a tokenizer that ends a text with a special token, found "
-            f"{whole.pieces[-1]!r} at its end"
+            f"{tokens.pieces[-1]!r} at its end"
         )
     most: Any = getattr(model.config, "max_target_positions", None)
-    if isinstance(most, int) and len(whole) > most:
+    if isinstance(most, int) and len(tokens) > most:
         raise InputError(
-            f"text: {len(whole)} tokens, but {model.name} writes at most {most}; give a shorter text"
+            f"text: {len(tokens)} tokens, but {model.name} writes at most {most}; give a shorter text"
         )
-    return whole, np.concatenate([[start], whole.ids[:-1]])
+    return tokens, np.concatenate([[start], tokens.ids[:-1]])

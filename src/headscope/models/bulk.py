@@ -186,45 +186,45 @@ class Bulk:
         if not splits and not any(piece.startswith("▁") for piece in self._vocabulary):
             return None
         both = [f"{one} {other}" for one, other in product(_PROBES, _PROBES)]
-        alone, spaced, whole = (
+        alone, spaced, joined = (
             [encoding.ids for encoding in self._encode(texts)]
             for texts in (_PROBES, [f" {probe}" for probe in _PROBES], both)
         )
         pairs = list(product(range(len(_PROBES)), repeat=2))
-        if all(whole[place] == alone[a] + alone[b] for place, (a, b) in enumerate(pairs)):
+        if all(joined[place] == alone[a] + alone[b] for place, (a, b) in enumerate(pairs)):
             return "apart"
         if byte_level(self._tokenizer) and all(
-            whole[place] == alone[a] + spaced[b] for place, (a, b) in enumerate(pairs)
+            joined[place] == alone[a] + spaced[b] for place, (a, b) in enumerate(pairs)
         ):
             return "spaced"
         return None
 
     def lines(self, texts: Sequence[str]) -> list[Line | None]:
         """The pieces of each line; None for one that only `encode` understands."""
-        found: list[Line | None] = [None] * len(texts)
+        lines: list[Line | None] = [None] * len(texts)
         if self.join is None:
-            return found
+            return lines
         places = [place for place, text in enumerate(texts) if self._understood(text)]
         if not places:
-            return found
+            return lines
         spaced = self.join == "spaced"
         before = " " if spaced else ""
         read = self._read([before + texts[place] for place in places])
         firsts = self._firsts([texts[place].partition(" ")[0] for place in places]) if spaced else None
         for number, place in enumerate(places):
-            own = read[number]
-            if own is None:
+            pieces = read[number]
+            if pieces is None:
                 continue
-            ids, words = own
+            ids, words = pieces
             if firsts is None:
-                found[place] = Line(ids, words, ids, words, len(ids))
+                lines[place] = Line(ids, words, ids, words, len(ids))
                 continue
             beginning = firsts[number]
             if beginning is not None:
                 later = np.flatnonzero(self._spaced[ids[1:]])
                 first = int(later[0]) + 1 if len(later) else len(ids)
-                found[place] = Line(ids, words, *beginning, first)
-        return found
+                lines[place] = Line(ids, words, *beginning, first)
+        return lines
 
     def split(self, text: str, line: Line, size: int) -> list[tuple[str, Line]] | None:
         """Parts of a line of at most `size` pieces each, cut as `headscope.models.encode.split` cuts them.
@@ -254,13 +254,13 @@ class Bulk:
         if self.join == "apart":
             cut = [(ids[begin:end], words[begin:end] - words[begin]) for begin, end in parts]
             return [
-                (own, Line(*pieces, *pieces, end - begin))
-                for own, pieces, (begin, end) in zip(texts, cut, parts, strict=True)
+                (excerpt, Line(*pieces, *pieces, end - begin))
+                for excerpt, pieces, (begin, end) in zip(texts, cut, parts, strict=True)
             ]
         read = self.lines(texts)
-        if any(own is None or own.alone > size for own in read):
+        if any(known is None or known.alone > size for known in read):
             return None
-        return [(own, known) for own, known in zip(texts, read, strict=True) if known is not None]
+        return [(excerpt, known) for excerpt, known in zip(texts, read, strict=True) if known is not None]
 
     def _starts(self, text: str, spaces: BoolArray, ids: IntArray) -> IntArray | None:
         """The character at which each piece of a line begins, `spaces` aside; None where that is not known."""
@@ -307,8 +307,10 @@ class Bulk:
         if "\ud800" <= character <= "\udfff" or (character.isspace() and character != " "):
             return False  # half a pair, which is no text; and space that joins as others do not
         written: str = character if normalizer is None else normalizer.normalize_str(character)
-        own = unicodedata.category(character)[0] == "P"
-        return all((unicodedata.category(each)[0] == "P") == own for each in written if not each.isspace())
+        punctuation = unicodedata.category(character)[0] == "P"
+        return all(
+            (unicodedata.category(sign)[0] == "P") == punctuation for sign in written if not sign.isspace()
+        )
 
     def _read(self, texts: Sequence[str]) -> list[tuple[IntArray, IntArray] | None]:
         """Ids and words of each text; None for one with a piece that its text alone explains."""
@@ -329,13 +331,13 @@ class Bulk:
         begins[starts[sizes > 0]] = True
         words = np.cumsum(begins)
         unsure = np.concatenate([[0], np.cumsum(punctuation == _UNSURE)])
-        found: list[tuple[IntArray, IntArray] | None] = []
+        pieces: list[tuple[IntArray, IntArray] | None] = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             if start == end or unsure[end] > unsure[start]:
-                found.append(None)
+                pieces.append(None)
             else:
-                found.append((flat[start:end], words[start:end] - words[start]))
-        return found
+                pieces.append((flat[start:end], words[start:end] - words[start]))
+        return pieces
 
     def _encode(self, texts: Sequence[str]) -> list[Any]:
         backend = self._backend
@@ -357,8 +359,8 @@ class Bulk:
             for side, lines in enumerate(halves):
                 count = 0
                 for place, line in enumerate(lines):
-                    own, of = line.parts(place == 0)
-                    parts.append((own, of, side, around.text_types[side], count))
+                    line_ids, of = line.parts(place == 0)
+                    parts.append((line_ids, of, side, around.text_types[side], count))
                     count += int(of[-1]) + 1
                 parts.append((around.ids[side + 1], around.nothing[side + 1], -1, 0, 0))
             if around.special_types is not None:
@@ -392,8 +394,8 @@ class Bulk:
 
     @cached_property
     def _around(self) -> tuple[_Around, _Around]:
-        own = sample(self._tokenizer)
-        return self._special(own), self._special(own, own)
+        text = sample(self._tokenizer)
+        return self._special(text), self._special(text, text)
 
     def _special(self, *texts: str) -> _Around:
         """What stands around these texts, read off what the tokenizer makes of them."""
@@ -401,14 +403,18 @@ class Bulk:
         assert tokens.ids is not None
         assert tokens.sequence_ids is not None
         places = [np.flatnonzero(tokens.sequence_ids == side) for side in range(len(texts))]
-        borders = [0, *(border for own in places for border in (int(own[0]), int(own[-1]) + 1)), len(tokens)]
+        borders = [
+            0,
+            *(border for span in places for border in (int(span[0]), int(span[-1]) + 1)),
+            len(tokens),
+        ]
         gaps = [slice(start, stop) for start, stop in zip(borders[::2], borders[1::2], strict=True)]
         ids, types = tokens.ids, tokens.type_ids
         return _Around(
             tuple(ids[gap] for gap in gaps),
             tuple(np.full(gap.stop - gap.start, -1) for gap in gaps),
             None if types is None else np.concatenate([types[gap] for gap in gaps]),
-            tuple(0 if types is None else int(types[own[0]]) for own in places),
+            tuple(0 if types is None else int(types[span[0]]) for span in places),
         )
 
 
@@ -440,8 +446,8 @@ def _agrees(made: Bulk, tokenizer: PreTrainedTokenizerBase) -> bool:
     if not read:
         return False
     joined = " ".join(lines)
-    for own, texts in (((read,), (joined,)), ((read, read), (joined, joined))):
-        tokens, expected = made.inputs([own])[0], encode(tokenizer, *texts)
+    for halves, texts in (((read,), (joined,)), ((read, read), (joined, joined))):
+        tokens, expected = made.inputs([halves])[0], encode(tokenizer, *texts)
         for name in ("ids", "type_ids", "special_mask", "word_ids", "sequence_ids"):
             if not np.array_equal(_given(tokens, name), _given(expected, name)):
                 return False

@@ -33,36 +33,36 @@ def render(
     an error: so the spans are exact for any template, also where it folds the system message into the first
     user turn.
     """
-    said = _checked(messages)
+    turns = _checked(messages)
     name = str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)
     if not tokenizer.chat_template:
         raise InputError(f"messages: {name} has no chat template; give a text instead")
     quote = next(
-        sign for sign in map(chr, range(0xE000, 0xF8FF)) if not any(sign in one["content"] for one in said)
+        sign for sign in map(chr, range(0xE000, 0xF8FF)) if not any(sign in one["content"] for one in turns)
     )
     marked = [
         {**one, "content": f"{quote}{number}{quote}"} if one["content"].strip() else one
-        for number, one in enumerate(said)
+        for number, one in enumerate(turns)
     ]
-    text, pattern = (_apply(tokenizer, name, given, add_generation_prompt) for given in (said, marked))
+    text, pattern = (_apply(tokenizer, name, given, add_generation_prompt) for given in (turns, marked))
     parts = re.split(f"{quote}(\\d+){quote}", pattern)
     spans: list[Span] = []
     position = len(parts[0])
     if not text.startswith(parts[0]):
         raise InputError(f"messages: the chat template of {name} writes other text before other messages")
     for number, after in zip(map(int, parts[1::2]), parts[2::2], strict=True):
-        own = said[number]["content"]
-        for form in (own, own.strip(), own.lstrip(), own.rstrip()):
+        spoken = turns[number]["content"]
+        for form in (spoken, spoken.strip(), spoken.lstrip(), spoken.rstrip()):
             if text.startswith(form + after, position):
                 break
         else:
             raise InputError(f"messages[{number}]: the chat template of {name} changes what is said")
-        spans.append(Span(said[number]["role"], position, position + len(form)))
+        spans.append(Span(turns[number]["role"], position, position + len(form)))
         position += len(form) + len(after)
-    filled = {number for number, one in enumerate(said) if one["content"].strip()}
+    filled = {number for number, one in enumerate(turns) if one["content"].strip()}
     for number in sorted(filled - set(map(int, parts[1::2]))):
         raise InputError(
-            f"messages[{number}]: the chat template of {name} leaves out the {said[number]['role']} message"
+            f"messages[{number}]: the chat template of {name} leaves out the {turns[number]['role']} message"
         )
     if position != len(text):
         raise InputError(f"messages: the chat template of {name} writes other text after other messages")

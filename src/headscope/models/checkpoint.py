@@ -27,7 +27,7 @@ _LAYER = re.compile(r"(.*?\.)(\d+)\.")
 
 def expect_no_pointers(name: str, folder: Path) -> None:
     """Raise `ModelError` for a folder with files that stand for weights which git-lfs has not fetched."""
-    for path in sorted(each for kind in ("safetensors", "bin", "json") for each in folder.glob(f"*.{kind}")):
+    for path in sorted(path for kind in ("safetensors", "bin", "json") for path in folder.glob(f"*.{kind}")):
         if not path.is_file():
             continue
         with path.open("rb") as file:
@@ -39,8 +39,8 @@ def expect_no_pointers(name: str, folder: Path) -> None:
 
 def needed(module: nn.Module, missing: Collection[str]) -> list[str]:
     """Those of missing weights that attention rests on: of a stack of layers, and of embeddings; no head or pooler."""
-    stacks = tuple(f"{each}." for each in _parts(module, nn.ModuleList))
-    tables = {f"{each}.weight" for each in _parts(module, nn.Embedding)}
+    stacks = tuple(f"{part}." for part in _parts(module, nn.ModuleList))
+    tables = {f"{part}.weight" for part in _parts(module, nn.Embedding)}
     return sorted(name for name in missing if name.startswith(stacks) or name in tables)
 
 
@@ -54,9 +54,9 @@ def prefix(missing: Collection[str], unexpected: Collection[str]) -> str | None:
     some = next(iter(missing), None)
     if some is None:
         return None
-    found = [name.removesuffix(some) for name in unexpected if name.endswith(f".{some}")]
-    whole = [before for before in found if all(before + name in unexpected for name in missing)]
-    return whole[0] if len(whole) == 1 else None
+    prefixes = [name.removesuffix(some) for name in unexpected if name.endswith(f".{some}")]
+    complete = [before for before in prefixes if all(before + name in unexpected for name in missing)]
+    return complete[0] if len(complete) == 1 else None
 
 
 def within(folder: Path, missing: Collection[str]) -> tuple[str, dict[str, Tensor]] | None:
@@ -65,7 +65,7 @@ def within(folder: Path, missing: Collection[str]) -> tuple[str, dict[str, Tenso
     if not path.is_file():
         return None
     held = cast("Mapping[str, Any]", torch.load(path, map_location="cpu", weights_only=True, mmap=True))
-    found: list[tuple[str, dict[str, Tensor]]] = []
+    entries: list[tuple[str, dict[str, Tensor]]] = []
     for entry, weights in held.items():
         if not isinstance(weights, Mapping) or not all(
             isinstance(name, str) for name in cast("Any", weights)
@@ -74,8 +74,8 @@ def within(folder: Path, missing: Collection[str]) -> tuple[str, dict[str, Tenso
         named = cast("Mapping[str, Tensor]", weights)
         before = "" if set(missing) <= set(named) else prefix(missing, named)
         if before is not None:
-            found.append((f"{entry}: {before}" if before else entry, _without(before, named)))
-    return found[0] if len(found) == 1 else None
+            entries.append((f"{entry}: {before}" if before else entry, _without(before, named)))
+    return entries[0] if len(entries) == 1 else None
 
 
 def _without(before: str, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -95,17 +95,17 @@ def notes(name: str, module: nn.Module, missing: Collection[str], unexpected: Co
         ModelError: one of a layer or an embedding was not there.
     """
     if lacking := needed(module, missing):
-        found = f", found {_some(sorted(unexpected))}" if unexpected else ""
+        others = f", found {_some(sorted(unexpected))}" if unexpected else ""
         raise ModelError(
             f"{name}: expected the weights of all layers of {type(module).__name__} in the checkpoint; "
-            f"{_some(lacking)} are not there{found}"
+            f"{_some(lacking)} are not there{others}"
         )
-    told = [f"{RANDOM} {_some(sorted(missing))}"] if missing else []
-    stacks = {found[1] for each, _ in module.named_parameters() if (found := _LAYER.match(each))}
-    beyond = sorted(each for each in unexpected if (found := _LAYER.match(each)) and found[1] in stacks)
+    remarks = [f"{RANDOM} {_some(sorted(missing))}"] if missing else []
+    stacks = {match[1] for weight, _ in module.named_parameters() if (match := _LAYER.match(weight))}
+    beyond = sorted(weight for weight in unexpected if (match := _LAYER.match(weight)) and match[1] in stacks)
     if beyond:
-        told.append(f"{BEYOND} {_some(beyond)}")
-    return told
+        remarks.append(f"{BEYOND} {_some(beyond)}")
+    return remarks
 
 
 def _some(names: Sequence[str]) -> str:

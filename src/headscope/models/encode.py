@@ -81,7 +81,7 @@ def encode(
     else:
         parts = [_ids(tokenizer, value) for value in texts.values()]
         tokens = _place(tokenizer, parts, _call(tokenizer, *texts.values(), special=special))
-    _check_found(tokens, texts)
+    _expect_pieces(tokens, texts)
     return tokens
 
 
@@ -108,7 +108,7 @@ def from_words(
             here = [word for word, ids in enumerate(part) for _ in ids]
             numbers[_known(tokens.sequence_ids) == number] = here
         tokens = replace(tokens, word_ids=numbers)
-    _check_found(tokens, texts)
+    _expect_pieces(tokens, texts)
     return tokens
 
 
@@ -117,9 +117,9 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, inputs: Sequence[Sequence[Tex
 
     An input is one text or two. A fast tokenizer reads all inputs in one call.
     """
-    found: list[Tokens | None] = [None] * len(inputs)
+    encoded: list[Tokens | None] = [None] * len(inputs)
     if not tokenizer.is_fast:
-        return found
+        return encoded
     ready: dict[int, list[tuple[int, dict[str, str], list[list[str]] | None]]] = {1: [], 2: []}
     for place, given in enumerate(inputs):
         with suppress(InputError):
@@ -129,15 +129,15 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, inputs: Sequence[Sequence[Tex
                 lists = _lists(given)
                 texts = {name: " ".join(words) for name, words in lists.items()}
                 ready[len(given)].append((place, texts, list(lists.values())))
-    for each in filter(None, ready.values()):
+    for group in filter(None, ready.values()):
         with suppress(InputError):  # of one that cannot be read, which asked alone says so
-            batch = _call(tokenizer, *map(list, zip(*(texts.values() for _, texts, _ in each), strict=True)))
-            for row, (place, texts, lists) in enumerate(each):
+            batch = _call(tokenizer, *map(list, zip(*(texts.values() for _, texts, _ in group), strict=True)))
+            for row, (place, texts, lists) in enumerate(group):
                 with suppress(InputError):
                     tokens = _tokens(tokenizer, list(texts.values()), lists, batch, row)
-                    _check_found(tokens, texts)
-                    found[place] = tokens
-    return found
+                    _expect_pieces(tokens, texts)
+                    encoded[place] = tokens
+    return encoded
 
 
 def from_pieces(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> Tokens:
@@ -219,13 +219,13 @@ def chat(
     for start, end in _known(tokens.offsets).tolist():
         surface = text[start:end]
         first.append(start if surface.isspace() else start + len(surface) - len(surface.lstrip()))
-    said = {
+    roles = {
         role: np.array(
             [any(span.role == role and span.start <= place < span.end for span in spans) for place in first]
         )
         for role in ("system", "user", "assistant")
     }
-    return tokens.with_classes(**said, template=~np.logical_or.reduce(list(said.values())))
+    return tokens.with_classes(**roles, template=~np.logical_or.reduce(list(roles.values())))
 
 
 def count(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[int]:
@@ -548,8 +548,8 @@ def _check_joined(
             )
 
 
-def _check_found(tokens: Tokens, texts: Mapping[str, str]) -> None:
-    """Each text has a token."""
+def _expect_pieces(tokens: Tokens, texts: Mapping[str, str]) -> None:
+    """Raise `InputError` for a text without a token."""
     for number, (name, text) in enumerate(texts.items()):
         if not (_known(tokens.sequence_ids) == number).any():
             excerpt = text if len(text) <= 40 else text[:40] + "…"

@@ -24,7 +24,7 @@ def expect_finite(name: str, module: nn.Module) -> None:
     Raises `RefusedError` that names the first such weight, with its layer and head where its name tells them.
     """
     for of, values in _values(module):
-        low, high = (float(each) for each in torch.aminmax(values))
+        low, high = (float(bound) for bound in torch.aminmax(values))
         if not (low - low == 0 == high - high):
             place = tuple(int(axis) for axis in torch.nonzero(~torch.isfinite(values))[0])
             where = ", ".join(map(str, place))

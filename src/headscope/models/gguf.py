@@ -47,8 +47,8 @@ def converted(path: Path, digest: str) -> Path | None:
         with WeakFileLock(folder.with_name(f"{folder.name}.lock")):
             if not folder.is_dir():  # nobody else converted it meanwhile
                 shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
-                for each in read(path):
-                    each.save_pretrained(part)
+                for component in read(path):
+                    component.save_pretrained(part)
                 part.rename(folder)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(part, ignore_errors=True)

@@ -34,25 +34,25 @@ def with_text(tokenizer: Any, tokens: Tokens, read: str, text: str) -> Tokens:
     if alone.ids is None or alone.offsets is None or alone.word_ids is None or alone.special_mask is None:
         return tokens
     start = len(read) - len(text)
-    own = np.flatnonzero(~alone.special_mask & (alone.offsets[:, 1] > start))
-    if not len(own):
+    indices = np.flatnonzero(~alone.special_mask & (alone.offsets[:, 1] > start))
+    if not len(indices):
         return tokens
     place = np.full(len(alone), -1)
     alike = SequenceMatcher(None, alone.ids.tolist(), tokens.ids.tolist(), autojunk=False)
     for block in alike.get_matching_blocks():
         place[block.a : block.a + block.size] = np.arange(block.b, block.b + block.size)
-    if (place[own] < 0).any():
+    if (place[indices] < 0).any():
         return tokens
-    at = place[own]
+    at = place[indices]
     offsets = np.zeros((len(tokens), 2), np.int64)
-    offsets[at] = (alone.offsets[own] - start).clip(0)
+    offsets[at] = (alone.offsets[indices] - start).clip(0)
     words, sequence = np.full((2, len(tokens)), -1)
-    words[at] = alone.word_ids[own] - alone.word_ids[own].min()
+    words[at] = alone.word_ids[indices] - alone.word_ids[indices].min()
     sequence[at] = 0
     special = np.ones(len(tokens), np.bool_)
     special[at] = False
     texts = [""] * len(tokens)
-    for number, token in zip(own.tolist(), at.tolist(), strict=True):
+    for number, token in zip(indices.tolist(), at.tolist(), strict=True):
         texts[token] = "" if alone.texts is None else alone.texts[number]
     texts[at[0]] = text[: offsets[at[0], 1]]
     return replace(

@@ -90,8 +90,8 @@ def load(
         raise InputError(f"untrained: expected a seed from 0 to {2**32 - 1}, found {untrained}")
     file = _gguf_file(model)
     if revision is not None and (not isinstance(model, str) or Path(model).is_dir() or file is not None):
-        found = "a module" if isinstance(model, nn.Module | tuple | Model) else f"{model or 'the demo model'}"
-        raise InputError(f"revision: expected the name of a model on the hub beside it, found {found}")
+        given = "a module" if isinstance(model, nn.Module | tuple | Model) else f"{model or 'the demo model'}"
+        raise InputError(f"revision: expected the name of a model on the hub beside it, found {given}")
     asked = Wanted()
     if adapter is not None:
         if isinstance(model, nn.Module | tuple | Model):
@@ -116,8 +116,8 @@ def load(
         loaded.module = merged(loaded.module, adapter, loaded.name)
         loaded.notes = (*loaded.notes, f"adapter {adapter_name(adapter)}")
     if untrained is not None:
-        own = not isinstance(model, nn.Module | tuple | Model)
-        loaded.module = reinitialise(loaded.module, untrained, keep=keep, init=init, in_place=own)
+        fresh = not isinstance(model, nn.Module | tuple | Model)
+        loaded.module = reinitialise(loaded.module, untrained, keep=keep, init=init, in_place=fresh)
         kept = ", embeddings kept" if keep else ""
         loaded.notes = (*loaded.notes, f"untrained, seed {untrained}{kept}")
     if torch_dtype is not None and loaded.dtype != torch_dtype:
@@ -148,7 +148,7 @@ def _places(
     return None, dict(device) if isinstance(device, Mapping) else "auto"
 
 
-def _expect_plain(loaded: Model, what: str, own: str, found: object) -> None:
+def _expect_plain(loaded: Model, what: str, current: str, given: object) -> None:
     """Raise `InputError` for a model that cannot be moved or cast: its weights are packed or in several places."""
     kind = packed(loaded.module)
     if kind is not None and what == "dtype":
@@ -157,7 +157,7 @@ def _expect_plain(loaded: Model, what: str, own: str, found: object) -> None:
         why = "which is in several devices or on disk"
     else:
         return
-    raise InputError(f"{what}: expected none, or {own}, for {loaded.name}, {why}; found {found}")
+    raise InputError(f"{what}: expected none, or {current}, for {loaded.name}, {why}; found {given}")
 
 
 def _gguf_file(model: object) -> Path | None:
@@ -354,7 +354,7 @@ def _check_config(config: Any, name: str) -> None:
     """Raise `ModelError` for what no model can be made of, before it is tried."""
     named: Any = config.architectures
     if named is not None and not (
-        isinstance(named, list) and all(isinstance(each, str) for each in cast("list[Any]", named))
+        isinstance(named, list) and all(isinstance(entry, str) for entry in cast("list[Any]", named))
     ):
         raise ModelError(f"{name}: config.json: architectures: expected a list of names, found {named!r}")
     text = config.get_text_config()

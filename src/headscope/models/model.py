@@ -227,8 +227,8 @@ class Model:
         others = {getattr(self.tokenizer or self.config, name, None) for name in names}
         if pad is None or pad in others:
             return np.zeros(len(ids), np.bool_)
-        own = ids != pad
-        return ~(np.logical_or.accumulate(own) & np.logical_or.accumulate(own[::-1])[::-1])
+        real = ids != pad
+        return ~(np.logical_or.accumulate(real) & np.logical_or.accumulate(real[::-1])[::-1])
 
     def _unpadded(self, tokens: Tokens) -> Tokens:
         """Tokens as they are given. Warns of padding among them."""
@@ -305,10 +305,14 @@ class Model:
     def _named(self, ready: dict[str, Tensor]) -> dict[str, Tensor]:
         """What the module's `forward` names of these. Raises `RefusedError` where it needs something else."""
         takes = inspect.signature(self.module.forward).parameters.values()
-        if any(each.kind is each.VAR_KEYWORD for each in takes):
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes):
             return ready
-        wanted = [each.name for each in takes if each.kind is not each.VAR_POSITIONAL]
-        needed = [each.name for each in takes if each.name in wanted and each.default is each.empty]
+        wanted = [parameter.name for parameter in takes if parameter.kind is not parameter.VAR_POSITIONAL]
+        needed = [
+            parameter.name
+            for parameter in takes
+            if parameter.name in wanted and parameter.default is parameter.empty
+        ]
         if "input_ids" not in wanted or set(needed) - set(ready):
             named = ", ".join(f"{name!r}: …" for name in needed or wanted)
             inner = next(

@@ -97,20 +97,20 @@ def inputs(model: Perceiver, batch: Sequence[Tokens]) -> dict[str, Tensor]:
 
     Raises `InputError` for pictures that become inputs of several sizes: they do not stand in one batch.
     """
-    found: list[dict[str, Tensor]] = []
+    examples: list[dict[str, Tensor]] = []
     for tokens in batch:
         if tokens.picture is not None:
-            found.append(looked(model, tokens.picture).inputs)
+            examples.append(looked(model, tokens.picture).inputs)
         else:
             assert tokens.sound is not None
-            found.append(listened(model, (tokens.sound.samples, tokens.sound.rate)).inputs)
-    for name in found[0]:
-        sizes = {tuple(one[name].shape[1:]) for one in found}
+            examples.append(listened(model, (tokens.sound.samples, tokens.sound.rate)).inputs)
+    for name in examples[0]:
+        sizes = {tuple(one[name].shape[1:]) for one in examples}
         if len(sizes) > 1:
             raise InputError(
                 f"{name}: expected inputs of one size in a batch, found {', '.join(map(str, sorted(sizes)))}"
             )
-    ready = {name: torch.cat([one[name] for one in found]) for name in found[0]}
+    ready = {name: torch.cat([one[name] for one in examples]) for name in examples[0]}
     if batch[0].ids is not None:
         pad: Any = getattr(model.tokenizer, "pad_token_id", None)
         texts = collate(batch, pad_id=0 if pad is None else int(pad))
@@ -133,8 +133,12 @@ def _expect_same(model: Perceiver, tokens: Tokens, expected: Mapping[str, Tensor
     """Raise `InputError` where a batch made of tokens is not what the processor makes of a text and its picture."""
     made = inputs(model, [tokens])
     for name, value in expected.items():
-        own = made.get(name)
-        if own is None or own.shape != value.shape or not torch.equal(own.cpu(), value.to(own.dtype).cpu()):
+        rebuilt = made.get(name)
+        if (
+            rebuilt is None
+            or rebuilt.shape != value.shape
+            or not torch.equal(rebuilt.cpu(), value.to(rebuilt.dtype).cpu())
+        ):
             raise InputError(
                 f"image: {model.name} takes {name} of a text and its picture, which cannot be told from the tokens, so "
                 "its heads are not measured over them; headscope.capture gives its maps"
@@ -173,9 +177,9 @@ def tower(module: nn.Module) -> nn.Module | None:
     """The part of a model of texts and pictures that looks at pictures; None where there is none."""
     for holder in (module, getattr(module, "base_model", None)):
         for name in TOWERS:
-            found: Any = getattr(holder, name, None)
-            if isinstance(found, nn.Module) and found is not module:
-                return found
+            part: Any = getattr(holder, name, None)
+            if isinstance(part, nn.Module) and part is not module:
+                return part
     return None
 
 

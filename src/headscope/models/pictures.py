@@ -189,17 +189,17 @@ def _tiles(
         -(-side // step) if pads else side // step for side, step in zip((height, width), across, strict=True)
     )
     ramp = _processed(model, _ramp(picture), text, do_rescale=False, do_normalize=False)["pixel_values"]
-    found: list[Tokens] = []
+    tiles: list[Tokens] = []
     for tile in ramp.reshape(-1, *ramp.shape[-3:]):
         left, top, right, bottom = _area(tile, size)
         step = (right - left) / width * across[1], (bottom - top) / height * across[0]
         area = (left, top, left + columns * step[0], top + rows * step[1])
-        found.append(_within(Grid(rows, columns, picture=picture, area=area), size))
-    if len(found) == 1:
-        return found
+        tiles.append(_within(Grid(rows, columns, picture=picture, area=area), size))
+    if len(tiles) == 1:
+        return tiles
     return [
         replace(tokens, pieces=[f"tile{number + 1}:{piece}" for piece in tokens.pieces])
-        for number, tokens in enumerate(found)
+        for number, tokens in enumerate(tiles)
     ]
 
 
@@ -303,9 +303,9 @@ def _mixed(model: Perceiver, ids: IntArray, tiles: Sequence[Tokens]) -> Tokens:
         )
     cells = [merged(tile, rows // side, columns // side, (rows, columns)) for tile in tiles]
     boxes = np.full((len(ids), 4), np.nan)
-    boxes[seen] = np.concatenate([each.boxes for each in cells if each.boxes is not None])
+    boxes[seen] = np.concatenate([cell.boxes for cell in cells if cell.boxes is not None])
     pieces = list(tokens.pieces)
-    names = [piece for each in cells for piece in each.pieces]
+    names = [piece for cell in cells for piece in cell.pieces]
     for place, name in zip(np.flatnonzero(seen).tolist(), names, strict=True):
         pieces[place] = name
     special = np.zeros(len(ids), np.bool_) if tokens.special_mask is None else tokens.special_mask
@@ -357,13 +357,13 @@ def prefixed(patches: Tokens, model: Perceiver, count: int) -> Tokens | None:
     if len(names) != extra:
         return None
     mask = np.arange(count) < extra
-    whole = [*names, *patches.pieces]
+    pieces = [*names, *patches.pieces]
     return Tokens(
-        whole,
+        pieces,
         special_mask=mask,
         classes={
-            "cls": np.array([piece == "[CLS]" for piece in whole]),
-            "register": np.array([piece.startswith("register ") for piece in whole]),
+            "cls": np.array([piece == "[CLS]" for piece in pieces]),
+            "register": np.array([piece.startswith("register ") for piece in pieces]),
         },
         picture=patches.picture,
         boxes=np.concatenate([np.full((extra, 4), np.nan), patches.boxes]),

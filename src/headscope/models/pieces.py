@@ -98,12 +98,12 @@ def sample(tokenizer: PreTrainedTokenizerBase) -> str:
     """
     if tokenizer not in _sample:
         special = special_tokens(tokenizer).ids
-        own = (
+        decoded = (
             str(cast("Any", tokenizer).decode([number]))
             for number in range(len(tokenizer))
             if number not in special
         )
-        for text in chain(("A", "a"), own):
+        for text in chain(("A", "a"), decoded):
             with suppress(Exception):  # what tokenizers raise has no type of its own
                 ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
                 if text.strip() and ids and tokenizer.unk_token_id not in ids:
@@ -166,9 +166,9 @@ def unknown_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     known = _unknown.get(tokenizer)
     if known is None or known[0] != state:
         backend: Any = getattr(tokenizer, "backend_tokenizer", None)
-        own: Any = getattr(getattr(backend, "model", None), "unk_token", None)  # it may have no other name
+        piece: Any = getattr(getattr(backend, "model", None), "unk_token", None)  # it may have no other name
         first: Any = tokenizer.unk_token_id
-        named: set[int | None] = {first, backend.token_to_id(own) if isinstance(own, str) else None}
+        named: set[int | None] = {first, backend.token_to_id(piece) if isinstance(piece, str) else None}
         ends = {number for _, number in special_tokens(tokenizer).named}
         ids = sorted(number for number in named if number is not None and number not in ends)
         known = _unknown[tokenizer] = (state, tuple(ids))
@@ -176,7 +176,7 @@ def unknown_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
 
 
 def of_pieces(unknown: int, pieces: int) -> str:
-    """Such as ``12 of 300 pieces (4.0 %)``."""
+    """A count of pieces and its share, such as ``12 of 300 pieces (4.0 %)``."""
     noun = "piece" if pieces == 1 else "pieces"
     return f"{unknown:,} of {pieces:,} {noun} ({100 * unknown / max(1, pieces):.1f} %)"
 

@@ -56,9 +56,9 @@ def vocabulary(model: Model) -> Vocabulary | None:
     ids: dict[str, int] = model.tokenizer.get_vocab()
     added: Any = model.tokenizer.added_tokens_decoder
     beyond = sorted((number, piece) for piece, number in ids.items() if number >= rows)
-    own = [(number, piece) for number, piece in beyond if number not in added]
-    if own:
-        last, _ = own[-1]
+    foreign = [(number, piece) for number, piece in beyond if number not in added]
+    if foreign:
+        last, _ = foreign[-1]
         raise RefusedError(
             f"{model.name}: expected a tokenizer with ids below {rows:,}, the rows of the model's embedding, found "
             f"{len(ids):,} pieces up to id {last:,} ({shown_piece(model.tokenizer, last)!r}): "

@@ -35,13 +35,13 @@ def named(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     for path, part in cast("Iterator[tuple[str, Any]]", module.named_modules(remove_duplicate=False)):
         here = f"{path}." if path else ""
         passing: set[str] = part._non_persistent_buffers_set
-        for own, value in (*part._parameters.items(), *part._buffers.items()):
-            if value is not None and own not in passing:
-                yield f"{here}{own}", value
+        for attribute, value in (*part._parameters.items(), *part._buffers.items()):
+            if value is not None and attribute not in passing:
+                yield f"{here}{attribute}", value
 
 
 def parameters(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """The same of a module's parameters, by their own names."""
+    """The plain tensors of a module's parameters, by their own names."""
     for name, value in module.named_parameters():
         with _there(module, name, value) as here:
             for _, part in plain(here):
@@ -54,8 +54,8 @@ def plain(value: Tensor) -> Iterator[tuple[str, Tensor]]:
         yield "", value.detach()
         scales: Any = value
         for name, of in (("SCB", scales), ("absmax", getattr(scales, "quant_state", None))):
-            if isinstance(each := getattr(of, name, None), Tensor):
-                yield f".{name}", each
+            if isinstance(scale := getattr(of, name, None), Tensor):
+                yield f".{name}", scale
         return
     names, _ = cast("Any", value).__tensor_flatten__()
     for name in names:
@@ -66,13 +66,13 @@ def plain(value: Tensor) -> Iterator[tuple[str, Tensor]]:
 @contextmanager
 def _there(module: nn.Module, name: str, value: Tensor) -> Generator[Tensor]:
     """The tensor of this name; one that is not in memory is brought there for as long."""
-    path, _, own = name.rpartition(".")
+    path, _, attribute = name.rpartition(".")
     owner = module.get_submodule(path) if value.is_meta else None
     if owner is None or not hasattr(owner, "_hf_hook"):
         yield value
         return
     with library("accelerate.utils").align_module_device(owner):
-        yield getattr(owner, own)
+        yield getattr(owner, attribute)
 
 
 def held(module: nn.Module, name: str = "weight") -> Tensor | None:
@@ -106,7 +106,7 @@ def _as_it_maps(linear: nn.Linear, weight: Tensor) -> Tensor:
 
 
 def size_of(module: nn.Module) -> int:
-    """Of all weights together, in bytes."""
+    """How many bytes all weights take together."""
     return sum(value.numel() * value.element_size() for value in module.parameters())
 
 
@@ -118,9 +118,9 @@ def several_devices(module: nn.Module) -> bool:
 def main_device(module: nn.Module) -> torch.device:
     """Where a module takes its inputs: where its weights are, or of several devices the main one."""
     for part in module.modules():
-        told = getattr(getattr(part, "_hf_hook", None), "execution_device", None)
-        if isinstance(told, str | int | torch.device):
-            return torch.device(told)
+        device = getattr(getattr(part, "_hf_hook", None), "execution_device", None)
+        if isinstance(device, str | int | torch.device):
+            return torch.device(device)
     devices = (parameter.device for parameter in module.parameters() if not parameter.is_meta)
     return next(devices, torch.device("cpu"))
 
@@ -129,8 +129,10 @@ def packed(module: nn.Module) -> str | None:
     """What packs a module's weights in few bits, such as ``bitsandbytes``; None where they are plain numbers."""
     config: Any = getattr(getattr(module, "config", None), "quantization_config", None)
     if config is not None:
-        told: Any = getattr(config, "quant_method", None)
-        method: Any = cast("dict[str, Any]", config).get("quant_method") if isinstance(config, dict) else told
+        attribute: Any = getattr(config, "quant_method", None)
+        method: Any = (
+            cast("dict[str, Any]", config).get("quant_method") if isinstance(config, dict) else attribute
+        )
         return str(getattr(method, "value", method))
     for value in module.parameters():
         if _is_packed(value):
