@@ -124,9 +124,9 @@ class Exploration:
 
     def show(self) -> None:
         """Read what is asked. Raises `InputError` where it cannot be."""
-        told, _ = self.live.answer({"kind": "show", "id": 0, **self.asked})
-        if "error" in told:
-            raise InputError(told["error"])
+        answer, _ = self.live.answer({"kind": "show", "id": 0, **self.asked})
+        if "error" in answer:
+            raise InputError(answer["error"])
 
     def _display_(self) -> Any:
         """What marimo shows."""
@@ -171,11 +171,11 @@ def explore(
     ready = model if isinstance(model, Model) else load(model)
     asked = {"messages" if isinstance(text, list) else "text": text, "pair": pair, "target": target}
     given = read_input({name: value for name, value in asked.items() if value is not None})
-    made = [str(WhatIf.parse(each) if isinstance(each, str) else each) for each in changes]
-    found = Exploration(Live(ready, against), given, made, state)
+    made = [str(WhatIf.parse(change) if isinstance(change, str) else change) for change in changes]
+    exploration = Exploration(Live(ready, against), given, made, state)
     if given:
-        found.show()
-    return found
+        exploration.show()
+    return exploration
 
 
 @cache

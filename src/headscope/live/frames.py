@@ -29,12 +29,12 @@ def unpack(frame: bytes) -> dict[str, Any]:
     if len(frame) < _HEAD or len(frame) != _HEAD + size:
         raise InputError(f"frame: expected the length of a message and the message, found {len(frame)} bytes")
     try:
-        found: Any = json.loads(frame[_HEAD:], parse_constant=_refuse)
+        message: Any = json.loads(frame[_HEAD:], parse_constant=_refuse)
     except (ValueError, RecursionError):
         raise InputError("frame: expected JSON") from None
-    if not isinstance(found, dict):
-        raise InputError(f"frame: expected an object, found {type(found).__name__}")
-    return cast("dict[str, Any]", found)
+    if not isinstance(message, dict):
+        raise InputError(f"frame: expected an object, found {type(message).__name__}")
+    return cast("dict[str, Any]", message)
 
 
 def _refuse(_: str) -> None:

@@ -73,7 +73,7 @@ class Graphs:
     Attributes:
         inputs: the model's own, of ``input_ids``, ``token_type_ids`` and ``places``.
         layers: what each layer's tensors are called.
-        said: the tensor of logits or hidden states, ``[1 token …]`` (or ``[1 place …]`` where there are `places`).
+        output: the tensor of logits or hidden states, ``[1 token …]`` (or ``[1 place …]`` where there are `places`).
         logits: whether these are logits.
         weights: ``[…]`` by name.
         axes: of each matrix the axis along which its rows stand, of which each can have a scale of its own.
@@ -82,7 +82,7 @@ class Graphs:
     inputs: list[str]
     layers: list[LayerNames]
     segments: list[Segment]
-    said: str
+    output: str
     logits: bool
     weights: dict[str, Floats]
     axes: dict[str, int]
@@ -101,13 +101,13 @@ class _Traced(nn.Module):
 
     def forward(self, *given: Tensor) -> tuple[Tensor, ...]:
         records: list[AttentionRecord] = []
-        found: list[Tensor] = []
+        tensors: list[Tensor] = []
 
         def keep(record: AttentionRecord) -> Tensor:
             weights = record.weights().clone()
             seen = None if record.mask is None else record.visible()
             records.append(record)
-            found.extend([weights, record.q, record.k, *([] if seen is None else [seen])])
+            tensors.extend([weights, record.q, record.k, *([] if seen is None else [seen])])
             return weights
 
         ready = dict(zip(self.names, given, strict=True))
@@ -119,8 +119,8 @@ class _Traced(nn.Module):
             output: Any = self.module(**ready)
         self.seen(records)
         logits = getattr(output, "logits", None)
-        said = logits if isinstance(logits, Tensor) else output.last_hidden_state
-        return (said, *found)
+        final = logits if isinstance(logits, Tensor) else output.last_hidden_state
+        return (final, *tensors)
 
 
 def refusal(model: Model) -> str | None:
@@ -211,12 +211,12 @@ def _exported(traced: _Traced, given: Sequence[Tensor], shapes: Sequence[Any], n
     return program.model_proto
 
 
-def _cut(whole: Any, records: Sequence[AttentionRecord], inputs: list[str], *, logits: bool) -> Graphs:
+def _cut(exported: Any, records: Sequence[AttentionRecord], inputs: list[str], *, logits: bool) -> Graphs:
     """The segments of an exported graph whose outputs are what is said, and of each call its tensors."""
     onnx = module("onnx")
-    graph = whole.graph
+    graph = exported.graph
     made: dict[str, Any] = {name: node for node in graph.node for name in node.output}
-    outputs = [each.name for each in graph.output]
+    outputs = [output.name for output in graph.output]
     layers: list[LayerNames] = []
     at = 1
     for record in records:
@@ -237,7 +237,7 @@ def _cut(whole: Any, records: Sequence[AttentionRecord], inputs: list[str], *, l
         outputs[0],
         *(name for layer in layers for name in (layer.weights, layer.q, layer.k, layer.seen) if name),
     }
-    values = {each.name: _numbers(each) for each in graph.initializer}
+    values = {constant.name: _numbers(constant) for constant in graph.initializer}
     part_of = {"places": len(layers)}  # another place runs the last segment alone
     nodes: list[list[Any]] = [[] for _ in range(len(layers) + 1)]
     for node in graph.node:
@@ -247,17 +247,17 @@ def _cut(whole: Any, records: Sequence[AttentionRecord], inputs: list[str], *, l
         nodes[place].append(node)
         part_of |= dict.fromkeys(node.output, place)
     kinds = {
-        each.name: each.type.tensor_type.elem_type
-        for each in (*graph.value_info, *graph.output, *graph.input)
+        tensor.name: tensor.type.tensor_type.elem_type
+        for tensor in (*graph.value_info, *graph.output, *graph.input)
     }
     used = [{name for node in some for name in node.input if name} for some in nodes]
     segments: list[Segment] = []
     weights_of: dict[str, Floats] = {}
     for place, some in enumerate(nodes):
-        own = {name for node in some for name in node.output}
+        produced = {name for node in some for name in node.output}
         later = set[str]().union(*used[place + 1 :])
-        takes = sorted(name for name in used[place] - own if name not in values)
-        gives = sorted(own & (later | wanted))
+        takes = sorted(name for name in used[place] - produced if name not in values)
+        gives = sorted(produced & (later | wanted))
         initial = [name for name in values if name in used[place]]
         stored = [
             name for name in initial if values[name].dtype == np.float32 and values[name].size >= STORED
@@ -285,9 +285,9 @@ def _cut(whole: Any, records: Sequence[AttentionRecord], inputs: list[str], *, l
                 [info(name, kinds[name], None) for name in gives],
                 tensors,
             ),
-            opset_imports=list(whole.opset_import),
-            functions=list(whole.functions),
-            ir_version=min(10, whole.ir_version),
+            opset_imports=list(exported.opset_import),
+            functions=list(exported.functions),
+            ir_version=min(10, exported.ir_version),
         )
         segments.append(Segment(model.SerializeToString(), takes, gives, stored))
     axes = {name: _rows(graph.node, name) for name, value in weights_of.items() if value.ndim == 2}
@@ -304,7 +304,7 @@ def _rows(nodes: Sequence[Any], name: str) -> Literal[0, 1]:
         if node.op_type == "MatMul" and node.input[1] == name:
             return 1
         if node.op_type == "Gemm" and node.input[1] == name:
-            turned = any(each.name == "transB" and each.i for each in node.attribute)
+            turned = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
             return 0 if turned else 1
     return 0
 
@@ -317,6 +317,6 @@ def _expect_plain(record: AttentionRecord) -> None:
         "learned sinks": record.sinks is not None,
         f"{record.kind}-attention": record.kind != "self",
     }
-    found = [name for name, there in more.items() if there]
-    if found:
-        raise RefusedError(f"{record.module} has {found[0]}, which a page does not draw yet")
+    extras = [name for name, there in more.items() if there]
+    if extras:
+        raise RefusedError(f"{record.module} has {extras[0]}, which a page does not draw yet")

@@ -51,8 +51,8 @@ class Says:
         if self.kind != "mask":
             return len(self.logits) - 1 if self.kind == "next" else 0
         mask = self.model.tokenizer.mask_token_id
-        found = np.flatnonzero(self.tokens.ids == mask)
-        return int(found[0]) if len(found) else None
+        masked = np.flatnonzero(self.tokens.ids == mask)
+        return int(masked[0]) if len(masked) else None
 
     def followed(self, asked: int | None, chosen: int | None) -> tuple[Tensor, str] | None:
         """The number that changes are judged by, and what it is: a log probability in nats, or the cosine."""
@@ -76,7 +76,7 @@ class Says:
     def prediction(self, asked: int | None, chosen: int | None, of: Sequence[int] = ()) -> Prediction:
         """What is said at a place, of a candidate, and of others beside the likeliest."""
         place = self.place(asked)
-        found = Prediction(
+        prediction = Prediction(
             kind=self.kind,
             place=None if len(self.logits if self.logits is not None else ()) == 1 else place,
             after="",
@@ -87,19 +87,19 @@ class Says:
             note=self._note(place),
         )
         if self.logits is None or place is None:
-            return found
-        if found["place"] is not None and self.tokens is not None:
+            return prediction
+        if prediction["place"] is not None and self.tokens is not None:
             texts = self.tokens.texts or self.tokens.pieces
-            found["after"] = texts[place] or self.tokens.pieces[place]
+            prediction["after"] = texts[place] or self.tokens.pieces[place]
         row = torch.log_softmax(self.logits[place].float(), -1)
         shares = row.exp()
-        found["entropy"] = float(-(shares * row.clamp(min=-1e9)).sum())
+        prediction["entropy"] = float(-(shares * row.clamp(min=-1e9)).sum())
         known = {number for number in (*self.best(asked), *of) if number < len(shares)}
         best = sorted(known, key=lambda number: (-float(shares[number]), number))
-        found["top"] = [self._candidate(number, float(shares[number])) for number in best]
+        prediction["top"] = [self._candidate(number, float(shares[number])) for number in best]
         if chosen is not None and 0 <= chosen < len(row):
-            found["chosen"] = self._candidate(chosen, float(shares[chosen]))
-        return found
+            prediction["chosen"] = self._candidate(chosen, float(shares[chosen]))
+        return prediction
 
     def named(self, number: int) -> str:
         """What a candidate reads."""

@@ -46,21 +46,23 @@ class Origin:
         if name == "gradient":
             return self._gradient()
         parts = neurons(self.model, self.text, **self.given, values=True)
-        norms = {part: each.norms for part, each in parts.items() if each.norms is not None}
+        norms = {part: vectors.norms for part, vectors in parts.items() if vectors.norms is not None}
         if not norms:
             raise InputError(
                 f"quantities: {self.model.name}: its output projection could not be told, so no norms"
             )
-        return Computed(norms, values={part: each.v for part, each in parts.items() if each.v is not None})
+        return Computed(
+            norms, values={part: vectors.v for part, vectors in parts.items() if vectors.v is not None}
+        )
 
     def _gradient(self) -> Computed:
-        said: list[str] = []
+        names: list[str] = []
         axes, ready = prepare(self.model, self.text, **self.given)
-        objective = self.objective or natural(self.model, axes, ready, said)
+        objective = self.objective or natural(self.model, axes, ready, names)
         slopes = gradients(self.model, self.text, objective, **self.given)
         if self.objective is not None:
-            said.append(called(self.objective, "the number given as objective="))
-        return Computed(slopes, said[0])
+            names.append(called(self.objective, "the number given as objective="))
+        return Computed(slopes, names[0])
 
 
 def with_quantities(
@@ -83,7 +85,7 @@ def with_quantities(
                 raise
             offers.remove(name)
             continue
-        inputs = [with_quantity(one, name, each) for one, each in zip(inputs, matrices, strict=True)]
+        inputs = [with_quantity(one, name, matrix) for one, matrix in zip(inputs, matrices, strict=True)]
     return inputs, offered(offers)
 
 

@@ -115,7 +115,7 @@ class _Page:
     async def run(self) -> None:
         """Answer until the page is gone, or what reads or answers its questions fails: then it is told why."""
         await self._websocket.send_bytes(pack({"kind": "info", "id": 0, "info": self._live.info}))
-        tasks = [asyncio.create_task(each()) for each in (self._read, self._work)]
+        tasks = [asyncio.create_task(job()) for job in (self._read, self._work)]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -143,9 +143,9 @@ class _Page:
             self._stopped = True
             return
         if asked.get("kind") == "show":  # what waits is of the input before
-            for each in self._waiting:
-                each["kind"] = "stale"
-        if sum(each["kind"] != "stale" for each in self._waiting) >= WAITING:
+            for question in self._waiting:
+                question["kind"] = "stale"
+        if sum(question["kind"] != "stale" for question in self._waiting) >= WAITING:
             raise InputError(f"expected at most {WAITING} questions at once")
         asked.setdefault("kind", "")
         self._waiting.append(asked)
@@ -179,19 +179,19 @@ def free_socket(port: int | None) -> socket.socket:
 
     Raises `InputError` where the port is in use; without one, any that is free is taken.
     """
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     if (
         os.name != "nt"
     ):  # a port of which the last server has just ended; on Windows it would mean another thing
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((HOST, port or 0))
-        found.listen()  # now: another that is not ready yet, as its model loads, may have the port as well
+        listener.bind((HOST, port or 0))
+        listener.listen()  # now: another that is not ready yet, as its model loads, may have the port as well
     except (OSError, OverflowError) as error:
-        found.close()
+        listener.close()
         why = error.strerror if isinstance(error, OSError) else "no such port"
         raise InputError(f"--port: cannot listen on {port} ({why}); take another one, or none") from None
-    return found
+    return listener
 
 
 def serve(

@@ -88,7 +88,7 @@ class Ran:
 
     reading: Reading
     input: Input
-    said: Says
+    predicted: Says
 
     def compute(self, name: str) -> Computed:
         """A matrix per pair, under the same changes."""
@@ -170,12 +170,12 @@ class Live:
                 raise InputError(f"kind: expected one of {', '.join(ways)}, found {str(kind)[:40]!r}")
             return ways[kind](asked, stopped)
         except (StaleError, StoppedError) as error:
-            told, stale = str(error), True
+            message, stale = str(error), True
         except HeadscopeError as error:
-            told = str(error)
+            message = str(error)
         except Exception as error:
-            told = out_of_memory(error) or reason(error)
-        return fault(asked, told, stale=stale), []
+            message = out_of_memory(error) or reason(error)
+        return fault(asked, message, stale=stale), []
 
     def _show(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
         given = read_input(asked.get("input"))
@@ -194,23 +194,23 @@ class Live:
             blobs=LiveBlobs(),
             compute=lambda name: [one.compute(name) for one in ran],
         )
-        said = self._said(ran, asked)
+        predicted = self._predictions(ran, asked)
         names = _first(view, asked.get("layer"))
         number = whole_number(asked, "id")
         self._ran, self.view, self._turn = ran, view, self._turn + 1
-        told = Shown(
+        answer = Shown(
             kind="shown",
             id=number,
             turn=self._turn,
             payload=view.payload,
-            says=said,
+            says=predicted,
             tokens=max(len(tokens) for one in ran for tokens in one.reading.axes.values()),
-            notes=[*notes, *dict.fromkeys(str(each.message) for each in caught)],
+            notes=[*notes, *dict.fromkeys(str(warning.message) for warning in caught)],
             changes=[str(change) for change in changes],
             python=_python(given, ran[0].reading, changes, self._loaded),
             arrays=names,
         )
-        return told, self._packed(names)
+        return answer, self._packed(names)
 
     def _run(self, given: LiveInput, changes: Sequence[WhatIf], stopped: Callable[[], bool]) -> list[Ran]:
         if len(self.models) == 2:
@@ -222,7 +222,7 @@ class Live:
         if not changes:
             return [plain]
         return [
-            Ran(plain.reading, _named(plain.input, "as it is"), plain.said),
+            Ran(plain.reading, _named(plain.input, "as it is"), plain.predicted),
             self._one(first, given, changes, "changed", stopped),
         ]
 
@@ -253,7 +253,7 @@ class Live:
             if isinstance(seen.captured, AttentionMaps)
             else dict(seen.captured)
         )
-        size = sum(array.nbytes for each in seen.neurons.values() for array in (*each.q, *each.k))
+        size = sum(array.nbytes for vectors in seen.neurons.values() for array in (*vectors.q, *vectors.k))
         shown = Input(parts, label, neurons=seen.neurons if size <= NEURON_BYTES else {})
         return Ran(reading, shown, reading.says(seen.output))
 
@@ -280,11 +280,13 @@ class Live:
 
     def _says(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         self._current(asked)
-        return SaysAnswer(kind="says", id=whole_number(asked, "id"), says=self._said(self._ran, asked)), []
+        return SaysAnswer(
+            kind="says", id=whole_number(asked, "id"), says=self._predictions(self._ran, asked)
+        ), []
 
-    def _said(self, ran: Sequence[Ran], asked: Mapping[str, Any]) -> list[Prediction]:
+    def _predictions(self, ran: Sequence[Ran], asked: Mapping[str, Any]) -> list[Prediction]:
         at, chosen = _place(asked, "at"), _place(asked, "chosen")
-        return predictions([one.said for one in ran], at, chosen, shared=self._shared)
+        return predictions([one.predicted for one in ran], at, chosen, shared=self._shared)
 
     def _who(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
         self._current(asked)
@@ -305,12 +307,12 @@ class Live:
                 added = (maps.layers[place] * slopes[part][place]).sum((1, 2))
                 for head, value in enumerate(added.tolist()):
                     total[layer, head] = total.get((layer, head), 0.0) + value
-        ranked = sorted(total.items(), key=lambda each: -abs(each[1]))
+        ranked = sorted(total.items(), key=lambda item: -abs(item[1]))
         rows = [Effect(layer=layer, head=head, estimate=value) for (layer, head), value in ranked]
-        told = WhoAnswer(
+        answer = WhoAnswer(
             kind="who", id=whole_number(asked, "id"), of=followed[1], number=float(followed[0]), heads=rows
         )
-        return told, []
+        return answer, []
 
     def _without(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
         self._current(asked)
@@ -328,8 +330,8 @@ class Live:
         """The number that is followed, what it is, and the place and the candidate that it is of."""
         at, chosen = _place(asked, "at"), _place(asked, "chosen")
         if chosen is None:
-            chosen = next(iter(self._ran[0].said.best(at)), None)
-        return (*_followed(ran.said, at, chosen), at, chosen)
+            chosen = next(iter(self._ran[0].predicted.best(at)), None)
+        return (*_followed(ran.predicted, at, chosen), at, chosen)
 
     def _arrays(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         self._current(asked)
@@ -346,8 +348,8 @@ class Live:
 
     def _quantity(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         added, names = self._current(asked).extend(str(asked.get("name"))[:40])
-        told = QuantityAnswer(kind="quantity", id=whole_number(asked, "id"), added=added, arrays=names)
-        return told, self._packed(names)
+        answer = QuantityAnswer(kind="quantity", id=whole_number(asked, "id"), added=added, arrays=names)
+        return answer, self._packed(names)
 
     def _current(self, asked: Mapping[str, Any]) -> View:
         if self.view is None or asked.get("turn") != self._turn:
@@ -371,21 +373,21 @@ def _vocabulary(model: Model) -> Mapping[str, int]:
     return {} if model.tokenizer is None else cast("Mapping[str, int]", model.tokenizer.get_vocab())
 
 
-def _followed(said: Says, at: int | None, chosen: int | None) -> tuple[Tensor, str]:
-    found = said.followed(at, chosen)
-    if found is None:
+def _followed(predicted: Says, at: int | None, chosen: int | None) -> tuple[Tensor, str]:
+    followed = predicted.followed(at, chosen)
+    if followed is None:
         raise InputError(
-            said.prediction(at, chosen)["note"]
+            predicted.prediction(at, chosen)["note"]
             or "there is no prediction here whose heads could be asked for"
         )
-    return found
+    return followed
 
 
 def _first(view: View, layer: Any) -> list[str]:
     """The arrays of the first picture: figures and what is hidden, and maps (of large ones the open layer's)."""
     names: list[str] = []
     parts = [part for one in view.payload["inputs"] for part in one["parts"]]
-    size = sum(len(view.blobs.buffers[each["data"]]) for part in parts for each in part["layers"])
+    size = sum(len(view.blobs.buffers[ref["data"]]) for part in parts for ref in part["layers"])
     for part in parts:
         refs = [measure["values"] for measure in part["measures"]]
         refs += part["hidden"] or []
@@ -429,18 +431,18 @@ def read_input(given: Any) -> LiveInput:
     if not isinstance(given, Mapping):
         raise InputError(f"input: expected an object, found {type(given).__name__}")
     mine = cast("Mapping[str, Any]", given)
-    found = LiveInput()
+    parsed = LiveInput()
     for name in ("text", "pair", "target"):
         value = mine.get(name)
         if value is not None and not isinstance(value, str):
             raise InputError(f"input, {name}: expected a text, found {type(value).__name__}")
         if value:
-            found[name] = value
+            parsed[name] = value
     written: Any = mine.get("written") or []
     if not isinstance(written, list) or not all(type(one) is int for one in cast("list[Any]", written)):
         raise InputError("input, written: expected ids")
     if written:
-        found["written"] = written
+        parsed["written"] = written
     messages: Any = mine.get("messages") or []
     if not isinstance(messages, list):
         raise InputError("input, messages: expected a list")
@@ -450,8 +452,8 @@ def read_input(given: Any) -> LiveInput:
         ):
             raise InputError("input, messages: expected a role and a content of each, both texts")
         turn = cast("Mapping[str, str]", message)
-        found.setdefault("messages", []).append({"role": turn["role"], "content": turn["content"]})
-    return found
+        parsed.setdefault("messages", []).append({"role": turn["role"], "content": turn["content"]})
+    return parsed
 
 
 def _named(one: Input, label: str) -> Input:
@@ -465,19 +467,19 @@ def _place(asked: Mapping[str, Any], name: str) -> int | None:
 def _python(given: LiveInput, reading: Reading, changes: Sequence[WhatIf], loaded: str | None) -> str:
     """What gives the same maps in Python."""
     written, messages = given.get("written"), given.get("messages")
-    said: list[str] = []
+    arguments: list[str] = []
     if "decoder" in reading.axes:
-        said = [repr(given.get("text", "")), f"target={given.get('target', '')!r}"]
+        arguments = [repr(given.get("text", "")), f"target={given.get('target', '')!r}"]
     elif written:
         ids = reading.axes["self"].ids
         assert ids is not None
         before = ids.tolist()[: len(ids) - len(written)]
-        said = [f"model.from_ids({before}, written={written})"]
+        arguments = [f"model.from_ids({before}, written={written})"]
     elif messages:
-        said = [f"model.chat({messages!r}, add_generation_prompt=True)"]
+        arguments = [f"model.chat({messages!r}, add_generation_prompt=True)"]
     else:
-        said = [repr(given.get("text", "")), *([f"pair={given['pair']!r}"] if "pair" in given else [])]
-    capture = f"maps = hs.capture(model, {', '.join(said)})"
+        arguments = [repr(given.get("text", "")), *([f"pair={given['pair']!r}"] if "pair" in given else [])]
+    capture = f"maps = hs.capture(model, {', '.join(arguments)})"
     lines = [] if loaded is None else ["import headscope as hs", "", f"model = {loaded}"]
     if not changes:
         return "\n".join([*lines, capture])

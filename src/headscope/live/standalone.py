@@ -125,34 +125,34 @@ def carry(
             inputs=made.inputs,
             layers=[
                 LayerTensors(
-                    layer=each.layer,
-                    scaling=each.scaling,
-                    weights=each.weights,
-                    q=each.q,
-                    k=each.k,
-                    seen=each.seen,
+                    layer=layer.layer,
+                    scaling=layer.scaling,
+                    weights=layer.weights,
+                    q=layer.q,
+                    k=layer.k,
+                    seen=layer.seen,
                 )
-                for each in made.layers
+                for layer in made.layers
             ],
             segments=[
                 SegmentInfo(
-                    graph=_bytes(blobs, each.graph),
-                    inputs=each.inputs,
-                    outputs=each.outputs,
-                    weights=each.weights,
+                    graph=_bytes(blobs, segment.graph),
+                    inputs=segment.inputs,
+                    outputs=segment.outputs,
+                    weights=segment.weights,
                 )
-                for each in made.segments
+                for segment in made.segments
             ],
             weights=pack(blobs),
-            said=made.said,
+            said=made.output,
             predicts=kind if made.logits else "cosine",
             classes=[str(labels[number]) for number in sorted(labels)] if kind == "class" else [],
             rounded=rounded,
             parameters=model.parameters,
             figures=[
-                FigureName(name=each.name, title=each.title, units=each.units)
-                for each in map(MEASURES.__getitem__, PER_INPUT)
-                if each.absent(model.causal) is None
+                FigureName(name=measure.name, title=measure.title, units=measure.units)
+                for measure in map(MEASURES.__getitem__, PER_INPUT)
+                if measure.absent(model.causal) is None
             ],
             engine=_bytes(blobs, _engine()),
             worker=_bytes(blobs, bundle_file("worker.js").encode()),
@@ -273,7 +273,7 @@ def _rounded(
     ]
     number = sum(mine.size for mine, _ in pairs)
     rows = sum(mine.shape[0] * mine.shape[1] for mine, _ in pairs)
-    found = Rounded(
+    rounding = Rounded(
         kind=kind,
         largest=max(float(np.abs(mine - theirs).max()) for mine, theirs in pairs),
         mean=sum(float(np.abs(mine - theirs).sum(dtype=np.float64)) for mine, theirs in pairs) / number,
@@ -281,7 +281,7 @@ def _rounded(
         texts=len(texts),
         weights=number,
     )
-    return found, sum(len(layer) for layer in maps.layers)
+    return rounding, sum(len(layer) for layer in maps.layers)
 
 
 def tokenizer_info(tokenizer: Any, blobs: Blobs, probes: Sequence[tuple[str, str | None]]) -> TokenizerInfo:
@@ -289,12 +289,12 @@ def tokenizer_info(tokenizer: Any, blobs: Blobs, probes: Sequence[tuple[str, str
     content: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
     content |= {"truncation": None, "padding": None}
     special = special_tokens(tokenizer)
-    found: list[Probe] = []
+    encoded: list[Probe] = []
     for text, pair in probes:
         with suppress(InputError):  # of one that this tokenizer cannot read there is nothing to compare
             tokens = encode(tokenizer, text, pair)
             assert tokens.ids is not None
-            found.append(Probe(text=text, pair=pair, ids=tokens.ids.tolist()))
+            encoded.append(Probe(text=text, pair=pair, ids=tokens.ids.tolist()))
     return TokenizerInfo(
         json=_bytes(blobs, json.dumps(content, ensure_ascii=False).encode()),
         config={},
@@ -303,5 +303,5 @@ def tokenizer_info(tokenizer: Any, blobs: Blobs, probes: Sequence[tuple[str, str
         named=dict(special.named),
         mask=tokenizer.mask_token_id,
         types="token_type_ids" in tokenizer.model_input_names,
-        probes=found,
+        probes=encoded,
     )

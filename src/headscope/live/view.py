@@ -135,7 +135,7 @@ def view(
         if isinstance(against, Model):
             origins.append(replace(origins[0], model=against))
         else:
-            origins.append(_beside(origins[0], against))
+            origins.append(_second_origin(origins[0], against))
         shown.append(_captured(origins[1], asked))
         if isinstance(against, Model):
             names = _names(ready, against)
@@ -203,7 +203,11 @@ def neuron_view(
 
 def check_keywords(keywords: Mapping[str, Any]) -> None:
     """Raise `InputError` for a keyword that is no key of the state, with those that are."""
-    options = [name for name, each in signature(view).parameters.items() if each.kind != each.VAR_KEYWORD]
+    options = [
+        name
+        for name, parameter in signature(view).parameters.items()
+        if parameter.kind != parameter.VAR_KEYWORD
+    ]
     allowed = [*options[1:], *STATE]
     for key in keywords:
         if key not in STATE:
@@ -212,7 +216,7 @@ def check_keywords(keywords: Mapping[str, Any]) -> None:
             raise InputError(f"view: no keyword {key!r}{hint} (allowed: {', '.join(allowed)})")
 
 
-def _beside(first: Origin, against: Any) -> Origin:
+def _second_origin(first: Origin, against: Any) -> Origin:
     """What stands beside an input of the same model: another picture or sound, or a text (with the same picture)."""
     given = {name: first.given[name] for name in ("target", "image", "audio")}
     kinds = [name for name in ("image", "audio") if given[name] is not None]
@@ -310,7 +314,7 @@ def _input(captured: Captured, asked: _Asked, neurons: Mapping[str, Neurons]) ->
 
 
 def _fits(neurons: Mapping[str, Neurons], asked: _Asked) -> bool:
-    size = sum(array.size for each in neurons.values() for array in (*each.q, *each.k))
+    size = sum(array.size for vectors in neurons.values() for array in (*vectors.q, *vectors.k))
     if asked.neurons or asked.state.get("scale") == "neuron" or size <= NEURON_BYTES:
         return True
     warnings.warn(
@@ -362,5 +366,5 @@ def _names(first: Model, second: Model) -> tuple[str, str]:
     """What to call two models: by their names, or by what was done to them where those are one."""
     if first.name != second.name:
         return first.name, second.name
-    names = [f"{each.name}, {each.notes[0]}" if each.notes else each.name for each in (first, second)]
+    names = [f"{model.name}, {model.notes[0]}" if model.notes else model.name for model in (first, second)]
     return names[0], names[1]
