@@ -53,6 +53,12 @@ Text = Annotated[
 """What is read: a text, a pair, a conversation or tokens."""
 
 
+Prepared = tuple[dict[str, Tokens], dict[str, Tensor]]
+"""What `prepare` gives."""
+
+_WITH_TEXT = "capture: pair and target go with a text, not with inputs"
+
+
 class Given(TypedDict, total=False):
     """What may be given beside a text, or in its place; see `capture`."""
 
@@ -228,7 +234,7 @@ def prepare(
     inputs: Mapping[str, Any] | None = None,
     image: Any = None,
     audio: Audio | None = None,
-) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
+) -> Prepared:
     """The axes that are known beforehand (``self``, ``decoder``) or what they are of (``patches``, ``sound``), and what
     the module takes.
     """
@@ -238,42 +244,59 @@ def prepare(
             raise InputError(
                 "audio: expected target beside it, or nothing; found a text, pair, inputs or image"
             )
-        listen = listened(model, audio)
-        axes, ready = prepare(model, None, None, target, listen.inputs)
-        return {**axes, "sound": listen.stretch}, ready
+        return _of_sound(model, audio, target)
     if image is not None:
         if inputs is not None or pair is not None:
             raise InputError("image: expected a text beside it, or none; found pair or inputs")
-        if target is not None and not model.encoder_decoder:
-            raise InputError(
-                f"{model.name}: target is for encoder-decoders; expected a text beside the image, or none"
-            )
-        if text is not None and not isinstance(text, str):
-            raise InputError(f"image: expected a string beside it, found {type(text).__name__}")
-        seen = looked(model, image, text)
-        axes = {"patches": seen.patches}
-        if seen.tokens is not None:
-            axes["self"] = seen.tokens
-        if len(seen.tiles) > 1:
-            axes |= {f"tile {number + 1}": tile for number, tile in enumerate(seen.tiles)}
-        ready = taken(model, seen.inputs)
-        if model.encoder_decoder:
-            axes, ready = _with_decoder(model, target, axes, ready)
-        verified(model, ready)
-        return axes, ready
+        return _of_picture(model, image, text, target)
     if (text is None) == (inputs is None):
         raise InputError(
             "capture: expected a text or inputs={...}, " + ("found neither" if text is None else "found both")
         )
     if inputs is not None:
-        by_sound = model.encoder_decoder and model.reads != "input_ids"
-        if pair is not None or (target is not None and not by_sound):
-            raise InputError("capture: pair and target go with a text, not with inputs")
-        ready = taken(model, inputs)
-        if target is None:
-            return {}, ready
-        expect_one_row(ready, "target goes with the inputs")
-        return _with_decoder(model, target, {}, ready)
+        if pair is not None:
+            raise InputError(_WITH_TEXT)
+        return _of_tensors(model, inputs, target)
+    return _of_text(model, text, pair, target)
+
+
+def _of_sound(model: Model, audio: Audio, target: str | None) -> Prepared:
+    listen = listened(model, audio)
+    axes, ready = _of_tensors(model, listen.inputs, target)
+    return {**axes, "sound": listen.stretch}, ready
+
+
+def _of_picture(model: Model, image: Any, text: Any, target: str | None) -> Prepared:
+    if target is not None and not model.encoder_decoder:
+        raise InputError(
+            f"{model.name}: target is for encoder-decoders; expected a text beside the image, or none"
+        )
+    if text is not None and not isinstance(text, str):
+        raise InputError(f"image: expected a string beside it, found {type(text).__name__}")
+    seen = looked(model, image, text)
+    axes = {"patches": seen.patches}
+    if seen.tokens is not None:
+        axes["self"] = seen.tokens
+    if len(seen.tiles) > 1:
+        axes |= {f"tile {number + 1}": tile for number, tile in enumerate(seen.tiles)}
+    ready = taken(model, seen.inputs)
+    if model.encoder_decoder:
+        axes, ready = _with_decoder(model, target, axes, ready)
+    verified(model, ready)
+    return axes, ready
+
+
+def _of_tensors(model: Model, inputs: Mapping[str, Any], target: str | None) -> Prepared:
+    ready = taken(model, inputs)
+    if target is None:
+        return {}, ready
+    if not model.encoder_decoder or model.reads == "input_ids":
+        raise InputError(_WITH_TEXT)
+    expect_one_row(ready, "target goes with the inputs")
+    return _with_decoder(model, target, {}, ready)
+
+
+def _of_text(model: Model, text: Any, pair: str | None, target: str | None) -> Prepared:
     if model.reads != "input_ids" and "input_ids" not in signature(model.module.forward).parameters:
         way = {"pixel_values": "image=… or ", "input_features": "audio=… or ", "input_values": "audio=… or "}
         raise InputError(
@@ -340,7 +363,7 @@ def expect_one_row(ready: Mapping[str, Tensor], what: str, axes: Mapping[str, To
 
 def _with_decoder(
     model: Model, target: str | None, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor]
-) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
+) -> Prepared:
     """What `prepare` gives, with what an encoder-decoder's decoder reads of a text."""
     if target is None:
         raise InputError(
