@@ -18,8 +18,10 @@ _APART = ("tokens", "image", "audio", "source")
 
 def content(example: Example) -> Iterator[bytes]:
     """What is known of an example but for where it stands: its texts and what goes with them, its tokens, files."""
-    own = {each.name: getattr(example, each.name) for each in fields(example) if each.name not in _APART}
-    known = {name: _plain(value) for name, value in own.items() if value is not None}
+    values = {
+        field.name: getattr(example, field.name) for field in fields(example) if field.name not in _APART
+    }
+    known = {name: _plain(value) for name, value in values.items() if value is not None}
     yield repr(known).encode("utf-8", "surrogatepass")
     if example.tokens is not None:
         yield from _tokens(example.tokens)

@@ -29,7 +29,7 @@ def parts(example: Example, rate: int, seconds: float) -> list[Example]:
         raise example.error(
             f"expected at most {seconds:g} s of a sound {what}, found {len(samples) / rate:.2f} s"
         )
-    found: list[Example] = []
+    cuts: list[Example] = []
     for start, end in windows(samples, rate, seconds):
         begin, after = start / rate, end / rate
         part = replace(
@@ -44,5 +44,5 @@ def parts(example: Example, rate: int, seconds: float) -> list[Example]:
             part = replace(
                 part, words=[word for word, _ in inside] or None, times=[times for _, times in inside] or None
             )
-        found.append(part)
-    return found
+        cuts.append(part)
+    return cuts
