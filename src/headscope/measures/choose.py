@@ -75,11 +75,11 @@ def parse(name: str) -> list[Measure]:
         if name in group:
             return [group[name]]
     if ":" in name:
-        return [_own(name)]
+        return [_imported(name)]
     if match := re.fullmatch(r"offset([+-]\d{1,9})", name):
         return [offset(int(match[1]), name)]
-    if (found := named(name)) is not None:
-        return [found]
+    if (at_positions := named(name)) is not None:
+        return [at_positions]
     prefix, _, rest = name.partition("_")
     if prefix in get_args(Matrix) and rest:
         return [_of_matrix(measure, prefix) for measure in parse(rest)]
@@ -138,7 +138,7 @@ def _of_matrix(measure: Measure, matrix: str) -> Measure:
     )
 
 
-def _own(name: str) -> Measure:
+def _imported(name: str) -> Measure:
     """A measure from a module that can be imported, or from a file."""
     place, _, attribute = name.rpartition(":")
     try:
