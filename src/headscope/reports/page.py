@@ -126,10 +126,10 @@ def report_payload(
             int(_mapping(meta, "corpus").get("identical") or 0),
         ),
     ]
-    own = {measure.name for measure in choose(default_measures(kind))}
-    beside = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in own]]
+    defaults = {measure.name for measure in choose(default_measures(kind))}
+    subset = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in defaults]]
     opened = [
-        _example(example, beside if beside else dataset, model, exact)
+        _example(example, subset if subset else dataset, model, exact)
         for example in _with_neurons(examples, sections, names, where, layers, heads)
     ]
     payload = ReportPayload(
@@ -165,8 +165,8 @@ def _measure(array: xr.DataArray, name: str, *, halves: bool) -> MeasureInfo:
     attrs = {"title": name.replace("_", " "), **array.attrs}
     if halves:
         for key in ("title", "description"):
-            for said, meant in HALVES:
-                attrs[key] = str(attrs.get(key, "")).replace(said, meant)
+            for phrase, meant in HALVES:
+                attrs[key] = str(attrs.get(key, "")).replace(phrase, meant)
         if " half" in attrs["description"]:
             attrs["description"] += (
                 " An input is two stretches of one text, each of whole lines: its first and its second half."
@@ -214,8 +214,8 @@ def _neuron_bytes(one: Input, head: Head) -> int:
         return 0
     place = list(one.first.index).index(head.layer)
     vectors, bias = (neurons.q[place][0], neurons.k[place][0]), neurons.bias[place]
-    scales = sum(8 * each.shape[1] for each in vectors)  # each neuron's range, two float32
-    return sum(each.size for each in vectors) + scales + (0 if bias is None else 4 * bias[0].size)
+    scales = sum(8 * vector.shape[1] for vector in vectors)  # each neuron's range, two float32
+    return sum(vector.size for vector in vectors) + scales + (0 if bias is None else 4 * bias[0].size)
 
 
 def _inputs(one: Input | Beside) -> list[Input]:

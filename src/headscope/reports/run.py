@@ -212,8 +212,8 @@ def _page(study: Study, title: str | None, carried: Carried | None) -> str:
     for analysis, entry in sorted(
         available().values(), key=lambda one: (one[1].last, order.index(one[0].name))
     ):
-        beside = "*" in entry.beside or {*entry.beside} & {*study.sections}
-        if entry.name in study.sections or (beside and study.corpus.kind in entry.of):
+        accompanies = "*" in entry.beside or {*entry.beside} & {*study.sections}
+        if entry.name in study.sections or (accompanies and study.corpus.kind in entry.of):
             made[entry.name] = _made(study, analysis, entry)
     dataset = study.dataset
     seconds = round(time.monotonic() - started, 3)
