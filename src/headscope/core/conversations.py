@@ -97,4 +97,4 @@ def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _objects(value: Any) -> bool:
     items = cast("list[Any]", value) if isinstance(value, list) else []
-    return bool(items) and all(isinstance(one, Mapping) for one in items)
+    return bool(items) and all(isinstance(item, Mapping) for item in items)

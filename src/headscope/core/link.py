@@ -222,7 +222,9 @@ def _end(end: Any, place: str) -> End:
         start, stop, text = (*cast("Sequence[Any]", end), "a")[:3]
     else:
         raise InputError(f"{place}: expected {_ENDS}, found {_shown(end)}")
-    integers = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in (start, stop))
+    integers = all(
+        isinstance(bound, int | np.integer) and not isinstance(bound, bool) for bound in (start, stop)
+    )
     if not integers or not 0 <= start < stop:
         raise InputError(
             f"{place}: expected a start from 0 and an end after it, found {start!r} and {stop!r}"

@@ -183,7 +183,7 @@ def _numbers(value: Any, name: str, words: str) -> FloatArray:
     except ValueError:
         array = np.empty(0, object)
     numbers = isinstance(value, np.ndarray) or not any(
-        isinstance(one, bool | np.bool_) for one in _flat(value)
+        isinstance(number, bool | np.bool_) for number in _flat(value)
     )
     if not numbers or array.dtype.kind not in "iuf" or not array.size or not np.isfinite(array).all():
         raise InputError(f"{name}: expected {words}, found {_shown(value)}")
@@ -193,8 +193,8 @@ def _numbers(value: Any, name: str, words: str) -> FloatArray:
 def _flat(value: Any) -> Iterator[Any]:
     """What is in lists of lists."""
     if isinstance(value, list | tuple):
-        for one in cast("Sequence[Any]", value):
-            yield from _flat(one)
+        for item in cast("Sequence[Any]", value):
+            yield from _flat(item)
     else:
         yield value
 
@@ -268,7 +268,7 @@ def _of_coco(value: Mapping[str, Any]) -> Runs:
         counts = counts.decode("ascii", "replace")
     lengths = _uncompressed(counts) if isinstance(counts, str) else counts
     if not isinstance(lengths, list | tuple) or any(
-        type(one) is not int or one < 0 for one in cast("list[Any]", lengths)
+        type(length) is not int or length < 0 for length in cast("list[Any]", lengths)
     ):
         raise InputError(
             f"mask: expected 'counts': whole numbers, or COCO's string of them, found {_shown(counts)}"

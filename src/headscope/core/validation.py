@@ -118,7 +118,7 @@ class _Named(type):
     """A type of a library that need not be loaded: an object is of it by the name of its class."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        names = {(one.__module__.split(".")[0], one.__name__) for one in type(instance).__mro__}
+        names = {(base.__module__.split(".")[0], base.__name__) for base in type(instance).__mro__}
         return (cls.__module__, cls.__name__) in names
 
 
@@ -165,7 +165,7 @@ def _fault(value: Any, hint: Any) -> Fault | None:
     if origin in (Union, types.UnionType):
         return _of_several(value, hint)
     if origin is Literal:
-        there = any(type(value) is type(one) and value == one for one in arguments)
+        there = any(type(value) is type(choice) and value == choice for choice in arguments)
         return None if there else Fault("", _words(hint), value)
     kind = _kind(hint)
     if kind is Any or isinstance(kind, (TypeVar, str)):
@@ -242,10 +242,10 @@ def _is(value: Any, kind: Any) -> bool:
         return callable(value)
     if kind in (Sequence, Iterable):
         several = Collection if kind is Sequence else Iterable
-        one = (
+        single = (
             isinstance(value, (str, bytes, bytearray, Mapping, os.PathLike)) or getattr(value, "ndim", 1) == 0
         )
-        return isinstance(value, several) and not one
+        return isinstance(value, several) and not single
     return isinstance(value, kind)
 
 
@@ -255,9 +255,11 @@ def _words(hint: Any) -> str:
     if origin is Annotated:
         return arguments[1].words or _words(arguments[0])
     if origin in (Union, types.UnionType):
-        paths = any(get_origin(one) is os.PathLike or one in (os.PathLike, Path) for one in arguments)
-        kinds = [one for one in arguments if one is not type(None) and not (paths and one is str)]
-        return _either(list(dict.fromkeys(name for one in kinds for name in _names(one))))
+        paths = any(
+            get_origin(option) is os.PathLike or option in (os.PathLike, Path) for option in arguments
+        )
+        kinds = [option for option in arguments if option is not type(None) and not (paths and option is str)]
+        return _either(list(dict.fromkeys(name for option in kinds for name in _names(option))))
     if origin is Literal:
         return _either(_names(hint))
     kind = _kind(hint)
@@ -269,7 +271,7 @@ def _words(hint: Any) -> str:
 
 
 def _names(hint: Any) -> list[str]:
-    return [str(one) for one in get_args(hint)] if get_origin(hint) is Literal else [_words(hint)]
+    return [str(option) for option in get_args(hint)] if get_origin(hint) is Literal else [_words(hint)]
 
 
 _NAMED = {
