@@ -104,8 +104,8 @@ def choose(names: Sequence[str | Measure] | None = None, preset: Preset | None =
     if preset is not None and preset not in PRESETS:
         raise InputError(f"preset: expected {', '.join(PRESETS)}, found {preset!r}")
     measures: list[Measure] = []
-    for one in default_measures("text") if names is None else names:
-        measures += [one] if isinstance(one, Measure) else parse(one.strip())
+    for measure in default_measures("text") if names is None else names:
+        measures += [measure] if isinstance(measure, Measure) else parse(measure.strip())
     if not measures:
         raise InputError("measures: expected at least one, found none")
     seen: set[str] = set()

@@ -31,7 +31,7 @@ def _words(tokens: Tokens, queries: IntArray, *, other: bool, related: bool) -> 
     kind = words.kind[queries]
     pairs = (kind[:, None] == words.kind) & (kind >= 0)[:, None]
     if related:
-        for number in {int(one) for one in kind if one >= 0}:
+        for number in {int(word) for word in kind if word >= 0}:
             if len(words.related[number]) > 1:
                 pairs[kind == number] = np.isin(words.kind, words.related[number])
     alike = words.text[queries, None] == words.text

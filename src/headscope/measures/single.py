@@ -76,7 +76,10 @@ def _sums(
     """Sums over the rows that count (``[measure head|1 query]``), ``[measure head]``."""
     pairs = zip(measures, rows, strict=True)
     return np.array(
-        [(row_statistic(one, weights, tokens, smoothing, sight) * counted).sum(-1) for one, counted in pairs]
+        [
+            (row_statistic(measure, weights, tokens, smoothing, sight) * counted).sum(-1)
+            for measure, counted in pairs
+        ]
     )
 
 

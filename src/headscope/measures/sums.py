@@ -257,7 +257,7 @@ def _largest(documents: tuple[Apart, ...]) -> tuple[Apart, ...]:
     """The largest documents, which are kept."""
     size = max(1, documents[0].s.nbytes + documents[0].n.nbytes) if documents else 1
     count = min(APART, max(8, APART_BYTES // size))
-    return tuple(sorted(documents, key=lambda one: (-one.size, one.document))[:count])
+    return tuple(sorted(documents, key=lambda part: (-part.size, part.document))[:count])
 
 
 def over(n: Floats, s: Floats) -> Floats:

@@ -135,7 +135,7 @@ def adjusted(within: Floats, family: Ints) -> Floats:
     """
     q = np.full(len(within), np.nan)
     known = np.isfinite(within)
-    families = [known & (family == one) for one in np.unique(family[known])]
+    families = [known & (family == number) for number in np.unique(family[known])]
     least = np.array([within[members].min() for members in families])
     for place, members in enumerate(families):
         p = np.tile(least, (int(members.sum()), 1))

@@ -102,18 +102,18 @@ class _Part:
         _, first, document = np.unique(design.document, return_index=True, return_inverse=True)
         # Random ranks are of inputs: a unit's is that of the input, or of the first input of the document.
         ranked = np.where(part.mixed, place, first[document[there]])
-        self._input, one, unit = np.unique(ranked, return_index=True, return_inverse=True)
-        within = part.mixed[one]
-        self._stratum = np.where(within, 1 + document[there][one], 0)
+        self._input, first_input, unit = np.unique(ranked, return_index=True, return_inverse=True)
+        within = part.mixed[first_input]
+        self._stratum = np.where(within, 1 + document[there][first_input], 0)
         self._n = np.bincount(unit).astype(np.float64)
-        self._sums = np.zeros((len(one), figures.shape[1]))
+        self._sums = np.zeros((len(first_input), figures.shape[1]))
         np.add.at(self._sums, unit, figures)
         self._clusters = np.where(within, 0.0, self._n)
         self._products = self._sums * self._clusters[:, None]
         self._squares = self._sums**2
         self._squares[within] = _within(self._sums[within], self._stratum[within]) ** 2
         self._total = self._squares.sum(0)
-        self.labels = part.second[one]
+        self.labels = part.second[first_input]
         self.few = min(int(self.labels.sum()), int((~self.labels).sum())) < FEW
         self._sorted = self.labels[np.argsort(self._stratum, kind="stable")]
 
