@@ -132,8 +132,8 @@ class Corpus:
         )
 
     def __repr__(self) -> str:
-        what = f"pack={self.pack}" if self.kind == "text" else f"kind={self.kind!r}"
-        return f"Corpus({self.name!r}, {what})"
+        option = f"pack={self.pack}" if self.kind == "text" else f"kind={self.kind!r}"
+        return f"Corpus({self.name!r}, {option})"
 
     def __iter__(self) -> Iterator[Example]:
         """The examples as they are in the source, without tokens. Warns of those that were left out."""

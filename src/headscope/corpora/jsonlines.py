@@ -183,10 +183,10 @@ def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
     messages: list[dict[str, str]] = []
-    for index, one in enumerate(cast("list[Any]", value)):
-        if not isinstance(one, dict):
-            raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(one)]}")
-        given, where = cast("dict[str, Any]", one), f"'messages'[{index}]"
+    for index, message in enumerate(cast("list[Any]", value)):
+        if not isinstance(message, dict):
+            raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(message)]}")
+        given, where = cast("dict[str, Any]", message), f"'messages'[{index}]"
         if "content" not in given:
             raise fail(
                 f"{where}: expected 'role' and 'content', found {', '.join(map(repr, given)) or 'none'}"
@@ -203,9 +203,9 @@ def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:
 def _ids(value: Any, name: str, fail: Fail) -> list[int]:
     if not isinstance(value, list):
         raise fail(f"{name!r}: expected a list of ids, found {KINDS[type(value)]}")
-    for index, one in enumerate(cast("list[Any]", value)):
-        if type(one) is not int or one < 0:
-            raise fail(f"{name!r}[{index}]: expected an id from 0, found {one!r}")
+    for index, number in enumerate(cast("list[Any]", value)):
+        if type(number) is not int or number < 0:
+            raise fail(f"{name!r}[{index}]: expected an id from 0, found {number!r}")
     return cast("list[int]", value)
 
 

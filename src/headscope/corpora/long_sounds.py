@@ -25,9 +25,9 @@ def parts(example: Example, rate: int, seconds: float) -> list[Example]:
     if len(samples) <= seconds * rate:
         return [example]
     if example.links is not None or (example.times is None and (example.text or example.words)):
-        what = "with links" if example.links is not None else "with a text that has no times"
+        kind = "with links" if example.links is not None else "with a text that has no times"
         raise example.error(
-            f"expected at most {seconds:g} s of a sound {what}, found {len(samples) / rate:.2f} s"
+            f"expected at most {seconds:g} s of a sound {kind}, found {len(samples) / rate:.2f} s"
         )
     cuts: list[Example] = []
     for start, end in windows(samples, rate, seconds):

@@ -358,8 +358,8 @@ def _parts(model: Encoder, example: Example, pieces: int, limit: int, layout: _L
         annotation is not None
         for annotation in (example.heads, example.mentions, example.scope, example.links)
     ):
-        what = "a sentence" if example.words is not None else "a text with links"
-        raise example.error(f"expected at most {limit} tokens in {what}, found {size}")
+        kind = "a sentence" if example.words is not None else "a text with links"
+        raise example.error(f"expected at most {limit} tokens in {kind}, found {size}")
     if example.text is not None and example.pair is None:
         return [replace(example, text=part) for part in _split(model, example, limit - layout.single)]
     if example.words is not None and example.pair_words is None:
@@ -373,10 +373,10 @@ def _parts(model: Encoder, example: Example, pieces: int, limit: int, layout: _L
             parts.append(replace(example, words=words, tags=tags, spaces=spaces))
             start += len(words)
         return parts
-    what = "a pair of texts" if _around(example, layout) else "tokens taken as they are"
+    kind = "a pair of texts" if _around(example, layout) else "tokens taken as they are"
     if example.messages is not None:
-        what = "a conversation"
-    raise example.error(f"expected at most {limit} tokens for {what}, found {size}")
+        kind = "a conversation"
+    raise example.error(f"expected at most {limit} tokens for {kind}, found {size}")
 
 
 def _split(model: Encoder, example: Example, room: int) -> list[str]:

@@ -94,7 +94,7 @@ def times_of(value: Any, words: int, line: Line) -> list[tuple[float, float]]:
     times: list[tuple[float, float]] = []
     for index, interval in enumerate(given):
         pair = cast("list[Any]", interval) if isinstance(interval, list) else []
-        if len(pair) != 2 or not all(type(one) in (int, float) for one in pair):
+        if len(pair) != 2 or not all(type(number) in (int, float) for number in pair):
             raise line.error(f"'times'[{index}]: expected [begin, end] in seconds, found {interval!r}")
         begin, end = map(float, pair)
         if not 0 <= begin < end < math.inf:
