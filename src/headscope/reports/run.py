@@ -210,7 +210,7 @@ def _page(study: Study, title: str | None, carried: Carried | None) -> str:
     made: dict[str, list[Section]] = {}
     order = list(analyses())
     for analysis, entry in sorted(
-        available().values(), key=lambda one: (one[1].last, order.index(one[0].name))
+        available().values(), key=lambda pair: (pair[1].last, order.index(pair[0].name))
     ):
         accompanies = "*" in entry.beside or {*entry.beside} & {*study.sections}
         if entry.name in study.sections or (accompanies and study.corpus.kind in entry.of):
