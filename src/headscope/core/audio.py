@@ -58,7 +58,7 @@ MOST = 400_000_000
 """Samples of a compressed file at most, over its channels: two and a half hours of CD sound, of one channel."""
 
 QUIET = 0.3
-"""Seconds over which it is told how loud a sound is where it is to be cut."""
+"""Seconds over which the loudness of a sound is taken where it is to be cut."""
 
 _STEP = 0.01  # seconds from one place where it may be cut to the next
 
@@ -140,7 +140,7 @@ _PART = 1 << 20  # samples that are averaged at once: an hour in stereo is never
 
 
 def _is_wav(audio: str | Path | bytes) -> bool:
-    """Whether scipy is to read a file: WAV, and what is not there, which it says."""
+    """Whether scipy reads a file: it reads WAV, and it says of a missing file that it is missing."""
     if isinstance(audio, bytes):
         return audio[:4] in (b"RIFF", b"RIFX", b"RF64")
     return str(audio).lower().endswith((".wav", ".wave")) or not os.path.isfile(audio)

@@ -84,7 +84,7 @@ def _characters(raw: bytes) -> str:
 
 
 def spelled(pieces: str) -> bytes:
-    """The bytes that are written so.
+    """The bytes that pieces such as ``<0xE2>`` stand for.
 
     >>> spelled("<0xE2><0x80>")
     b'\\xe2\\x80'

@@ -46,7 +46,7 @@ def picture_of(image: Any) -> Picture:
 
 
 def expect_picture(path: Path) -> None:
-    """Raise `InputError` where a file is no picture, or breaks off. A JPEG is read as small as it can be, soon."""
+    """Raise `InputError` where a file is no picture, or breaks off. To be fast, a JPEG is read as small as can be."""
     with _opened(path, str(path)) as image:
         image.draft("RGB", (1, 1))
         image.load()

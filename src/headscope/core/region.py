@@ -191,7 +191,7 @@ def _numbers(value: Any, name: str, words: str) -> FloatArray:
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    """What is in lists of lists."""
+    """The items of nested lists, one after another."""
     if isinstance(value, list | tuple):
         for item in cast("Sequence[Any]", value):
             yield from _flat(item)

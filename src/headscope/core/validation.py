@@ -66,7 +66,7 @@ Number = Annotated[int, Expected(least=0, most=sys.maxsize)]
 Seed = Annotated[int, Expected(f"a seed from 0 to {MOST_SEED}", 0, MOST_SEED)]
 """What numpy and torch both take."""
 Level = Annotated[float, Expected("a number between 0 and 1", math.ulp(0.0), math.nextafter(1.0, 0.0))]
-"""Up to which p or q something is said to be there."""
+"""The largest p or q at which something is said to be there."""
 Offset = Annotated[int, Expected(least=-10_000, most=10_000)]
 """How far one word or token is from another."""
 Draws = Annotated[int, Expected(least=20_000, most=1_000_000)]
