@@ -355,7 +355,7 @@ class Cuts:
             step *= 2
 
     def _of(self, position: int, start: int) -> int | None:
-        """The document of the first example from a border on, as one knows who reads from `start` on."""
+        """The document of the first example from a border on, known by reading from `start` on."""
         for document, line in self._documents(start, self._files.total):
             if line >= position:
                 return document

@@ -56,7 +56,7 @@ class _Row(Line):
 
     @property
     def source(self) -> str:
-        """Such as ``rows[3]``."""
+        """Where the row is, such as ``rows[3]``."""
         return f"rows[{self.number}]"
 
     def error(self, message: str) -> CorpusError:

@@ -79,7 +79,7 @@ class Place(Line):
 
     @property
     def source(self) -> str:
-        """Such as ``photos/cat.jpg`` or ``images[3]``."""
+        """Where the input is, such as ``photos/cat.jpg`` or ``images[3]``."""
         return self.text
 
     def error(self, message: str) -> CorpusError:

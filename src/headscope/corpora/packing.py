@@ -415,7 +415,7 @@ def _word_groups(model: Encoder, example: Example, words: Sequence[str], room: i
 def _encoded(
     model: Encoder, examples: Iterable[Example], leave_out: LeaveOut, tokens: Tokens | None = None
 ) -> Iterator[Example]:
-    """Examples with their tokens, of one these; those without any are left out."""
+    """Examples with their tokens, those of a single one given as `tokens`; those without any are left out."""
     for example in examples:
         try:
             made = spaced(_tagged(_tokens(model, example) if tokens is None else tokens, example), example)

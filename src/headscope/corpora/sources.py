@@ -172,7 +172,7 @@ class _Frames(io.RawIOBase):
         self._left, self._ready = b"", memoryview(b"")
 
     def readable(self) -> bool:
-        """Yes."""
+        """Whether it can be read: always."""
         return True
 
     def readinto(self, buffer: Any, /) -> int:

@@ -72,7 +72,7 @@ def of_object(fields: Mapping[str, Any], line: Line, documents: Documents) -> Ex
 
 
 def heard_in(word: int, begin: float, end: float) -> Link:
-    """From a word of the decoder's text to the frames of the encoder in which it is heard, part of one included."""
+    """The link of a word of the decoder's text with the encoder's frames in which it is heard, at least in part."""
     first = math.floor(begin / FRAME + _ROUNDING)
     after = max(first + 1, math.ceil(end / FRAME - _ROUNDING))
     return Link(
