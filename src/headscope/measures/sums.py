@@ -285,7 +285,7 @@ class Gathering(Generic[R]):
         self._documents: dict[int, tuple[Floats, ...]] = {}
 
     def gather(self, document: int, arrays: tuple[Floats, ...], counts: Counter[str]) -> None:
-        """One input of a document: S, any further sums, and N; and what is counted."""
+        """Add one input of a document: S, any further sums, and N; and what is counted."""
         before = self._documents.get(document)
         if before is not None:
             arrays = tuple(a + b for a, b in zip(before, arrays, strict=True))
@@ -385,7 +385,7 @@ class Documents(Gathering[Sums]):
         chance: Floats,
         divisors: Floats,
     ) -> None:
-        """One input of a document.
+        """Add one input of a document.
 
         Args:
             document: its number.

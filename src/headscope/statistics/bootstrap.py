@@ -38,7 +38,7 @@ _TINY = 1e-20  # of a figure's largest influence, squared: what is below it is r
 
 
 def least_p(design: Design) -> float:
-    """What no p is below."""
+    """A bound that no p of a test of this design is below."""
     return max(design.least, float(unseen(min(design.effective), _UNSEEN)))
 
 

@@ -30,7 +30,7 @@ _GUARD = 2.0  # of skewness; chosen by simulation (benchmarks/calibration.py)
 _SPREAD = 10.0  # over documents, what of it they do not show; by the same
 
 WHY = f"an interval needs {LEAST:.0f} effective documents"
-"""Said where there is none."""
+"""What is said where there is no interval."""
 
 
 def between(low: float, high: float) -> str:

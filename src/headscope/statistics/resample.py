@@ -64,7 +64,7 @@ class Clusters:
         return " and ".join(sorted(self.kinds))
 
     def then(self, after: Clusters) -> tuple[Clusters, int]:
-        """These and those after them, and what to add to the numbers of the latter.
+        """These clusters and those after them as one, and what is added to the numbers of the latter.
 
         A document may go on from the one to the other.
         """
@@ -83,7 +83,7 @@ class Clusters:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Clusters:
-        """From what `to_arrays` gave."""
+        """Make one of what `to_arrays` gave."""
         clusters = cls()
         clusters.count, first, last = map(int, arrays["count"])
         clusters._first, clusters._last = (None if end < 0 else end for end in (first, last))
@@ -160,7 +160,7 @@ class Gain:
         return self._p(np.asarray(self.value, np.float64))
 
     def differs(self) -> Floats:
-        """Two-sided p that there is no difference, alike."""
+        """Two-sided p that there is no difference, made as `above` is."""
         return np.minimum(1.0, 2 * self._p(np.abs(self.value)))
 
     def _p(self, gain: Floats) -> Floats:
@@ -272,7 +272,7 @@ class Answers:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Answers:
-        """From what `to_arrays` gave."""
+        """Make one of what `to_arrays` gave."""
         answers = cls(*map(int, arrays["width"]))
         answers.labels = {label: number for number, label in enumerate(arrays["labels"].tolist())}
         answers._append(*(arrays[name] for name in ("bits", "numbers", "clusters", "chances")))
