@@ -200,7 +200,7 @@ def _with_neurons(
                 place = -1 if at is None else int(where[(*at, 0)])
             if place < 0 or head in opened.get(place, ()):
                 continue
-            size = sum(_neuron_bytes(maps, head) for maps in _inputs(examples[place]))
+            size = sum(_neuron_bytes(side, head) for side in _inputs(examples[place]))
             if 0 < size <= room:
                 room -= size
                 opened.setdefault(place, set()).add(head)
