@@ -177,8 +177,8 @@ def _maps(argument: str, value: Any, field: str, query: Tokens, key: Tokens, kin
                 )
     elif len(getattr(value, "shape", ())) not in (4, 5):
         shape = tuple(getattr(value, "shape", ()))
-        what = f"an array of shape {shape}" if shape else type(value).__name__
-        raise InputError(f"{argument}: expected a tensor a layer, found {what}; {fix}")
+        given = f"an array of shape {shape}" if shape else type(value).__name__
+        raise InputError(f"{argument}: expected a tensor a layer, found {given}; {fix}")
     try:
         return wrap(value, query, key, kind=kind, partial=True)
     except ShapeError as error:

@@ -28,19 +28,19 @@ def heard(audio: Audio, rate: int) -> npt.NDArray[np.float32]:
 
     Raises `InputError` for what is no WAV file, and for samples that are none.
     """
-    mono, found = _of_one_channel(audio)
-    if found != rate:
+    mono, actual = _of_one_channel(audio)
+    if actual != rate:
         lowest, highest = RATES
-        if not lowest <= found <= highest:
+        if not lowest <= actual <= highest:
             name = "audio" if isinstance(audio, tuple) else audio
-            raise InputError(f"{name}: expected a rate from {lowest:,} to {highest:,}, found {found:,}")
-        common = gcd(found, rate)
-        mono = module("scipy.signal").resample_poly(mono, rate // common, found // common)
+            raise InputError(f"{name}: expected a rate from {lowest:,} to {highest:,}, found {actual:,}")
+        common = gcd(actual, rate)
+        mono = module("scipy.signal").resample_poly(mono, rate // common, actual // common)
     return mono.astype(np.float32)
 
 
 def own(audio: Audio | bytes) -> tuple[npt.NDArray[np.float32], int]:
-    """The same at the rate that a sound has of its own, and that rate; also of the bytes of a file."""
+    """Read a sound, or the bytes of its file, at its own rate: the samples ``[sample]``, and that rate."""
     mono, rate = _of_one_channel(audio)
     return mono.astype(np.float32), rate
 
@@ -58,7 +58,7 @@ MOST = 400_000_000
 """Samples of a compressed file at most, over its channels: two and a half hours of CD sound, of one channel."""
 
 QUIET = 0.3
-"""Seconds over which it is told how loud a sound is where it is to be cut."""
+"""Seconds over which the loudness of a sound is taken where it is to be cut."""
 
 _STEP = 0.01  # seconds from one place where it may be cut to the next
 
@@ -87,7 +87,7 @@ def windows(samples: npt.NDArray[Any], rate: int, seconds: float) -> list[tuple[
         raise InputError(f"seconds: expected at least one sample, {1 / rate:g} s, found {seconds:g}")
     step = max(1, int(_STEP * rate))
     energy = _energy(samples, step, max(1, round(QUIET * rate / step)))
-    found: list[tuple[int, int]] = []
+    parts: list[tuple[int, int]] = []
     start = 0
     while (rest := len(samples) - start) > most:
         first, last = start + -(-most // 2), start + min(most, rest - most // 4)
@@ -96,9 +96,9 @@ def windows(samples: npt.NDArray[Any], rate: int, seconds: float) -> list[tuple[
         if len(places):
             loud = energy[places]
             end = int(places[np.flatnonzero(loud <= 2 * loud.min())[-1]]) * step
-        found.append((start, end))
+        parts.append((start, end))
         start = end
-    return [*found, (start, len(samples))]
+    return [*parts, (start, len(samples))]
 
 
 def _energy(samples: npt.NDArray[Any], step: int, width: int) -> npt.NDArray[np.float64]:
@@ -113,34 +113,34 @@ def _energy(samples: npt.NDArray[Any], step: int, width: int) -> npt.NDArray[np.
 def _of_one_channel(audio: Audio | bytes) -> tuple[npt.NDArray[np.float64], int]:
     """Samples ``[sample]`` from -1 to 1, and their rate."""
     if isinstance(audio, tuple):
-        samples, found = audio
+        samples, rate = audio
         name = "audio"
         if samples.ndim != 1:
             raise InputError(f"audio: expected samples of one channel [sample], found shape {samples.shape}")
     else:
         name = "audio" if isinstance(audio, bytes) else str(audio)
         source = io.BytesIO(audio) if isinstance(audio, bytes) else name
-        found, samples = _read(source, name) if _is_wav(audio) else _other(source, name)
+        rate, samples = _read(source, name) if _is_wav(audio) else _other(source, name)
     if not samples.size:
         raise InputError(f"{name}: expected samples, found none")
     if samples.dtype.kind not in "iuf":
         raise InputError(f"{name}: expected samples that are numbers, found {samples.dtype}")
-    if found < 1:
-        raise InputError(f"{name}: expected a sampling rate of at least 1, found {found}")
+    if rate < 1:
+        raise InputError(f"{name}: expected a sampling rate of at least 1, found {rate}")
     mono = np.empty(len(samples))
     for start in range(0, len(samples), _PART):
         part = _scaled(samples[start : start + _PART])
         mono[start : start + _PART] = part if part.ndim == 1 else sum(part.T) / part.shape[1]
     if not np.isfinite(mono).all():
         raise InputError(f"{name}: expected finite samples, found NaN or infinity")
-    return mono, found
+    return mono, rate
 
 
 _PART = 1 << 20  # samples that are averaged at once: an hour in stereo is never held in numbers of 64 bits
 
 
 def _is_wav(audio: str | Path | bytes) -> bool:
-    """Whether scipy is to read a file: WAV, and what is not there, which it says."""
+    """Whether scipy reads a file: it reads WAV, and it says of a missing file that it is missing."""
     if isinstance(audio, bytes):
         return audio[:4] in (b"RIFF", b"RIFX", b"RF64")
     return str(audio).lower().endswith((".wav", ".wave")) or not os.path.isfile(audio)
@@ -150,7 +150,7 @@ def _read(source: Any, name: str) -> tuple[int, npt.NDArray[Any]]:
     """The rate and the samples ``[sample]`` or ``[sample channel]`` of a WAV file."""
     wavfile = module("scipy.io.wavfile")
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             rate, samples = wavfile.read(source)
     except OSError as error:
@@ -158,8 +158,8 @@ def _read(source: Any, name: str) -> tuple[int, npt.NDArray[Any]]:
     except Exception as error:  # a broken file leads to many
         first = str(error).splitlines()[0] if isinstance(error, ValueError) else "its header is broken"
         raise InputError(f"{name}: expected a WAV file, found what cannot be read as one ({first})") from None
-    for each in told:  # the others are of what is in the file beside its samples
-        size = re.search(r"finished at (\d+) bytes, expected (\d+)", str(each.message))
+    for warning in caught:  # the others are of what is in the file beside its samples
+        size = re.search(r"finished at (\d+) bytes, expected (\d+)", str(warning.message))
         if size and int(size[2]) < _UNKNOWN and int(size[2]) > int(size[1]) + _HEAD:
             warnings.warn(
                 f"{name}: breaks off at byte {int(size[1]):,} of {int(size[2]):,}; what is there is taken",
@@ -174,7 +174,7 @@ _HEAD = 8  # bytes of the header, which some count as well
 
 
 def _other(source: Any, name: str) -> tuple[int, npt.NDArray[Any]]:
-    """The same of a file that is no WAV, such as FLAC."""
+    """The rate and the samples of a file that is no WAV, such as FLAC."""
     soundfile = module("soundfile")
     try:
         with soundfile.SoundFile(source) as file:
@@ -184,9 +184,9 @@ def _other(source: Any, name: str) -> tuple[int, npt.NDArray[Any]]:
     except InputError:
         raise
     except Exception as error:
-        said: str = getattr(error, "error_string", str(error) or type(error).__name__)
+        message: str = getattr(error, "error_string", str(error) or type(error).__name__)
         raise InputError(
-            f"{name}: expected a file of sound, found what cannot be read as one ({said.splitlines()[0]})"
+            f"{name}: expected a file of sound, found what cannot be read as one ({message.splitlines()[0]})"
         ) from None
     return int(rate), samples
 
@@ -195,6 +195,6 @@ def _scaled(samples: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Samples from -1 to 1, of whole numbers of any size; unsigned ones have their middle at half."""
     if samples.dtype.kind == "f":
         return samples.astype(np.float64)
-    whole = np.iinfo(samples.dtype)
-    half = (float(whole.max) - float(whole.min) + 1) / 2
-    return (samples.astype(np.float64) - (half if whole.min == 0 else 0.0)) / half
+    limits = np.iinfo(samples.dtype)
+    half = (float(limits.max) - float(limits.min) + 1) / 2
+    return (samples.astype(np.float64) - (half if limits.min == 0 else 0.0)) / half

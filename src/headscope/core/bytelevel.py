@@ -16,9 +16,11 @@ from functools import lru_cache
 
 
 def _letters() -> dict[str, int]:
-    own = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in own]
-    return {chr(byte): byte for byte in own} | {chr(256 + place): byte for place, byte in enumerate(others)}
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {
+        chr(256 + place): byte for place, byte in enumerate(others)
+    }
 
 
 LETTERS = _letters()
@@ -51,7 +53,7 @@ def readable(piece: str) -> str:
 def vocabulary_piece(piece: str) -> str:
     """The piece of the vocabulary that `readable` gives as `piece`."""
     text = piece.replace("Ġ", " ").replace(_DOTTED, "Ġ")
-    text = BYTES.sub(lambda found: spelled(found[0]).decode("utf-8", "surrogateescape"), text)
+    text = BYTES.sub(lambda match: spelled(match[0]).decode("utf-8", "surrogateescape"), text)
     return "".join(_LETTER[byte] for byte in text.encode("utf-8", "surrogateescape"))
 
 
@@ -72,7 +74,7 @@ def is_raw(pieces: Sequence[str]) -> bool:
 
 def merged(text: str) -> str:
     """A text in which bytes that make characters together are those characters: ``<0xC3><0xBC>`` is ü."""
-    return BYTES.sub(lambda found: _characters(spelled(found[0])), text)
+    return BYTES.sub(lambda match: _characters(spelled(match[0])), text)
 
 
 def _characters(raw: bytes) -> str:
@@ -82,7 +84,7 @@ def _characters(raw: bytes) -> str:
 
 
 def spelled(pieces: str) -> bytes:
-    """The bytes that are written so.
+    """The bytes that pieces such as ``<0xE2>`` stand for.
 
     >>> spelled("<0xE2><0x80>")
     b'\\xe2\\x80'

@@ -73,15 +73,18 @@ def logged(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
     for name in ANSWERS:
         if row.get(name) and name != key:
             raise fail(f"{name!r}: expected a list of objects, one for each answer, found {row[name]!r:.60}")
-    found = {**{name: value for name, value in row.items() if name != "messages"}, "prompt_token_ids": prompt}
+    answered = {
+        **{name: value for name, value in row.items() if name != "messages"},
+        "prompt_token_ids": prompt,
+    }
     if answers:
         if answers[0].get("token_ids") is None:
             there = ", ".join(map(repr, answers[0]))
             raise fail(f"'{key}'[0]: expected 'token_ids' (vLLM's return_token_ids), found {there}")
         if row.get("token_ids") is not None:
             raise fail(f"expected 'token_ids' once, found them in '{key}'[0] too")
-        found["token_ids"] = answers[0]["token_ids"]
-    return found
+        answered["token_ids"] = answers[0]["token_ids"]
+    return answered
 
 
 def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -93,5 +96,5 @@ def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _objects(value: Any) -> bool:
-    found = cast("list[Any]", value) if isinstance(value, list) else []
-    return bool(found) and all(isinstance(one, Mapping) for one in found)
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return bool(items) and all(isinstance(item, Mapping) for item in items)

@@ -14,5 +14,5 @@ def printable(text: str, keep: str = "\n\t") -> str:
     a\x1b[2J.txt
     """
     return _CONTROL.sub(
-        lambda one: one[0] if one[0] in keep else one[0].encode("unicode_escape").decode(), text
+        lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode(), text
     )

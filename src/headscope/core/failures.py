@@ -17,8 +17,10 @@ def expect_call(name: str, function: Callable[..., object], what: str) -> None:
     try:
         inspect.signature(function).bind(object())
     except TypeError:
-        found = str(inspect.signature(function))
-        raise InputError(f"{name}: expected a function of {what}, found one that takes {found}") from None
+        parameters = str(inspect.signature(function))
+        raise InputError(
+            f"{name}: expected a function of {what}, found one that takes {parameters}"
+        ) from None
     except ValueError:  # built in, with no signature
         pass
 
@@ -33,8 +35,8 @@ def out_of_memory(error: BaseException) -> str | None:
     """One line for an error that says that memory is full, of Python, numpy or torch; None for any other."""
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError) or "not enough memory" in text or "out of memory" in text:
-        found = text[:300] or "for what was asked"
-        return f"not enough memory ({found}); use smaller batches, fewer inputs or a smaller model"
+        detail = text[:300] or "for what was asked"
+        return f"not enough memory ({detail}); use smaller batches, fewer inputs or a smaller model"
     return None
 
 

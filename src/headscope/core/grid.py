@@ -50,12 +50,14 @@ def Grid(  # noqa: N802 (it makes an axis, as a class would)
         boxes = np.full((named + len(pieces), 4), np.nan)
         boxes[named:] = np.concatenate([first, first + step], -1)
     special = np.arange(named + len(pieces)) < named
-    whole = [*prefix, *pieces]
+    all_pieces = [*prefix, *pieces]
     classes = {
-        "cls": np.array([piece == "[CLS]" for piece in whole]),
-        "register": np.array([piece.startswith("register") for piece in whole]),
+        "cls": np.array([piece == "[CLS]" for piece in all_pieces]),
+        "register": np.array([piece.startswith("register") for piece in all_pieces]),
     }
-    return Tokens(whole, special_mask=special, classes=classes if named else {}, picture=picture, boxes=boxes)
+    return Tokens(
+        all_pieces, special_mask=special, classes=classes if named else {}, picture=picture, boxes=boxes
+    )
 
 
 Spoken = tuple[str, float, float]
@@ -109,16 +111,16 @@ def with_words(frames: Tokens, words: Sequence[Spoken]) -> Tokens:
                 f"words[{number}]: expected a begin from 0 and an end not before it, in seconds, found {begin:g} to "
                 f"{end:g}"
             )
-        own = (middles >= begin) & (middles < end)
-        word_ids[own & (word_ids < 0)] = number
-        short += [] if own.any() else [number]
+        inside = (middles >= begin) & (middles < end)
+        word_ids[inside & (word_ids < 0)] = number
+        short += [] if inside.any() else [number]
     for number in short:
         _, begin, end = words[number]
         middle = (begin + end) / 2
-        own = (frames.times[:, 0] <= middle) & (middle < frames.times[:, 1])
-        word_ids[own & (word_ids < 0)] = number
+        inside = (frames.times[:, 0] <= middle) & (middle < frames.times[:, 1])
+        word_ids[inside & (word_ids < 0)] = number
     for number, (word, _, _) in enumerate(words):
-        own = word_ids == number
-        if own.any():
-            texts[int(own.argmax())] = f" {word.strip()}"
+        inside = word_ids == number
+        if inside.any():
+            texts[int(inside.argmax())] = f" {word.strip()}"
     return replace(frames, word_ids=word_ids, texts=texts)

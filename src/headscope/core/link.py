@@ -172,19 +172,19 @@ def as_links(given: AnyLinks, *, unit: Unit = "tokens", label: str = "link") -> 
         raise InputError(
             f"links: expected a list of links or pairs, or a matrix, found {type(given).__name__}"
         )
-    found: list[Link] = []
+    links: list[Link] = []
     for index, item in enumerate(given):
         place = f"links[{index}]"
         if isinstance(item, Link):
-            found.append(item)
+            links.append(item)
             continue
         if not isinstance(item, tuple | list) or len(cast("Sequence[Any]", item)) != 2:
             raise InputError(f"{place}: expected a Link or a pair (source, target), found {_shown(item)}")
         source, target = (_end(end, place) for end in cast("Sequence[Any]", item))
         if isinstance(target, Named):
             raise InputError(f"{place}: expected {_ENDS}, found {_shown(target.name)}")
-        found.append(Link(source, (target,), label, unit=unit, place=place))
-    return found
+        links.append(Link(source, (target,), label, unit=unit, place=place))
+    return links
 
 
 def _of_matrix(matrix: np.ndarray[Any, Any], label: str) -> list[Link]:
@@ -222,8 +222,10 @@ def _end(end: Any, place: str) -> End:
         start, stop, text = (*cast("Sequence[Any]", end), "a")[:3]
     else:
         raise InputError(f"{place}: expected {_ENDS}, found {_shown(end)}")
-    whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in (start, stop))
-    if not whole or not 0 <= start < stop:
+    integers = all(
+        isinstance(bound, int | np.integer) and not isinstance(bound, bool) for bound in (start, stop)
+    )
+    if not integers or not 0 <= start < stop:
         raise InputError(
             f"{place}: expected a start from 0 and an end after it, found {start!r} and {stop!r}"
         )
@@ -262,44 +264,44 @@ def located(span: End, unit: Unit, tokens: Tokens, *, sequence: int | None = Non
     if isinstance(span, Region):
         return _patches(span, tokens)
     if isinstance(span, Named):
-        found = np.flatnonzero(tokens.mask(span.name))
-        if not len(found):
+        indices = np.flatnonzero(tokens.mask(span.name))
+        if not len(indices):
             raise InputError(f"expected tokens of the class {span.name!r}, found none")
-        return found, ""
+        return indices, ""
     if unit in ("tokens", "cells"):
         if span.end > len(tokens):
             raise InputError(f"expected {unit} up to {len(tokens)}, found {span.start} to {span.end}")
         return np.arange(span.start, span.end), ""
-    own = np.ones(len(tokens), np.bool_)
+    eligible = np.ones(len(tokens), np.bool_)
     if sequence is not None and tokens.sequence_ids is not None:
-        own &= tokens.sequence_ids == sequence
+        eligible &= tokens.sequence_ids == sequence
     elif sequence == 1:
         raise InputError("expected an input with a text B, found one text")
     if tokens.special_mask is not None:
-        own &= ~tokens.special_mask
+        eligible &= ~tokens.special_mask
     if unit == "words":
         if tokens.word_ids is None:
             raise InputError("expected a tokenizer that tells words from pieces, found none")
         words = tokens.word_ids
-        most = int(words[own].max(initial=-1)) + 1
+        most = int(words[eligible].max(initial=-1)) + 1
         if span.end > most:
             raise InputError(f"expected words up to {most}, found {span.start} to {span.end}")
-        found = np.flatnonzero(own & (words >= span.start) & (words < span.end))
-        if not len(found):
+        indices = np.flatnonzero(eligible & (words >= span.start) & (words < span.end))
+        if not len(indices):
             raise InputError(f"no piece is of the words {span.start} to {span.end}")
-        return found, ""
+        return indices, ""
     if tokens.offsets is None:
         raise InputError("expected a tokenizer that tells where pieces stand in the text, found none")
     starts, ends = tokens.offsets.T
-    found = np.flatnonzero(own & (starts < span.end) & (ends > span.start) & (starts < ends))
-    if not len(found):
-        most = int(ends[own].max(initial=0))
+    indices = np.flatnonzero(eligible & (starts < span.end) & (ends > span.start) & (starts < ends))
+    if not len(indices):
+        most = int(ends[eligible].max(initial=0))
         raise InputError(
             f"no piece is in the characters {span.start} to {span.end}"
             + (f", since the text ends at {most}" if span.start >= most else "")
         )
-    divided = _divided(span, tokens, found)
-    return found, f"{divided!r} is taken whole" if divided else ""
+    divided = _divided(span, tokens, indices)
+    return indices, f"{divided!r} is taken whole" if divided else ""
 
 
 def _patches(region: Region, tokens: Tokens) -> tuple[IntArray, str]:
@@ -309,18 +311,18 @@ def _patches(region: Region, tokens: Tokens) -> tuple[IntArray, str]:
     region.expect_in(tokens.picture.size)
     patches = np.flatnonzero(tokens.mask("patch"))
     left, top, right, bottom = tokens.boxes[patches].T
-    found = patches[region.contains(np.stack([left + right, top + bottom], -1) / 2)]
-    if not len(found):
+    chosen = patches[region.contains(np.stack([left + right, top + bottom], -1) / 2)]
+    if not len(chosen):
         x, y = region.middle
         away = np.maximum.reduce([left - x, x - right, top - y, y - bottom]).clip(0)
-        found = patches[away == away.min(initial=1.0)]
-    return found, "" if len(found) else OUT_OF_SIGHT
+        chosen = patches[away == away.min(initial=1.0)]
+    return chosen, "" if len(chosen) else OUT_OF_SIGHT
 
 
-def _divided(span: Span, tokens: Tokens, found: IntArray) -> str:
+def _divided(span: Span, tokens: Tokens, indices: IntArray) -> str:
     """The first piece of a span that reaches out of it by more than its space; empty for none."""
     assert tokens.offsets is not None
-    for index in (int(found[0]), int(found[-1])):
+    for index in (int(indices[0]), int(indices[-1])):
         start, end = map(int, tokens.offsets[index])
         piece = strip_markers(tokens.pieces[index])
         spaces = end - start - len(piece)

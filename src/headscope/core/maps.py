@@ -261,7 +261,7 @@ def wrap(
         causal = kind == "self" and square and not any(np.triu(layer, 1).any() for layer in layers)
     if visible is not None and len(visible) and np.ndim(visible[0]) == 1:
         visible = [visible] * len(layers)
-    seen = _changed(visible, lambda each: np.array(each, np.bool_))
+    seen = _changed(visible, lambda mask: np.array(mask, np.bool_))
     return AttentionMaps(layers, query, key, kind, causal, partial=partial, visible=seen)
 
 

@@ -59,8 +59,8 @@ class Sound:
         if self.samples.ndim != 1 or not self.samples.size:
             raise ShapeError(f"samples: expected [sample], found shape {self.samples.shape}")
         if self.samples.dtype.kind != "f" or not np.isfinite(self.samples).all():
-            found = self.samples.dtype if self.samples.dtype.kind != "f" else "NaN or infinity"
-            raise ShapeError(f"samples: expected numbers from -1 to 1 (floats), found {found}")
+            actual = self.samples.dtype if self.samples.dtype.kind != "f" else "NaN or infinity"
+            raise ShapeError(f"samples: expected numbers from -1 to 1 (floats), found {actual}")
 
     @property
     def seconds(self) -> float:

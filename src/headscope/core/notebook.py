@@ -6,5 +6,5 @@ import sys
 
 
 def in_notebook() -> bool:
-    """Whether this process is the kernel of one: what it says on stderr stands in a red box."""
+    """Whether this process is the kernel of a notebook, where what goes to stderr is shown in a red box."""
     return type(sys.stderr).__module__.startswith("ipykernel")

@@ -46,7 +46,7 @@ def picture_of(image: Any) -> Picture:
 
 
 def expect_picture(path: Path) -> None:
-    """Raise `InputError` where a file is no picture, or breaks off. A JPEG is read as small as it can be, soon."""
+    """Raise `InputError` where a file is no picture, or breaks off. To be fast, a JPEG is read as small as can be."""
     with _opened(path, str(path)) as image:
         image.draft("RGB", (1, 1))
         image.load()
@@ -116,22 +116,24 @@ def _array(image: Any) -> npt.NDArray[np.uint8]:
     except (TypeError, ValueError):
         array = np.empty(0, object)
     if array.dtype.kind not in "buif" or array.ndim not in (2, 3) or not array.size:
-        found = (
+        given = (
             f"shape {array.shape} of {array.dtype}" if isinstance(image, np.ndarray) else type(image).__name__
         )
         raise InputError(
-            f"image: expected a path, a Pillow image or numbers [row column] or [row column channel], found {found}"
+            f"image: expected a path, a Pillow image or numbers [row column] or [row column channel], found {given}"
         )
     array = array[..., None] if array.ndim == 2 else array
     if array.shape[2] not in (1, 3, 4):
         raise InputError(f"image: expected 1, 3 or 4 channels at the end, found shape {array.shape}")
     if not np.isfinite(array).all():
         raise InputError("image: expected finite numbers, found NaN or infinity")
-    whole = array.dtype.kind in "bui"
+    integral = array.dtype.kind in "bui"
     least, most = float(array.min()), float(array.max())
-    unit = {np.dtype(np.bool_): 1.0, np.dtype(np.uint16): 65535.0}.get(array.dtype, 255.0 if whole else 1.0)
+    unit = {np.dtype(np.bool_): 1.0, np.dtype(np.uint16): 65535.0}.get(
+        array.dtype, 255.0 if integral else 1.0
+    )
     if least < 0 or most > unit * 255.5 / 255:
-        expected = "whole numbers from 0 to 255" if whole else "fractions from 0 to 1"
+        expected = "whole numbers from 0 to 255" if integral else "fractions from 0 to 1"
         raise InputError(f"image: expected {expected}, found {least:g} to {most:g}")
     pixels = np.empty((*array.shape[:2], 3), np.uint8)
     for row, part in enumerate(array):  # a large picture is never held in numbers of 64 bits

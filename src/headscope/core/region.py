@@ -88,10 +88,10 @@ class Region:
 
     def __init__(self, box: Sequence[float] | None = None, *, polygons: Any = None, mask: Any = None) -> None:
         given = {"box": box, "polygons": polygons, "mask": mask}
-        found = [name for name, value in given.items() if value is not None]
-        if len(found) != 1:
+        shapes = [name for name, value in given.items() if value is not None]
+        if len(shapes) != 1:
             raise InputError(
-                f"region: expected one of box, polygons and mask, found {' and '.join(found) or 'none'}"
+                f"region: expected one of box, polygons and mask, found {' and '.join(shapes) or 'none'}"
             )
         object.__setattr__(self, "box", None if box is None else _box(box))
         object.__setattr__(self, "polygons", None if polygons is None else _polygons(polygons))
@@ -110,7 +110,7 @@ class Region:
         if self.box is not None:
             return self.box
         if self.polygons is not None:
-            corners = np.concatenate([np.array(each) for each in self.polygons])
+            corners = np.concatenate([np.array(polygon) for polygon in self.polygons])
             return cast("Box", (*corners.min(0).tolist(), *corners.max(0).tolist()))
         rows, columns = np.nonzero(self._pixels())
         return float(columns.min()), float(rows.min()), columns.max() + 1.0, rows.max() + 1.0
@@ -123,7 +123,7 @@ class Region:
         if self.box is not None or self.contains(np.array([[x, y]]))[0]:
             return float(x), float(y)
         if self.polygons is not None:
-            near = np.concatenate([_nearest(each, x, y) for each in self.polygons])
+            near = np.concatenate([_nearest(polygon, x, y) for polygon in self.polygons])
         else:
             rows, columns = np.nonzero(self._pixels())
             near = np.stack([columns, rows], -1) + 0.5
@@ -137,11 +137,11 @@ class Region:
             left, top, right, bottom = self.box
             return (x >= left) & (x < right) & (y >= top) & (y < bottom)
         if self.polygons is not None:
-            return np.logical_or.reduce([_within(each, x, y) for each in self.polygons])
+            return np.logical_or.reduce([_within(polygon, x, y) for polygon in self.polygons])
         pixels = self._pixels()
         height, width = pixels.shape
         there = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-        columns, rows = (np.where(there, np.floor(each), 0).astype(np.int64) for each in (x, y))
+        columns, rows = (np.where(there, np.floor(coordinates), 0).astype(np.int64) for coordinates in (x, y))
         return there & pixels[rows, columns]
 
     def expect_in(self, size: tuple[int, int]) -> None:
@@ -165,7 +165,10 @@ class Region:
             left, top, right, bottom = self.box
             return [[left, top, right, top, right, bottom, left, bottom, left, top]]
         if self.polygons is not None:
-            return [[number for corner in (*each, each[0]) for number in corner] for each in self.polygons]
+            return [
+                [number for corner in (*polygon, polygon[0]) for number in corner]
+                for polygon in self.polygons
+            ]
         return _edges(self._pixels())
 
     def _pixels(self) -> BoolArray:
@@ -180,7 +183,7 @@ def _numbers(value: Any, name: str, words: str) -> FloatArray:
     except ValueError:
         array = np.empty(0, object)
     numbers = isinstance(value, np.ndarray) or not any(
-        isinstance(one, bool | np.bool_) for one in _flat(value)
+        isinstance(number, bool | np.bool_) for number in _flat(value)
     )
     if not numbers or array.dtype.kind not in "iuf" or not array.size or not np.isfinite(array).all():
         raise InputError(f"{name}: expected {words}, found {_shown(value)}")
@@ -188,10 +191,10 @@ def _numbers(value: Any, name: str, words: str) -> FloatArray:
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    """What is in lists of lists."""
+    """The items of nested lists, one after another."""
     if isinstance(value, list | tuple):
-        for one in cast("Sequence[Any]", value):
-            yield from _flat(one)
+        for item in cast("Sequence[Any]", value):
+            yield from _flat(item)
     else:
         yield value
 
@@ -217,18 +220,18 @@ def _polygons(value: Any) -> tuple[Polygon, ...]:
     )
     if not given:
         raise InputError(f"polygons: expected a list of polygons, found {_shown(value)}")
-    found: list[Polygon] = []
-    for index, each in enumerate(given):
+    polygons: list[Polygon] = []
+    for index, polygon in enumerate(given):
         name, words = f"polygons[{index}]", "[x, y, x, y, …] of three corners or more, or (x, y) each"
-        corners = _numbers(each, name, words)
+        corners = _numbers(polygon, name, words)
         if corners.ndim == 1 and corners.size % 2 == 0:
             corners = corners.reshape(-1, 2)
         if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3:
-            raise InputError(f"{name}: expected {words}, found {_shown(each)}")
+            raise InputError(f"{name}: expected {words}, found {_shown(polygon)}")
         if (np.ptp(corners, 0) == 0).any():
             raise InputError(f"{name}: expected a polygon with an area, found a line")
-        found.append(tuple((x, y) for x, y in corners.tolist()))
-    return tuple(found)
+        polygons.append(tuple((x, y) for x, y in corners.tolist()))
+    return tuple(polygons)
 
 
 def _runs(value: Any) -> Runs:
@@ -263,9 +266,9 @@ def _of_coco(value: Mapping[str, Any]) -> Runs:
         raise InputError(f"mask: expected 'size': [height, width], found {_shown(size)}")
     if isinstance(counts, bytes):
         counts = counts.decode("ascii", "replace")
-    found = _uncompressed(counts) if isinstance(counts, str) else counts
-    if not isinstance(found, list | tuple) or any(
-        type(one) is not int or one < 0 for one in cast("list[Any]", found)
+    lengths = _uncompressed(counts) if isinstance(counts, str) else counts
+    if not isinstance(lengths, list | tuple) or any(
+        type(length) is not int or length < 0 for length in cast("list[Any]", lengths)
     ):
         raise InputError(
             f"mask: expected 'counts': whole numbers, or COCO's string of them, found {_shown(counts)}"
@@ -273,12 +276,12 @@ def _of_coco(value: Mapping[str, Any]) -> Runs:
     height, width = sides
     if height * width > MOST:
         raise InputError(f"mask: expected at most {MOST:,} pixels, found {height:,} × {width:,}")
-    total = sum(cast("list[int]", found))
+    total = sum(cast("list[int]", lengths))
     if total != height * width:
         raise InputError(
             f"mask: expected counts of {height} × {width} = {height * width:,} pixels, found {total:,}"
         )
-    return Runs(height, width, tuple(cast("list[int]", found)))
+    return Runs(height, width, tuple(cast("list[int]", lengths)))
 
 
 def _uncompressed(text: str) -> list[int] | None:
@@ -345,7 +348,12 @@ def _edges(pixels: BoolArray) -> list[list[float]]:
                 line = [first, at, last, at]
                 ordered = [line[1], line[0], line[3], line[2]] if turned else line
                 most = (width, height, width, height)
-                lines.append([float(min(each * step, end)) for each, end in zip(ordered, most, strict=True)])
+                lines.append(
+                    [
+                        float(min(coordinate * step, end))
+                        for coordinate, end in zip(ordered, most, strict=True)
+                    ]
+                )
     return lines
 
 

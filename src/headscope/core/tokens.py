@@ -165,7 +165,7 @@ class Tokens:
     def known(
         cls, pieces: tuple[str, ...], classes: Mapping[str, BoolArray], **arrays: npt.NDArray[Any]
     ) -> Tokens:
-        """Tokens of what is known to be right, which is not looked at again: arrays of these types and this length."""
+        """Make tokens of arrays that are known to have these types and this length: nothing is checked."""
         made = object.__new__(cls)
         made.__dict__.update(_UNKNOWN, pieces=pieces, classes=classes, **arrays)
         return made
@@ -202,7 +202,7 @@ class Tokens:
     def changed(
         self, pieces: Sequence[str], change: Callable[[str, npt.NDArray[Any]], npt.NDArray[Any]]
     ) -> Tokens:
-        """Other pieces, and what `change` makes of each array that is there, given its name (or its class').
+        """Tokens of other pieces, with what `change` makes of each array, given its name (or that of its class).
 
         `texts` come to `change` as an array of strings.
         """

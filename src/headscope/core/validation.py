@@ -66,7 +66,7 @@ Number = Annotated[int, Expected(least=0, most=sys.maxsize)]
 Seed = Annotated[int, Expected(f"a seed from 0 to {MOST_SEED}", 0, MOST_SEED)]
 """What numpy and torch both take."""
 Level = Annotated[float, Expected("a number between 0 and 1", math.ulp(0.0), math.nextafter(1.0, 0.0))]
-"""Up to which p or q something is said to be there."""
+"""The largest p or q at which something is said to be there."""
 Offset = Annotated[int, Expected(least=-10_000, most=10_000)]
 """How far one word or token is from another."""
 Draws = Annotated[int, Expected(least=20_000, most=1_000_000)]
@@ -78,7 +78,7 @@ class Fault(NamedTuple):
 
     where: str
     words: str
-    found: object
+    value: object
     near: bool = False
     tip: str = ""
 
@@ -118,7 +118,7 @@ class _Named(type):
     """A type of a library that need not be loaded: an object is of it by the name of its class."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        names = {(one.__module__.split(".")[0], one.__name__) for one in type(instance).__mro__}
+        names = {(base.__module__.split(".")[0], base.__name__) for base in type(instance).__mro__}
         return (cls.__module__, cls.__name__) in names
 
 
@@ -132,7 +132,7 @@ def expect(name: str, value: object, hint: Any) -> None:
     """Raise `InputError` where a value is not what an annotation allows."""
     if (fault := _fault(value, hint)) is not None:
         tip = f"; {fault.tip}" if fault.tip else ""
-        raise InputError(f"{name}{fault.where}: expected {fault.words}, found {_shown(fault.found)}{tip}")
+        raise InputError(f"{name}{fault.where}: expected {fault.words}, found {_shown(fault.value)}{tip}")
 
 
 def from_zero(name: str, value: int) -> int:
@@ -165,7 +165,7 @@ def _fault(value: Any, hint: Any) -> Fault | None:
     if origin in (Union, types.UnionType):
         return _of_several(value, hint)
     if origin is Literal:
-        there = any(type(value) is type(one) and value == one for one in arguments)
+        there = any(type(value) is type(choice) and value == choice for choice in arguments)
         return None if there else Fault("", _words(hint), value)
     kind = _kind(hint)
     if kind is Any or isinstance(kind, (TypeVar, str)):
@@ -178,8 +178,8 @@ def _fault(value: Any, hint: Any) -> Fault | None:
 def _annotated(value: Any, hint: Any, more: Expected) -> Fault | None:
     fault = _fault(value, hint)
     if fault is not None:
-        whole = not fault.where or not more.words
-        return fault._replace(words=more.words or fault.words) if whole else fault
+        outer = not fault.where or not more.words
+        return fault._replace(words=more.words or fault.words) if outer else fault
     if not isinstance(value, int | float | np.number) or more.least <= value <= more.most:
         return None
     bound = f"at most {more.most:,}" if value > more.most else f"at least {more.least:,}"
@@ -188,8 +188,8 @@ def _annotated(value: Any, hint: Any, more: Expected) -> Fault | None:
 
 def _of_several(value: Any, hint: Any) -> Fault | None:
     faults: list[Fault] = []
-    for each in get_args(hint):
-        if (fault := _fault(value, each)) is None:
+    for option in get_args(hint):
+        if (fault := _fault(value, option)) is None:
             return None
         faults.append(fault)
     if (near := next((fault for fault in faults if fault.near), None)) is not None:
@@ -203,22 +203,22 @@ def _of_parts(value: Any, kind: Any, arguments: tuple[Any, ...]) -> Fault | None
     if kind is tuple and arguments and arguments[-1] is not Ellipsis:
         if len(value) != len(arguments):
             return Fault("", _words(tuple[arguments]), value, near=True)
-        inner = ((place, each, hint) for place, (each, hint) in enumerate(zip(value, arguments, strict=True)))
+        inner = ((place, item, hint) for place, (item, hint) in enumerate(zip(value, arguments, strict=True)))
     elif isinstance(value, Mapping) and len(arguments) == 2:
         named = cast("Mapping[Any, Any]", value)
         if not named or (arguments == (str, Any) and all(type(key) is str for key in named)):
             return None
         if (wrong := next((key for key in named if _fault(key, arguments[0])), None)) is not None:
             return Fault(" (its keys)", _words(arguments[0]), wrong, near=True)
-        inner = ((repr(key), each, arguments[1]) for key, each in named.items())
+        inner = ((repr(key), item, arguments[1]) for key, item in named.items())
     elif kind in (Sequence, Iterable, tuple, list) and arguments and isinstance(value, Collection):
         several = cast("Collection[Any]", value)
         hint = arguments[0]
-        if hint is Any or (isinstance(hint, type) and all(type(each) is hint for each in several)):
+        if hint is Any or (isinstance(hint, type) and all(type(item) is hint for item in several)):
             return None  # as most are: the words of a sentence are not looked at one by one
-        inner = ((place, each, hint) for place, each in enumerate(several))
-    for place, each, hint in inner:
-        if (fault := _fault(each, hint)) is not None:
+        inner = ((place, item, hint) for place, item in enumerate(several))
+    for place, item, hint in inner:
+        if (fault := _fault(item, hint)) is not None:
             return fault._replace(where=f"[{place}]{fault.where}", near=True)
     return None
 
@@ -242,10 +242,10 @@ def _is(value: Any, kind: Any) -> bool:
         return callable(value)
     if kind in (Sequence, Iterable):
         several = Collection if kind is Sequence else Iterable
-        one = (
+        single = (
             isinstance(value, (str, bytes, bytearray, Mapping, os.PathLike)) or getattr(value, "ndim", 1) == 0
         )
-        return isinstance(value, several) and not one
+        return isinstance(value, several) and not single
     return isinstance(value, kind)
 
 
@@ -255,9 +255,11 @@ def _words(hint: Any) -> str:
     if origin is Annotated:
         return arguments[1].words or _words(arguments[0])
     if origin in (Union, types.UnionType):
-        paths = any(get_origin(one) is os.PathLike or one in (os.PathLike, Path) for one in arguments)
-        kinds = [one for one in arguments if one is not type(None) and not (paths and one is str)]
-        return _either(list(dict.fromkeys(name for one in kinds for name in _names(one))))
+        paths = any(
+            get_origin(option) is os.PathLike or option in (os.PathLike, Path) for option in arguments
+        )
+        kinds = [option for option in arguments if option is not type(None) and not (paths and option is str)]
+        return _either(list(dict.fromkeys(name for option in kinds for name in _names(option))))
     if origin is Literal:
         return _either(_names(hint))
     kind = _kind(hint)
@@ -269,7 +271,7 @@ def _words(hint: Any) -> str:
 
 
 def _names(hint: Any) -> list[str]:
-    return [str(one) for one in get_args(hint)] if get_origin(hint) is Literal else [_words(hint)]
+    return [str(option) for option in get_args(hint)] if get_origin(hint) is Literal else [_words(hint)]
 
 
 _NAMED = {
@@ -308,7 +310,10 @@ def _tip(value: object, hint: Any) -> str:
     name = getattr(hint, "__name__", "")
     if name in ("Model", "Encoder") and isinstance(value, str):
         return f"hs.load({_shown(value)}) gives one"
-    if name == "Corpus" or "Example" in {name, *(getattr(each, "__name__", "") for each in get_args(hint))}:
+    if name == "Corpus" or "Example" in {
+        name,
+        *(getattr(argument, "__name__", "") for argument in get_args(hint)),
+    }:
         return 'headscope.corpora.text("wiki.txt") reads a file, headscope.corpora.texts([...]) takes strings'
     return ""
 

@@ -73,13 +73,13 @@ def _expect_a_first_word(path: str) -> None:
     """Warn where words are counted from 1, as far as can be told: none is called 0."""
     lines = 0
     for line in Files(path):
-        found = _PAIR.findall(line.text)
-        if any(int(a) == 0 or int(b) == 0 for a, _, b in found):
+        pairs = _PAIR.findall(line.text)
+        if any(int(a) == 0 or int(b) == 0 for a, _, b in pairs):
             return
-        lines += bool(found)
+        lines += bool(pairs)
     if lines >= _SOME:
-        told = f"no word is called 0 in {lines:,} lines with links: if the first is called 1, say base=1 (--base 1)"
-        warnings.warn(f"{path}: {told}", HeadscopeWarning, stacklevel=3)
+        message = f"no word is called 0 in {lines:,} lines with links: if the first is called 1, say base=1 (--base 1)"
+        warnings.warn(f"{path}: {message}", HeadscopeWarning, stacklevel=3)
 
 
 def _examples(files: Files, base: int) -> Iterator[Callable[[], Example]]:

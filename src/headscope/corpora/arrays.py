@@ -41,8 +41,8 @@ def elements(path: str, lines: Iterable[Line]) -> Iterator[Line]:
         return
     kept.clear()  # of a large file one copy is enough
     for number, start, end in zip(places[::3], places[1::3], places[2::3], strict=True):
-        own = text[start:end]
-        yield line._replace(number=number, text=f'{{"text": {own}}}' if own[0] == '"' else own)
+        element = text[start:end]
+        yield line._replace(number=number, text=f'{{"text": {element}}}' if element[0] == '"' else element)
 
 
 def broken(error: ValueError | RecursionError) -> str:
@@ -86,7 +86,7 @@ def _places(path: str, lines: Sequence[Line]) -> tuple[str, array[int]]:
     def fail(message: str, position: int) -> json.JSONDecodeError:
         return json.JSONDecodeError(message, text, position)
 
-    decoder, found = json.JSONDecoder(), array("q")
+    decoder, places = json.JSONDecoder(), array("q")
     position = _after(text, 0)
     listed = text[position : position + 1] == "["
     try:
@@ -96,7 +96,7 @@ def _places(path: str, lines: Sequence[Line]) -> tuple[str, array[int]]:
                 raise CorpusError(path, None, "expected texts or objects, found an empty array")
         while True:
             _, end = decoder.raw_decode(text, position)
-            found.extend((at(position).number, position, end))
+            places.extend((at(position).number, position, end))
             end = _after(text, end)
             if not listed or text[end : end + 1] == "]":
                 break
@@ -111,7 +111,7 @@ def _places(path: str, lines: Sequence[Line]) -> tuple[str, array[int]]:
         raise at(error.pos).error(f"expected texts or objects, found {broken(error)}") from None
     except (ValueError, RecursionError) as error:
         raise at(position).error(f"expected texts or objects, found {broken(error)}") from None
-    return text, found
+    return text, places
 
 
 def _after(text: str, position: int) -> int:

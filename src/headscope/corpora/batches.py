@@ -107,7 +107,7 @@ def checked(examples: Iterable[object]) -> Iterator[Example]:
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a batch: most examples, most tokens, and whether these must be as many in each."""
+    """What a batch may hold: most examples, most tokens, and whether these must be as many in each."""
 
     examples: int
     tokens: int | None
@@ -117,11 +117,11 @@ class Limits:
         """Whether the next example is no more of this batch, which begins with its longest."""
         if not batch:
             return False
-        longest, own = _length(batch[0]), _length(example)
+        longest, length = _length(batch[0]), _length(example)
         if beside(_tokens(batch[0])) != beside(_tokens(example)):
             return True
         crowded = self.tokens is not None and (len(batch) + 1) * longest > self.tokens
-        return crowded or len(batch) == self.examples or (self.same_length and own != longest)
+        return crowded or len(batch) == self.examples or (self.same_length and length != longest)
 
 
 @dataclass(eq=False)

@@ -48,7 +48,7 @@ def clusters(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> [(sentence.words, sentence.mentions) for sentence in hs.corpora.clusters("clusters.jsonl")][0]
     (['Ann', 'met', 'a', 'dog', '.'], [Mention(start=0, end=1, cluster='0'), Mention(start=2, end=4, cluster='1')])
     """
-    read, cut = (partial(_examples, Unmatched(told=told), strict) for told in (False, True))
+    read, cut = (partial(_examples, Unmatched(warned=warned), strict) for warned in (False, True))
     return Corpus.of_files(
         paths,
         read,
@@ -61,9 +61,9 @@ def clusters(paths: Paths, *, strict: bool = False) -> Corpus:
     )
 
 
-def _examples(told: Unmatched, strict: bool, lines: Iterable[Line]) -> Iterator[Item]:
+def _examples(notice: Unmatched, strict: bool, lines: Iterable[Line]) -> Iterator[Item]:
     numbers = Documents()
-    with told.said() as unmatched:
+    with notice.collected() as unmatched:
         for line in lines:
             if not line.text.strip():
                 continue
@@ -92,12 +92,12 @@ def _document(line: Line, document: int, unmatched: list[CorpusError] | None) ->
     return [
         Example(
             words=words,
-            mentions=sorted(own, key=lambda mention: (mention.start, -mention.end)),
+            mentions=sorted(spans, key=lambda mention: (mention.start, -mention.end)),
             document=document,
             source=line.source,
             name=f"{name}/{place}" if name else str(place),
         )
-        for place, (words, own) in enumerate(zip(sentences, mentions, strict=True))
+        for place, (words, spans) in enumerate(zip(sentences, mentions, strict=True))
         if words
     ]
 
@@ -121,8 +121,8 @@ def _spans(
     """The mentions in a document's sentences, and the numbers of their clusters."""
     keys = [key for key in ("mention_clusters", "clusters") if key in row]
     if len(keys) != 1:
-        found = " and ".join(map(repr, keys)) or ", ".join(map(repr, row)) or "none"
-        raise line.error(f"expected a key 'mention_clusters' or 'clusters', found {found}")
+        given = " and ".join(map(repr, keys)) or ", ".join(map(repr, row)) or "none"
+        raise line.error(f"expected a key 'mention_clusters' or 'clusters', found {given}")
     (key,) = keys
     by_sentence = key == "mention_clusters"
     expected = "[sentence, start, end]" if by_sentence else "[start, end]"
@@ -131,25 +131,26 @@ def _spans(
         for place, span in enumerate(_list(cluster, f"{key!r}[{number}]", line)):
             where = f"{key!r}[{number}][{place}]"
             numbers = _list(span, where, line)
-            if any(type(each) is not int for each in numbers) or len(numbers) != (3 if by_sentence else 2):
+            if any(type(value) is not int for value in numbers) or len(numbers) != (3 if by_sentence else 2):
                 raise line.error(f"{where}: expected {expected}, found {str(numbers)[:60]}")
             if by_sentence:
-                found = _Span(*numbers)
+                mention = _Span(*numbers)
                 there = (
-                    0 <= found.sentence < len(sizes) and 0 <= found.start < found.end <= sizes[found.sentence]
+                    0 <= mention.sentence < len(sizes)
+                    and 0 <= mention.start < mention.end <= sizes[mention.sentence]
                 )
             else:
                 first, last = numbers
                 there = 0 <= first <= last < starts[-1]
                 sentence = bisect_right(starts, first) - 1 if there else 0
-                found = _Span(sentence, first - starts[sentence], last + 1 - starts[sentence])
+                mention = _Span(sentence, first - starts[sentence], last + 1 - starts[sentence])
             if not there:
                 raise line.error(f"{where}: expected a span of words of the document, found {numbers}")
-            if found.end > sizes[found.sentence]:
+            if mention.end > sizes[mention.sentence]:
                 message = f"expected a mention in one sentence, found {numbers[0]} to {numbers[1]}"
                 wrong = line.error(f"{where}: {message}")
                 if unmatched is None:
                     raise wrong
                 unmatched.append(wrong)
             else:
-                yield found, number
+                yield mention, number

@@ -84,8 +84,8 @@ def conll2012(paths: Paths, *, strict: bool = False) -> Corpus:
 
 def pronoun(word: str) -> Mapping[str, str] | None:
     """The features of an English pronoun; None for another word."""
-    own = next((features for forms, features in _PRONOUNS.items() if word.lower() in forms.split()), None)
-    return None if own is None else dict(each.split("=") for each in own.split())
+    known = next((features for forms, features in _PRONOUNS.items() if word.lower() in forms.split()), None)
+    return None if known is None else dict(feature.split("=") for feature in known.split())
 
 
 class _Block(NamedTuple):
@@ -104,8 +104,8 @@ class _Block(NamedTuple):
     title: str
 
 
-def _sentences(told: Unmatched, strict: bool, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
-    with told.said() as unmatched:
+def _sentences(notice: Unmatched, strict: bool, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
+    with notice.collected() as unmatched:
         for block in _blocks(lines):
             yield partial(_sentence, block, None if strict else unmatched)
 
@@ -126,7 +126,7 @@ def _blocks(lines: Iterable[Line]) -> Iterator[_Block]:
 
 def _columns(line: Line) -> list[str]:
     """The columns of a line: parted by tabs where there are some."""
-    return [each.strip() for each in line.text.split("\t")] if "\t" in line.text else line.text.split()
+    return [column.strip() for column in line.text.split("\t")] if "\t" in line.text else line.text.split()
 
 
 def _parts(block: Sequence[Line]) -> Iterator[Sequence[Line]]:
@@ -164,10 +164,10 @@ def _sentence(block: _Block, unmatched: list[CorpusError] | None) -> Example:
     for number, columns in enumerate(rows):
         if len(columns) != _BARE if bare else len(columns) < _LEAST:
             raise fail(number, f"expected {expected}, found {len(columns)}")
-        found = columns[0 if bare else 2]
-        if not _NUMBER_OF.fullmatch(first) or found != str(int(first) + number):
+        word_number = columns[0 if bare else 2]
+        if not _NUMBER_OF.fullmatch(first) or word_number != str(int(first) + number):
             wanted = int(first) + number if _NUMBER_OF.fullmatch(first) else "of a word"
-            raise fail(number, f"expected the word number {wanted}, found {found!r}")
+            raise fail(number, f"expected the word number {wanted}, found {word_number!r}")
         if not columns[1 if bare else 3]:
             raise fail(number, "expected a word, found none")
     words = [unescape(columns[1]) if bare else columns[3] for columns in rows]
@@ -215,11 +215,11 @@ def _mentions(column: Sequence[str]) -> Read:
     brackets = Brackets()
     for word, value in enumerate(column):
         for part in value.split("|") if value not in _NOTHING else ():
-            found = list(_BRACKET.finditer(part))
-            whole = "".join(match[0] for match in found)
-            if not found or whole != part or not all(match[1] or match[3] for match in found):
+            matches = list(_BRACKET.finditer(part))
+            matched = "".join(match[0] for match in matches)
+            if not matches or matched != part or not all(match[1] or match[3] for match in matches):
                 raise WordError(word, f"expected coreference such as (1|2), found {value!r}")
-            for match in found:
+            for match in matches:
                 if match[1]:
                     brackets.begin(match[2], word)
                 if match[3]:

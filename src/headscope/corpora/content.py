@@ -18,14 +18,16 @@ _APART = ("tokens", "image", "audio", "source")
 
 def content(example: Example) -> Iterator[bytes]:
     """What is known of an example but for where it stands: its texts and what goes with them, its tokens, files."""
-    own = {each.name: getattr(example, each.name) for each in fields(example) if each.name not in _APART}
-    known = {name: _plain(value) for name, value in own.items() if value is not None}
+    values = {
+        field.name: getattr(example, field.name) for field in fields(example) if field.name not in _APART
+    }
+    known = {name: _plain(value) for name, value in values.items() if value is not None}
     yield repr(known).encode("utf-8", "surrogatepass")
     if example.tokens is not None:
         yield from _tokens(example.tokens)
-    for one in (example.image, example.audio):
-        if one is not None:
-            yield from _perceived(one)
+    for medium in (example.image, example.audio):
+        if medium is not None:
+            yield from _perceived(medium)
 
 
 _READ = ("text", "pair", "words", "pair_words", "pieces", "messages", "ids")
@@ -45,9 +47,9 @@ def said(example: Example) -> Iterator[bytes]:
     links = None if example.links is None else [replace(link, place="") for link in example.links]
     named = [_plain(getattr(example, name)) for name in (*read, *_ANNOTATED)]
     yield repr((named, links)).encode("utf-8", "surrogatepass")
-    for one in (example.image, example.audio) if shown is None else (shown,):
-        if one is not None:
-            yield from _perceived(getattr(one, "samples", one))
+    for medium in (example.image, example.audio) if shown is None else (shown,):
+        if medium is not None:
+            yield from _perceived(getattr(medium, "samples", medium))
 
 
 def _plain(value: Any) -> Any:
@@ -70,17 +72,17 @@ def _tokens(tokens: Tokens) -> Iterator[bytes]:
         yield np.packbits(mask).tobytes()
 
 
-def _perceived(one: Any) -> Iterator[bytes]:
+def _perceived(medium: Any) -> Iterator[bytes]:
     """A picture or a sound: the bytes of its file, or its numbers."""
-    if isinstance(one, str | os.PathLike):
-        path = Path(cast("str | os.PathLike[str]", one))
+    if isinstance(medium, str | os.PathLike):
+        path = Path(cast("str | os.PathLike[str]", medium))
         yield path.read_bytes() if os.path.isfile(path) else b"none"
-    elif isinstance(one, tuple):
-        for part in cast("tuple[Any, ...]", one):
+    elif isinstance(medium, tuple):
+        for part in cast("tuple[Any, ...]", medium):
             yield from _perceived(part)
-    elif isinstance(one, bytes):
-        yield one
+    elif isinstance(medium, bytes):
+        yield medium
     else:
-        array = np.ascontiguousarray(getattr(one, "pixels", one))
+        array = np.ascontiguousarray(getattr(medium, "pixels", medium))
         yield f"{array.dtype} {array.shape}".encode()
         yield repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()

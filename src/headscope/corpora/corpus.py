@@ -87,8 +87,8 @@ class Corpus:
         self._expected = expected
         self._unread = unread
         self.within = within
-        self._told: set[str] = set()
-        self._whole, self._more = True, 0
+        self._warned: set[str] = set()
+        self._complete, self._more = True, 0
 
     @classmethod
     def of_files(
@@ -132,8 +132,8 @@ class Corpus:
         )
 
     def __repr__(self) -> str:
-        what = f"pack={self.pack}" if self.kind == "text" else f"kind={self.kind!r}"
-        return f"Corpus({self.name!r}, {what})"
+        option = f"pack={self.pack}" if self.kind == "text" else f"kind={self.kind!r}"
+        return f"Corpus({self.name!r}, {option})"
 
     def __iter__(self) -> Iterator[Example]:
         """The examples as they are in the source, without tokens. Warns of those that were left out."""
@@ -141,7 +141,7 @@ class Corpus:
         self.tell()
 
     def examples(self) -> Generator[Example]:
-        """The same without the warning, for runs, which may leave out more."""
+        """The examples without the warning, for runs, which may leave out more."""
         self.broken.clear()
         self._more = 0
         empty = True
@@ -153,7 +153,7 @@ class Corpus:
             else:
                 empty = False
                 yield example
-        if empty and self._whole and (self.broken or self._files is not None):
+        if empty and self._complete and (self.broken or self._files is not None):
             raise self.nothing_left()
 
     def look(self) -> None:
@@ -183,11 +183,11 @@ class Corpus:
 
     def tell(self) -> None:
         """Warn of what was left out, with file and line, and of files not read; of what was told before not again."""
-        if self._unread and self._unread not in self._told:
-            self._told.add(self._unread)
+        if self._unread and self._unread not in self._warned:
+            self._warned.add(self._unread)
             warnings.warn(f"{self.name}: {self._unread}", HeadscopeWarning, stacklevel=3)
-        new = [told for error in self.broken if (told := str(error)) not in self._told]
-        self._told.update(new)
+        new = [message for error in self.broken if (message := str(error)) not in self._warned]
+        self._warned.update(new)
         if new:
             count = len(new) + self._more
             inputs = "input" if count == 1 else "inputs"
@@ -205,14 +205,14 @@ class Corpus:
         return Cuts(self._files.paths, self.within, size, reach)
 
     def part(self, read: Callable[[], Read]) -> Corpus:
-        """The same of a part of its examples, which `read` gives, and which may be none.
+        """A corpus of a part of its examples, which `read` gives, and which may be none.
 
         What it leaves out and counts is its own.
         """
-        own = copy(self)
-        own._read, own._whole, own._files = read, False, None
-        own.counts, own.broken, own._told = Counts(), [], set()
-        return own
+        part = copy(self)
+        part._read, part._complete, part._files = read, False, None
+        part.counts, part.broken, part._warned = Counts(), [], set()
+        return part
 
     def stretch(self, stretch: Stretch, *, here: bool = False) -> Corpus:
         """The part that a stretch of its files is.
@@ -284,7 +284,7 @@ class Corpus:
             counts.words += words
             counts.split_words += split
             yield example
-        if not counts.examples and self._whole and self.broken:
+        if not counts.examples and self._complete and self.broken:
             raise self.nothing_left()
 
 

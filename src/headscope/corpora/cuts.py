@@ -130,12 +130,12 @@ class Joined:
 
     def pieces(self, start: int, end: int) -> list[tuple[str, int, int]]:
         """The files that have the bytes from `start` up to `end`, and from where up to where in each."""
-        found: list[tuple[str, int, int]] = []
+        pieces: list[tuple[str, int, int]] = []
         while start < end:
             path, base, until = self.file(start)
-            found.append((path, start - base, min(end, until) - base))
+            pieces.append((path, start - base, min(end, until) - base))
             start = until
-        return found
+        return pieces
 
     def begins(self, position: int) -> bool:
         """Whether a file begins here, or the last one ends."""
@@ -223,7 +223,7 @@ class Cuts:
 
     @property
     def sizes(self) -> list[int]:
-        """Of the files, in bytes."""
+        """The sizes of the files, in bytes."""
         return self._files.sizes
 
     def stretch(self, number: int) -> Stretch:
@@ -242,13 +242,13 @@ class Cuts:
             for place in range(begin, until, _COUNTED):
                 line += _content(path, place, min(until, place + _COUNTED)).count(b"\n")
         self._line = cut.start, line
-        own = cut.start if going is None else going
+        offset = cut.start if going is None else going
         return Stretch(
             cut,
             self._files.pieces(cut.start, cut.end),
-            tuple(each._replace(offset=own) for each in context),
+            tuple(earlier._replace(offset=offset) for earlier in context),
             line,
-            frozenset(each for each in (going, self._document(cut.end)) if each is not None),
+            frozenset(document for document in (going, self._document(cut.end)) if document is not None),
         )
 
     def _start(self, number: int) -> int:
@@ -257,10 +257,10 @@ class Cuts:
         if at >= self._files.total:
             return self._files.total
         if number not in self._starts:
-            _remember(self._starts, number, self._found(at))
+            _remember(self._starts, number, self._find(at))
         return self._starts[number]
 
-    def _found(self, at: int) -> int:
+    def _find(self, at: int) -> int:
         """The first document here or behind it, or, where that is far, the first line at which examples may begin."""
         _, base, end = self._files.file(at)
         first = self._border(at)
@@ -355,7 +355,7 @@ class Cuts:
             step *= 2
 
     def _of(self, position: int, start: int) -> int | None:
-        """The document of the first example from a border on, as one knows who reads from `start` on."""
+        """The document of the first example from a border on, known by reading from `start` on."""
         for document, line in self._documents(start, self._files.total):
             if line >= position:
                 return document
@@ -391,13 +391,13 @@ def stretched(
 ) -> Iterator[Item]:
     """What is read of a stretch; `reached` is told up to which byte."""
 
-    def told() -> Iterator[Line]:
+    def tracked() -> Iterator[Line]:
         for line in lines_of(stretch):
             if reached is not None and line.offset is not None:
                 reached(line.offset)
             yield line
 
-    return items(within, stretch.context, told())
+    return items(within, stretch.context, tracked())
 
 
 def lines_of(stretch: Stretch) -> Iterator[Line]:
@@ -421,7 +421,7 @@ def fingerprint(stretch: Stretch) -> str:
 
 
 def _content(path: str, start: int, end: int) -> bytes:
-    """Some bytes of a file."""
+    """The bytes of a file from `start` up to `end`."""
     with readable(path), open(path, "rb") as file:
         file.seek(start)
         return file.read(end - start)

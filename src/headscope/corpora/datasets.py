@@ -43,7 +43,7 @@ _FIELDS = tuple(
             "pair_words",
             "tags",
             "token_ids",
-            *(name for each in TEXTS for name in each),
+            *(name for names in TEXTS for name in names),
             *LABELS,
         )
     )
@@ -56,7 +56,7 @@ class _Row(Line):
 
     @property
     def source(self) -> str:
-        """Such as ``rows[3]``."""
+        """Where the row is, such as ``rows[3]``."""
         return f"rows[{self.number}]"
 
     def error(self, message: str) -> CorpusError:
@@ -65,7 +65,7 @@ class _Row(Line):
 
 
 Rows = Iterator[tuple[Line, Any]]
-"""Where rows are, and the rows."""
+"""Rows, each with the line where it is."""
 
 
 @validated
@@ -149,9 +149,9 @@ def _checked(rows: Any, text: str | None, document: str | None) -> Iterable[Any]
             f"rows: expected {expected}, found a dict with the keys {keys or 'none'}; name one split"
         )
     if isinstance(rows, Iterator):
-        found = type(cast(Any, rows)).__name__
+        kind = type(cast(Any, rows)).__name__
         raise InputError(
-            f"rows: expected what can be read again and again, found {found}; list(...) makes a list of it"
+            f"rows: expected what can be read again and again, found {kind}; list(...) makes a list of it"
         )
     if not isinstance(rows, Iterable):
         raise InputError(f"rows: expected {expected}, found {type(rows).__name__}")
@@ -197,9 +197,9 @@ def _example(line: Line, row: Any, text: str | None, document: str | None, numbe
     name = named(known, document, line.error)
     if text is None:
         known = {key: known[key] for key in _FIELDS if key in known}
-    found = fields(known, text, line.error)
+    given = fields(known, text, line.error)
     number = numbers.number(line, name)
-    return Example(**found, document=number, document_known=name is not None, source=line.source)
+    return Example(**given, document=number, document_known=name is not None, source=line.source)
 
 
 def rows_of(files: Files, wanted: Callable[[list[str]], list[str]]) -> Rows:
@@ -280,10 +280,10 @@ def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
                 yield batch, done / total
             return
         with _arrow(path, columns) as reader:
-            for whole, share in _record_batches(reader):
-                whole.validate(full=True)  # of broken bytes the library would read elsewhere in memory
-                for start in range(0, whole.num_rows, _ROWS):
-                    yield whole.slice(start, _ROWS), share
+            for batch, share in _record_batches(reader):
+                batch.validate(full=True)  # of broken bytes the library would read elsewhere in memory
+                for start in range(0, batch.num_rows, _ROWS):
+                    yield batch.slice(start, _ROWS), share
 
 
 def _record_batches(reader: Any) -> Iterator[tuple[Any, float]]:

@@ -26,14 +26,14 @@ def distinct(corpus: Corpus) -> Corpus:
     ['The cat sat.', 'A dog barked.']
     """
     expect("corpus", corpus, Corpus)
-    own = copy(corpus)
-    own.__dict__.update(
+    filtered = copy(corpus)
+    filtered.__dict__.update(
         _read=partial(_once, corpus._read),  # pyright: ignore[reportPrivateUsage]
         within=None,
         broken=[],
-        _told=set[str](),
+        _warned=set[str](),
     )
-    return own
+    return filtered
 
 
 def _once(read: Callable[[], Read]) -> Iterator[Example | Callable[[], Example]]:
@@ -41,11 +41,11 @@ def _once(read: Callable[[], Read]) -> Iterator[Example | Callable[[], Example]]
     document: list[Example] = []
 
     def new() -> bool:
-        found = blake2b(digest_size=16)
-        for each in (each for example in document for each in said(example)):
-            found.update(len(each).to_bytes(8, "little") + each)
-        known = found.digest() in seen
-        seen.add(found.digest())
+        digest = blake2b(digest_size=16)
+        for part in (part for example in document for part in said(example)):
+            digest.update(len(part).to_bytes(8, "little") + part)
+        known = digest.digest() in seen
+        seen.add(digest.digest())
         return not known
 
     for item in read():

@@ -52,8 +52,8 @@ def mentions(entities: Sequence[tuple[int, int, str]], layout: str | None) -> Re
                 brackets.end(entity, end - 1, value)
         if rest:
             raise WordError(start, f"Entity: expected brackets such as (e1 or e1), found {value!r}")
-    found, wrong = brackets.mentions()
-    return _joined([mention for mention in found if mention.start < mention.end], wrong), wrong
+    spans, wrong = brackets.mentions()
+    return _joined([mention for mention in spans if mention.start < mention.end], wrong), wrong
 
 
 class Brackets:
@@ -79,8 +79,8 @@ class Brackets:
     def end(self, cluster: str, word: int, value: str) -> None:
         """The last mention of a cluster that began ends with a word, as `value` says."""
         if not self._open.get(cluster):
-            said = f"{self._where}expected an open bracket of {cluster!r}, found its end in {value!r}"
-            self.wrong.append(WordError(max(word, 0), said))
+            message = f"{self._where}expected an open bracket of {cluster!r}, found its end in {value!r}"
+            self.wrong.append(WordError(max(word, 0), message))
             return
         number = self._open[cluster].pop()
         self._mentions[number] = Mention(self._starts[number], word + 1, cluster)
@@ -89,8 +89,8 @@ class Brackets:
         """The mentions in the order in which they begin, and what is wrong."""
         for cluster, numbers in self._open.items():
             for number in numbers:
-                said = f"{self._where}expected the end of {cluster!r} in the same sentence, found none"
-                self.wrong.append(WordError(self._starts[number], said))
+                message = f"{self._where}expected the end of {cluster!r} in the same sentence, found none"
+                self.wrong.append(WordError(self._starts[number], message))
         return [mention for mention in self._mentions if mention is not None], self.wrong
 
 
@@ -98,24 +98,24 @@ class Unmatched:
     """Says once of a corpus which brackets have no partner in their sentence.
 
     Args:
-        told: whether it has been said.
+        warned: whether it has been said.
     """
 
-    def __init__(self, *, told: bool = False) -> None:
-        self._told = told
+    def __init__(self, *, warned: bool = False) -> None:
+        self._warned = warned
 
     @contextmanager
-    def said(self) -> Generator[list[CorpusError]]:
-        """A list for what is found in a pass; at its end, which may come early, a warning of it."""
-        found: list[CorpusError] = []
+    def collected(self) -> Generator[list[CorpusError]]:
+        """Give a list for what is found in a pass, and warn of it at the end, which may come early."""
+        errors: list[CorpusError] = []
         try:
-            yield found
+            yield errors
         finally:
-            if found and not self._told:
-                self._told = True
+            if errors and not self._warned:
+                self._warned = True
                 warnings.warn(
-                    f"left out the mentions of {len(found):,} brackets that have no partner in their sentence, the "
-                    f"first: {found[0]}",
+                    f"left out the mentions of {len(errors):,} brackets that have no partner in their sentence, the "
+                    f"first: {errors[0]}",
                     HeadscopeWarning,
                     stacklevel=2,
                 )
@@ -146,24 +146,24 @@ def _entity(name: str, field: int | None) -> str:
 
 def _joined(mentions: Sequence[Mention], wrong: list[WordError]) -> list[Mention]:
     """Mentions of several parts as one, from the first part to the last."""
-    whole: list[Mention] = []
+    joined: list[Mention] = []
     pending: dict[str, int] = {}
     for mention in mentions:
         part = _PART.search(mention.cluster)
         if part is None:
-            whole.append(mention)
+            joined.append(mention)
             continue
         number, total = map(int, part[0][1:-1].split("/"))
         cluster = mention.cluster[: part.start()]
         if number == 1:
-            pending[cluster] = len(whole)
-            whole.append(Mention(mention.start, mention.end, cluster))
+            pending[cluster] = len(joined)
+            joined.append(Mention(mention.start, mention.end, cluster))
         elif cluster in pending:
-            first = whole[pending[cluster]]
-            whole[pending[cluster]] = Mention(first.start, mention.end, cluster)
+            first = joined[pending[cluster]]
+            joined[pending[cluster]] = Mention(first.start, mention.end, cluster)
             if number == total:
                 del pending[cluster]
         else:
-            said = f"Entity: expected the first part of {cluster!r} before part {number}"
-            wrong.append(WordError(mention.start, said))
-    return whole
+            message = f"Entity: expected the first part of {cluster!r} before part {number}"
+            wrong.append(WordError(mention.start, message))
+    return joined

@@ -102,8 +102,8 @@ class Files:
         first, *others = self.paths
         expected = sum(1 for _ in self._lines(first))
         for path in others:
-            if (found := sum(1 for _ in self._lines(path))) != expected:
-                raise CorpusError(path, None, f"expected {expected:,} lines as in {first}, found {found:,}")
+            if (count := sum(1 for _ in self._lines(path))) != expected:
+                raise CorpusError(path, None, f"expected {expected:,} lines as in {first}, found {count:,}")
         self.read = 0
         yield from zip(*map(self._lines, self.paths), strict=True)
 
@@ -150,8 +150,8 @@ def read_line(content: Lines, path: str, number: int | None = None, longest: int
 def expect_short(line: bytes, path: str, number: int | None = None, longest: int | None = None) -> None:
     """Raise `CorpusError` for a line of more than `longest` bytes, by default `LONGEST_LINE`."""
     if len(line) > (most := longest or LONGEST_LINE):
-        told = f"expected lines of at most {most:,} bytes, found a longer one; part it into several"
-        raise CorpusError(path, number, told)
+        message = f"expected lines of at most {most:,} bytes, found a longer one; part it into several"
+        raise CorpusError(path, number, message)
 
 
 def decoded(line: bytes, path: str, number: int, before: int) -> str:

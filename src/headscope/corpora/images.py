@@ -34,7 +34,7 @@ SUFFIXES = (
     ".tiff",
     ".webp",
 )
-"""Of files in a folder that are taken for pictures."""
+"""Suffixes of files in a folder that are taken for pictures."""
 
 
 @validated

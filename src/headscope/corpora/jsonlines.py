@@ -111,7 +111,7 @@ def named(row: Mapping[str, Any], document: str | None, fail: Fail) -> str | int
 
 def known_texts(names: Collection[str]) -> tuple[str, ...]:
     """The columns of texts that are known, of those that are there."""
-    return next((each for each in TEXTS if set(each) <= set(names)), ())
+    return next((texts for texts in TEXTS if set(texts) <= set(names)), ())
 
 
 def label_of(row: Mapping[str, Any], name: str, fail: Fail) -> str | int | float | None:
@@ -148,24 +148,24 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
     ):
         if key in row and main[0] != partner:
             raise fail(f"expected {key!r} only beside {partner!r}, found it beside {main[0]!r}")
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for key in ("text", "pair"):
         if key in row:
-            found[key] = string(row[key], f"{key!r}", fail)
+            given[key] = string(row[key], f"{key!r}", fail)
     for key in ("words", "pair_words", "tokens", "tags"):
         if key in row:
-            found["pieces" if key == "tokens" else key] = strings(row[key], f"{key!r}", fail)
+            given["pieces" if key == "tokens" else key] = strings(row[key], f"{key!r}", fail)
     if "messages" in row:
-        found["messages"] = _messages(row["messages"], fail)
+        given["messages"] = _messages(row["messages"], fail)
     if "prompt_token_ids" in row:
         prompt = _ids(row["prompt_token_ids"], "prompt_token_ids", fail)
         if not prompt:
             raise fail("'prompt_token_ids': expected at least one id, found none")
-        found["ids"] = prompt, _ids(row.get("token_ids", []), "token_ids", fail)
-    if "tags" in found and len(found["tags"]) != len(found["words"]):
-        raise fail(f"'tags': expected {len(found['words'])}, one a word, found {len(found['tags'])}")
+        given["ids"] = prompt, _ids(row.get("token_ids", []), "token_ids", fail)
+    if "tags" in given and len(given["tags"]) != len(given["words"]):
+        raise fail(f"'tags': expected {len(given['words'])}, one a word, found {len(given['tags'])}")
     name = label_of(row, label, fail)
-    return found if name is None else {**found, "label": name}
+    return given if name is None else {**given, "label": name}
 
 
 def _held(key: str, value: Any) -> str:
@@ -182,30 +182,30 @@ def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:
     if value == [] or not isinstance(value, list):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
-    found: list[dict[str, str]] = []
-    for index, one in enumerate(cast("list[Any]", value)):
-        if not isinstance(one, dict):
-            raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(one)]}")
-        given, where = cast("dict[str, Any]", one), f"'messages'[{index}]"
+    messages: list[dict[str, str]] = []
+    for index, message in enumerate(cast("list[Any]", value)):
+        if not isinstance(message, dict):
+            raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(message)]}")
+        given, where = cast("dict[str, Any]", message), f"'messages'[{index}]"
         if "content" not in given:
             raise fail(
                 f"{where}: expected 'role' and 'content', found {', '.join(map(repr, given)) or 'none'}"
             )
-        said = content(given, where, fail)
-        if said.strip():
-            string(said, f"{where} 'content'", fail)
-        found.append({"role": string(given.get("role"), f"{where} 'role'", fail), "content": said})
-    if not any(message["content"].strip() for message in found):
+        text = content(given, where, fail)
+        if text.strip():
+            string(text, f"{where} 'content'", fail)
+        messages.append({"role": string(given.get("role"), f"{where} 'role'", fail), "content": text})
+    if not any(message["content"].strip() for message in messages):
         raise fail("'messages': expected some text, found messages that are all empty")
-    return found
+    return messages
 
 
 def _ids(value: Any, name: str, fail: Fail) -> list[int]:
     if not isinstance(value, list):
         raise fail(f"{name!r}: expected a list of ids, found {KINDS[type(value)]}")
-    for index, one in enumerate(cast("list[Any]", value)):
-        if type(one) is not int or one < 0:
-            raise fail(f"{name!r}[{index}]: expected an id from 0, found {one!r}")
+    for index, number in enumerate(cast("list[Any]", value)):
+        if type(number) is not int or number < 0:
+            raise fail(f"{name!r}[{index}]: expected an id from 0, found {number!r}")
     return cast("list[int]", value)
 
 
@@ -229,10 +229,10 @@ class Documents:
         self._before: str | int | float | None = None
         self._seen: set[str | int | float] = set()
 
-    def number(self, line: Line, name: str | int | float | None, *, again: bool = False) -> int:
+    def number(self, line: Line, name: str | int | float | None, *, repeat: bool = False) -> int:
         """The document of the next line, from 0; a line that names none is a document of its own.
 
-        Raises `InputError` where a document that has ended goes on: that is no fault of one line. With `again` it is
+        Raises `InputError` where a document that has ended goes on: that is no fault of one line. With `repeat` it is
         another one then.
         """
         if line.path != self._path:
@@ -240,9 +240,9 @@ class Documents:
             self._seen.clear()
         if name is None or name != self._before:
             self._number = line.document(self._number)
-            if name is not None and name in self._seen and not again:
-                told = f"{self._key!r}: expected the lines of {name!r} together, found it again"
-                raise InputError(str(line.error(told)))
+            if name is not None and name in self._seen and not repeat:
+                message = f"{self._key!r}: expected the lines of {name!r} together, found it again"
+                raise InputError(str(line.error(message)))
             self._seen |= {name} if name is not None else set()
         self._before = name
         return self._number

@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
     @property
     def source(self) -> str:
-        """Such as ``news.txt:12``."""
+        """Where the line is, such as ``news.txt:12``."""
         return f"{self.path}:{self.number}"
 
     def error(self, message: str) -> CorpusError:

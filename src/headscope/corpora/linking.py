@@ -29,15 +29,15 @@ def united(links: Iterable[Link]) -> list[Link]:
     groups: dict[tuple[End, str, Unit, bool], list[Link]] = {}
     for link in links:
         groups.setdefault((link.source, link.label, link.unit, link.to_picture), []).append(link)
-    found: list[Link] = []
+    merged: list[Link] = []
     for group in groups.values():
         if len(group) == 1 and not group[0].possible:
-            found.append(group[0])
+            merged.append(group[0])
             continue
         targets = _once(link.targets for link in group)
         possible = _once(link.possible for link in group)
         listed = [link.candidates for link in group if link.candidates is not None]
-        found.append(
+        merged.append(
             replace(
                 group[0],
                 targets=tuple(targets),
@@ -45,11 +45,11 @@ def united(links: Iterable[Link]) -> list[Link]:
                 candidates=tuple(_once(listed)) if listed else None,
             )
         )
-    return found
+    return merged
 
 
 def _once(spans: Iterable[Sequence[Span | Region]]) -> dict[Span | Region, None]:
-    return dict.fromkeys(span for each in spans for span in each)
+    return dict.fromkeys(span for group in spans for span in group)
 
 
 def checked(links: Iterable[Link], example: Example, fail: Fail) -> list[Link]:
@@ -78,16 +78,16 @@ def checked(links: Iterable[Link], example: Example, fail: Fail) -> list[Link]:
                 raise fail(
                     f"{link.place}: expected {link.unit} of text {span.text} up to {sizes[span.text]}, found {where}"
                 )
-    whole = united(made)
-    for link in whole:
+    merged = united(made)
+    for link in merged:
         if link.candidates is None:
             continue
         listed = set(link.candidates)
         for span in (*link.targets, *link.possible):
             if span not in listed:
-                found = f"{span.start} to {span.end}" if isinstance(span, Span) else str(span)
-                raise fail(f"{link.place}: expected targets among the candidates, found the target {found}")
-    return whole
+                target = f"{span.start} to {span.end}" if isinstance(span, Span) else str(span)
+                raise fail(f"{link.place}: expected targets among the candidates, found the target {target}")
+    return merged
 
 
 def _sizes(example: Example, unit: Unit) -> Mapping[Side, int]:
@@ -117,11 +117,11 @@ def with_links(example: Example, links: Sequence[Link], image: Any, fail: Fail) 
         return replace(example, links=checked(links, example, fail))
     for key in ("pair", "pair_words", "pieces"):
         if getattr(example, key) is not None:
-            found = key.replace("pieces", "tokens")
-            raise fail(f"expected a text or words beside an image, found {found!r}")
-    whole = replace(example, links=checked(links, replace(example, image=image), fail), image=image)
+            name = key.replace("pieces", "tokens")
+            raise fail(f"expected a text or words beside an image, found {name!r}")
+    linked = replace(example, links=checked(links, replace(example, image=image), fail), image=image)
     if example.words is None:
-        return whole
+        return linked
     starts = [0, *accumulate(len(word) + 1 for word in example.words)]
 
     def by_characters(end: End) -> Any:
@@ -138,9 +138,9 @@ def with_links(example: Example, links: Sequence[Link], image: Any, fail: Fail) 
             candidates=None if link.candidates is None else tuple(map(by_characters, link.candidates)),
             unit="characters",
         )
-        for link in whole.links or ()
+        for link in linked.links or ()
     ]
-    return replace(whole, words=None, text=" ".join(example.words), links=links)
+    return replace(linked, words=None, text=" ".join(example.words), links=links)
 
 
 def read_links(row: Mapping[str, Any], example: Example, image: Any, line: Line) -> Example:
@@ -174,18 +174,18 @@ def _link(item: Any, place: str, unit: Unit, line: Line) -> Link:
     for key in keys:
         if key not in _KEYS:
             raise fail(f"expected the keys {', '.join(_KEYS)}, found {key!r}")
-    said = {key: value for key, value in keys.items() if value is not None}
+    given = {key: value for key, value in keys.items() if value is not None}
     ends = [key for key in ("to", *_REGIONS) if key in keys]
     if "from" not in keys or not ends:
         key = "to" if "from" in keys else "from"
         raise fail(f"expected a key {key!r}, found {', '.join(map(repr, keys)) or 'none'}")
     if len(ends) > 1:
         raise fail(f"expected one target, found {' and '.join(map(repr, ends))}")
-    texts: list[Side] = [said.get(key, "a") for key in ("from_text", "to_text")]
+    texts: list[Side] = [given.get(key, "a") for key in ("from_text", "to_text")]
     for key, text in zip(("from_text", "to_text"), texts, strict=True):
         if text not in get_args(Side):
             raise fail(f"{key!r}: expected 'a' or 'b', found {_shown(text)}")
-    possible, candidates = said.get("possible", False), said.get("candidates")
+    possible, candidates = given.get("possible", False), given.get("candidates")
     if not isinstance(possible, bool):
         raise fail(f"'possible': expected true or false, found {_shown(possible)}")
     if candidates is not None and not isinstance(candidates, list):
@@ -196,12 +196,12 @@ def _link(item: Any, place: str, unit: Unit, line: Line) -> Link:
     return Link(
         source,
         () if possible else (target,),
-        string(said.get("label", "link"), "'label'", fail),
+        string(given.get("label", "link"), "'label'", fail),
         candidates=None
         if candidates is None
         else tuple(
-            _target(each, texts[1], f"'candidates'[{index}]", fail, line)
-            for index, each in enumerate(cast("list[Any]", candidates))
+            _target(candidate, texts[1], f"'candidates'[{index}]", fail, line)
+            for index, candidate in enumerate(cast("list[Any]", candidates))
         ),
         possible=(target,) if possible else (),
         unit=unit,

@@ -135,8 +135,8 @@ def linked(
         texts = {} if item is None else _texts(item, place)
         example = Example(**texts, document=number, source=place)
         try:
-            found = as_links(given, unit=unit or ("cells" if item is None else unit_of(example)))
-            examples.append(with_links(example, found, picture, InputError))
+            made = as_links(given, unit=unit or ("cells" if item is None else unit_of(example)))
+            examples.append(with_links(example, made, picture, InputError))
         except InputError as error:
             raise InputError(f"{place}: {error}") from None
     ends = "each item" if documents is None else "items of one name in documents="
@@ -161,24 +161,27 @@ def from_class(corpus: Corpus | Iterable[Example], name: str = "cls") -> Corpus:
     >>> example.text, example.links[0].source
     (None, Named(name='cls', text='a'))
     """
-    found: list[Example] = []
+    examples: list[Example] = []
     for example in corpus:
         if example.image is None:
             raise example.error("expected a picture, found none")
-        own = [
+        to_regions = [
             replace(link, source=Named(name), targets=link.targets, unit="cells")
             for link in links_of(example)
             if link.to_picture
         ]
-        found.append(
+        examples.append(
             replace(
-                example, text=None, words=None, links=checked(own, replace(example, text=None), example.error)
+                example,
+                text=None,
+                words=None,
+                links=checked(to_regions, replace(example, text=None), example.error),
             )
         )
-    if not any(example.links for example in found):
+    if not any(example.links for example in examples):
         raise InputError("corpus: expected links to regions of pictures, found none")
     title = corpus.name if isinstance(corpus, Corpus) else "pictures"
-    return Corpus(f"{title}, from {name}", partial(iter, found))
+    return Corpus(f"{title}, from {name}", partial(iter, examples))
 
 
 def links_of(example: Example) -> Sequence[Link]:
@@ -201,13 +204,13 @@ def links_of(example: Example) -> Sequence[Link]:
         ]
     if example.mentions is None:
         raise example.error("expected links, a tree or coreference, found none")
-    found: list[Link] = []
+    made: list[Link] = []
     for place, (start, end, cluster) in enumerate(example.mentions):
         before = [Span(*other[:2]) for other in example.mentions[:place] if other.cluster == cluster]
         targets = tuple(dict.fromkeys(span for span in before if span.end <= start))
         if targets:
-            found.append(Link(Span(start, end), targets, "antecedent"))
-    return found
+            made.append(Link(Span(start, end), targets, "antecedent"))
+    return made
 
 
 def _texts(item: Any, place: str) -> dict[str, Any]:
@@ -241,15 +244,15 @@ def _read(line: Line, document: str | None, numbers: Documents) -> Example:
         if not os.path.isfile(picture):
             raise line.error(f"'image': expected a picture, found nothing at {picture}")
     if picture is None or not row.keys().isdisjoint(MAIN):
-        found: dict[str, Any] = fields(row, None, line.error)
+        given: dict[str, Any] = fields(row, None, line.error)
     else:  # it stands alone
-        found = {"label": scalar(row, "label", line.error)}
-    example = Example(**found, source=line.source)
+        given = {"label": scalar(row, "label", line.error)}
+    example = Example(**given, source=line.source)
     if example.messages is not None or example.ids is not None:
         raise line.error("expected links beside 'text', 'words' or 'tokens', found a conversation or ids")
     known = name if name is not None or picture is None else str(picture)
     return replace(
         read_links(row, example, picture, line),
-        document=numbers.number(line, known, again=name is None),
+        document=numbers.number(line, known, repeat=name is None),
         document_known=known is not None,
     )

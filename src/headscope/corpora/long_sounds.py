@@ -25,11 +25,11 @@ def parts(example: Example, rate: int, seconds: float) -> list[Example]:
     if len(samples) <= seconds * rate:
         return [example]
     if example.links is not None or (example.times is None and (example.text or example.words)):
-        what = "with links" if example.links is not None else "with a text that has no times"
+        kind = "with links" if example.links is not None else "with a text that has no times"
         raise example.error(
-            f"expected at most {seconds:g} s of a sound {what}, found {len(samples) / rate:.2f} s"
+            f"expected at most {seconds:g} s of a sound {kind}, found {len(samples) / rate:.2f} s"
         )
-    found: list[Example] = []
+    cuts: list[Example] = []
     for start, end in windows(samples, rate, seconds):
         begin, after = start / rate, end / rate
         part = replace(
@@ -44,5 +44,5 @@ def parts(example: Example, rate: int, seconds: float) -> list[Example]:
             part = replace(
                 part, words=[word for word, _ in inside] or None, times=[times for _, times in inside] or None
             )
-        found.append(part)
-    return found
+        cuts.append(part)
+    return cuts

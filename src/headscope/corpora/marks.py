@@ -71,14 +71,16 @@ def table(head: bytes) -> Literal["parquet", "arrow"] | None:
 
 def no_text(head: bytes) -> str | None:
     """What a file is that is no text, in words; None for a text."""
-    found = next((kind for mark, kind in _OTHERS.items() if head.startswith(mark)), None)
-    if found is None and head[257:262] == b"ustar":
-        found = "an archive of tar; unpack it"
-    if found is None and head[8:10] == b'{"':
-        found = "a file of safetensors" if 0 in head[:8] else None
-    if found is None and packing(head) is not None:
-        found = "a compressed file inside of a compressed one"
-    if found is None and coding(head) is None and head.count(0) > _MOST_NUL * len(head):
+    description = next((kind for mark, kind in _OTHERS.items() if head.startswith(mark)), None)
+    if description is None and head[257:262] == b"ustar":
+        description = "an archive of tar; unpack it"
+    if description is None and head[8:10] == b'{"':
+        description = "a file of safetensors" if 0 in head[:8] else None
+    if description is None and packing(head) is not None:
+        description = "a compressed file inside of a compressed one"
+    if description is None and coding(head) is None and head.count(0) > _MOST_NUL * len(head):
         share = head.count(0) / len(head)
-        found = f"NUL bytes ({share:.0%} of the first {len(head):,} bytes), as in UTF-16 without its mark"
-    return found
+        description = (
+            f"NUL bytes ({share:.0%} of the first {len(head):,} bytes), as in UTF-16 without its mark"
+        )
+    return description

@@ -79,7 +79,7 @@ class Place(Line):
 
     @property
     def source(self) -> str:
-        """Such as ``photos/cat.jpg`` or ``images[3]``."""
+        """Where the input is, such as ``photos/cat.jpg`` or ``images[3]``."""
         return self.text
 
     def error(self, message: str) -> CorpusError:
@@ -153,21 +153,21 @@ def _of_paths(
         if not path.is_dir():
             files.append(path)
             continue
-        found, more = walked(path, modality.suffixes)
-        if not found:
+        matches, more = walked(path, modality.suffixes)
+        if not matches:
             expected = f"expected {modality.noun}s ({', '.join(modality.suffixes)})"
             raise CorpusError(
                 path, None, f"{expected}, found {counted(more) if more else 'no files that are not hidden'}"
             )
         others += more
-        files += found
+        files += matches
         root = path.parent if len(paths) > 1 else path
         labels |= {
-            each: folder for each in found if (folder := each.parent.relative_to(root).as_posix()) != "."
+            file: folder for file in matches if (folder := file.parent.relative_to(root).as_posix()) != "."
         }
     listed = Listed(files[:limit])
-    for each in {Path(path).suffix.lower(): Path(path) for path in listed.paths}.values():
-        modality.need(each)
+    for file in {Path(path).suffix.lower(): Path(path) for path in listed.paths}.values():
+        modality.need(file)
 
     def rows() -> Iterator[Row]:
         for number, path in enumerate(listed, 1):
@@ -217,7 +217,7 @@ def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | No
         raise InputError(f"{modality.kind}: expected at least one {modality.noun}, found an empty list")
 
     def rows() -> Iterator[Row]:
-        for index, item in enumerate(islice(_each(items), limit)):
+        for index, item in enumerate(islice(_getters(items), limit)):
             place = Place(modality.kind, index + 1, f"{modality.kind}[{index}]")
             yield place, partial(_row, item, modality, columns, place)
 
@@ -230,7 +230,7 @@ def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | No
     )
 
 
-def _each(items: Iterable[Any]) -> Iterator[Callable[[], Any]]:
+def _getters(items: Iterable[Any]) -> Iterator[Callable[[], Any]]:
     """What gives each item. Those of a list are got one by one, so that one that cannot be got is only one."""
     if _is_listed(items):
         listed = cast("Sequence[Any]", items)
@@ -248,14 +248,14 @@ def _same(item: Any) -> Any:
 
 
 def _row(item: Callable[[], Any], modality: Modality, columns: Columns, place: Line) -> Mapping[str, Any]:
-    """The row that an item is; of a picture or a sound itself one of it alone."""
+    """The row that an item is; a picture or a sound by itself makes a row with nothing else."""
     try:
-        found: Any = item()
+        value: Any = item()
     except (ArithmeticError, LookupError, OSError, RuntimeError, SyntaxError, ValueError) as error:
         raise place.error(f"cannot be read ({reason(error)})") from None
-    if not isinstance(found, Mapping):
-        return {columns.media: found}
-    row = cast("Mapping[str, Any]", found)
+    if not isinstance(value, Mapping):
+        return {columns.media: value}
+    row = cast("Mapping[str, Any]", value)
     return {columns.media: row} if columns.media not in row and modality.is_one(row) else row
 
 
@@ -299,8 +299,8 @@ def _example(
     try:
         fields[modality.field] = modality.read(media, "" if path is None else path.name)
     except InputError as error:
-        said = str(error).removeprefix(f"{line.source}: ").removeprefix(f"{modality.field}: ")
-        raise line.error(said) from None
+        message = str(error).removeprefix(f"{line.source}: ").removeprefix(f"{modality.field}: ")
+        raise line.error(message) from None
     example = Example(
         **fields,
         label=scalar(row, "label", line.error),

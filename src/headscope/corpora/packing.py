@@ -103,9 +103,9 @@ def _put_together(
     known = [
         bulk is not None and all(line is not None for half in halves for line in half) for halves in inputs
     ]
-    asked = [halves for halves, own in zip(inputs, known, strict=True) if own]
+    asked = [halves for halves, is_known in zip(inputs, known, strict=True) if is_known]
     made = iter(bulk.inputs(asked) if bulk is not None and asked else ())
-    return [next(made) if own else None for own in known]
+    return [next(made) if is_known else None for is_known in known]
 
 
 def fitted(
@@ -118,8 +118,8 @@ def fitted(
     bare: bool = False,
 ) -> Iterator[Example]:
     """Each example as an input, or as several where it has more than `limit` tokens; `bare` as in `packed`."""
-    for told, group in groupby(examples, _perceived):
-        if told:
+    for perceived, group in groupby(examples, _perceived):
+        if perceived:
             for example in group:
                 yield from _encoded(model, _heard_parts(model, example, counts, leave_out), leave_out)
         else:
@@ -137,15 +137,15 @@ def _heard_parts(model: Encoder, example: Example, counts: Counts, leave_out: Le
     if example.audio is None or hears is None:
         return [example]
     try:
-        found = parts(example, *hears)
+        windows = parts(example, *hears)
     except CorpusError as error:
         leave_out(error)
         return []
     except InputError as error:
         leave_out(example.error(error))
         return []
-    counts.cuts += len(found) - 1
-    return found
+    counts.cuts += len(windows) - 1
+    return windows
 
 
 def _bulk(model: Encoder) -> Bulk | None:
@@ -199,12 +199,14 @@ def _read(model: Encoder, examples: Sequence[Example], bulk: Bulk | None) -> lis
         return [next(rest) if tokens is None else tokens for tokens in read]
     texts = {
         place: (first,) if second is None else (first, second)
-        for place, each in enumerate(examples)
-        for first, second in [(each.text, each.pair) if each.words is None else (each.words, each.pair_words)]
-        if each.pieces is None and first is not None
+        for place, example in enumerate(examples)
+        for first, second in [
+            (example.text, example.pair) if example.words is None else (example.words, example.pair_words)
+        ]
+        if example.pieces is None and first is not None
     }
-    found = dict(zip(texts, model.encode_all(list(texts.values())), strict=True))
-    return [found.get(place) for place in range(len(examples))]
+    encoded = dict(zip(texts, model.encode_all(list(texts.values())), strict=True))
+    return [encoded.get(place) for place in range(len(examples))]
 
 
 def _is_text(example: Example) -> bool:
@@ -223,10 +225,13 @@ def measured(model: Encoder, examples: Iterable[Example]) -> Iterator[tuple[Exam
 
 
 def _layout(model: Encoder) -> _Layout:
-    own = model.sample()
+    sample = model.sample()
     single, pair = (
         len(tokens) - sum(model.count(texts))
-        for tokens, texts in ((model.encode(own), [own]), (model.encode(own, own), [own, own]))
+        for tokens, texts in (
+            (model.encode(sample), [sample]),
+            (model.encode(sample, sample), [sample, sample]),
+        )
     )
     return _Layout(single, pair, two=pair > single and not model.causal)
 
@@ -255,8 +260,8 @@ def _cut_to(
                 yield _Read(line, pieces, read)
             elif bulk is not None and read is not None and (cut := bulk.split(line.text or "", read, room)):
                 counts.cuts += len(cut) - 1
-                for part, own in cut:
-                    yield _Read(line.but(text=part), own.alone, own)
+                for part, shorter in cut:
+                    yield _Read(line.but(text=part), shorter.alone, shorter)
             else:
                 try:
                     parts = _split(model, line, room)
@@ -341,7 +346,7 @@ def _joined(words: Sequence[str] | None) -> str | None:
 
 def _around(example: Example, layout: _Layout) -> int:
     """How many special tokens the tokenizer puts around an example."""
-    if any(each is not None for each in (example.pieces, example.messages, example.ids)):
+    if any(other is not None for other in (example.pieces, example.messages, example.ids)):
         return 0
     return layout.single if example.pair is None and example.pair_words is None else layout.pair
 
@@ -349,9 +354,12 @@ def _around(example: Example, layout: _Layout) -> int:
 def _parts(model: Encoder, example: Example, pieces: int, limit: int, layout: _Layout) -> list[Example]:
     """An example that is too long, as several. Raises `CorpusError` for what is not to be cut."""
     size = pieces + _around(example, layout)
-    if any(each is not None for each in (example.heads, example.mentions, example.scope, example.links)):
-        what = "a sentence" if example.words is not None else "a text with links"
-        raise example.error(f"expected at most {limit} tokens in {what}, found {size}")
+    if any(
+        annotation is not None
+        for annotation in (example.heads, example.mentions, example.scope, example.links)
+    ):
+        kind = "a sentence" if example.words is not None else "a text with links"
+        raise example.error(f"expected at most {limit} tokens in {kind}, found {size}")
     if example.text is not None and example.pair is None:
         return [replace(example, text=part) for part in _split(model, example, limit - layout.single)]
     if example.words is not None and example.pair_words is None:
@@ -365,10 +373,10 @@ def _parts(model: Encoder, example: Example, pieces: int, limit: int, layout: _L
             parts.append(replace(example, words=words, tags=tags, spaces=spaces))
             start += len(words)
         return parts
-    what = "a pair of texts" if _around(example, layout) else "tokens taken as they are"
+    kind = "a pair of texts" if _around(example, layout) else "tokens taken as they are"
     if example.messages is not None:
-        what = "a conversation"
-    raise example.error(f"expected at most {limit} tokens for {what}, found {size}")
+        kind = "a conversation"
+    raise example.error(f"expected at most {limit} tokens for {kind}, found {size}")
 
 
 def _split(model: Encoder, example: Example, room: int) -> list[str]:
@@ -407,7 +415,7 @@ def _word_groups(model: Encoder, example: Example, words: Sequence[str], room: i
 def _encoded(
     model: Encoder, examples: Iterable[Example], leave_out: LeaveOut, tokens: Tokens | None = None
 ) -> Iterator[Example]:
-    """Examples with their tokens, of one these; those without any are left out."""
+    """Examples with their tokens, those of a single one given as `tokens`; those without any are left out."""
     for example in examples:
         try:
             made = spaced(_tagged(_tokens(model, example) if tokens is None else tokens, example), example)
@@ -443,9 +451,9 @@ def _laid_out(model: Encoder, pieces: Sequence[str]) -> Tokens:
     except InputError as error:
         raise InputError(f"{error}; name words 'words'") from None
     sample = model.sample()
-    own = model.encode(sample)
-    inside = np.flatnonzero(~own.mask("special"))
-    begin, end = own.pieces[: inside[0]], own.pieces[inside[-1] + 1 :]
+    encoded = model.encode(sample)
+    inside = np.flatnonzero(~encoded.mask("special"))
+    begin, end = encoded.pieces[: inside[0]], encoded.pieces[inside[-1] + 1 :]
     if begin or end:
         if tokens.pieces[: len(begin)] != begin or tokens.pieces[len(tokens) - len(end) :] != end:
             sides = [f"{' '.join(side)} {where}" for side, where in ((begin, "first"), (end, "last")) if side]
@@ -456,9 +464,9 @@ def _laid_out(model: Encoder, pieces: Sequence[str]) -> Tokens:
     elif not any(map(_marked, tokens.pieces)) and any(
         map(_marked, model.encode(f"{sample} {sample}").pieces)
     ):
-        whole = [piece for piece in tokens.pieces if not piece.startswith("<0x")]  # others are bytes
-        words = sum(piece.upper() != piece.lower() for piece in whole)
-        if words > _UNMARKED or (words and model.encode("".join(whole)).pieces != tokens.pieces):
+        plain = [piece for piece in tokens.pieces if not piece.startswith("<0x")]  # others are bytes
+        words = sum(piece.upper() != piece.lower() for piece in plain)
+        if words > _UNMARKED or (words and model.encode("".join(plain)).pieces != tokens.pieces):
             raise InputError(
                 f"tokens: expected marks of spaces on some, found none on {pieces[:4]}; name words 'words'"
             )

@@ -76,10 +76,10 @@ def pairs(
     if suffix in TABLES:
         files = Files(path, rows=True)
         columns = _columns(names_in(str(path)), wanted, partial(CorpusError, path, None))
-        own = [*columns.texts, columns.label, *filter(None, [columns.document])]
+        needed = [*columns.texts, columns.label, *filter(None, [columns.document])]
         return Corpus(
             files.name,
-            lambda: _examples(wanted, rows_of(files, lambda _: own)),
+            lambda: _examples(wanted, rows_of(files, lambda _: needed)),
             files=files,
             strict=strict,
             expected=expected,

@@ -56,7 +56,7 @@ def readable(model: Encoder, corpus: Corpus, pack: int) -> Iterator[Example]:
 
 
 def sentences(model: Encoder, examples: Iterable[Example], most: int) -> Iterator[Example]:
-    """Those of at most so many tokens, special ones included, and the sentences of texts that are longer."""
+    """Examples of at most so many tokens, special ones included, and the sentences of texts that are longer."""
     for example, size in measured(model, examples):
         if example.text is not None and _empty(example.text):
             continue
@@ -64,7 +64,7 @@ def sentences(model: Encoder, examples: Iterable[Example], most: int) -> Iterato
             yield example
         elif example.text is not None and example.pair is None:
             parts = [replace(example, text=part) for part in split(example.text)]
-            yield from (part for part, own in measured(model, parts) if own <= most)
+            yield from (part for part, length in measured(model, parts) if length <= most)
 
 
 def split(text: str) -> list[str]:

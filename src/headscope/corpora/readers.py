@@ -60,7 +60,7 @@ def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", st
     read = _Lines(documents)
     expected = "expected text, found blank lines only"
     ends = _ENDS[documents]
-    within = Within(_Lines(documents, told=True), _paragraph)
+    within = Within(_Lines(documents, warned=True), _paragraph)
     return Corpus.of_files(
         paths,
         read,
@@ -123,13 +123,13 @@ def numbers_of(documents: Sequence[str | int], count: int) -> list[int]:
     if len(names) != count:
         raise InputError(f"documents: expected {count:,} names, one a text, found {len(names):,} names")
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    found = [numbers[name] for name in names]
-    for index, (before, after) in enumerate(pairwise(found), 1):
+    listed = [numbers[name] for name in names]
+    for index, (before, after) in enumerate(pairwise(listed), 1):
         if after < before:
             raise InputError(
                 f"documents[{index}]: expected the texts of {names[index]!r} together, found it again"
             )
-    return found
+    return listed
 
 
 @validated
@@ -181,9 +181,9 @@ _LINE = Example()
 class _Lines:
     """Reads one example a line that is not blank; says once what its documents look like."""
 
-    def __init__(self, ends: Ends = "blank", *, told: bool = False) -> None:
+    def __init__(self, ends: Ends = "blank", *, warned: bool = False) -> None:
         self._ends: Ends = ends
-        self._told = told or ends != "blank"
+        self._warned = warned or ends != "blank"
 
     def __call__(self, lines: Iterable[Line]) -> Iterator[Example]:
         document, path, ended = -1, "", True
@@ -198,33 +198,35 @@ class _Lines:
                 if ended:
                     document = line.document(document)
                     sizes.append(0)
-                    self._tell(path, sizes, last=False)
+                    self._warn(path, sizes, last=False)
                 ended = self._ends == "line"
                 sizes[-1] += not HEADING.fullmatch(content.strip())
                 yield _LINE.but(text=content, document=document, source=line.source)
         except GeneratorExit:  # no more is wanted
-            self._tell(path, sizes, last=True)
+            self._warn(path, sizes, last=True)
             raise
-        self._tell(path, sizes, last=True)
+        self._warn(path, sizes, last=True)
 
-    def _tell(self, path: str, sizes: Sequence[int], *, last: bool) -> None:
+    def _warn(self, path: str, sizes: Sequence[int], *, last: bool) -> None:
         """Warn where no or nearly every line ends a document; `sizes` counts lines that are no headings."""
-        if self._told or not (last or len(sizes) == _SOON + 1):
+        if self._warned or not (last or len(sizes) == _SOON + 1):
             return
-        whole = sizes if last else sizes[:-1]
-        single = sum(size <= 1 for size in whole)
-        if len(whole) == 1 and whole[0] >= _FEW:
-            found = f"no blank line among {whole[0]:,} lines: all are one document, and errors need several"
-        elif len(whole) >= _FEW and single > len(whole) / 2:
-            found = (
-                f"{single:,} of {len(whole):,} documents have one line: a blank line ends a document, and "
+        complete = sizes if last else sizes[:-1]
+        single = sum(size <= 1 for size in complete)
+        if len(complete) == 1 and complete[0] >= _FEW:
+            remark = (
+                f"no blank line among {complete[0]:,} lines: all are one document, and errors need several"
+            )
+        elif len(complete) >= _FEW and single > len(complete) / 2:
+            remark = (
+                f"{single:,} of {len(complete):,} documents have one line: a blank line ends a document, and "
                 "errors are by document"
             )
         else:
             return
-        self._told = True
+        self._warned = True
         warnings.warn(
-            f"{path}: {found}; if that is not what they are, say where they end with documents='line' or 'file' "
+            f"{path}: {remark}; if that is not what they are, say where they end with documents='line' or 'file' "
             "(--documents)",
             HeadscopeWarning,
             stacklevel=2,
@@ -233,13 +235,13 @@ class _Lines:
 
 def _paragraph(before: Iterator[Line]) -> list[Line]:
     """The lines from the last on that is no heading: they tell whether a document has ended."""
-    found: list[Line] = []
+    lines: list[Line] = []
     for line in before:
-        found.append(line)
+        lines.append(line)
         content = line.text.strip()
         if content and not HEADING.fullmatch(content):
             break
-    return found[::-1]
+    return lines[::-1]
 
 
 def _objects(

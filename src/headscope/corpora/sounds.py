@@ -18,7 +18,7 @@ from headscope.corpora.media import By, Columns, Modality, corpus_of, packaged
 from headscope.errors import HeadscopeWarning, InputError
 
 SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wave")
-"""Of files in a folder that are taken for sounds."""
+"""Suffixes of files in a folder that are taken for sounds."""
 
 
 @validated

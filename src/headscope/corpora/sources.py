@@ -113,8 +113,8 @@ def opened(path: str, form: Form) -> Generator[tuple[Lines, BinaryIO]]:
         try:
             yield _Recoded(io.TextIOWrapper(content, kind, newline="\n")), file
         except UnicodeDecodeError as error:
-            found = f"bytes that are none ({error.reason})"
-            raise CorpusError(path, None, f"expected text of {kind.upper()}, found {found}") from None
+            actual = f"bytes that are none ({error.reason})"
+            raise CorpusError(path, None, f"expected text of {kind.upper()}, found {actual}") from None
 
 
 @contextmanager
@@ -136,15 +136,15 @@ def _unpacked(path: str) -> Generator[tuple[BinaryIO, BinaryIO]]:
 def _member(archive: zipfile.ZipFile, path: str) -> zipfile.ZipInfo:
     """The one file of an archive, but for hidden ones. Raises `CorpusError` for more, for none, and for a password."""
     files = [
-        each
-        for each in archive.infolist()
-        if not each.is_dir()
-        and not any(part.startswith((".", "__MACOSX")) for part in each.filename.split("/"))
+        member
+        for member in archive.infolist()
+        if not member.is_dir()
+        and not any(part.startswith((".", "__MACOSX")) for part in member.filename.split("/"))
     ]
     if len(files) != 1:
-        kinds = Counter(Path(each.filename).suffix.lower() for each in files)
-        found = f"{counted(kinds, '')}; unpack it, or give one file" if files else "no files"
-        raise CorpusError(path, None, f"expected text, found an archive of {found}")
+        kinds = Counter(Path(member.filename).suffix.lower() for member in files)
+        content = f"{counted(kinds, '')}; unpack it, or give one file" if files else "no files"
+        raise CorpusError(path, None, f"expected text, found an archive of {content}")
     if files[0].flag_bits & 1:
         raise CorpusError(path, None, "expected text, found an archive with a password")
     return files[0]
@@ -172,11 +172,11 @@ class _Frames(io.RawIOBase):
         self._left, self._ready = b"", memoryview(b"")
 
     def readable(self) -> bool:
-        """Yes."""
+        """Whether it can be read: always."""
         return True
 
     def readinto(self, buffer: Any, /) -> int:
-        """Some bytes more; 0 at the end."""
+        """Read some more bytes, and say how many: 0 at the end."""
         while not self._ready:
             chunk = self._left or self._file.read(_CHUNK)
             if not chunk:
@@ -221,23 +221,23 @@ def expanded(paths: Sequence[str | Path], suffixes: Collection[str]) -> tuple[li
     Also what is to be said of files in the folders that are of other kinds. Without suffixes folders are left as they
     are.
     """
-    found: list[str] = []
+    names: list[str] = []
     others: Counter[str] = Counter()
     for path in paths:
         if str(path) == STDIN:
-            found.append(str(standard_input()))
+            names.append(str(standard_input()))
         elif suffixes and os.path.isdir(path):
             files, more = walked(Path(path), suffixes, compressed=True)
             if not files:
-                said = counted(more) if more else "no files that are not hidden"
+                actual = counted(more) if more else "no files that are not hidden"
                 raise CorpusError(
-                    path, None, f"expected files that end in {', '.join(suffixes)}, found {said}"
+                    path, None, f"expected files that end in {', '.join(suffixes)}, found {actual}"
                 )
-            found += map(str, files)
+            names += map(str, files)
             others += more
         else:
-            found.append(str(path))
-    return found, f"did not read {counted(others)}" if others else ""
+            names.append(str(path))
+    return names, f"did not read {counted(others)}" if others else ""
 
 
 @cache
@@ -279,7 +279,7 @@ def walked(
     def failed(error: OSError) -> None:
         raise CorpusError(error.filename, None, f"cannot be read: {error.strerror}")
 
-    found: list[Path] = []
+    matches: list[Path] = []
     others: Counter[str] = Counter()
     seen: set[str] = set()
     for root, folders, names in os.walk(folder, followlinks=True, onerror=failed):
@@ -292,7 +292,7 @@ def walked(
         for name in sorted(name for name in names if not name.startswith(".")):
             suffix = suffix_of(name) if compressed else Path(name).suffix.lower()
             if suffix in suffixes:
-                found.append(Path(root, name))
+                matches.append(Path(root, name))
             else:
                 others[suffix] += 1
-    return found, others
+    return matches, others

@@ -72,7 +72,7 @@ def of_object(fields: Mapping[str, Any], line: Line, documents: Documents) -> Ex
 
 
 def heard_in(word: int, begin: float, end: float) -> Link:
-    """From a word of the decoder's text to the frames of the encoder in which it is heard, part of one included."""
+    """The link of a word of the decoder's text with the encoder's frames in which it is heard, at least in part."""
     first = math.floor(begin / FRAME + _ROUNDING)
     after = max(first + 1, math.ceil(end / FRAME - _ROUNDING))
     return Link(
@@ -92,12 +92,14 @@ def times_of(value: Any, words: int, line: Line) -> list[tuple[float, float]]:
     if len(given) != words:
         raise line.error(f"'times': expected one for each of {words} words, found {len(given)}")
     times: list[tuple[float, float]] = []
-    for index, each in enumerate(given):
-        pair = cast("list[Any]", each) if isinstance(each, list) else []
-        if len(pair) != 2 or not all(type(one) in (int, float) for one in pair):
-            raise line.error(f"'times'[{index}]: expected [begin, end] in seconds, found {each!r}")
+    for index, interval in enumerate(given):
+        pair = cast("list[Any]", interval) if isinstance(interval, list) else []
+        if len(pair) != 2 or not all(type(number) in (int, float) for number in pair):
+            raise line.error(f"'times'[{index}]: expected [begin, end] in seconds, found {interval!r}")
         begin, end = map(float, pair)
         if not 0 <= begin < end < math.inf:
-            raise line.error(f"'times'[{index}]: expected a begin from 0 and an end after it, found {each!r}")
+            raise line.error(
+                f"'times'[{index}]: expected a begin from 0 and an end after it, found {interval!r}"
+            )
         times.append((begin, end))
     return times

@@ -135,8 +135,8 @@ def text_columns(
 
 def _by_file(rows: Rows, lines: Iterable[Line]) -> Iterator[Row]:
     """Each file names its columns."""
-    for _, own in groupby(lines, lambda line: line.path):
-        yield from rows(own)
+    for _, group in groupby(lines, lambda line: line.path):
+        yield from rows(group)
 
 
 def _by_tabs(lines: Iterable[Line]) -> Iterator[Row]:
@@ -154,11 +154,11 @@ def _quoted(lines: Iterable[Line]) -> Iterator[tuple[Line, list[str] | CorpusErr
     that it ends at stands within a cell, it is one row of several lines, and all of them are passed over.
     """
     taken: list[Line] = []
-    again: deque[Line] = deque()
+    pending: deque[Line] = deque()
     source = iter(lines)
 
     def texts() -> Iterator[str]:
-        while line := again.popleft() if again else next(source, None):
+        while line := pending.popleft() if pending else next(source, None):
             taken.append(line)
             yield f"{line.text}\n"
 
@@ -168,10 +168,10 @@ def _quoted(lines: Iterable[Line]) -> Iterator[tuple[Line, list[str] | CorpusErr
             cells = _next(reader)
         except csv.Error as error:
             first, *others = taken
-            whole = bool(others) and _within_a_cell(others[-1].text)
-            found = "one that is broken" + (f" up to line {others[-1].number}" if whole else "")
-            yield first, first.error(f"expected a row of a .csv file, found {found} ({error})")
-            again.extendleft(() if whole else reversed(others))
+            complete = bool(others) and _within_a_cell(others[-1].text)
+            actual = "one that is broken" + (f" up to line {others[-1].number}" if complete else "")
+            yield first, first.error(f"expected a row of a .csv file, found {actual} ({error})")
+            pending.extendleft(() if complete else reversed(others))
             reader = csv.reader(texts(), strict=True)
         else:
             if cells is None:

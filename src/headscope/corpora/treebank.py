@@ -131,7 +131,7 @@ def _corpus(
     return Corpus.of_files(
         paths,
         _Sentences(read),
-        within=Within(_Sentences(read, told=True), context, _border),
+        within=Within(_Sentences(read, warned=True), context, _border),
         strict=strict,
         expected="expected sentences, found none that can be read",
         documents=documents,
@@ -142,12 +142,12 @@ def _corpus(
 class _Sentences:
     """Reads sentences; says once which mentions it leaves out."""
 
-    def __init__(self, read: Read, *, told: bool = False) -> None:
-        self._read, self._unmatched = read, Unmatched(told=told)
+    def __init__(self, read: Read, *, warned: bool = False) -> None:
+        self._read, self._unmatched = read, Unmatched(warned=warned)
 
     def __call__(self, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
         state = _State()
-        with self._unmatched.said() as unmatched:
+        with self._unmatched.collected() as unmatched:
             for block in _blocks(lines):
                 if block[0].path != state.path:
                     path = block[0].path
@@ -164,7 +164,7 @@ def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
             block = []
         if line.text.strip():
             block.append(line)
-        elif any(not each.text.startswith("#") for each in block):
+        elif any(not held.text.startswith("#") for held in block):
             yield block
             block = []
     if block:
@@ -181,10 +181,10 @@ def _border(line: Line, before: Iterator[Line]) -> bool:
     if last.text.strip():
         return False
     commented = False
-    for each in before:
-        if each.text.startswith("#"):
+    for earlier in before:
+        if earlier.text.startswith("#"):
             commented = True
-        elif each.text.strip():
+        elif earlier.text.strip():
             return True
         elif commented:
             return False
@@ -193,17 +193,17 @@ def _border(line: Line, before: Iterator[Line]) -> bool:
 
 def _comments(before: Iterator[Line]) -> list[Line]:
     """A sentence whose comments say what those before have: that documents are known, and the layout of entities."""
-    found: dict[str, Line] = {}
+    nearest: dict[str, Line] = {}
     path = ""
     for line in before:
         path = line.path
         if line.text.startswith("#"):
             for name, pattern in _KEPT.items():
                 if pattern.match(line.text):
-                    found.setdefault(name, line)
-        if len(found) == len(_KEPT):
+                    nearest.setdefault(name, line)
+        if len(nearest) == len(_KEPT):
             break
-    kept = [found[name] for name in _KEPT if name in found]
+    kept = [nearest[name] for name in _KEPT if name in nearest]
     return [*kept, Line(path, 0, _WORD), Line(path, 0, "")]
 
 
@@ -286,7 +286,7 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool, st
         document_known=state.known,
         source=lines[0].source,
         name=name,
-        spaces=_spaces(tokens, said="text" in metadata),
+        spaces=_spaces(tokens, stated="text" in metadata),
     )
     return _on_surface(example, tokens) if surface else example
 
@@ -304,25 +304,25 @@ def _check_ranges(
         if not 1 <= first <= last <= count:
             raise fail(line, f"expected a range of the {count} words here, found {first}-{last}")
         if first <= before[2]:
-            found = f"found {first}-{last}, which overlaps it"
-            raise fail(line, f"expected a range that begins after {before[0]}-{before[2]}, {found}")
+            overlap = f"found {first}-{last}, which overlaps it"
+            raise fail(line, f"expected a range that begins after {before[0]}-{before[2]}, {overlap}")
         before = span
 
 
 def _entities(tokens: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, str]]:
     """What ``Entity=`` says, and of which words: from which up to which."""
-    found: list[tuple[int, int, str]] = []
+    entities: list[tuple[int, int, str]] = []
     for token in tokens:
         number, misc = token["id"], cast("Mapping[str, str]", token["misc"] or {})
         if isinstance(number, int):
-            found.append((number - 1, number, misc.get("Entity") or ""))
+            entities.append((number - 1, number, misc.get("Entity") or ""))
         else:  # a range of words, or an empty node behind a word
             start, end = (number[0] - 1, number[2]) if number[1] == "-" else (number[0], number[0])
-            found.append((start, end, misc.get("Entity") or ""))
-    return found
+            entities.append((start, end, misc.get("Entity") or ""))
+    return entities
 
 
-def _spaces(tokens: Sequence[Mapping[str, Any]], *, said: bool) -> list[bool] | None:
+def _spaces(tokens: Sequence[Mapping[str, Any]], *, stated: bool) -> list[bool] | None:
     """Whether white space follows each word; None where nothing says so, neither a text nor SpaceAfter=No."""
     spaces: list[bool] = []
     last, after = 0, True
@@ -335,7 +335,7 @@ def _spaces(tokens: Sequence[Mapping[str, Any]], *, said: bool) -> list[bool] | 
                 last, after = number[2], apart
             continue
         spaces.append(apart if number > last else after and number == last)
-    return spaces if said or not all(spaces) else None
+    return spaces if stated or not all(spaces) else None
 
 
 _VALUES: Mapping[str, Callable[[str], Any]] = {  # the same few stand in most lines; nothing reads the others

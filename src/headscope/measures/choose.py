@@ -75,11 +75,11 @@ def parse(name: str) -> list[Measure]:
         if name in group:
             return [group[name]]
     if ":" in name:
-        return [_own(name)]
+        return [_imported(name)]
     if match := re.fullmatch(r"offset([+-]\d{1,9})", name):
         return [offset(int(match[1]), name)]
-    if (found := named(name)) is not None:
-        return [found]
+    if (at_positions := named(name)) is not None:
+        return [at_positions]
     prefix, _, rest = name.partition("_")
     if prefix in get_args(Matrix) and rest:
         return [_of_matrix(measure, prefix) for measure in parse(rest)]
@@ -104,8 +104,8 @@ def choose(names: Sequence[str | Measure] | None = None, preset: Preset | None =
     if preset is not None and preset not in PRESETS:
         raise InputError(f"preset: expected {', '.join(PRESETS)}, found {preset!r}")
     measures: list[Measure] = []
-    for one in default_measures("text") if names is None else names:
-        measures += [one] if isinstance(one, Measure) else parse(one.strip())
+    for measure in default_measures("text") if names is None else names:
+        measures += [measure] if isinstance(measure, Measure) else parse(measure.strip())
     if not measures:
         raise InputError("measures: expected at least one, found none")
     seen: set[str] = set()
@@ -138,7 +138,7 @@ def _of_matrix(measure: Measure, matrix: str) -> Measure:
     )
 
 
-def _own(name: str) -> Measure:
+def _imported(name: str) -> Measure:
     """A measure from a module that can be imported, or from a file."""
     place, _, attribute = name.rpartition(":")
     try:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _MODELS = ("model", "a", "b", "before", "after", "models")
-"""Where a description has a model's, or that of another run."""
+"""Keys under which a description has that of a model, or of another run."""
 
 COLUMNS = ("layer", "head", "paper", "measure", "value", "se", "n", "chance", "ci_low", "ci_high")
 """Columns of the tidy table; ``paper`` is the 1-based label, intervals are 95 %, by document."""
@@ -122,10 +122,10 @@ def _chance(values: Floats) -> tuple[tuple[str, ...], Floats]:
 
 def _corpus(sums: Sums, counts: Mapping[str, int]) -> dict[str, Any]:
     known = ("documents", "examples", "tokens", "words", "split_words")
-    found: dict[str, Any] = {name: sums.counts.get(name, 0) for name in known}
-    total = max(1, found["tokens"])
-    split = found["split_words"] / found["words"] if found["words"] else None
-    return {**found, "split_words": split, "shares": {name: count / total for name, count in counts.items()}}
+    totals: dict[str, Any] = {name: sums.counts.get(name, 0) for name in known}
+    total = max(1, totals["tokens"])
+    split = totals["split_words"] / totals["words"] if totals["words"] else None
+    return {**totals, "split_words": split, "shares": {name: count / total for name, count in counts.items()}}
 
 
 def description(dataset: xr.Dataset) -> dict[str, Any]:
@@ -146,18 +146,22 @@ def unseen(meta: Mapping[str, Any]) -> str:
 
     `meta` is its description, or that of maps.
     """
-    found: dict[str, str] = {}  # what is said, and of which model
+    sentences: dict[str, str] = {}  # what is said, and of which model
     waiting: list[Any] = [meta]
     while waiting:
-        each: Any = waiting.pop(0)
-        if isinstance(each, Mapping):
-            about = cast("Mapping[str, Any]", each)
+        entry: Any = waiting.pop(0)
+        if isinstance(entry, Mapping):
+            about = cast("Mapping[str, Any]", entry)
             if "unseen" in about:
-                found.setdefault(str(about["unseen"]), str(about.get("name") or about.get("model")))
+                sentences.setdefault(str(about["unseen"]), str(about.get("name") or about.get("model")))
             waiting += [about.get(name) for name in _MODELS]
-        elif isinstance(each, (list, tuple)):
-            waiting += cast("Sequence[Any]", each)
-    return " ".join(told if len(found) == 1 else f"{name}: {told}" for told, name in found.items() if told)
+        elif isinstance(entry, (list, tuple)):
+            waiting += cast("Sequence[Any]", entry)
+    return " ".join(
+        sentence if len(sentences) == 1 else f"{name}: {sentence}"
+        for sentence, name in sentences.items()
+        if sentence
+    )
 
 
 def describe(meta: Mapping[str, Any]) -> dict[str, str]:
@@ -210,7 +214,7 @@ def _counted(by: str, over: str) -> str:
 
 def means_over(dataset: xr.Dataset, measures: Collection[str]) -> dict[str, tuple[int, int]]:
     """The least and the most that some measures are means over, by what it is: tokens, words, documents or inputs."""
-    found: dict[str, tuple[int, int]] = {}
+    ranges: dict[str, tuple[int, int]] = {}
     for name in measures:
         n = count_of(dataset, name)
         most = int(np.nanmax(n)) if np.isfinite(n).any() else 0
@@ -220,9 +224,9 @@ def means_over(dataset: xr.Dataset, measures: Collection[str]) -> dict[str, tupl
                 dataset[name + COUNT].attrs.get("units")
                 or _counted(attrs.get("by", ""), attrs.get("over", ""))
             )
-            few, before = found.get(noun, (most, most))
-            found[noun] = min(few, most), max(before, most)
-    return found
+            few, before = ranges.get(noun, (most, most))
+            ranges[noun] = min(few, most), max(before, most)
+    return ranges
 
 
 def documents_of(dataset: xr.Dataset, measure: str) -> Floats:
@@ -254,16 +258,16 @@ def mean_chance_of(dataset: xr.Dataset, measure: str) -> Floats:
     return np.where(there, chance, 0.0).sum(1) / np.where(there.any(1), there.sum(1), np.nan)
 
 
-def table(found: xr.Dataset) -> pd.DataFrame:
+def table(dataset: xr.Dataset) -> pd.DataFrame:
     """One row a figure, with `COLUMNS`. Heads that a layer does not have have no row."""
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
     frames: list[pd.DataFrame] = []
-    layer, head = np.meshgrid(found["layer"].values, found["head"].values, indexing="ij")
-    for name in names(found):
-        value, (low, high) = figures_of(found, name), interval_of(found, name)
+    layer, head = np.meshgrid(dataset["layer"].values, dataset["head"].values, indexing="ij")
+    for name in names(dataset):
+        value, (low, high) = figures_of(dataset, name), interval_of(dataset, name)
         keep = np.isfinite(value)
-        chance = chance_of(found, name)
+        chance = chance_of(dataset, name)
         frames.append(
             pd.DataFrame(
                 {
@@ -274,8 +278,8 @@ def table(found: xr.Dataset) -> pd.DataFrame:
                     ],
                     "measure": name,
                     "value": value[keep],
-                    "se": error_of(found, name)[keep],
-                    "n": count_of(found, name)[keep].astype(np.int64),
+                    "se": error_of(dataset, name)[keep],
+                    "n": count_of(dataset, name)[keep].astype(np.int64),
                     "chance": chance[keep],
                     "ci_low": low[keep],
                     "ci_high": high[keep],
@@ -286,7 +290,7 @@ def table(found: xr.Dataset) -> pd.DataFrame:
 
 
 def write(
-    found: xr.Dataset, path: str | os.PathLike[str], rows: Callable[[xr.Dataset], pd.DataFrame] = table
+    dataset: xr.Dataset, path: str | os.PathLike[str], rows: Callable[[xr.Dataset], pd.DataFrame] = table
 ) -> None:
     """Write figures in the format that the suffix names: the tidy table, or the dataset itself as ``.nc``.
 
@@ -296,10 +300,10 @@ def write(
     """
     check_suffix(path)
     if Path(path).suffix.lower() != ".nc":
-        write_table(rows(found), path, unseen(description(found)))
+        write_table(rows(dataset), path, unseen(description(dataset)))
         return
     with replacing(path) as place:
-        netcdf(found, place)
+        netcdf(dataset, place)
 
 
 def write_table(rows: pd.DataFrame, path: str | os.PathLike[str], note: str = "") -> None:
@@ -334,14 +338,14 @@ def read(path: str | os.PathLike[str]) -> xr.Dataset:
     import xarray as xr
 
     try:
-        with xr.open_dataset(place, engine="h5netcdf") as found:  # pyright: ignore[reportUnknownMemberType]
-            if found.nbytes <= MOST_BYTES:
-                return found.load()  # pyright: ignore[reportUnknownMemberType]
+        with xr.open_dataset(place, engine="h5netcdf") as figures:  # pyright: ignore[reportUnknownMemberType]
+            if figures.nbytes <= MOST_BYTES:
+                return figures.load()  # pyright: ignore[reportUnknownMemberType]
     except MemoryError:
         raise
     except Exception as error:  # a broken file leads to many
         raise InputError(f"{place}: not a netCDF file ({reason(error)})") from None
-    raise InputError(f"{place}: expected figures of at most {MOST_BYTES:,} bytes, found {found.nbytes:,}")
+    raise InputError(f"{place}: expected figures of at most {MOST_BYTES:,} bytes, found {figures.nbytes:,}")
 
 
 def check_suffix(path: str | os.PathLike[str], allowed: Sequence[str] = ()) -> None:
@@ -351,16 +355,16 @@ def check_suffix(path: str | os.PathLike[str], allowed: Sequence[str] = ()) -> N
     allowed = allowed or SUFFIXES
     suffix = Path(path).suffix.lower()
     if suffix not in allowed:
-        found = Path(path).suffix or "none"
+        ending = Path(path).suffix or "none"
         raise InputError(
-            f"{os.fspath(path)}: expected a name that ends in {', '.join(allowed)}, found {found}"
+            f"{os.fspath(path)}: expected a name that ends in {', '.join(allowed)}, found {ending}"
         )
     for library in _LIBRARIES.get(suffix, ()):
         module(library)
 
 
-def _parquet(found: Any, path: str) -> None:
-    Path(path).write_bytes(found.to_parquet(index=False))  # pyarrow's own errors have no number
+def _parquet(rows: Any, path: str) -> None:
+    Path(path).write_bytes(rows.to_parquet(index=False))  # pyarrow's own errors have no number
 
 
 _RAW: ContextVar[bool] = ContextVar("headscope_raw_csv", default=False)
@@ -378,10 +382,10 @@ def raw_csv(raw: bool = True) -> Generator[None]:
         _RAW.reset(before)
 
 
-def _csv(found: Any, path: str) -> None:
-    texts = found.select_dtypes(exclude="number").columns
+def _csv(rows: Any, path: str) -> None:
+    texts = rows.select_dtypes(exclude="number").columns
     cell = _cell if _RAW.get() else _calm
-    cells = found.assign(**{name: found[name].astype(object).map(cell) for name in texts})
+    cells = rows.assign(**{name: rows[name].astype(object).map(cell) for name in texts})
     cells.rename(columns=cell).to_csv(path, index=False)
 
 
@@ -400,14 +404,14 @@ def _calm(cell: Any) -> Any:
     return f"'{_cell(cell)}"
 
 
-def _json(found: Any, path: str) -> None:
-    rows = found.astype(object).where(found.notna(), None).to_dict(orient="records")
+def _json(figures: Any, path: str) -> None:
+    rows = figures.astype(object).where(figures.notna(), None).to_dict(orient="records")
     Path(path).write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _tex(found: Any, path: str) -> None:
+def _tex(rows: Any, path: str) -> None:
     """A tabular with booktabs' rules, in four digits; a place without a figure is empty."""
-    text: str = found.to_latex(index=False, escape=True, na_rep="", float_format="{:.4g}".format)
+    text: str = rows.to_latex(index=False, escape=True, na_rep="", float_format="{:.4g}".format)
     for sign, name in (("<", "less"), (">", "greater")):  # they are other signs in LaTeX's first encoding
         text = text.replace(sign, rf"\text{name}{{}}")
     Path(path).write_text(f"% \\usepackage{{booktabs}}\n{text}", encoding="utf-8")
@@ -421,7 +425,7 @@ _WRITERS: Mapping[str, Callable[[Any, str], None]] = {
 }
 
 SUFFIXES = (*_WRITERS, ".nc")
-"""Of the files that `write` writes."""
+"""Suffixes of the files that `write` writes."""
 
 _LIBRARIES = {".parquet": ("pyarrow",), ".nc": ("h5netcdf", "h5py")}
-"""What writes them, where that is optional."""
+"""Optional libraries that write them."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def netcdf(found: xr.Dataset, path: Path, more: Callable[[Any], None] | None = None) -> None:
+def netcdf(dataset: xr.Dataset, path: Path, more: Callable[[Any], None] | None = None) -> None:
     """Write a dataset as netCDF; `more` may add groups to the open `h5py.File`. Raises `OSError`.
 
     A file's name in a description may be no Unicode: JSON's own escape stands for what is not.
@@ -26,9 +26,9 @@ def netcdf(found: xr.Dataset, path: Path, more: Callable[[Any], None] | None = N
         with h5py.File(guarded, "w") as file:
             attributes = {
                 name: value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
-                for name, value in found.attrs.items()
+                for name, value in dataset.attrs.items()
             }
-            found.assign_attrs(attributes).dump_to_store(H5NetCDFStore(h5netcdf.File(file, "a")))  # pyright: ignore[reportUnknownMemberType]
+            dataset.assign_attrs(attributes).dump_to_store(H5NetCDFStore(h5netcdf.File(file, "a")))  # pyright: ignore[reportUnknownMemberType]
             if more is not None:
                 more(file)
         if guarded.error is not None:

@@ -20,7 +20,7 @@ from headscope.measures.measure import Measure, mask, pair_measure
 
 
 def _others(tokens: Tokens) -> BoolArray:
-    """Neither special nor punctuation."""
+    """Tokens that are neither special nor punctuation."""
     return ~(
         mask(tokens, "special") | mask(tokens, "punctuation") | mask(tokens, "sep") | mask(tokens, "cls")
     )

@@ -301,7 +301,7 @@ def selection(measures: Sequence[Measure], tokens: Tokens, sight: Sight) -> tupl
     ``[measure ... query]`` and ``[measure ...]`` where `sight` is ``[... query key]``.
     """
     rows = [measure.select(tokens, sight) for measure in measures]
-    divisors = [measure.divide_by(tokens, own) for measure, own in zip(measures, rows, strict=True)]
+    divisors = [measure.divide_by(tokens, selected) for measure, selected in zip(measures, rows, strict=True)]
     return np.array(rows, np.float64), np.array(divisors)
 
 

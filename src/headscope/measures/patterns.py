@@ -31,13 +31,13 @@ def _words(tokens: Tokens, queries: IntArray, *, other: bool, related: bool) -> 
     kind = words.kind[queries]
     pairs = (kind[:, None] == words.kind) & (kind >= 0)[:, None]
     if related:
-        for number in {int(one) for one in kind if one >= 0}:
+        for number in {int(word) for word in kind if word >= 0}:
             if len(words.related[number]) > 1:
                 pairs[kind == number] = np.isin(words.kind, words.related[number])
-    own = words.text[queries, None] == words.text
+    alike = words.text[queries, None] == words.text
     if other:
-        return pairs & ~own
-    return pairs & own & (words.place[queries, None] != words.place)
+        return pairs & ~alike
+    return pairs & alike & (words.place[queries, None] != words.place)
 
 
 @pair_measure(
@@ -125,8 +125,8 @@ def word_pieces(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     0.8. In a causal model *straw* does not see what follows it, and only *##berries* counts: 0.9.
     """
     words = lexicon(tokens)
-    own = (words.place[queries, None] == words.place) & words.spoken[queries, None]
-    return own & (queries[:, None] != np.arange(len(tokens)))
+    alike = (words.place[queries, None] == words.place) & words.spoken[queries, None]
+    return alike & (queries[:, None] != np.arange(len(tokens)))
 
 
 DELIMITER = Measure(
@@ -236,9 +236,9 @@ def bag_of_words(weights: Floats, tokens: Tokens, queries: IntArray, visible: Bo
     Example: in ``[CLS] a b [SEP]``, *a* gives 0.3 to itself and 0.3 to *b*: a mass of 0.6, an even one (exp(ln 2) / 2
     = 1). *b* gives all to *a*: a mass of 1, on one token of two (exp(0) / 2 = 0.5). (0.6 · 1 + 1 · 0.5) / 2 = 0.55.
     """
-    own = _sentence(tokens, queries)
-    seen = own & visible
-    part = weights * own
+    inside = _sentence(tokens, queries)
+    seen = inside & visible
+    part = weights * inside
     mass = part.sum(-1)
     share = part / np.where(mass > 0, mass, 1.0)[..., None]
     entropy = -(share * np.log(np.where(share > 0, share, 1.0))).sum(-1)

@@ -40,8 +40,8 @@ def surface(
     Standard errors are NaN: they need several documents. Raises `InputError` for cross-attention and parts.
     """
     if maps.kind == "cross" or maps.partial or len(maps.query) != len(maps.key):
-        found = "a part" if maps.partial else f"{maps.kind}-attention"
-        raise InputError(f"maps: expected whole self-attention maps, found {found}")
+        given = "a part" if maps.partial else f"{maps.kind}-attention"
+        raise InputError(f"maps: expected whole self-attention maps, found {given}")
     chosen = choose(measures, preset)
     tokens = prepared(maps.query, preset)
     heads = max(len(layer) for layer in maps.layers)
@@ -55,9 +55,9 @@ def surface(
             rows, of = selection(chosen, tokens, maps.causal if maps.visible is None else sight)
             rows, of = rows.reshape(len(chosen), -1, len(tokens)), of.reshape(len(chosen), -1)
             known[kind] = rows, of, _sums(chosen, _even(sight), tokens, rows, sight)
-        own, weights = slice(len(layer)), layer.astype(np.float64)
-        rows, divisors[:, place, own], chance[:, place, own] = known[kind]
-        sums[:, place, own] = _sums(chosen, weights, tokens, rows, sight, SMOOTHING[preset])
+        there, weights = slice(len(layer)), layer.astype(np.float64)
+        rows, divisors[:, place, there], chance[:, place, there] = known[kind]
+        sums[:, place, there] = _sums(chosen, weights, tokens, rows, sight, SMOOTHING[preset])
     gathered = Documents([measure.name for measure in chosen], "token" if preset is None else "segment")
     gathered.add(0, tokens, maps.index, sums, chance, divisors)
     by = "token" if preset is None else "segment"
@@ -76,7 +76,10 @@ def _sums(
     """Sums over the rows that count (``[measure head|1 query]``), ``[measure head]``."""
     pairs = zip(measures, rows, strict=True)
     return np.array(
-        [(row_statistic(one, weights, tokens, smoothing, sight) * counted).sum(-1) for one, counted in pairs]
+        [
+            (row_statistic(measure, weights, tokens, smoothing, sight) * counted).sum(-1)
+            for measure, counted in pairs
+        ]
     )
 
 

@@ -29,14 +29,14 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 By = Literal["token", "document", "segment"]
 
 APART = 32
-"""So many of the largest documents are kept, as long as they take no more than `APART_BYTES`, and 8 in any case."""
+"""How many of the largest documents are kept, as long as they take no more than `APART_BYTES`, and 8 in any case."""
 
 APART_BYTES = 1 << 26
 
 
 ALIKE = 1e-8
-"""Of ΣS²: documents whose residuals have smaller squares have no skewness. Their third powers, below 1e-12 of ΣS³, are
-differences of sums that float64 holds to 1e-16 each."""
+"""A share of ΣS²: documents whose residuals have smaller squares have no skewness. Their third powers, below 1e-12 of
+ΣS³, are differences of sums that float64 holds to 1e-16 each."""
 
 
 class Open(NamedTuple):
@@ -103,7 +103,7 @@ class Ratios:
     def empty(cls, arrays: Sequence[Floats], **labels: Any) -> Self:
         """The sums of no document, for documents of such arrays."""
         s, *more, n = (
-            np.full_like(each, -0.0) for each in arrays
+            np.full_like(array, -0.0) for array in arrays
         )  # -0.0 + x is x, the sign of zero included
         sums: dict[str, Any] = {**dict.fromkeys(cls.cubes, s), **dict(zip(cls.more, more, strict=True))}
         sums |= {"s": s, "ss": s, "sn": s, "n": n, "nn": n, "documents": n}
@@ -133,30 +133,30 @@ class Ratios:
                 f"sums: expected as many heads in both parts, found {self.s.shape} and {other.s.shape}"
             )
         documents = list(self.open)
-        for each in other.open:
-            if documents and documents[-1].document == each.document:
-                arrays = tuple(a + b for a, b in zip(documents[-1].arrays, each.arrays, strict=True))
-                documents[-1] = Open(each.document, arrays)
+        for part in other.open:
+            if documents and documents[-1].document == part.document:
+                arrays = tuple(a + b for a, b in zip(documents[-1].arrays, part.arrays, strict=True))
+                documents[-1] = Open(part.document, arrays)
             else:
-                documents.append(each)
+                documents.append(part)
         known = self.with_documents(documents[:-1], documents[-1:])
         sums = {name: getattr(known, name) + getattr(other, name) for name in self.names()}
         apart = _largest(known.apart + other.apart)
         return replace(known, **sums, apart=apart, counts=Counter({**known.counts}) + other.counts)
 
     def closed(self) -> Self:
-        """The same, where no document goes on."""
+        """These sums, where no document goes on."""
         return self.with_documents(self.open, ())
 
     def with_documents(self, ended: Sequence[Open], rest: Sequence[Open]) -> Self:
-        """With documents that have ended, and those that may go on."""
+        """These sums with documents that have ended, and those that may go on."""
         sums = {name: getattr(self, name) for name in self.names()}
         apart = self.apart
-        for each in ended:
-            arrays = self.weighed(each.arrays)
+        for part in ended:
+            arrays = self.weighed(part.arrays)
             sums = {name: sums[name] + array for name, array in self.of_document(arrays).items()}
             s, n = arrays[0], arrays[-1]
-            apart = _largest((*apart, Apart(float(n.sum()), each.document, s, n)))
+            apart = _largest((*apart, Apart(float(n.sum()), part.document, s, n)))
         counts = Counter({**self.counts}) + Counter(documents=len(ended))
         return replace(self, **sums, apart=apart, counts=counts, open=tuple(rest))
 
@@ -178,11 +178,11 @@ class Ratios:
         first, second = np.zeros((2, 3, *total.s.shape))  # sums over documents, and of squares
         with np.errstate(invalid="ignore", divide="ignore"):
             value = total.s / n
-            for each in total.apart:  # one at a time: of distances each has a figure for every pair of heads
-                own = over(each.n, total.s)
-                residual = each.s - value * own
-                known += own > 0
-                for place, of in enumerate((own, residual, residual / (n - own))):
+            for part in total.apart:  # one at a time: of distances each has a figure for every pair of heads
+                weight = over(part.n, total.s)
+                residual = part.s - value * weight
+                known += weight > 0
+                for place, of in enumerate((weight, residual, residual / (n - weight))):
                     first[place] += of
                     second[place] += of**2
             squares = total.ss - 2 * value * total.sn + value**2 * nn - second[1]
@@ -204,9 +204,9 @@ class Ratios:
         stored |= {name: getattr(self, name) for name in self.names()}
         stored["counted"] = np.array(list(self.counts), np.str_)
         stored["counts"] = np.array(list(self.counts.values()), np.int64)
-        stored["open"] = np.array([each.document for each in self.open], np.int64)
+        stored["open"] = np.array([part.document for part in self.open], np.int64)
         for place in range(2 + len(self.more)):
-            stored[f"open_{place}"] = np.array([each.arrays[place] for each in self.open], np.float64)
+            stored[f"open_{place}"] = np.array([part.arrays[place] for part in self.open], np.float64)
         for name, values in zip(
             _APART, zip(*self.apart, strict=True) if self.apart else [()] * 4, strict=True
         ):
@@ -254,10 +254,10 @@ _SUMS = ("s", "ss", "sn", "n", "nn", "documents")
 
 
 def _largest(documents: tuple[Apart, ...]) -> tuple[Apart, ...]:
-    """Those that are kept."""
-    each = max(1, documents[0].s.nbytes + documents[0].n.nbytes) if documents else 1
-    count = min(APART, max(8, APART_BYTES // each))
-    return tuple(sorted(documents, key=lambda one: (-one.size, one.document))[:count])
+    """The largest documents, which are kept."""
+    size = max(1, documents[0].s.nbytes + documents[0].n.nbytes) if documents else 1
+    count = min(APART, max(8, APART_BYTES // size))
+    return tuple(sorted(documents, key=lambda part: (-part.size, part.document))[:count])
 
 
 def over(n: Floats, s: Floats) -> Floats:
@@ -285,7 +285,7 @@ class Gathering(Generic[R]):
         self._documents: dict[int, tuple[Floats, ...]] = {}
 
     def gather(self, document: int, arrays: tuple[Floats, ...], counts: Counter[str]) -> None:
-        """One input of a document: S, any further sums, and N; and what is counted."""
+        """Add one input of a document: S, any further sums, and N; and what is counted."""
         before = self._documents.get(document)
         if before is not None:
             arrays = tuple(a + b for a, b in zip(before, arrays, strict=True))
@@ -300,8 +300,8 @@ class Gathering(Generic[R]):
         documents = [Open(number, self._documents[number]) for number in sorted(self._documents)]
         if not documents:
             raise InputError("corpus: expected at least one input, found none")
-        ended = [each for each in documents if each.document not in open]
-        rest = [each for each in documents if each.document in open]
+        ended = [part for part in documents if part.document not in open]
+        rest = [part for part in documents if part.document in open]
         empty = self._kind.empty(documents[0].arrays, counts=self._counts, **self.labels)
         return empty.with_documents(ended, rest)
 
@@ -385,7 +385,7 @@ class Documents(Gathering[Sums]):
         chance: Floats,
         divisors: Floats,
     ) -> None:
-        """One input of a document.
+        """Add one input of a document.
 
         Args:
             document: its number.
@@ -398,7 +398,7 @@ class Documents(Gathering[Sums]):
         """
         self.labels.setdefault("layers", tuple(layers))
         chance, divisors = (
-            np.array(np.broadcast_to(over(each, sums), sums.shape)) for each in (chance, divisors)
+            np.array(np.broadcast_to(over(array, sums), sums.shape)) for array in (chance, divisors)
         )
         if self.labels["by"] == "segment":
             sums, chance, divisors = _means(sums, chance, divisors)

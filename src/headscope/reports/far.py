@@ -50,7 +50,7 @@ def far(
 
     Yields the measure that a sentence has the picture of (None: a head has it), and its parts.
     """
-    there = [name for name, found in values.items() if len(layers) > 1 and bool(np.isfinite(found).any())]
+    there = [name for name, figures in values.items() if len(layers) > 1 and bool(np.isfinite(figures).any())]
     for name, unit in _FAR.items():
         if name in there:
             yield name, _distance(name, unit, values[name], chance[name], layers, heads)
@@ -62,8 +62,8 @@ def far(
             first, last = _ends(values[name])
             even = float(chance[name][0])
             against = f"; even attention would give {percent(even)}" if np.isfinite(even) else ""
-            said = f"Heads give {whom} {percent(first)} of their attention on average in layer {layers[0]}"
-            yield name, [text(f"{said}, and {percent(last)} in layer {layers[-1]}{against}.")]
+            opening = f"Heads give {whom} {percent(first)} of their attention on average in layer {layers[0]}"
+            yield name, [text(f"{opening}, and {percent(last)} in layer {layers[-1]}{against}.")]
 
 
 def _ends(values: Floats) -> tuple[float, float]:

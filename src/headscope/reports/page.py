@@ -126,10 +126,10 @@ def report_payload(
             int(_mapping(meta, "corpus").get("identical") or 0),
         ),
     ]
-    own = {measure.name for measure in choose(default_measures(kind))}
-    beside = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in own]]
+    defaults = {measure.name for measure in choose(default_measures(kind))}
+    subset = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in defaults]]
     opened = [
-        _example(example, beside if beside else dataset, model, exact)
+        _example(example, subset if subset else dataset, model, exact)
         for example in _with_neurons(examples, sections, names, where, layers, heads)
     ]
     payload = ReportPayload(
@@ -165,8 +165,8 @@ def _measure(array: xr.DataArray, name: str, *, halves: bool) -> MeasureInfo:
     attrs = {"title": name.replace("_", " "), **array.attrs}
     if halves:
         for key in ("title", "description"):
-            for said, meant in HALVES:
-                attrs[key] = str(attrs.get(key, "")).replace(said, meant)
+            for phrase, meant in HALVES:
+                attrs[key] = str(attrs.get(key, "")).replace(phrase, meant)
         if " half" in attrs["description"]:
             attrs["description"] += (
                 " An input is two stretches of one text, each of whole lines: its first and its second half."
@@ -190,7 +190,7 @@ def _with_neurons(
     room = NEURON_BYTES
     opened: dict[int, set[Head]] = {}
     for turn in zip_longest(*(section.named() for section in sections)):
-        for head, place in (one for one in turn if one is not None):
+        for head, place in (pair for pair in turn if pair is not None):
             if not isinstance(place, int):
                 at = (
                     (names.index(place), layers.index(head.layer), heads.index(head.head))
@@ -200,38 +200,40 @@ def _with_neurons(
                 place = -1 if at is None else int(where[(*at, 0)])
             if place < 0 or head in opened.get(place, ()):
                 continue
-            size = sum(_neuron_bytes(one, head) for one in _inputs(examples[place]))
+            size = sum(_neuron_bytes(side, head) for side in _inputs(examples[place]))
             if 0 < size <= room:
                 room -= size
                 opened.setdefault(place, set()).add(head)
     return [_opened(example, opened.get(place, ())) for place, example in enumerate(examples)]
 
 
-def _neuron_bytes(one: Input, head: Head) -> int:
+def _neuron_bytes(example: Input, head: Head) -> int:
     """What queries and keys of a head add to the page; 0 where there are none or all are there."""
-    neurons = one.neurons.get(one.part())
-    if neurons is None or one.opened is None or head.layer not in one.first.index:
+    neurons = example.neurons.get(example.part())
+    if neurons is None or example.opened is None or head.layer not in example.first.index:
         return 0
-    place = list(one.first.index).index(head.layer)
+    place = list(example.first.index).index(head.layer)
     vectors, bias = (neurons.q[place][0], neurons.k[place][0]), neurons.bias[place]
-    scales = sum(8 * each.shape[1] for each in vectors)  # each neuron's range, two float32
-    return sum(each.size for each in vectors) + scales + (0 if bias is None else 4 * bias[0].size)
+    scales = sum(8 * vector.shape[1] for vector in vectors)  # each neuron's range, two float32
+    return sum(vector.size for vector in vectors) + scales + (0 if bias is None else 4 * bias[0].size)
 
 
-def _inputs(one: Input | Beside) -> list[Input]:
-    return [one.first, one.second] if isinstance(one, Beside) else [one]
+def _inputs(example: Input | Beside) -> list[Input]:
+    return [example.first, example.second] if isinstance(example, Beside) else [example]
 
 
-def _opened(one: Input | Beside, heads: Collection[Head]) -> Input | Beside:
-    if isinstance(one, Beside):
-        return replace(one, first=replace(one.first, opened=heads), second=replace(one.second, opened=heads))
-    return one if one.opened is None else replace(one, opened=heads)
+def _opened(example: Input | Beside, heads: Collection[Head]) -> Input | Beside:
+    if isinstance(example, Beside):
+        return replace(
+            example, first=replace(example.first, opened=heads), second=replace(example.second, opened=heads)
+        )
+    return example if example.opened is None else replace(example, opened=heads)
 
 
 def _check(examples: Sequence[Input | Beside], layers: Sequence[int], heads: Sequence[int]) -> None:
     """Refuse examples with a layer or head that the figures have not."""
-    for place, one in enumerate(examples):
-        maps = _inputs(one)[0].first
+    for place, example in enumerate(examples):
+        maps = _inputs(example)[0].first
         unknown = sorted(set(maps.index) - set(layers))
         if unknown:
             raise InputError(f"examples[{place}], axis layer: the figures have no layer {unknown[0]}")
@@ -243,11 +245,11 @@ def _check(examples: Sequence[Input | Beside], layers: Sequence[int], heads: Seq
 
 
 def _example(
-    one: Input | Beside, dataset: xr.Dataset, model: ModelInfo, exact: bool
+    example: Input | Beside, dataset: xr.Dataset, model: ModelInfo, exact: bool
 ) -> tuple[ExplorerPayload, Blobs]:
-    state = one.state if isinstance(one, Beside) else None
+    state = example.state if isinstance(example, Beside) else None
     payload, blobs = explorer_payload(
-        _inputs(one), model=model["name"], measures=dataset, state=state, exact=exact
+        _inputs(example), model=model["name"], measures=dataset, state=state, exact=exact
     )
     for shown in payload["inputs"]:
         if shown.get("unseen") == model["unseen"]:  # it stands at the top of the page

@@ -210,10 +210,10 @@ def _page(study: Study, title: str | None, carried: Carried | None) -> str:
     made: dict[str, list[Section]] = {}
     order = list(analyses())
     for analysis, entry in sorted(
-        available().values(), key=lambda one: (one[1].last, order.index(one[0].name))
+        available().values(), key=lambda pair: (pair[1].last, order.index(pair[0].name))
     ):
-        beside = "*" in entry.beside or {*entry.beside} & {*study.sections}
-        if entry.name in study.sections or (beside and study.corpus.kind in entry.of):
+        accompanies = "*" in entry.beside or {*entry.beside} & {*study.sections}
+        if entry.name in study.sections or (accompanies and study.corpus.kind in entry.of):
             made[entry.name] = _made(study, analysis, entry)
     dataset = study.dataset
     seconds = round(time.monotonic() - started, 3)

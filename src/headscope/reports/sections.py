@@ -93,12 +93,12 @@ def absent(reasons: Mapping[str, Any]) -> list[Section]:
 
 def methods(document: str, same: int = 0) -> Section:
     """What each figure means, what was taken as one document, and how many are the same as one before."""
-    one = f" (here {document})" if document else ""
+    unit = f" (here {document})" if document else ""
     return Ready(
         MethodsSection(
             kind="methods",
             title="What each figure means",
-            about=f"Every figure is a mean over the corpus with its standard error, by document{one}.",
+            about=f"Every figure is a mean over the corpus with its standard error, by document{unit}.",
             notes=[
                 f"Standard errors are of the jackknife over documents{f'; {alike(same)}' if same else ''}.",
                 "The dashed line is what attention spread evenly over the visible tokens would give.",

@@ -110,9 +110,9 @@ class Summary(Section):
             ]
             for place in ((True, False), (False, False), (False, True))
         )
-        found = [*opening, self._own(), *others, *aside]
-        first = [findings[0] for findings in found if findings]
-        findings = [*first, *(each for findings in found for each in findings[1:])]
+        groups = [*opening, self._of_measures(), *others, *aside]
+        first = [findings[0] for findings in groups if findings]
+        findings = [*first, *(finding for findings in groups for finding in findings[1:])]
         if not findings:
             return None
         marks = [
@@ -131,14 +131,14 @@ class Summary(Section):
 
     def findings(self) -> list[list[Part]]:
         """A few sentences on what the heads do, in parts, so that a head's name can open its picture."""
-        return [finding["parts"] for finding in self._own()]
+        return [finding["parts"] for finding in self._of_measures()]
 
-    def _own(self) -> list[Finding]:
-        told = {name for section in self.sections for name in section.told}
-        told |= {"first"} if "cls" in told else set()  # the same token
+    def _of_measures(self) -> list[Finding]:
+        covered = {name for section in self.sections for name in section.told}
+        covered |= {"first"} if "cls" in covered else set()  # the same token
         ranked = {name: heads for name, values in self.values.items() if (heads := self._ranked(values))}
         named = _PHRASES[self.kind]
-        phrases = {name: phrase for name, phrase in named.items() if name in ranked and name not in told}
+        phrases = {name: phrase for name, phrase in named.items() if name in ranked and name not in covered}
         if "first" in phrases:
             phrases.pop("cls", None)  # the same token
         known = any(np.isfinite(self.low[name]).any() for name in phrases)

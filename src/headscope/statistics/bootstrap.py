@@ -38,7 +38,7 @@ _TINY = 1e-20  # of a figure's largest influence, squared: what is below it is r
 
 
 def least_p(design: Design) -> float:
-    """What no p is below."""
+    """A bound that no p of a test of this design is below."""
     return max(design.least, float(unseen(min(design.effective), _UNSEEN)))
 
 
@@ -90,19 +90,19 @@ class _Part:
         if part is None:
             return
         self.least = least_p(part)
-        own = np.asarray(values, np.float64)
-        self._flat = flat(own)
-        found = contrast(own, part.second, part.document, None if beside is None else beside[there])
-        size = np.abs(found.influence).max(0)
+        figures = np.asarray(values, np.float64)
+        self._flat = flat(figures)
+        difference = contrast(figures, part.second, part.document, None if beside is None else beside[there])
+        size = np.abs(difference.influence).max(0)
         size = np.where(size > 0, size, 1.0)
-        self._difference = (found.first - found.second) / size
-        influence = found.influence / size
-        self._document = np.searchsorted(documents, found.document)
+        self._difference = (difference.first - difference.second) / size
+        influence = difference.influence / size
+        self._document = np.searchsorted(documents, difference.document)
         self._kinds = [
-            _Kind(places, influence[places], influence[places] ** 2, found.size[places])
-            for places in (np.flatnonzero(found.kind == kind) for kind in np.unique(found.kind))
+            _Kind(places, influence[places], influence[places] ** 2, difference.size[places])
+            for places in (np.flatnonzero(difference.kind == kind) for kind in np.unique(difference.kind))
         ]
-        least = min(int((found.kind != other).sum()) for other in (0, 1))
+        least = min(int((difference.kind != other).sum()) for other in (0, 1))
         vary = np.min([kind.vary for kind in self._kinds], axis=0)
         self.few = (least < FEW) | (vary < FEW - 1)
 

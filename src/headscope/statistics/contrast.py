@@ -56,11 +56,11 @@ class Contrast:
         """The standard error of the difference and its degrees of freedom, ``[figure]``."""
         variance, spare = np.zeros(self.first.shape), np.zeros(self.first.shape)
         for kind in np.unique(self.kind):
-            own = self.kind == kind
-            count = int(own.sum())
-            part = count / max(count - 1, 1) * (self.influence[own] ** 2).sum(0)
+            members = self.kind == kind
+            count = int(members.sum())
+            part = count / max(count - 1, 1) * (self.influence[members] ** 2).sum(0)
             variance += part
-            spare += part**2 / max(_documents(self.size[own]) - 1.0, 1.0)
+            spare += part**2 / max(_documents(self.size[members]) - 1.0, 1.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.sqrt(variance), np.round(variance**2 / spare, _DIGITS)
 
@@ -87,20 +87,20 @@ def contrast(values: Floats, second: Bools, document: Ints, beside: Floats | Non
     documents, starts = np.unique(document[order], return_index=True)
     x = _model(second, beside)[order]
     squares = np.add.reduceat(x[:, :, None] * x[:, None, :], starts)
-    whole = squares.sum(0)
-    weights = _weights(whole)
-    left = _weights(whole - squares)
+    gram = squares.sum(0)
+    weights = _weights(gram)
+    left = _weights(gram - squares)
     figures = values.shape[1]
     means, residual = np.empty((2, figures)), np.empty(figures)
     influence = np.empty((len(documents), figures))
     step = max(1, _CELLS // (len(documents) * x.shape[1]))
-    inverse = np.asarray(np.linalg.pinv(whole, hermitian=True), np.float64)
+    inverse = np.asarray(np.linalg.pinv(gram, hermitian=True), np.float64)
     for start in range(0, figures, step):
         columns = slice(start, start + step)
         y = values[order, columns]
         products = np.empty((len(documents), x.shape[1], y.shape[1]))
-        for each in range(x.shape[1]):
-            products[:, each] = np.add.reduceat(x[:, [each]] * y, starts)
+        for coefficient in range(x.shape[1]):
+            products[:, coefficient] = np.add.reduceat(x[:, [coefficient]] * y, starts)
         total = products.sum(0)
         fitted = inverse @ total
         means[:, columns] = fitted[:2]
@@ -112,11 +112,11 @@ def contrast(values: Floats, second: Bools, document: Ints, beside: Floats | Non
     of_group = [np.add.reduceat(size * (second[order] == group), starts) for group in (False, True)]
     held = [np.add.reduceat(second[order] == group, starts) > 0 for group in (False, True)]
     kind = np.where(held[0] & held[1], 2, np.where(held[1], 1, 0))
-    for each in np.unique(kind):
-        own = kind == each
-        if (count := int(own.sum())) > 1:
-            influence[own] -= influence[own].mean(0)
-            influence[own] *= (count - 1) / count
+    for group in np.unique(kind):
+        members = kind == group
+        if (count := int(members.sum())) > 1:
+            influence[members] -= influence[members].mean(0)
+            influence[members] *= (count - 1) / count
     return Contrast(
         first=means[0],
         second=means[1],

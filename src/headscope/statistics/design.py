@@ -86,13 +86,13 @@ class Design:
     def least(self) -> float:
         """The smallest p that these labels allow: of all ways to deal them out, that in place, and its opposite."""
         labels = self._strata
-        opposite = all(2 * int(own.sum()) == len(own) for own in labels)
+        opposite = all(2 * int(stratum.sum()) == len(stratum) for stratum in labels)
         return min(1.0, (1 + opposite) / self.labellings)
 
     @property
     def labellings(self) -> int:
         """In how many ways the labels can be dealt out."""
-        return prod(comb(len(own), int(own.sum())) for own in self._strata)
+        return prod(comb(len(stratum), int(stratum.sum())) for stratum in self._strata)
 
     @cached_property
     def _strata(self) -> list[Bools]:
@@ -100,7 +100,9 @@ class Design:
         order = np.argsort(self.document, kind="stable")
         second, mixed = self.second[order], self.mixed[order]
         _, starts = np.unique(self.document[order], return_index=True)
-        within = [own for own, both in zip(np.split(second, starts[1:]), mixed[starts], strict=True) if both]
+        within = [
+            labels for labels, both in zip(np.split(second, starts[1:]), mixed[starts], strict=True) if both
+        ]
         return [second[starts[~mixed[starts]]], *within]
 
     def take(self, inputs: Bools) -> Design | None:
@@ -157,17 +159,19 @@ def differences(
         n_first[columns] = int(there.sum()) - n_second[columns]
         if (part := design.take(there)) is None:
             continue
-        own = np.asarray(values[np.ix_(there, columns)], np.float64)
-        found = contrast(own, part.second, part.document, None if beside is None else beside[there])
-        first[columns], second[columns] = found.first, found.second
-        gap = found.first - found.second
-        se[columns], df = found.error
-        documents = df + 1 if min(found.enough) >= jackknife.LEAST else np.full(len(df), np.nan)
-        low[columns], high[columns] = jackknife.interval(gap, se[columns], documents, skew=found.skewness)
-        free = len(own) - 2 - (0 if beside is None else beside.shape[1])
+        figures = np.asarray(values[np.ix_(there, columns)], np.float64)
+        difference = contrast(figures, part.second, part.document, None if beside is None else beside[there])
+        first[columns], second[columns] = difference.first, difference.second
+        gap = difference.first - difference.second
+        se[columns], df = difference.error
+        documents = df + 1 if min(difference.enough) >= jackknife.LEAST else np.full(len(df), np.nan)
+        low[columns], high[columns] = jackknife.interval(
+            gap, se[columns], documents, skew=difference.skewness
+        )
+        free = len(figures) - 2 - (0 if beside is None else beside.shape[1])
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = gap / np.sqrt(found.residual / free)
-            effect[columns] = np.where(flat(own), 0.0, (1 - 3 / (4 * free - 1)) * size)
+            size = gap / np.sqrt(difference.residual / free)
+            effect[columns] = np.where(flat(figures), 0.0, (1 - 3 / (4 * free - 1)) * size)
     return Differences(first, second, first - second, se, effect, n_first, n_second, low, high)
 
 

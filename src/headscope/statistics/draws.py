@@ -23,7 +23,7 @@ FEW = 8
 """Figures of fewer units in a group have statistics with long tails: they are a family beside that of the others."""
 
 TIE = 1e-9
-"""Of what was observed: what is nearer is as extreme."""
+"""A share of what was observed: what is nearer to it counts as just as extreme."""
 
 _CELLS = 1 << 15  # statistics, or random numbers, that are held at a time
 
@@ -119,8 +119,8 @@ def against(
         done += len(block)
     most.sort(axis=0)
     together = np.empty(width)
-    for place, own in enumerate(members):
-        together[place] = draws - np.searchsorted(most[:, own], bar[place])
+    for place, number in enumerate(members):
+        together[place] = draws - np.searchsorted(most[:, number], bar[place])
     p, within = (
         np.where(tested, np.maximum(p_value(count, draws), least), np.nan) for count in (alone, together)
     )
@@ -135,7 +135,7 @@ def adjusted(within: Floats, family: Ints) -> Floats:
     """
     q = np.full(len(within), np.nan)
     known = np.isfinite(within)
-    families = [known & (family == one) for one in np.unique(family[known])]
+    families = [known & (family == number) for number in np.unique(family[known])]
     least = np.array([within[members].min() for members in families])
     for place, members in enumerate(families):
         p = np.tile(least, (int(members.sum()), 1))

@@ -24,13 +24,13 @@ LEAST = 5.0
 """Effective documents that an interval and a test need."""
 
 ROUNDING = 1e-12
-"""Of a sum of squares, or of a figure its error: what is below it is rounding."""
+"""A share of a sum of squares, or of a figure for its error: what is below it is rounding."""
 
 _GUARD = 2.0  # of skewness; chosen by simulation (benchmarks/calibration.py)
 _SPREAD = 10.0  # over documents, what of it they do not show; by the same
 
 WHY = f"an interval needs {LEAST:.0f} effective documents"
-"""Said where there is none."""
+"""What is said where there is no interval."""
 
 
 def between(low: float, high: float) -> str:
@@ -62,7 +62,7 @@ def effective(n: npt.NDArray[np.floating] | npt.NDArray[np.integer]) -> Floats:
 
 
 def equal(n: Floats, nn: Floats) -> Floats:
-    """The same of the sums ΣN and ΣN²."""
+    """The effective documents, given the sums ΣN and ΣN²."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(nn > 0, n * n / nn, 0.0)
 

@@ -93,27 +93,27 @@ class _Part:
         self.tested, self.few, self.least = part is not None, True, 0.0
         if part is None:
             return
-        own = np.asarray(values, np.float64)
-        self._flat = flat(own)
-        own = own - own.mean(0)
-        size = np.abs(own).max(0)
-        own = own / np.where(size > 0, size, 1.0)
+        figures = np.asarray(values, np.float64)
+        self._flat = flat(figures)
+        figures = figures - figures.mean(0)
+        size = np.abs(figures).max(0)
+        figures = figures / np.where(size > 0, size, 1.0)
         place = np.flatnonzero(there)
         _, first, document = np.unique(design.document, return_index=True, return_inverse=True)
         # Random ranks are of inputs: a unit's is that of the input, or of the first input of the document.
         ranked = np.where(part.mixed, place, first[document[there]])
-        self._input, one, unit = np.unique(ranked, return_index=True, return_inverse=True)
-        within = part.mixed[one]
-        self._stratum = np.where(within, 1 + document[there][one], 0)
+        self._input, first_input, unit = np.unique(ranked, return_index=True, return_inverse=True)
+        within = part.mixed[first_input]
+        self._stratum = np.where(within, 1 + document[there][first_input], 0)
         self._n = np.bincount(unit).astype(np.float64)
-        self._sums = np.zeros((len(one), own.shape[1]))
-        np.add.at(self._sums, unit, own)
+        self._sums = np.zeros((len(first_input), figures.shape[1]))
+        np.add.at(self._sums, unit, figures)
         self._clusters = np.where(within, 0.0, self._n)
         self._products = self._sums * self._clusters[:, None]
         self._squares = self._sums**2
         self._squares[within] = _within(self._sums[within], self._stratum[within]) ** 2
         self._total = self._squares.sum(0)
-        self.labels = part.second[one]
+        self.labels = part.second[first_input]
         self.few = min(int(self.labels.sum()), int((~self.labels).sum())) < FEW
         self._sorted = self.labels[np.argsort(self._stratum, kind="stable")]
 
@@ -163,18 +163,18 @@ class _Part:
         """Where units have several inputs; those of documents of both groups vary about the document's mean."""
         products, n_b = second @ self._products, second @ self._n
         error, nn_b, units = np.zeros_like(sums), second @ self._clusters**2, second.sum(1)
-        whole = len(self._n), self._n.sum(), (self._clusters**2).sum()
+        totals = len(self._n), self._n.sum(), (self._clusters**2).sum()
         for count, n, nn, s, ss, sn in (
             (units, n_b, nn_b, sums, squares, products),
             (
-                *(each - part for each, part in zip(whole, (units, n_b, nn_b), strict=True)),
+                *(total - part for total, part in zip(totals, (units, n_b, nn_b), strict=True)),
                 *(-sums, self._total - squares, self._products.sum(0) - products),
             ),
         ):
             factor = np.where(count > 1, count / np.maximum(count - 1, 1), 1.0) / n**2
             mean = s / n[:, None]
             error += factor[:, None] * (ss - 2 * mean * sn + mean**2 * nn[:, None])
-        gap = sums * (1 / n_b + 1 / (whole[1] - n_b))[:, None]
+        gap = sums * (1 / n_b + 1 / (totals[1] - n_b))[:, None]
         return _ratio(np.square(gap), error)
 
 

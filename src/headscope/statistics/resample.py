@@ -64,7 +64,7 @@ class Clusters:
         return " and ".join(sorted(self.kinds))
 
     def then(self, after: Clusters) -> tuple[Clusters, int]:
-        """These and those after them, and what to add to the numbers of the latter.
+        """These clusters and those after them as one, and what is added to the numbers of the latter.
 
         A document may go on from the one to the other.
         """
@@ -83,7 +83,7 @@ class Clusters:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Clusters:
-        """From what `to_arrays` gave."""
+        """Make one of what `to_arrays` gave."""
         clusters = cls()
         clusters.count, first, last = map(int, arrays["count"])
         clusters._first, clusters._last = (None if end < 0 else end for end in (first, last))
@@ -110,15 +110,15 @@ def share_interval(
     >>> round(float(low), 3), round(float(high), 3)
     (0.95, 1.0)
     """
-    value, se, documents = (np.asarray(each, np.float64) for each in (value, se, documents))
+    value, se, documents = (np.asarray(values, np.float64) for values in (value, se, documents))
     low, high = jackknife.interval(value, se, documents, share=True)
     t = jackknife.interval(np.asarray(0.0), np.asarray(1.0), documents)[1]
     with np.errstate(invalid="ignore", divide="ignore"):
         alone = n / (1 + (n / documents - 1) * ALIKE)
         middle = (value + t * t / (2 * alone)) / (1 + t * t / alone)
         half = t / (1 + t * t / alone) * np.sqrt(value * (1 - value) / alone + t * t / (4 * alone * alone))
-    told = se > 0
-    return np.where(told, low, middle - half).clip(0, 1), np.where(told, high, middle + half).clip(0, 1)
+    varies = se > 0
+    return np.where(varies, low, middle - half).clip(0, 1), np.where(varies, high, middle + half).clip(0, 1)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Gain:
         Where all documents differ alike, that of `share_interval`, stretched from −1 to 1.
         """
         value, se, documents = (
-            np.asarray(each, np.float64) for each in (self.value, self.se, self.documents)
+            np.asarray(values, np.float64) for values in (self.value, self.se, self.documents)
         )
         ends = jackknife.interval(value, se, documents)
         alike = share_interval((value + 1) / 2, 0.0, documents, self.n)
@@ -160,7 +160,7 @@ class Gain:
         return self._p(np.asarray(self.value, np.float64))
 
     def differs(self) -> Floats:
-        """Two-sided p that there is no difference, alike."""
+        """Two-sided p that there is no difference, made as `above` is."""
         return np.minimum(1.0, 2 * self._p(np.abs(self.value)))
 
     def _p(self, gain: Floats) -> Floats:
@@ -238,8 +238,8 @@ class Answers:
 
     def _append(self, bits: Bytes, numbers: IntArray, clusters: IntArray, shares: Floats) -> None:
         if self._bits.rows != self._rows:  # others have added to the file that both began
-            self._bits, own = Bits(self._bits.width), self.bits()
-            self._bits.add(own)
+            self._bits, kept = Bits(self._bits.width), self.bits()
+            self._bits.add(kept)
         self._bits.add(bits)
         self._rows += len(bits)
         self._numbers.append(numbers)
@@ -272,7 +272,7 @@ class Answers:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Answers:
-        """From what `to_arrays` gave."""
+        """Make one of what `to_arrays` gave."""
         answers = cls(*map(int, arrays["width"]))
         answers.labels = {label: number for number, label in enumerate(arrays["labels"].tolist())}
         answers._append(*(arrays[name] for name in ("bits", "numbers", "clusters", "chances")))
@@ -370,9 +370,9 @@ class Accuracies:
         is the largest of those beside each of them: which of them is best in truth need not be known (an
         intersection-union test, Berger 1982).
         """
-        each = [best.over(right) for right in self.right[:, others].T]
-        p = max((float(gain.above()) for gain in each), default=np.nan)
-        return each[int(self.value[others].argmax())], p
+        gains = [best.over(right) for right in self.right[:, others].T]
+        p = max((float(gain.above()) for gain in gains), default=np.nan)
+        return gains[int(self.value[others].argmax())], p
 
     def _columns(self, first: int, width: int) -> Floats:
         return self.right[:, first : first + width].astype(np.float64)
@@ -436,9 +436,9 @@ def _error(scores: Singles, size: Floats) -> float:
     """
     if not len(scores):
         return np.nan
-    each: Floats = scores.astype(np.float64)
-    errors = jackknife.error(each.T, size[:, None])
-    return float(np.sqrt((errors**2).mean() + each.sum(1).var() / size.sum() ** 2))
+    precise: Floats = scores.astype(np.float64)
+    errors = jackknife.error(precise.T, size[:, None])
+    return float(np.sqrt((errors**2).mean() + precise.sum(1).var() / size.sum() ** 2))
 
 
 class Resampling:
@@ -461,15 +461,15 @@ class Resampling:
     def _by_cluster(self, rows: IntArray) -> tuple[Singles, Floats]:
         """How many of these instances each predictor gets right ``[cluster predictor]``, and their number."""
         width = self._answers.width
-        told = width - self._answers.shares
+        stored = width - self._answers.shares
         where, starts = np.unique(self._clusters[rows], return_index=True)
         right = np.zeros((len(where), width), np.float32)
         ends = [*starts[1:], len(rows)]
         for first in range(0, len(where), 512):
             last = min(first + 512, len(where))
             part = rows[starts[first] : ends[last - 1]]
-            unpacked = np.unpackbits(self._bits[part], axis=1, count=told)
+            unpacked = np.unpackbits(self._bits[part], axis=1, count=stored)
             places = starts[first:last] - starts[first]
-            right[first:last, :told] = np.add.reduceat(unpacked, places, axis=0, dtype=np.float32)
-            right[first:last, told:] = np.add.reduceat(self._chances[part], places, axis=0)
+            right[first:last, :stored] = np.add.reduceat(unpacked, places, axis=0, dtype=np.float32)
+            right[first:last, stored:] = np.add.reduceat(self._chances[part], places, axis=0)
         return right, np.diff([*starts, len(rows)]).astype(np.float64)
