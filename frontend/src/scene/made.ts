@@ -1,6 +1,6 @@
-// Whether something is drawn, or made, anew is decided by what it was last made of: another value of any of it, or not.
+// Something is made, or drawn, anew when any of what it was last made of is another now.
 
-/** One and the same, or two lists or plain objects of what is alike. They are kept as they are: none is ever changed. */
+/** One and the same, or two lists or plain objects of what is alike. */
 export function alike(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((each, at) => alike(each, b[at]));
@@ -10,7 +10,7 @@ export function alike(a: unknown, b: unknown): boolean {
 const plain = (thing: unknown): thing is Readonly<Record<string, unknown>> =>
   typeof thing === "object" && thing !== null && Object.getPrototypeOf(thing) === Object.prototype;
 
-/** What something was last made of. */
+/** What something was last made of: values and objects that nobody changes in place. */
 export class Of {
   private was: readonly unknown[] | null = null;
 
