@@ -40,7 +40,7 @@ export class Made<T> {
 
   of(of: readonly unknown[], make: () => T): T {
     const found = this.kept.find((each) => alike(each.of, of)) ?? { of, thing: make() };
-    this.kept = [found, ...this.kept.filter((each) => each !== found)].slice(0, this.most);
+    if (found !== this.kept[0]) this.kept = [found, ...this.kept.filter((each) => each !== found)].slice(0, this.most);
     return found.thing;
   }
 

@@ -54,7 +54,7 @@ const DRAWN: readonly Heeds[] = [
   ...entries.flatMap(([, { picture }]) => picture.heeds ?? []),
 ];
 
-/** What of the state each step of drawing a pane heeds; which inputs there are, and the theme, is of all of it. */
+/** What of the state each step of drawing a pane heeds; another input or theme is another pane, or all of it anew. */
 export const HEEDS: Readonly<Record<"main" | "rest" | "focus", ReadonlySet<keyof Full>>> = {
   main: new Set([...DRAWN.flatMap(({ update = [] }) => update), "input", "side", "theme"]),
   rest: new Set(BESIDE.flatMap(({ update = [] }) => update)),
