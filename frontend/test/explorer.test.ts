@@ -520,10 +520,11 @@ test("what is pointed at while a head is decoded is no reason to show nothing of
   const data = new Data(payload, new Store((name) => texts.get(name) ?? ""));
   const scene = new Scene(data, 0, { state: { ...DEFAULTS, part: "self", layer: 0, heads: [0] } } as unknown as Owner);
   expect([scene.shown().length, [...scene.seen]]).toEqual([0, [1, 2]]);
-  const before = scene.key;
+  const before = scene.shown();
   await Promise.all(scene.missing());
   expect(scene.shown()).toHaveLength(1);
-  expect(scene.key).not.toBe(before);
+  expect(scene.shown()).not.toBe(before);
+  expect(scene.shown()).toBe(scene.shown());
 });
 
 test("a line is where its curve is drawn", () => {

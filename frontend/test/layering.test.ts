@@ -106,6 +106,15 @@ test("a scene knows no page", () => {
   expect(found).toEqual([]);
 });
 
+test("what is drawn anew is decided by values, not by strings made of them", () => {
+  const found = [...graph.keys()].filter(
+    (file) =>
+      /^(scene|draw|still|ui)\//.test(file) &&
+      /JSON\.stringify|\.join\("\|"\)/.test(readFileSync(join(SRC, file), "utf8")),
+  );
+  expect(found).toEqual([]);
+});
+
 test("what the package is built with is installed where it is only built", () => {
   const root = join(SRC, "..");
   const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {

@@ -3,6 +3,7 @@
 import type { PictureInfo } from "../protocol";
 import { type Box, covered } from "../scene/areas";
 import { COLOURS } from "../scene/color";
+import { Made } from "../scene/made";
 import type { Look } from "../scene/onpicture";
 import { type Pen, ratio } from "./canvas";
 
@@ -134,7 +135,7 @@ export function rasterOf(boxes: readonly (Box | null)[]): Raster {
 
 /** Copies of a picture that are kept, each of one size. */
 const SIZES = 8;
-const sized = new WeakMap<HTMLImageElement, Map<string, HTMLCanvasElement>>();
+const sized = new WeakMap<HTMLImageElement, Made<HTMLCanvasElement>>();
 
 /**
  * A part of a picture at the size in which it is drawn, in CSS pixels: made once, as it is drawn many times. `grey`:
@@ -147,13 +148,11 @@ export function photo(
   height: number,
   grey = false,
 ): HTMLCanvasElement {
-  const copies = sized.get(image) ?? new Map<string, HTMLCanvasElement>();
+  const copies = sized.get(image) ?? new Made<HTMLCanvasElement>(SIZES);
   sized.set(image, copies);
   const [wide, tall] = [Math.max(1, Math.round(width * ratio())), Math.max(1, Math.round(height * ratio()))];
-  const key = [...part, wide, tall, grey].join();
-  let copy = copies.get(key);
-  if (!copy) {
-    copy = document.createElement("canvas");
+  return copies.of([part, wide, tall, grey], () => {
+    const copy = document.createElement("canvas");
     [copy.width, copy.height] = [wide, tall];
     const pen = copy.getContext("2d")!;
     pen.imageSmoothingQuality = "high";
@@ -165,10 +164,8 @@ export function photo(
         data.fill(0.299 * data[at]! + 0.587 * data[at + 1]! + 0.114 * data[at + 2]!, at, at + 3);
       pen.putImageData(pixels, 0, 0);
     }
-    if (copies.size >= SIZES) copies.delete(copies.keys().next().value!);
-    copies.set(key, copy);
-  }
-  return copy;
+    return copy;
+  });
 }
 
 /** A part of a picture, given in the picture's own pixels, in those of the image that the page has of it. */

@@ -2,6 +2,7 @@
 
 import type { ExplorerState, LiveInfo, LiveInput, Prediction, Shown } from "../protocol";
 import type { Store } from "../scene/data";
+import { Of } from "../scene/made";
 import { DEFAULTS, type Full, partOf } from "../scene/state";
 import { h } from "../ui/dom";
 import { Explorer, type ExplorerHost } from "../ui/explorer";
@@ -28,6 +29,7 @@ export interface LiveHost {
 export class Live {
   private readonly session: Session;
   private readonly history: History;
+  private readonly pinned = new Of();
   private readonly texts: TextsBox;
   private readonly says: SaysBox;
   private readonly changes: ChangesBox;
@@ -247,16 +249,11 @@ export class Live {
     };
   }
 
-  private pinned = "";
-
   private looked(state: Full): void {
     this.theme();
     this.panel(state);
-    const pinned = JSON.stringify([state.pin, state.between]);
-    if (pinned !== this.pinned) {
-      this.pinned = pinned;
-      void this.say();
-    } else this.tell();
+    if (this.pinned.renewed(state.pin, state.between)) void this.say();
+    else this.tell();
   }
 
   private panel(state: Full): void {

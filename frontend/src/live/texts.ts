@@ -3,6 +3,7 @@
 
 import type { LiveInfo, LiveInput, Message } from "../protocol";
 import { plural, shown, whole } from "../scene/format";
+import { alike } from "../scene/made";
 import { h } from "../ui/dom";
 
 const ROLES = ["system", "user", "assistant"] as const;
@@ -82,7 +83,7 @@ export class TextsBox {
     this.target.label.hidden = this.info?.target !== true;
     this.turns.hidden = !talks;
     this.talk.textContent = talks ? "One text" : "Conversation";
-    if (talks && JSON.stringify(this.messages()) !== JSON.stringify(input.messages)) this.draw(input.messages!);
+    if (talks && !alike(this.messages(), input.messages)) this.draw(input.messages!);
   }
 
   /** The tokens that were written after the text, and the ways to take them back. */

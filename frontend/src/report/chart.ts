@@ -1,6 +1,7 @@
 // Heads against their layers: what the charts of the report have in common.
 
 import * as Plot from "@observablehq/plot";
+import { Of } from "../scene/made";
 import { type Child, h } from "../ui/dom";
 import type { Cell, Figures } from "./figures";
 import type { Now } from "./host";
@@ -49,12 +50,10 @@ export interface Chart {
 
 /** Draws again when the width or the theme is another, and else marks the open head. */
 export function redrawn(draw: (now: Now, width: number) => void, ...points: readonly Points[]): Chart["update"] {
-  let last = "";
+  const drawn = new Of();
   return (now, width) => {
-    const key = `${width} ${now.theme}`;
-    if (key !== last) draw(now, width);
+    if (drawn.renewed(width, now.theme)) draw(now, width);
     else for (const each of points) each.select(now.cell);
-    last = key;
   };
 }
 

@@ -1,5 +1,6 @@
 // The report page: reads the payload that stands in the page, and keeps its parts in step.
 
+import { Of } from "../scene/made";
 import "../ui/theme.css";
 import "../ui/page.css";
 import "./report.css";
@@ -71,12 +72,12 @@ class Report implements Host {
   private readonly sizes = new ResizeObserver(() => this.refresh());
   private state: State;
   private written = window.location.hash;
-  private last = "";
+  private readonly drawn = new Of();
   private timer = 0;
   private folded: HTMLDetailsElement[] | null = null;
   private origin: HTMLElement | null = null;
   /** The head, example and scale of the latest entry of the history. */
-  private entry = "";
+  private readonly entry = new Of();
 
   constructor(
     private readonly root: HTMLElement,
@@ -121,7 +122,7 @@ class Report implements Host {
     const inner = h("div.inner");
     this.aside.append(this.drawer, inner);
     this.opened = new Opened(inner, this.side, this, view);
-    this.entry = this.places;
+    this.stepped();
     this.describe();
     window.addEventListener("hashchange", this.readBack);
     window.addEventListener("popstate", this.readBack);
@@ -223,9 +224,7 @@ class Report implements Host {
   private refresh(): void {
     if (!this.opened) return;
     const { now, side } = this;
-    const key = JSON.stringify([this.state, now.theme, now.width, now.printing, side.width]);
-    if (key === this.last) return;
-    this.last = key;
+    if (!this.drawn.renewed(this.state, now.theme, now.width, now.printing, side.width)) return;
     this.opened.update(side);
     for (const section of this.sections) section.update?.(now);
     this.describe();
@@ -266,16 +265,17 @@ class Report implements Host {
     return [readFragment(hash, this.figures), read(hash, VIEW)];
   }
 
-  private get places(): string {
-    return JSON.stringify([this.state.cell, this.state.example, this.state.reason, this.opened.scale]);
+  // Whether others are open than in the latest entry of the history.
+  private stepped(): boolean {
+    const { cell, example, reason } = this.state;
+    return this.entry.renewed(cell, example, reason, this.opened.scale);
   }
 
   // Into the address, and beside it whether the head lay over the report. Another head, reason or scale is another
   // entry of the history: Back leads to the one before.
   private write(): void {
     window.clearTimeout(this.timer);
-    const step = this.places !== this.entry;
-    this.entry = this.places;
+    const step = this.stepped();
     const hash = writeFragment(this.state, this.defaults, this.figures, this.opened.fragment);
     const beside: Kept = { drawer: this.aside.classList.contains("open") };
     try {
@@ -294,7 +294,7 @@ class Report implements Host {
     this.written = window.location.hash;
     this.set({ ...this.defaults, theme: this.state.theme, ...state });
     this.opened.restore(view);
-    this.entry = this.places;
+    this.stepped();
     if (narrow()) this.pull(kept().drawer ?? Boolean(state.cell));
   };
 

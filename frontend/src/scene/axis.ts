@@ -2,6 +2,7 @@
 
 import type { AxisInfo } from "../protocol";
 import { piece } from "./format";
+import { Made } from "./made";
 
 export interface Choice {
   /** 0 for text A, 1 for text B, null for all. */
@@ -52,7 +53,6 @@ export interface Side {
   readonly all: boolean;
   /** A picture is shown as one token. */
   readonly folded: boolean;
-  readonly key: string;
 }
 
 // The word ids of an axis where words are shown.
@@ -120,19 +120,17 @@ export const length = (axis: AxisInfo, unfolded: readonly number[]): number =>
 /** How many tokens are shown. */
 export const count = (axis: AxisInfo, choice: Choice): number => spans(axis, choice).length;
 
-const sides = new WeakMap<AxisInfo, Map<string, Side>>();
+const sides = new WeakMap<AxisInfo, Made<Side>>();
 
-/** The shown tokens of an axis, made once for a choice. */
+/** The shown tokens of an axis, made once for a choice: other ones are another side. */
 export function side(axis: AxisInfo, choice: Choice): Side {
-  const made = sides.get(axis) ?? new Map<string, Side>();
+  const made = sides.get(axis) ?? new Made<Side>(Infinity);
   sides.set(axis, made);
-  const key = `${choice.sequence}${choice.special}${choice.unit}${choice.sinks !== false}${axis.images ? `|${choice.unfolded ?? "all"}` : ""}`;
-  const found = made.get(key) ?? sideOf(axis, choice, key);
-  made.set(key, found);
-  return found;
+  const { sequence, special, unit, sinks, unfolded } = choice;
+  return made.of([sequence, special, unit, sinks !== false, axis.images && unfolded], () => sideOf(axis, choice));
 }
 
-function sideOf(axis: AxisInfo, choice: Choice, key: string): Side {
+function sideOf(axis: AxisInfo, choice: Choice): Side {
   const { pieces, special, sequences } = axis;
   const group = groups(axis, choice);
   const folds = folded(axis, choice);
@@ -167,7 +165,7 @@ function sideOf(axis: AxisInfo, choice: Choice, key: string): Side {
       image,
     };
   });
-  return { items, of, all: items.length === pieces.length, folded: items.some((item) => item.image?.folded), key };
+  return { items, of, all: items.length === pieces.length, folded: items.some((item) => item.image?.folded) };
 }
 
 export const name = (item: Item | undefined): string => (item ? item.mark + item.text : "");

@@ -3,6 +3,7 @@
 import type { LinkInfo, OutlineInfo, PartInfo } from "../protocol";
 import { type Item, name, type Side } from "./axis";
 import { type Shown, value } from "./cut";
+import { Made } from "./made";
 
 export interface Gold {
   readonly label: string;
@@ -64,13 +65,10 @@ function grouped(groups: readonly (readonly number[])[], side: Side): Group[] {
 /** A part's links on the axes as they are shown; without those whose source is hidden, or all targets. */
 export function placed(part: PartInfo, rows: Side, columns: Side): Gold[] {
   // What most links choose among is the same: every shown token or word.
-  const known = new Map<string, readonly Group[]>();
+  const known = new Made<readonly Group[]>(Infinity);
   const every = ({ side, units: unit }: LinkInfo): readonly Group[] => {
-    const key = `${side} ${unit}`;
     const [axis, other] = side === "from" ? [part.key, columns] : [part.query, rows];
-    const found = known.get(key) ?? grouped(units(axis, unit), other);
-    known.set(key, found);
-    return found;
+    return known.of([side, unit], () => grouped(units(axis, unit), other));
   };
   return (part.links ?? []).flatMap((link) => {
     const query = link.side === "from";

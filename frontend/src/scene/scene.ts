@@ -5,9 +5,10 @@ import { type Item, type Side, side } from "./axis";
 import { COLOURS, type Theme } from "./color";
 import { combine, cut, difference, type Shown } from "./cut";
 import { type Gold, type Judged, judge, placed } from "./gold";
+import { Made } from "./made";
 import { has, nameOf } from "./quantities";
 import type { Data } from "./source";
-import { choices, type Full, headsOf, partOf, unequal, unread } from "./state";
+import { choices, type Full, type Heeds, headsOf, partOf, unequal, unread, valuesOf } from "./state";
 
 /** Places of the tokens that are pointed at, on their shown axes; null for none. */
 export interface Focus {
@@ -49,19 +50,24 @@ export interface Owner {
   fail(error: unknown): void;
 }
 
+/** What the maps are of, beside the tokens. */
+const MAPS = ["part", "layer", "heads", "aggregate", "quantity", "renormalise"] as const;
+
 export class Scene {
+  static readonly heeds = {
+    update: ["scale", "picture", "filter", "special", "sinks", "unit", "unfolded", ...MAPS, "gold"],
+    focus: ["pin", "between"],
+  } as const satisfies Heeds;
   hovered: Focus | null = null;
   /** What sounds while nothing is pointed at or pinned. */
   followed: Focus | null = null;
   rows!: Side;
   columns!: Side;
   part!: PartInfo;
-  private maps: { key: string; shown: Shown[] } | null = null;
-  private sight: { key: string; seen: Uint32Array } | null = null;
-  private judgements: { key: string; found: Judged[] } | null = null;
-  /** The gold links that the shown tokens have. */
-  links: readonly Gold[] = [];
-  private linked = "";
+  private readonly maps = new Made<Shown[]>();
+  private readonly sight = new Made<Uint32Array>();
+  private readonly judgements = new Made<readonly Judged[]>();
+  private readonly linked = new Made<readonly Gold[]>();
 
   constructor(
     readonly data: Data,
@@ -88,10 +94,13 @@ export class Scene {
     this.part = partOf(this.input, this.state.part);
     this.rows = side(this.part.query, rows);
     this.columns = side(this.part.key, columns);
-    const shown = [this.part.name, this.rows.key, this.columns.key].join("|");
-    if (shown !== this.linked) this.links = placed(this.part, this.rows, this.columns);
-    this.linked = shown;
     this.hovered = this.followed = null;
+  }
+
+  /** The gold links that the shown tokens have. */
+  get links(): readonly Gold[] {
+    const { part, rows, columns } = this;
+    return this.linked.of([part, rows, columns], () => placed(part, rows, columns));
   }
 
   /** Why nothing can be drawn, in a sentence; null where it can. */
@@ -198,8 +207,12 @@ export class Scene {
     const { part, state, rows, columns } = this;
     const differ = part.hidden?.some((ref) => ref.shape[0] !== 1);
     const layer = state.aggregate === "layers" ? "all" : state.layer;
-    const key = [part.name, layer, differ ? this.heads : "", rows.key, columns.key, this.decoded].join("|");
-    if (this.sight?.key === key) return this.sight.seen;
+    const of = [part, layer, differ && this.heads, rows, columns, this.decoded];
+    return this.sight.of(of, () => this.see());
+  }
+
+  private see(): Uint32Array {
+    const { part, state, rows, columns } = this;
     const { items } = columns;
     const later = part.key.pieces.length - part.query.pieces.length;
     const mask =
@@ -216,24 +229,12 @@ export class Scene {
       const first = part.causal ? items.findIndex((item) => item.start >= end + later) : -1;
       return first < 0 ? items.length : first;
     };
-    this.sight = { key, seen: Uint32Array.from(rows.items, count) };
-    return this.sight.seen;
+    return Uint32Array.from(rows.items, count);
   }
 
-  get key(): string {
-    const { part, layer, aggregate, quantity, renormalise } = this.state;
-    return [
-      this.place,
-      part,
-      layer,
-      this.heads,
-      aggregate,
-      quantity,
-      renormalise,
-      this.rows.key,
-      this.columns.key,
-      this.decoded,
-    ].join("|");
+  // What the maps are of.
+  private get open(): readonly unknown[] {
+    return [...valuesOf(this.state, MAPS), this.rows, this.columns, this.decoded];
   }
 
   // How much of what is open has been decoded: what is made before is made anew, as when a token is pointed at
@@ -250,31 +251,26 @@ export class Scene {
 
   /**
    * The maps that are open: one a head, or their aggregate; of the difference where two inputs are compared, if they
-   * have as many tokens.
+   * have as many tokens. The same list while they are the same.
    */
   shown(): Shown[] {
-    if (this.maps?.key === this.key) return this.maps.shown;
-    let shown = this.own();
-    if (this.against) {
-      const others = this.against.own();
-      const alike = shown.every(
+    return this.maps.of(this.open, () => {
+      const [shown, others] = [this.own(), this.against?.own()];
+      if (!others) return shown;
+      const equal = shown.every(
         (map, at) => !others[at] || (others[at].rows === map.rows && others[at].columns === map.columns),
       );
-      shown = alike ? shown.map((map, at) => (others[at] ? difference(map, others[at]) : map)) : [];
-    }
-    this.maps = { key: this.key, shown };
-    return shown;
+      return equal ? shown.map((map, at) => (others[at] ? difference(map, others[at]) : map)) : [];
+    });
   }
 
   /** The gold links as what is open makes of them; beside q and k by the weights of one head. */
   judged(): readonly Judged[] {
     const { scale, gold, layer } = this.state;
-    const key = `${this.key}|${scale}|${gold}`;
-    if (this.judgements?.key === key) return this.judgements.found;
-    const alone = scale === "neuron" ? this.map(layer, this.head, "weights") : null;
-    const found = this.judge(scale !== "neuron" ? this.shown() : alone ? [alone] : []);
-    this.judgements = { key, found };
-    return found;
+    return this.judgements.of([...this.open, scale, gold], () => {
+      const alone = scale === "neuron" ? this.map(layer, this.head, "weights") : null;
+      return this.judge(scale !== "neuron" ? this.shown() : alone ? [alone] : []);
+    });
   }
 
   /** The gold links as some maps make of them; none over a difference, where nothing is right or wrong. */

@@ -11,6 +11,7 @@ import type {
 } from "../protocol";
 import type { Layer } from "./cut";
 import { blank, type Numbers, type Store } from "./data";
+import { Made } from "./made";
 import { has, offer } from "./quantities";
 
 /** Vectors [head token dim]. */
@@ -50,7 +51,7 @@ export class Data {
   private readonly pieces = new Map<string, Map<number, Promise<void> | true>>();
   private readonly numbers = new Map<ArrayRef, Numbers>();
   private readonly blocks = new Map<NeuronsInfo, LayerNeurons>();
-  private readonly masks = new Map<string, Uint8Array>();
+  private readonly masks = new Made<Uint8Array>(MASKS);
 
   constructor(
     readonly payload: ExplorerPayload,
@@ -155,17 +156,12 @@ export class Data {
     if (part.hidden && !refs.every((ref) => ref && this.array(ref))) return null;
     const [queries, keys] = [part.query.pieces.length, part.key.pieces.length];
     const places = at.map((place) => heads.map((head) => part.heads[place]?.indexOf(head)));
-    const key = JSON.stringify([queries, keys, refs.map((ref) => ref?.data), part.hidden && places]);
-    let found = this.masks.get(key);
-    if (found) return found;
-    const each = part.hidden ? layers.flatMap((layer) => this.masksOf(part, layer, heads)) : [later(queries, keys)];
-    found =
-      each.length === 1
+    return this.masks.of([queries, keys, refs, part.hidden && places], () => {
+      const each = part.hidden ? layers.flatMap((layer) => this.masksOf(part, layer, heads)) : [later(queries, keys)];
+      return each.length === 1
         ? each[0]!
         : new Uint8Array(queries * keys).map((_, pair) => Number(each.every((mask) => mask[pair])));
-    if (this.masks.size >= MASKS) this.masks.delete(this.masks.keys().next().value!);
-    this.masks.set(key, found);
-    return found;
+    });
   }
 
   private masksOf(part: PartInfo, layer: number, heads: readonly number[]): Uint8Array[] {

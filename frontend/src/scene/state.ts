@@ -9,13 +9,26 @@ import {
   STATE_DEFAULTS,
 } from "../protocol";
 import { type Choice, count, hasPair } from "./axis";
+import { alike } from "./made";
 import { has } from "./quantities";
 
 export type Full = Required<ExplorerState>;
 
 export const DEFAULTS: Full = STATE_DEFAULTS;
 
+/** Some keys of the state: a misspelt one does not compile. */
+export type Keys = readonly (keyof Full)[];
+
 const KEYS = Object.keys(DEFAULTS) as (keyof Full)[];
+
+/** What a picture depends on: drawn anew by `update`, or by `focus`, which is for what is pointed at. */
+export interface Heeds {
+  readonly update?: Keys;
+  readonly focus?: Keys;
+}
+
+/** What a state has of some keys. */
+export const valuesOf = (state: Full, keys: Keys): unknown[] => keys.map((key) => state[key]);
 
 export const partOf = (input: InputInfo, name: string): PartInfo =>
   input.parts.find((part) => part.name === name) ?? input.parts[0]!;
@@ -105,7 +118,7 @@ const text = (found: unknown): string => (Array.isArray(found) ? found.join(",")
 
 /** Keys whose values differ, by value. */
 export function changed(before: ExplorerState, after: ExplorerState): (keyof Full)[] {
-  return KEYS.filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]));
+  return KEYS.filter((key) => !alike(before[key], after[key]));
 }
 
 /** The fragment of a state: what differs from what the page began with. */

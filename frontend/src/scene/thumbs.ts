@@ -4,6 +4,7 @@ import type { ArrayRef, AxisInfo } from "../protocol";
 import { type Item, length, type Side } from "./axis";
 import { cut, difference, type Layer, type Shown } from "./cut";
 import { SQUARE } from "./data";
+import { Made } from "./made";
 import type { Scene } from "./scene";
 
 const LARGEST = 64;
@@ -107,7 +108,7 @@ export function lineSegments(thumb: Thumb): number[][] {
 const KEPT = 10;
 
 export class Thumbs {
-  private readonly cache = new Map<string, Map<string, Thumb>>();
+  private readonly sets = new Made<Map<string, Thumb>>(KEPT);
 
   constructor(private readonly scene: Scene) {}
 
@@ -141,16 +142,9 @@ export class Thumbs {
   }
 
   /** What the thumbnails are of: it changes with all that changes them. */
-  get key(): string {
-    const { scene } = this;
-    return [
-      scene.place,
-      scene.part.name,
-      scene.state.quantity,
-      scene.rows.key,
-      scene.columns.key,
-      this.renormalise,
-    ].join("|");
+  get of(): readonly unknown[] {
+    const { part, rows, columns, state } = this.scene;
+    return [part, rows, columns, state.quantity, this.renormalise];
   }
 
   /** The payload's own thumbnails, where they serve; the layers that others are made of are asked for by `needs`. */
@@ -188,14 +182,9 @@ export class Thumbs {
     return thumb;
   }
 
-  // The set that is shown now; the one that was not shown for longest gives way.
+  // The set that is shown now.
   private made(): Map<string, Thumb> {
-    const { cache, key } = this;
-    const found = cache.get(key) ?? new Map<string, Thumb>();
-    cache.delete(key);
-    cache.set(key, found);
-    if (cache.size > KEPT) cache.delete(cache.keys().next().value!);
-    return found;
+    return this.sets.of(this.of, () => new Map());
   }
 
   private make(layer: number, head: number): Thumb | null {

@@ -3,6 +3,7 @@
 import { name, side } from "../scene/axis";
 import { weightBetween } from "../scene/cut";
 import { number, plural } from "../scene/format";
+import { Of } from "../scene/made";
 import { nameOf } from "../scene/quantities";
 import type { Scene } from "../scene/scene";
 import { choices } from "../scene/state";
@@ -205,7 +206,8 @@ export class Between {
   private readonly note = h("p.dim", { role: "status" });
   private readonly order: HTMLButtonElement;
   readonly root: HTMLElement;
-  private filled = "";
+  private readonly filled = new Of();
+  private job = 0;
 
   constructor(private readonly scene: Scene) {
     this.there = new List(scene, "there");
@@ -238,10 +240,7 @@ export class Between {
     const { pair, part, state } = scene;
     if (!pair) return;
     const missing = needs(scene);
-    const key = JSON.stringify([scene.key, pair, state.ascending, missing.length]);
-    if (key !== this.filled) {
-      const started = this.filled;
-      this.filled = key;
+    if (this.filled.renewed(scene.shown(), pair, state.ascending, missing.length)) {
       this.order.textContent = state.ascending ? "smallest first" : "largest first";
       this.order.title = `Put the ${state.ascending ? "largest" : "smallest"} first`;
       const heads = part.heads.flat().length;
@@ -255,19 +254,19 @@ export class Between {
       this.back.root.hidden = !reversible(scene);
       this.note.hidden = missing.length === 0;
       this.note.textContent = `${plural(missing.length, "layer")} still to be read…`;
-      if (missing.length > 0 && started !== key) void this.read(missing[0]!, key);
+      if (missing[0]) void this.read(missing[0], ++this.job);
     }
     this.there.mark();
     this.back.mark();
   }
 
   // One layer after another, so that the page stays free; the ranking fills as they come.
-  private async read(next: () => Promise<unknown>, key: string): Promise<void> {
+  private async read(next: () => Promise<unknown>, job: number): Promise<void> {
     try {
       await next();
     } catch (error) {
       return this.scene.owner.fail(error);
     }
-    if (this.filled === key && this.scene.pair) this.update();
+    if (job === this.job && this.scene.pair) this.update();
   }
 }

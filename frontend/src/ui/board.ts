@@ -5,7 +5,8 @@ import { surface } from "../draw/canvas";
 import { imageOf, onCanvas } from "../draw/veils";
 import type { AxisInfo, PictureInfo } from "../protocol";
 import { areaAt, type Box, boxesOf } from "../scene/areas";
-import type { Item } from "../scene/axis";
+import type { Item, Side } from "../scene/axis";
+import { Of } from "../scene/made";
 import { called, chipFigure, type End, type Look, type Board as Shown, type Small } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
 import { h } from "./dom";
@@ -61,8 +62,7 @@ export class Board {
   readonly root: HTMLElement;
   private scale = 1;
   private boxes: readonly (Box | null)[] = [];
-  private boxed = "";
-  private listed = "";
+  private readonly listed = new Of();
   private keyed = false;
 
   /** `plain`: nothing can be chosen on it. */
@@ -89,8 +89,12 @@ export class Board {
     this.chips.addEventListener("click", (event) => this.pin(this.chip(event), event.shiftKey));
   }
 
+  private get side(): Side {
+    return this.end === "from" ? this.scene.rows : this.scene.columns;
+  }
+
   private get items(): readonly Item[] {
-    return (this.end === "from" ? this.scene.rows : this.scene.columns).items;
+    return this.side.items;
   }
 
   private get axis(): AxisInfo {
@@ -148,9 +152,7 @@ export class Board {
     choices: readonly Choice[] = [],
   ): void {
     const { scene } = this;
-    const side = this.end === "from" ? scene.rows : scene.columns;
-    this.boxed = `${scene.place}|${scene.part.name}|${side.key}`;
-    this.boxes = boxesOf(this.axis, side);
+    this.boxes = boxesOf(this.axis, this.side);
     this.scale = width / info.width;
     this.root.style.width = `${Math.ceil(width)}px`;
     this.title.textContent = shown.title;
@@ -163,9 +165,8 @@ export class Board {
   // go before it is let go.
   private label({ shares, chosen }: Shown, choices: readonly Choice[]): void {
     const { end, items, boxes, chips, canvas, scene } = this;
-    const listed = `${this.boxed}|${choices.map(({ text }) => text)}`;
-    if (listed !== this.listed) {
-      this.listed = listed;
+    const texts = choices.map(({ text }) => text);
+    if (this.listed.renewed(scene.part, this.side, texts)) {
       const title = end === "from" ? "Where it looks" : "Which tokens look at it";
       const means = choices.map(({ text, title: about, choose }) =>
         h("button.mean", { type: "button", title: about, onclick: choose }, text),

@@ -1,5 +1,6 @@
 // The controls of an explorer: switches, choices, sliders. Each shows the state and asks for another.
 
+import { Of } from "../scene/made";
 import type { Full } from "../scene/state";
 import { h } from "./dom";
 
@@ -119,18 +120,15 @@ export class Slider {
 /** A choice from a list. */
 export class Select {
   readonly input: HTMLSelectElement;
-  private listed = "";
+  private readonly listed = new Of();
 
   constructor(label: string, set: (value: string) => void) {
     this.input = h("select", { "aria-label": label, onchange: () => set(this.input.value) });
   }
 
   show(value: string, options: readonly (readonly [string, string])[]): void {
-    const listed = JSON.stringify(options);
-    if (listed !== this.listed) {
-      this.listed = listed;
+    if (this.listed.renewed(options))
       this.input.replaceChildren(...options.map(([name, text]) => h("option", { value: name }, text)));
-    }
     this.input.value = value;
   }
 }

@@ -5,6 +5,7 @@ import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { find } from "../scene/axis";
 import type { Theme } from "../scene/color";
 import type { Store } from "../scene/data";
+import { alike, Made, Of } from "../scene/made";
 import { type Focus, type Owner, Scene, type Sides } from "../scene/scene";
 import { Data } from "../scene/source";
 import { changed, DEFAULTS, type Full, settle } from "../scene/state";
@@ -15,7 +16,7 @@ import { turnAll } from "./fold";
 import { HeadBar } from "./headbar";
 import { action, keysDialog } from "./keys";
 import { remember, wantsAll } from "./memory";
-import { Pane, type Place } from "./panes";
+import { HEEDS, Pane, type Place } from "./panes";
 import { copyLink, skip, toolbar } from "./roving";
 import { embedded, raster } from "./save";
 import { Tip } from "./tip";
@@ -57,37 +58,20 @@ export interface ExplorerProps {
 
 const WIDE = 1040;
 const TINY = 600;
-/** Changes of these touch what is pointed at, and how a picture is covered. */
-const OF_FOCUS: ReadonlySet<keyof Full> = new Set([
-  "pin",
-  "between",
-  "time",
-  "smooth",
-  "opacity",
-  "queries",
-  "strip",
-  "rollout",
-]);
 /** Between the margins of A4, in CSS pixels. */
 const PAPER = 687;
-/** Changes of these touch the grid alone. */
-const OF_GRID: ReadonlySet<keyof Full> = new Set(["draw", "measure", "sort", "ascending", "least"]);
-
 /** What of a payload the controls are made of. */
-const controlled = ({ model, inputs, offers }: ExplorerPayload): string =>
-  JSON.stringify([
-    model,
-    inputs.length,
-    offers,
-    inputs.map(({ parts }) =>
-      parts.map(({ name, index, heads, quantities }) => [
-        name,
-        index.length,
-        heads[0]?.length,
-        quantities.map((each) => each.name),
-      ]),
-    ),
-  ]);
+const controlled = ({ model, inputs, offers }: ExplorerPayload): unknown[] => {
+  const parts = inputs.map((input) =>
+    input.parts.map(({ name, index, heads, quantities }) => [
+      name,
+      index.length,
+      heads[0]?.length,
+      quantities.map((each) => each.name),
+    ]),
+  );
+  return [model, offers, parts];
+};
 
 export class Explorer implements Owner {
   state: Full;
@@ -104,12 +88,13 @@ export class Explorer implements Owner {
   private readonly sizes: ResizeObserver;
   private stops: readonly (() => void)[];
   private panes: Pane[] = [];
-  /** Of how many payloads this is the last. */
-  private version = 0;
+  /** What the panes are of. */
+  private readonly paned = new Of();
+  /** They do not stand: drawing failed, or the explorer is closed. */
+  private gone = false;
   private inks = new Map<string, string>();
   private inkTheme = "";
-  private readonly answers = new Map<string, Promise<Float32Array>>();
-  private form = "";
+  private readonly answers = new Made<Promise<Float32Array>>(200);
   private width = 0;
   private frame = 0;
   private turn = 0;
@@ -157,11 +142,10 @@ export class Explorer implements Owner {
   /** Show another payload in the place of this one: what is drawn stands until the new pictures do. */
   renew({ payload, store, state }: ExplorerProps): void {
     const before = this.data.payload;
-    this.version++;
     this.data = new Data(payload, store, this.host.compute !== undefined);
-    this.answers.clear();
+    this.answers.forget();
     this.tip(null);
-    if (controlled(before) === controlled(payload)) this.toolbar.payload = payload;
+    if (alike(controlled(before), controlled(payload))) this.toolbar.payload = payload;
     else {
       const old = this.toolbar;
       this.toolbar = this.controls(payload);
@@ -218,7 +202,7 @@ export class Explorer implements Owner {
 
   destroy(): void {
     this.turn++;
-    this.form = "";
+    this.gone = true;
     cancelAnimationFrame(this.frame);
     this.sizes.disconnect();
     this.root.removeEventListener("keydown", this.onKey);
@@ -286,11 +270,11 @@ export class Explorer implements Owner {
     if (keys.includes("layer") || keys.includes("heads"))
       this.live.textContent = `Layer ${next.layer}, ${next.heads.length > 1 ? "heads" : "head"} ${next.heads.join(", ")}`;
     // What is being drawn is drawn with it.
-    if (this.root.dataset.busy === undefined && keys.every((key) => OF_FOCUS.has(key))) {
+    if (this.root.dataset.busy === undefined && keys.every((key) => HEEDS.focus.has(key))) {
       for (const pane of this.panes) {
         pane.scene.hovered = null;
         pane.focus();
-        if (keys.includes("between")) pane.rest();
+        if (keys.some((key) => HEEDS.rest.has(key))) pane.rest();
       }
       if (!this.drawn) this.draws();
       return;
@@ -310,18 +294,13 @@ export class Explorer implements Owner {
   }
 
   hover(scene: Scene, focus: Focus | null): void {
-    const old = scene.hovered;
-    if (
-      old === focus ||
-      (old && focus && old.from === focus.from && old.to === focus.to && old.neuron === focus.neuron)
-    )
-      return;
+    if (alike(scene.hovered, focus)) return;
     scene.hovered = focus;
     this.panes.find((pane) => pane.scene === scene)?.focus();
   }
 
   follow(scene: Scene, focus: Focus | null): void {
-    if (JSON.stringify(scene.followed) === JSON.stringify(focus)) return;
+    if (alike(scene.followed, focus)) return;
     scene.followed = focus;
     this.panes.find((pane) => pane.scene === scene)?.focus();
   }
@@ -364,13 +343,7 @@ export class Explorer implements Owner {
       side: "from",
       place: row,
     };
-    const key = JSON.stringify(question);
-    let answer = this.answers.get(key);
-    if (!answer) {
-      if (this.answers.size > 200) this.answers.clear();
-      this.answers.set(key, (answer = host.exact(question)));
-    }
-    return answer;
+    return this.answers.of(Object.values(question), () => host.exact!(question));
   }
 
   private applyTheme(): boolean {
@@ -382,18 +355,23 @@ export class Explorer implements Owner {
   }
 
   // The panes that the state asks for: those that are there, or new ones.
-  private build(): { readonly form: string; readonly panes: Pane[] } {
+  private build(): Pane[] {
     const { side, input } = this.state;
-    const form = `${this.version}|${side}|${side === "one" ? input : ""}`;
-    if (form === this.form) return { form, panes: this.panes };
+    if (!this.gone && !this.paned.stale(...this.of)) return this.panes;
     const scene = (place: number, against: Scene | null = null): Scene => new Scene(this.data, place, this, against);
     const places = side === "one" ? [scene(input)] : side === "both" ? [scene(0), scene(1)] : [scene(0, scene(1))];
-    return { form, panes: places.map((each) => new Pane(each)) };
+    return places.map((each) => new Pane(each));
   }
 
-  private take({ form, panes }: { readonly form: string; readonly panes: Pane[] }): void {
+  private get of(): readonly unknown[] {
+    const { side, input } = this.state;
+    return [this.data, side, side === "one" ? input : null];
+  }
+
+  private take(panes: Pane[]): void {
     if (panes === this.panes) return;
-    this.form = form;
+    this.paned.renewed(...this.of);
+    this.gone = false;
     for (const pane of this.panes) pane.destroy();
     this.panes = panes;
     delete this.root.dataset.failed;
@@ -404,29 +382,29 @@ export class Explorer implements Owner {
     const turn = ++this.turn;
     const first = this.panes.length === 0;
     this.root.dataset.busy = "true";
-    let built: { readonly form: string; readonly panes: Pane[] } | null = null;
+    let built: Pane[] | null = null;
     try {
       built = this.build();
-      const renewed = !first && !this.form.startsWith(`${this.version}|`);
-      for (const pane of built.panes) pane.scene.refresh();
-      const missing = built.panes.flatMap((pane) => pane.missing());
+      const renewed = !first && (this.gone || this.panes[0]!.scene.data !== this.data);
+      for (const pane of built) pane.scene.refresh();
+      const missing = built.flatMap((pane) => pane.missing());
       if (missing.length > 0) await Promise.all(missing);
       if (first) await document.fonts.load("400 13px Inter").catch(() => undefined);
       if (turn !== this.turn) return;
       this.take(built);
       built = null;
-      this.draw(renewed || keys.every((key) => OF_GRID.has(key)));
+      this.draw(renewed || keys.every((key) => HEEDS.rest.has(key) && !HEEDS.main.has(key) && !HEEDS.focus.has(key)));
     } catch (error) {
       if (turn === this.turn) this.fail(error);
     } finally {
       // Another picture was asked for while this one's maps were on their way.
-      if (built && built.panes !== this.panes) for (const pane of built.panes) pane.destroy();
+      if (built && built !== this.panes) for (const pane of built) pane.destroy();
     }
   }
 
   // Never a blank page, nor one that stays busy: what went wrong is said in its place.
   fail(error: unknown): void {
-    this.form = "";
+    this.gone = true;
     this.root.dataset.failed = "";
     this.main.replaceChildren(
       h(
@@ -497,7 +475,7 @@ export class Explorer implements Owner {
     if (root.dataset.drawing) return;
     root.dataset.drawing = "true";
     const look = (): void => {
-      if (this.drawn || this.form === "") delete root.dataset.drawing;
+      if (this.drawn || this.gone) delete root.dataset.drawing;
       else requestAnimationFrame(look);
     };
     requestAnimationFrame(look);

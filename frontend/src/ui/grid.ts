@@ -9,11 +9,16 @@ import { PALETTES } from "../scene/color";
 import { figure } from "../scene/format";
 import { queue, type Room } from "../scene/gridlayout";
 import { AXES, Heads } from "../scene/heads";
+import { alike, Of } from "../scene/made";
 import type { Scene } from "../scene/scene";
+import { type Heeds, valuesOf } from "../scene/state";
 import { h, touched } from "./dom";
 import { AT_ONCE, inSlices } from "./slices";
 
 export class Grid {
+  static readonly heeds = {
+    update: ["draw", "measure", "sort", "ascending", "least", "sinks", "gold", "span"],
+  } as const satisfies Heeds;
   readonly canvas = h("canvas", { role: "application", tabindex: 0, "aria-roledescription": "grid of heads" });
   private readonly ring = h("div.ring");
   private readonly hover = h("div.ring.hov", { hidden: true });
@@ -26,8 +31,8 @@ export class Grid {
   private readonly scroller = h("div.gridscroll", {}, this.root);
   private readonly heads: Heads;
   private job = 0;
-  private drawn = "";
-  private layout = "";
+  private readonly drawn = new Of();
+  private readonly laid = new Of();
   /** Where the open head stands: when that changes it is brought into sight. */
   private stood = -1;
   /** The places that still show what was there before. */
@@ -71,32 +76,8 @@ export class Grid {
     const { state, owner } = this.scene;
     this.width = width;
     heads.lay(width, kind, room, aspectOf(heads));
-    const key = [
-      width,
-      kind,
-      room,
-      owner.theme,
-      this.drawing,
-      state.measure,
-      heads.sorted,
-      state.ascending,
-      state.least,
-      state.filter,
-      state.special,
-      state.sinks,
-      state.unit,
-      state.part,
-      state.quantity,
-      state.renormalise,
-      state.gold,
-      state.span,
-      this.scene.rows.key,
-      this.scene.columns.key,
-      this.scene.place,
-      ratio(),
-    ].join("|");
-    if (key !== this.drawn) {
-      this.drawn = key;
+    const looks = [this.drawing, owner.theme, ratio(), ...valuesOf(state, Grid.heeds.update)];
+    if (this.drawn.renewed(heads.thumbs.of, width, kind, room, ...looks)) {
       heads.arrange();
       this.labels();
       void this.draw();
@@ -130,7 +111,7 @@ export class Grid {
     const { heads, scene } = this;
     const { order, thumbs, pictured } = heads;
     const job = ++this.job;
-    const { key } = thumbs;
+    const { of } = thumbs;
     this.done = false;
     if (pictured && !this.image) {
       this.image = await imageOf(scene.input.picture!).catch((error: unknown) => (scene.owner.fail(error), null));
@@ -154,12 +135,12 @@ export class Grid {
             context.clearRect(x - 1, y - 1, step, down);
             cell(place);
           },
-          going: () => job === this.job && thumbs.key === key,
+          going: () => job === this.job && alike(thumbs.of, of),
         },
         scene.owner.printing ? AT_ONCE : undefined,
       );
       if (job !== this.job) return;
-      if (!whole) this.drawn = "";
+      if (!whole) this.drawn.forget();
       this.done = true;
     } catch (error) {
       if (job !== this.job) return;
@@ -171,15 +152,8 @@ export class Grid {
   // The canvas, emptied where its cells are not those that stood there.
   private clear(): CanvasRenderingContext2D {
     const { box, order } = this.heads;
-    const layout = [
-      JSON.stringify(box),
-      ratio(),
-      this.scene.part.name,
-      order.map(({ layer, head }) => `${layer}.${head}`),
-    ].join("|");
-    const context = layout === this.layout ? this.canvas.getContext("2d") : null;
+    const context = this.laid.renewed(box, ratio(), this.scene.part, order) ? null : this.canvas.getContext("2d");
     if (context) return context;
-    this.layout = layout;
     this.veiled.clear();
     return surface(this.canvas, box.width - box.gutter, box.height - box.top);
   }

@@ -8,9 +8,11 @@ import { brief, figure, plural } from "../scene/format";
 import { concerns, inWords } from "../scene/gold";
 import { above, type HeadBox, headBoxOf, middle } from "../scene/headlayout";
 import { type Lines, linesCaption, linesOf, linesSaid } from "../scene/lines";
+import { Of } from "../scene/made";
 import { lineAt } from "../scene/pick";
 import { nameOf } from "../scene/quantities";
 import type { Focus, Scene } from "../scene/scene";
+import { type Heeds, valuesOf } from "../scene/state";
 import { h, touched } from "./dom";
 import { TokenRows } from "./tokenrows";
 import { mark, placeOf } from "./tokens";
@@ -24,6 +26,7 @@ export interface HeadSpace {
 }
 
 export class HeadLines {
+  static readonly heeds = { update: ["gold", "threshold", "top_k"] } as const satisfies Heeds;
   // Two canvases between the columns for all lines, and one across for what is pointed at.
   private readonly under = h("canvas.base", { "aria-hidden": "true" });
   private readonly base = h("canvas.base", { "aria-hidden": "true" });
@@ -34,10 +37,10 @@ export class HeadLines {
   readonly root = h("div.hv", { role: "group" }, this.axis);
   private box!: HeadBox;
   private lines: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
-  private laid = "";
   private about = "";
-  private drawn = "";
-  private focused = "";
+  private readonly laid = new Of();
+  private readonly drawn = new Of();
+  private readonly focused = new Of();
   private job = 0;
   /** The lower canvas shows lines. */
   private below = false;
@@ -74,27 +77,14 @@ export class HeadLines {
     this.box = headBoxOf(scene, { ...space, widest: this.rows.widest, touch: touched() });
     this.lay();
     // Only what has changed is drawn: the grid's measure, say, does not touch the lines.
-    const { state } = scene;
-    const drawn = JSON.stringify([
-      scene.key,
-      state.gold,
-      this.box,
-      state.threshold,
-      state.top_k,
-      scene.owner.theme,
-      ratio(),
-      this.rows.offset,
-    ]);
-    if (drawn !== this.drawn) this.draw();
-    else if (JSON.stringify(scene.focus) !== this.focused) this.focus();
-    this.drawn = drawn;
+    const looks = [scene.owner.theme, ratio(), ...valuesOf(scene.state, HeadLines.heeds.update)];
+    if (this.drawn.renewed(maps, this.box, this.rows.offset, ...looks)) this.draw();
+    else if (this.focused.stale(scene.focus)) this.focus();
   }
 
   private lay(): void {
     const { box } = this;
-    const key = `${this.rows.key}${JSON.stringify(box)}`;
-    if (key === this.laid) return;
-    this.laid = key;
+    if (!this.laid.renewed(...this.rows.of, box)) return;
     this.rows.lay(
       this.root,
       box,
@@ -158,7 +148,7 @@ export class HeadLines {
     const { scene, box } = this;
     if (this.rows.stale) return;
     const { focus } = scene;
-    this.focused = JSON.stringify(focus);
+    this.focused.renewed(focus);
     const maps = scene.shown();
     this.base.style.opacity = this.under.style.opacity = String(others(focus));
     this.rows.mark(focus);

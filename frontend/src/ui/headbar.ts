@@ -1,6 +1,7 @@
 // The choice of layer and heads, how several are put together, and the way to the neurons.
 
 import { brief } from "../scene/format";
+import { Of } from "../scene/made";
 import { missing, offer } from "../scene/quantities";
 import type { Owner, Scene } from "../scene/scene";
 import { headsOf, unread } from "../scene/state";
@@ -27,6 +28,7 @@ export class HeadBar {
   private readonly top: Slider;
   private readonly lines: HTMLElement;
   readonly root: HTMLElement;
+  private readonly listed = new Of();
   private scene!: Scene;
   private before: readonly number[] = [];
   private several: readonly number[] | null = null;
@@ -190,8 +192,7 @@ export class HeadBar {
       ...(neurons ? [h("span", {}, "←"), "Collapse to lines"] : ["Expand into q and k", h("span", {}, "→")]),
     );
     this.toggle.title = neurons ? "Back to the head (Esc)" : "See how q and k make these weights (3)";
-    if (this.chips.dataset.of !== own.join()) {
-      this.chips.dataset.of = own.join();
+    if (this.listed.renewed(own))
       this.chips.replaceChildren(
         ...own.map((head) =>
           h(
@@ -206,7 +207,6 @@ export class HeadBar {
           ),
         ),
       );
-    }
     for (const chip of this.chips.children as Iterable<HTMLElement>) {
       const head = Number(chip.dataset.head);
       const on = heads.includes(head);

@@ -6,8 +6,10 @@ import { widest } from "../draw/tokens";
 import type { Shown } from "../scene/cut";
 import { clamp } from "../scene/format";
 import { concerns, ofOpen } from "../scene/gold";
+import { Of } from "../scene/made";
 import { CELL, cellOf, LABELLED, moved, windowSaid, within, type Zoom, zoomed } from "../scene/matrixlayout";
 import type { Scene } from "../scene/scene";
+import { type Heeds, valuesOf } from "../scene/state";
 import { clickedCell } from "./between";
 import { h, touched } from "./dom";
 import { pairTip } from "./head";
@@ -15,6 +17,7 @@ import { longPress } from "./press";
 import { tokenText } from "./tokens";
 
 export class Matrix {
+  static readonly heeds = { update: ["gold", "zoom"] } as const satisfies Heeds;
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
   private readonly over = h("canvas.ov", { tabindex: -1 });
   private readonly box = h("div.mbox", {}, this.canvas, this.over);
@@ -27,8 +30,8 @@ export class Matrix {
   private readonly ends = h("figcaption", {}, h("span", {}, "from ↓"), h("span", {}, "to →"));
   readonly root: HTMLElement;
   size = 300;
-  private drawn = "";
-  private focused = "";
+  private readonly drawn = new Of();
+  private readonly focused = new Of();
   private keyed = false;
   private zoom: Zoom = [0, 1, 0, 1];
   private wide = 0;
@@ -38,7 +41,7 @@ export class Matrix {
   constructor(
     element: HTMLElement,
     private readonly scene: Scene,
-    private readonly large: boolean,
+    private readonly large = true,
   ) {
     const button = (label: string, title: string, act: () => void): HTMLElement =>
       h("button", { type: "button", title, "aria-label": title, onclick: act }, label);
@@ -149,20 +152,11 @@ export class Matrix {
     const { scene } = this;
     const map = this.map;
     if (!map) return;
-    const drawn = JSON.stringify([
-      scene.key,
-      scene.state.gold,
-      scene.state.zoom,
-      scene.owner.theme,
-      ratio(),
-      width,
-      height,
-    ]);
-    if (drawn === this.drawn) {
-      if (JSON.stringify(scene.focus) !== this.focused) this.focus();
+    const looks = [scene.owner.theme, ratio(), ...valuesOf(scene.state, Matrix.heeds.update)];
+    if (!this.drawn.renewed(scene.shown(), width, height, ...looks)) {
+      if (this.focused.stale(scene.focus)) this.focus();
       return;
     }
-    this.drawn = drawn;
     this.zoom = within(this.large ? scene.state.zoom : null, map.rows, map.columns);
     const [, rows, , columns] = this.zoom;
     let [left, top] = [0, 0];
@@ -242,7 +236,7 @@ export class Matrix {
   focus(): void {
     const { scene, zoom, wide, tall } = this;
     const { focus } = scene;
-    this.focused = JSON.stringify(focus);
+    this.focused.renewed(focus);
     const links =
       this.large || !focus
         ? scene.judged()

@@ -5,16 +5,19 @@ import { bars, barsHeight, block, drawRow } from "../draw/neurondraw";
 import { type Item, name } from "../scene/axis";
 import { PALETTES } from "../scene/color";
 import { fixed, shown } from "../scene/format";
+import { Of } from "../scene/made";
 import { type NeuronBox, neuronBox } from "../scene/neuronlayout";
 import { type Block, Neurons, type Row, SIGNS, signed, strength, type Words } from "../scene/neurons";
 import type { Scene } from "../scene/scene";
 import { span } from "../scene/scores";
+import type { Heeds } from "../scene/state";
 import { h, touched } from "./dom";
 import { TokenRows } from "./tokenrows";
 
 const bold = (item: Item | undefined): HTMLElement => h("b", {}, h("bdi", {}, name(item)));
 
 export class Neuron {
+  static readonly heeds = { update: ["values"] } as const satisfies Heeds;
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
   private readonly over = h("canvas.ov", { "aria-hidden": "true" });
   private readonly rows: TokenRows;
@@ -28,7 +31,7 @@ export class Neuron {
   readonly root = h("div.nv", {}, h("div.nvhead", {}, this.about, h("span.grow"), this.key), this.axis);
   private box!: NeuronBox;
   private blocks: readonly Block[] = [];
-  private blocksOf = "";
+  private readonly blocksOf = new Of();
   private row: Row | null = null;
 
   constructor(
@@ -84,8 +87,8 @@ export class Neuron {
     );
     this.about.textContent = open.notes().join(" ");
     strip(this.ramp, PALETTES[scene.owner.theme].diverging, 96, 8);
-    const blocksOf = `${this.rows.key}|${scene.state.layer}|${scene.head}|${open.vectors}`;
-    if (this.blocksOf !== blocksOf) [this.blocksOf, this.blocks] = [blocksOf, open.blocks()];
+    const { layer } = scene.state;
+    if (this.blocksOf.renewed(...this.rows.of, layer, scene.head, open.vectors)) this.blocks = open.blocks();
     this.draw();
   }
 

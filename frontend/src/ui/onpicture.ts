@@ -2,6 +2,7 @@
 
 import { sensed } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
+import type { Heeds, Keys } from "../scene/state";
 import { h } from "./dom";
 import { HeadPicture } from "./picture";
 import { HeadSound } from "./sound";
@@ -16,7 +17,13 @@ interface OnPicture {
   destroy(): void;
 }
 
+const KINDS = { picture: HeadPicture, sound: HeadSound, text: TextPicture };
+
 export class HeadOnInput {
+  static readonly heeds = {
+    update: HeadSound.heeds.update,
+    focus: Object.values(KINDS).flatMap(({ heeds }): Keys => heeds.focus),
+  } satisfies Heeds;
   readonly root = h("div");
   private readonly made = new Map<string, OnPicture>();
   private shown: OnPicture | null = null;
@@ -31,8 +38,7 @@ export class HeadOnInput {
   private of(): OnPicture {
     const { scene } = this;
     const kind = sensed(scene);
-    const One = { picture: HeadPicture, sound: HeadSound, text: TextPicture }[kind];
-    const found = this.made.get(kind) ?? new One(this.root, scene);
+    const found = this.made.get(kind) ?? new KINDS[kind](this.root, scene);
     this.made.set(kind, found);
     return found;
   }

@@ -6,7 +6,8 @@ import "./page.css";
 import "./explorer.css";
 import type { ViewsPayload } from "../protocol";
 import { Store } from "../scene/data";
-import { DEFAULTS, read, settle, write } from "../scene/state";
+import { Of } from "../scene/made";
+import { DEFAULTS, read, settle, valuesOf, write } from "../scene/state";
 import { h } from "./dom";
 import { fromPage } from "./embedded";
 import { Explorer, type ExplorerHost } from "./explorer";
@@ -27,7 +28,8 @@ class Page {
   private timer = 0;
   private written = window.location.hash;
   private last = 0;
-  private entry = "";
+  /** The open heads and scales of the latest entry of the history. */
+  private readonly entry = new Of();
 
   constructor(
     private readonly root: HTMLElement,
@@ -46,7 +48,7 @@ class Page {
       if (place === 0) this.build(element);
       else this.near.observe(element);
     });
-    this.entry = this.places;
+    this.stepped();
     root.setAttribute("role", "main");
     root.firstElementChild?.prepend(h("h1.hidden", {}, document.title));
     this.system.addEventListener("change", () => this.views.forEach((view) => view?.surroundings()));
@@ -114,9 +116,7 @@ class Page {
   // Another head or scale is another entry of the history: Back leads to the one before.
   private write(): void {
     window.clearTimeout(this.timer);
-    const places = this.places;
-    const step = places !== this.entry;
-    this.entry = places;
+    const step = this.stepped();
     const fragment = this.fragments.filter(Boolean).join("&");
     const hash = fragment && `#${fragment}`;
     try {
@@ -140,12 +140,12 @@ class Page {
       view?.update({ ...DEFAULTS, ...payload.state, ...read(window.location.hash, this.prefix(place)) });
       if (view) this.fragments[place] = write(view.state, settle(payload.state, payload), this.prefix(place));
     });
-    this.entry = this.places;
+    this.stepped();
   }
 
-  /** The open heads and scales. */
-  private get places(): string {
-    return JSON.stringify(this.views.map((view) => view && [view.state.scale, view.state.layer, view.state.heads]));
+  /** Whether others are open than in the latest entry. */
+  private stepped(): boolean {
+    return this.entry.renewed(this.views.map((view) => view && valuesOf(view.state, ["scale", "layer", "heads"])));
   }
 
   /** Everything that was begun has been drawn. */

@@ -4,7 +4,8 @@ import { strip } from "../draw/canvas";
 import { PALETTES } from "../scene/color";
 import { summaryBox } from "../scene/gridlayout";
 import { heading, legend, namesOf, phrase } from "../scene/says";
-import type { Scene } from "../scene/scene";
+import { Scene } from "../scene/scene";
+import type { Full, Heeds } from "../scene/state";
 import { Segments, Select } from "./controls";
 import { h } from "./dom";
 import { turnable } from "./fold";
@@ -12,7 +13,7 @@ import { goldKey } from "./goldkey";
 import { Grid } from "./grid";
 import { Matrix } from "./matrix";
 import { Neuron } from "./neuron";
-import { entries, type Made, type Picture } from "./pictures";
+import { entries, type Picture, type Pictures } from "./pictures";
 import { Ranks } from "./ranks";
 import { toolbar } from "./roving";
 import { RowTable } from "./rowtable";
@@ -46,12 +47,26 @@ const turned = ({
 }): { sort: boolean; ascending: boolean } =>
   !sort ? { sort: true, ascending: false } : { sort: !ascending, ascending: !ascending };
 
+const BESIDE: readonly Heeds[] = [Grid.heeds, Ranks.heeds];
+const DRAWN: readonly Heeds[] = [
+  Scene.heeds,
+  Neuron.heeds,
+  ...entries.flatMap(([, { picture }]) => picture.heeds ?? []),
+];
+
+/** What of the state each step of drawing a pane heeds; another input or theme is another pane, or all of it anew. */
+export const HEEDS: Readonly<Record<"main" | "rest" | "focus", ReadonlySet<keyof Full>>> = {
+  main: new Set([...DRAWN.flatMap(({ update = [] }) => update), "input", "side", "theme"]),
+  rest: new Set(BESIDE.flatMap(({ update = [] }) => update)),
+  focus: new Set(DRAWN.flatMap(({ focus = [] }) => focus)),
+};
+
 export class Pane {
   readonly root = h("div.pane");
   readonly grid: Grid;
   readonly matrix: Matrix;
   /** The pictures of a head, of which one is shown. */
-  readonly pictures: Made;
+  readonly pictures: Pictures;
   readonly neuron: Neuron;
   private readonly ranks: Ranks;
   private readonly spoken: RowTable;
@@ -133,7 +148,9 @@ export class Pane {
     this.matrix = new Matrix(this.summary, scene, false);
     this.ranks = new Ranks(this.summary, scene);
     this.right.append(h("div.panehead", {}, this.title, this.say, h("span.grow"), this.corner), this.slot);
-    this.pictures = Object.fromEntries(entries.map(([name, { make }]) => [name, make(this.right, scene)])) as Made;
+    this.pictures = Object.fromEntries(
+      entries.map(([name, { picture: One }]) => [name, new One(this.right, scene)]),
+    ) as Pictures;
     this.neuron = new Neuron(this.right, scene);
     this.right.append(this.gold);
     // A picture that leaves the page says of what it is.

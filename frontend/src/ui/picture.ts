@@ -2,6 +2,7 @@
 // rollout.
 
 import type { PictureInfo } from "../protocol";
+import { Of } from "../scene/made";
 import {
   aboutRollout,
   boardLayout,
@@ -19,6 +20,7 @@ import {
 } from "../scene/onpicture";
 import { type Asked, missing, mixed } from "../scene/rows";
 import type { Scene } from "../scene/scene";
+import type { Heeds } from "../scene/state";
 import { Board, type Choice, Photo, smallButton } from "./board";
 import { Slider, Switch } from "./controls";
 import { h } from "./dom";
@@ -28,6 +30,9 @@ import { LayerStrip } from "./strip";
 const HINT = "Click a patch or a token to see where it looks; click on the right to see what looks there.";
 
 export class HeadPicture {
+  static readonly heeds = {
+    focus: ["smooth", "opacity", "queries", "rollout", ...LayerStrip.heeds],
+  } as const satisfies Heeds;
   private readonly boards: readonly [Board, Board];
   private readonly rolled: Board;
   private readonly several = h("div.several");
@@ -43,7 +48,7 @@ export class HeadPicture {
   private readonly photo: Photo;
   private width = 0;
   private small: readonly Board[] = [];
-  private listed = "";
+  private readonly listed = new Of();
 
   constructor(
     element: HTMLElement,
@@ -159,9 +164,8 @@ export class HeadPicture {
     const { who } = found;
     const heads = small(scene, found, { from: typeof who === "number" ? who : null, to: null });
     this.several.hidden = heads.length === 0;
-    const listed = JSON.stringify([scene.state.layer, heads.map(({ head }) => head), scene.owner.theme]);
-    if (listed !== this.listed) {
-      this.listed = listed;
+    const open = heads.map(({ head }) => head);
+    if (this.listed.renewed(scene.state.layer, open, scene.owner.theme)) {
       this.small = heads.map(() => new Board(scene, "to", true));
       this.several.replaceChildren(...heads.map((head, at) => smallButton(head, this.small[at]!)));
     }

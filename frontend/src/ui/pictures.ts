@@ -2,7 +2,7 @@
 
 import type { PartInfo } from "../protocol";
 import type { Scene } from "../scene/scene";
-import type { Full } from "../scene/state";
+import type { Full, Heeds } from "../scene/state";
 import { HeadLines } from "./head";
 import { Matrix } from "./matrix";
 import { HeadOnInput } from "./onpicture";
@@ -30,33 +30,24 @@ interface Entry {
   readonly title?: string;
   /** Of which parts there is one; by default of all. */
   offered?(part: PartInfo): boolean;
-  make(element: HTMLElement, scene: Scene): Picture;
+  readonly picture: { new (element: HTMLElement, scene: Scene): Picture; readonly heeds?: Heeds };
 }
 
 const seen = ({ query, key }: PartInfo): boolean => query.boxes !== undefined || key.boxes !== undefined;
 
 export const PICTURES = {
-  image: {
-    label: "Picture",
-    title: "The head on the picture",
-    offered: seen,
-    make: (element: HTMLElement, scene: Scene) => new HeadOnInput(element, scene),
-  },
-  lines: { label: "Lines", make: (element: HTMLElement, scene: Scene) => new HeadLines(element, scene) },
+  image: { label: "Picture", title: "The head on the picture", offered: seen, picture: HeadOnInput },
+  lines: { label: "Lines", picture: HeadLines },
   text: {
     label: "Text",
     title: "The text, shaded by what the head looks at",
     offered: (part: PartInfo) => !seen(part),
-    make: (element: HTMLElement, scene: Scene) => new Shaded(element, scene),
+    picture: Shaded,
   },
-  matrix: {
-    label: "Matrix",
-    title: "The head as a matrix (m)",
-    make: (element: HTMLElement, scene: Scene) => new Matrix(element, scene, true),
-  },
+  matrix: { label: "Matrix", title: "The head as a matrix (m)", picture: Matrix },
 } satisfies Record<Full["picture"], Entry>;
 
 /** One of each, made for a scene. */
-export type Made = { readonly [Name in keyof typeof PICTURES]: ReturnType<(typeof PICTURES)[Name]["make"]> };
+export type Pictures = { readonly [Name in keyof typeof PICTURES]: InstanceType<(typeof PICTURES)[Name]["picture"]> };
 
 export const entries = Object.entries(PICTURES) as [Full["picture"], Entry][];

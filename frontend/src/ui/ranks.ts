@@ -5,7 +5,9 @@ import { area, ratio, surface } from "../draw/canvas";
 import type { MeasureColumn } from "../protocol";
 import { figure } from "../scene/format";
 import { NAME_AND_FIGURE } from "../scene/gridlayout";
+import { Of } from "../scene/made";
 import type { Scene } from "../scene/scene";
+import type { Heeds } from "../scene/state";
 import { Between } from "./between";
 import { h, touched } from "./dom";
 
@@ -19,14 +21,15 @@ interface Row {
 const whose = (text: string): string => text && `, ${text}`;
 
 export class Ranks {
+  static readonly heeds = { update: ["measure", "between", "ascending"] } as const satisfies Heeds;
   private readonly title = h("h3", { "aria-level": 2 });
   private readonly body = h("div");
   private readonly between: Between;
   readonly root: HTMLElement;
   private rows: Row[] = [];
-  private part = "";
+  private readonly listed = new Of();
   private width = 100;
-  private drawn = "";
+  private readonly drawn = new Of();
 
   constructor(
     element: HTMLElement,
@@ -44,9 +47,8 @@ export class Ranks {
     this.between.root.hidden = !ranked;
     if (ranked) return this.between.update();
     const { part, state } = scene;
-    const names = `${part.name}|${state.measure}`;
-    if (names !== this.part) {
-      this.part = names;
+    const { measure, quantity, layer } = state;
+    if (this.listed.renewed(part, measure)) {
       const corpus = part.measures.find((measure) => measure.of === "corpus" && measure.name === state.measure);
       const measures = [...part.measures.filter((measure) => measure.of === "input"), ...(corpus ? [corpus] : [])];
       this.rows = measures.map((measure) => this.row(measure));
@@ -54,18 +56,7 @@ export class Ranks {
       if (corpus) rows.splice(-1, 0, h("h3", { "aria-level": 2 }, `Over the corpus${whose(scene.whose("corpus"))}`));
       this.body.replaceChildren(...rows);
     }
-    const drawn = JSON.stringify([
-      scene.place,
-      names,
-      state.quantity,
-      state.layer,
-      scene.head,
-      width,
-      scene.owner.theme,
-      ratio(),
-    ]);
-    if (drawn === this.drawn) return;
-    this.drawn = drawn;
+    if (!this.drawn.renewed(part, measure, quantity, layer, scene.head, width, scene.owner.theme, ratio())) return;
     const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
     // The measures are those of the weights, whatever else is drawn.
     this.title.textContent = `${state.quantity === "weights" ? "" : "Weights of "}L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;

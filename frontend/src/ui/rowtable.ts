@@ -4,6 +4,7 @@ import { name } from "../scene/axis";
 import { type Shown, value } from "../scene/cut";
 import { figure } from "../scene/format";
 import { concerns, inWords } from "../scene/gold";
+import { Of } from "../scene/made";
 import type { Scene } from "../scene/scene";
 import { h } from "./dom";
 
@@ -21,7 +22,7 @@ export class RowTable {
   private readonly live = h("p", { role: "status", "aria-live": "polite" });
   readonly root = h("div.hidden", { "data-export": "no" }, this.live, this.table);
   private timer = 0;
-  private told = "";
+  private readonly told = new Of();
 
   constructor(
     element: HTMLElement,
@@ -39,9 +40,7 @@ export class RowTable {
   private write(): void {
     const { scene } = this;
     const { focus } = scene;
-    const told = `${scene.key}${scene.state.scale}${scene.state.gold}${JSON.stringify(focus)}`;
-    if (told === this.told) return;
-    this.told = told;
+    if (!this.told.renewed(scene.shown(), scene.state.scale, scene.state.gold, focus)) return;
     const [from, to] = [focus?.from ?? null, focus?.to ?? null];
     this.table.hidden = from === null && to === null;
     if (from === null && to === null) {

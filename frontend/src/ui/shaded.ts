@@ -1,6 +1,7 @@
 // The head on the text itself: read it, point at a token, and see what it looks at.
 
 import { decimal, figure } from "../scene/format";
+import { Of } from "../scene/made";
 import type { Scene } from "../scene/scene";
 import { said, shades, type Text, texts, tokensOf, tone } from "../scene/shaded";
 import { bare, spaced } from "../scene/wordsbeside";
@@ -12,7 +13,7 @@ export class Shaded {
   private readonly paragraphs = { from: this.paragraph("from (query)"), to: this.paragraph("to (key)") };
   private readonly caption = h("div.sub");
   readonly root = h("div.shaded", {}, this.paragraphs.from, this.paragraphs.to, this.caption);
-  private readonly filled = { from: "", to: "" };
+  private readonly filled = { from: new Of(), to: new Of() };
 
   constructor(
     element: HTMLElement,
@@ -48,9 +49,7 @@ export class Shaded {
   private fill(text: Text): void {
     const { scene } = this;
     const side = tokensOf(scene, text);
-    const key = `${scene.place}|${scene.part.name}|${side.key}`;
-    if (this.filled[text.side] === key) return;
-    this.filled[text.side] = key;
+    if (!this.filled[text.side].renewed(scene.part, side)) return;
     const axis = text.side === "from" ? scene.part.query : scene.part.key;
     this.paragraphs[text.side].replaceChildren(
       ...side.items.flatMap((item, at) => {

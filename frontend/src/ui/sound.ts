@@ -8,8 +8,10 @@ import { name } from "../scene/axis";
 import { received, type Shown, value } from "../scene/cut";
 import { clamp, decimal, figure, fixed } from "../scene/format";
 import { type Lanes, lanesOf, lanesTitle, listened, NUMBERS, peaks, says, soundLayout } from "../scene/heard";
+import { Of } from "../scene/made";
 import type { Scene } from "../scene/scene";
 import { clock, onPixels, placeAt } from "../scene/soundlayout";
+import type { Heeds } from "../scene/state";
 import { clickedCell } from "./between";
 import { hoverColumns } from "./columns";
 import { Switch } from "./controls";
@@ -22,6 +24,7 @@ import { drawPeaks, drawSpoken } from "./spokenwords";
 import { fill, mark, tell } from "./tokens";
 
 export class HeadSound {
+  static readonly heeds = { update: ["span", "follow"], focus: ["time"] } as const satisfies Heeds;
   private readonly spectrum = h("canvas", {
     role: "slider",
     tabindex: 0,
@@ -51,13 +54,14 @@ export class HeadSound {
   private readonly time: Listening;
   private readonly stops: () => void;
   private source: HTMLCanvasElement | null = null;
-  private shown = "";
-  private theme = "";
+  private readonly inked = new Of();
   private layout = soundLayout(0);
   private lane = 20;
   private keyed = false;
   private maps: readonly Shown[] = [];
-  private drawn = "";
+  private readonly drawn = new Of();
+  /** All is drawn, not only what changes with what is pointed at. */
+  private whole = true;
   /** The picture has been drawn. */
   done = true;
 
@@ -307,19 +311,22 @@ export class HeadSound {
     this.root.setAttribute("aria-label", `${scene.name()} on the sound${picture.name ? ` ${picture.name}` : ""}`);
     this.spectrum.setAttribute("aria-valuemax", decimal(sound.seconds, 2));
     this.time.take();
-    if (`${picture.src}${scene.owner.theme}` !== this.shown + this.theme) {
-      [this.shown, this.theme] = [picture.src, scene.owner.theme];
+    if (this.inked.renewed(picture, scene.owner.theme)) {
       this.done = false;
       imageOf(picture)
         .then((image) => (this.source = inked(image, scene.owner.theme)))
         .catch((error: unknown) => scene.owner.fail(error))
         .finally(() => {
           this.done = true;
-          this.drawn = "";
-          this.paint();
+          this.repaint();
         });
     }
-    this.drawn = "";
+    this.repaint();
+  }
+
+  private repaint(): void {
+    this.whole = true;
+    this.drawn.forget();
     this.paint();
   }
 
@@ -335,11 +342,9 @@ export class HeadSound {
     const map = this.maps.at(-1);
     if (!map) return;
     const { from, to } = scene.focus ?? { from: null, to: null };
-    const drawn = JSON.stringify([scene.key, from, to]);
-    if (drawn === this.drawn) return;
-    const all = this.drawn === "";
-    this.drawn = drawn;
-    const { time } = this;
+    if (!this.drawn.renewed(this.maps, from, to)) return;
+    const { time, whole } = this;
+    this.whole = false;
     const { width, gutter, height } = this.layout;
     const { span, sound, alike } = time;
     const pen = drawSpectrogram(this.spectrum, source, sound.seconds, span, width, height);
@@ -350,7 +355,7 @@ export class HeadSound {
         0,
         height,
       ]);
-    if (all) {
+    if (whole) {
       drawHertz(surface(this.hertz, gutter - 4, height), scene, sound.rate, gutter - 4, height);
       drawClock(surface(this.clock, width + NUMBERS, CLOCK), scene, span, width, NUMBERS);
       drawSpoken(this.spoken, sound.words, span, width);

@@ -4,9 +4,11 @@ import { surface } from "../draw/canvas";
 import { drawCovered, onCanvas, rasterOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
 import { boxesOf } from "../scene/areas";
+import { Of } from "../scene/made";
 import { type Look, lacking, layerLooks, strip, stripLayout, there, together } from "../scene/onpicture";
 import type { Asked, Source } from "../scene/rows";
 import type { Scene } from "../scene/scene";
+import type { Keys } from "../scene/state";
 import { Segments } from "./controls";
 import { h } from "./dom";
 import { toolbar } from "./roving";
@@ -22,15 +24,16 @@ interface Cell {
 }
 
 export class LayerStrip {
+  static readonly heeds = ["strip"] as const satisfies Keys;
   private readonly title = h("span.cap");
   private readonly of: Segments<"strip">;
   private readonly row = h("div.layers");
   readonly root = h("div.layers-strip", {});
   private readonly stops: () => void;
   private cells: readonly Cell[] = [];
-  private listed = "";
-  private named = "";
-  private drawn = "";
+  private readonly listed = new Of();
+  private readonly named = new Of();
+  private readonly drawn = new Of();
   private stood = -1;
   private job = 0;
   /** The last drawing is complete. */
@@ -66,9 +69,7 @@ export class LayerStrip {
     this.of.root.hidden = !together(scene);
     this.of.show(state, source === "means" ? "mean" : "head");
     this.title.textContent = title;
-    const listed = [scene.place, part.name, part.index].join("|");
-    if (listed !== this.listed) {
-      this.listed = listed;
+    if (this.listed.renewed(part)) {
       this.cells = part.index.map((layer) => {
         const canvas = h("canvas", { "aria-hidden": "true" });
         return {
@@ -79,28 +80,10 @@ export class LayerStrip {
       });
       this.row.replaceChildren(...this.cells.map(({ button }) => button));
     }
-    const named = JSON.stringify([listed, source, state.layer]);
-    if (named !== this.named) {
-      this.named = named;
-      this.name(source);
-    }
-    const drawn = JSON.stringify([
-      listed,
-      source,
-      who,
-      state.quantity,
-      state.renormalise,
-      scene.rows.key,
-      scene.columns.key,
-      scene.against?.place,
-      width,
-      info.src.length,
-      look,
-    ]);
-    if (drawn !== this.drawn) {
-      this.drawn = drawn;
+    if (this.named.renewed(part, source, state.layer)) this.name(source);
+    const { quantity, renormalise } = state;
+    if (this.drawn.renewed(part, scene.rows, scene.columns, source, who, quantity, renormalise, width, info, look))
       void this.draw(info, image, width, look, source, who);
-    }
     this.show();
   }
 
@@ -152,7 +135,7 @@ export class LayerStrip {
         },
         scene.owner.printing ? AT_ONCE : undefined,
       );
-      if (job === this.job && !whole) this.drawn = "";
+      if (job === this.job && !whole) this.drawn.forget();
     } catch (error) {
       if (job === this.job) scene.owner.fail(error);
     }

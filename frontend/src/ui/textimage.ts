@@ -3,8 +3,10 @@
 
 import type { PictureInfo } from "../protocol";
 import { decimal, figure } from "../scene/format";
+import { Of } from "../scene/made";
 import { type End, type Look, type Looking, looking, lookOf, small, smallLayout } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
+import type { Heeds } from "../scene/state";
 import {
   chosenItem,
   pictureFigure,
@@ -32,6 +34,7 @@ const INLINE = 40;
 const HINT = "Click a word to see its patches, a patch to see which words look at it.";
 
 export class TextPicture {
+  static readonly heeds = { focus: ["smooth", "opacity", ...LayerStrip.heeds] } as const satisfies Heeds;
   private readonly boards: Readonly<Record<End, Board>>;
   private readonly strip: LayerStrip;
   private readonly smooth: Switch;
@@ -47,8 +50,8 @@ export class TextPicture {
   readonly root = h("div.hp.talk", { role: "group" });
   private readonly photo: Photo;
   private width = 0;
-  private listed = "";
-  private heads = "";
+  private readonly listed = new Of();
+  private readonly heads = new Of();
   private small: readonly Board[] = [];
   private buttons = new Map<number, HTMLElement>();
   private thumbs: HTMLElement[] = [];
@@ -149,9 +152,7 @@ export class TextPicture {
   // The text in reading order, built anew where it is another one.
   private list(picture: PictureInfo): void {
     const { scene, text } = this;
-    const listed = [scene.place, scene.part.name, scene.rows.key, scene.columns.key, picture.src.length].join("|");
-    if (listed === this.listed) return;
-    this.listed = listed;
+    if (!this.listed.renewed(scene.part, scene.rows, scene.columns, picture)) return;
     this.buttons = new Map();
     this.thumbs = [];
     text.replaceChildren(
@@ -233,9 +234,8 @@ export class TextPicture {
     const { scene } = this;
     const heads = small(scene, found, scene.focus);
     this.several.hidden = heads.length === 0;
-    const listed = JSON.stringify([scene.state.layer, heads.map(({ head }) => head), scene.owner.theme]);
-    if (listed !== this.heads) {
-      this.heads = listed;
+    const open = heads.map(({ head }) => head);
+    if (this.heads.renewed(scene.state.layer, open, scene.owner.theme)) {
       this.small = heads.map(() => new Board(scene, "to", true));
       this.several.replaceChildren(...heads.map((head, at) => smallButton(head, this.small[at]!)));
     }

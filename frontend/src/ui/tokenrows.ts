@@ -1,6 +1,7 @@
 // Two columns of tokens with a picture between them that stands while the rows are scrolled.
 
 import { widest } from "../draw/tokens";
+import { Of } from "../scene/made";
 import type { Scene } from "../scene/scene";
 import { hoverColumns, type Place } from "./columns";
 import { h } from "./dom";
@@ -23,7 +24,7 @@ export class TokenRows {
   widest = 100;
   private readonly stick: HTMLElement;
   private box: RowBox = { row: 1, tokens: 0, full: 0, height: 0 };
-  private shown = "";
+  private readonly filled = new Of();
   private frame = 0;
   /** How far the rows are scrolled: kept, for reading it would lay the page out. */
   offset = 0;
@@ -58,8 +59,7 @@ export class TokenRows {
   /** Show the scene's tokens; true when they are others than before. */
   fill(): boolean {
     const { scene } = this;
-    if (!this.stale) return false;
-    this.shown = this.key;
+    if (!this.filled.renewed(...this.of)) return false;
     this.widest = widest(scene.rows.items, scene.columns.items);
     fill(this.left, scene.rows.items, scene.input.picture);
     fill(this.right, scene.columns.items, scene.input.picture);
@@ -68,13 +68,13 @@ export class TokenRows {
 
   /** The scene has other tokens, which are drawn when their maps are there. */
   get stale(): boolean {
-    return this.key !== this.shown;
+    return this.filled.stale(...this.of);
   }
 
   /** What the columns show: it changes with the tokens. */
-  get key(): string {
-    const { place, state, rows, columns } = this.scene;
-    return `${place}|${state.part}|${state.filter}|${rows.key}|${columns.key}`;
+  get of(): readonly unknown[] {
+    const { part, rows, columns } = this.scene;
+    return [part, rows, columns];
   }
 
   lay(root: HTMLElement, box: RowBox, left: string, right: string): void {

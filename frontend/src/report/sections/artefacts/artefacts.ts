@@ -1,6 +1,7 @@
 // Artefacts: how norms are spread, how artefacts grow from layer to layer, where they sit, and which heads look at
 // them.
 
+import { Of } from "../../../scene/made";
 import "./artefacts.css";
 import * as Plot from "@observablehq/plot";
 import type { ArtefactRow, ArtefactsSection } from "../../../protocol";
@@ -152,12 +153,10 @@ export const section: Section<ArtefactsSection> = (element, info, host) => {
     element.append(
       table(host, "What heads give to artefacts", COLUMNS, new Set(COLUMNS.slice(3)), [info.rows.map(rowOf)]),
     );
-  let last = "";
+  const drawn = new Of();
   const update = (now: Now): void => {
     marked.update(now);
-    const key = `${now.width} ${now.theme}`;
-    if (key === last) return;
-    last = key;
+    if (!drawn.renewed(now.width, now.theme)) return;
     const columns = now.width < 500 ? 1 : some ? 3 : 2;
     const width = beside(charts, now.width, columns, 24, 420);
     boxes.spread.replaceChildren(histogram(info, width, now.theme));

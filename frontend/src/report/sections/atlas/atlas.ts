@@ -1,5 +1,6 @@
 // The atlas of heads: every head a point by any two figures, with marks that stay, its card, and its queries and keys.
 
+import { Of } from "../../../scene/made";
 import "./atlas.css";
 import type { AtlasSection, Reason } from "../../../protocol";
 import { COLOURS, css } from "../../../scene/color";
@@ -273,7 +274,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     return [own, Math.round(clamp(0.78 * own, 250, 460))];
   };
 
-  let last = "";
+  const drawn = new Of();
   const draw = (now: Now): void => {
     const [shown, [width, height]] = [passing(), size(now)];
     picture.classList.toggle("stacked", width === now.width);
@@ -298,7 +299,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     list.replaceChildren(...listed(shown, now));
   };
   const redraw = (): void => {
-    last = "";
+    drawn.forget();
     update(host.now);
   };
   const own = (now: Now): void => {
@@ -324,14 +325,12 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const texts = figures.payload.examples.map(({ inputs: [first] }) => (first ? called(first) : ""));
 
   const update = (now: Now): void => {
-    const key = `${now.width} ${now.theme}`;
-    if (key !== last) draw(now);
+    if (drawn.renewed(now.width, now.theme)) draw(now);
     else {
       scatter.points.select(now.cell);
       for (const entry of list.querySelectorAll<HTMLElement>("[data-opens]"))
         entry.ariaCurrent = entry.dataset.opens === figures.name(now.cell) ? "true" : null;
     }
-    last = key;
     own(now);
   };
   return {

@@ -4,6 +4,7 @@ import type { PlanesInfo } from "../../../protocol";
 import { COLOURS } from "../../../scene/color";
 import type { Store } from "../../../scene/data";
 import { figure } from "../../../scene/format";
+import { Of } from "../../../scene/made";
 import { h, s } from "../../../ui/dom";
 import type { Cell } from "../../figures";
 import type { Host, Now } from "../../host";
@@ -44,7 +45,7 @@ export class Plane {
   private dots: readonly Dot[] = [];
   private row = -1;
   private size: [number, number] = [0, 0];
-  private last = "";
+  private readonly drawn = new Of();
 
   constructor(
     private readonly host: Host,
@@ -66,7 +67,6 @@ export class Plane {
     const refs = [info.query, info.key, info.looks, info.weight].map((ref) => store.get(ref));
     void Promise.all(refs).then(([query, keys, looks, weight]) => {
       this.arrays = { query: query!, key: keys!, looks: looks!, weight: weight! };
-      this.last = "";
       this.update(this.row, this.host.now, ...this.size);
       this.ready = true;
     });
@@ -75,9 +75,7 @@ export class Plane {
   /** Show a head, by its place among the section's. */
   update(row: number, now: Now, width: number, height: number): void {
     [this.row, this.size] = [row, [width, height]];
-    const key = `${row} ${width} ${now.theme} ${this.arrays !== null}`;
-    if (key === this.last || width === 0) return;
-    this.last = key;
+    if (width === 0 || !this.drawn.renewed(row, width, now.theme, this.arrays)) return;
     this.box.style.cssText = `width:${width}px;height:${height}px`;
     const cell = this.cellOf(row);
     const share = this.info.share[row];

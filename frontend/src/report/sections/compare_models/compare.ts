@@ -1,5 +1,6 @@
 // Two models on the same inputs: how far each head moved, what changed most, and what became of roles.
 
+import { Of } from "../../../scene/made";
 import "./compare.css";
 import type { ComparedMeasure, CompareSection, Reason, RoleChange } from "../../../protocol";
 import { code, errorFigure, figure, fixed, probability, whole } from "../../../scene/format";
@@ -85,13 +86,11 @@ export const section: Section<CompareSection> = (element, given, host) => {
   const cells = info.layer.map((layer, i) => host.figures.find(layer, info.head[i]!));
   let quantity = kinds[0]!;
   let map: CompareMap | null = null;
-  let last = "";
+  const drawn = new Of();
 
   const update = (now: Now): void => {
-    const key = `${now.width} ${now.theme} ${quantity.name}`;
-    if (key !== last) map?.draw(quantity, now);
+    if (drawn.renewed(now.width, now.theme, quantity.name)) map?.draw(quantity, now);
     else map?.select(now.cell);
-    last = key;
     marked.update(now);
   };
   const select: HTMLSelectElement = h("select.kinds", {

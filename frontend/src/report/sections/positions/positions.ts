@@ -1,6 +1,7 @@
 // Shares of attention by distance and by position: the layers, and folded below them the heads of the open head's
 // layer.
 
+import { Of } from "../../../scene/made";
 import "./positions.css";
 import { FONT, type Pen } from "../../../draw/canvas";
 import type { PositionColumn, PositionsSection } from "../../../protocol";
@@ -261,12 +262,10 @@ export const section: Section<PositionsSection> = (element, info, host) => {
     h("details.note", {}, title, heads.root),
   );
   element.append(picture);
-  let last = "";
+  const drawn = new Of();
   const update = (now: Now): void => {
     const { cell, theme, width } = now;
-    const key = JSON.stringify([cell, theme, width]);
-    if (key === last) return;
-    last = key;
+    if (!drawn.renewed(cell, theme, width)) return;
     layers.show(
       info.layers,
       (range, row) => range.layer(row),

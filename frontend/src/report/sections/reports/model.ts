@@ -3,6 +3,7 @@
 import type { SummarySection } from "../../../protocol";
 import { COLOURS } from "../../../scene/color";
 import { plural } from "../../../scene/format";
+import { Of } from "../../../scene/made";
 import { h, s } from "../../../ui/dom";
 import { layout, spaced } from "../../cells";
 import { type Cell, same } from "../../figures";
@@ -31,7 +32,7 @@ export class Model {
   private readonly marked: ReadonlyMap<Cell, readonly number[]>;
   private readonly letters: readonly string[];
   private rects: { readonly cell: Cell; readonly rect: SVGElement }[] = [];
-  private last = "";
+  private readonly drawn = new Of();
 
   constructor(
     private readonly marks: Marks,
@@ -63,9 +64,7 @@ export class Model {
   }
 
   update(now: Now, width: number): void {
-    const key = `${width} ${now.theme}`;
-    if (key !== this.last) this.draw(now, width);
-    this.last = key;
+    if (this.drawn.renewed(width, now.theme)) this.draw(now, width);
     for (const { rect, cell } of this.rects) rect.classList.toggle("on", !now.printing && same(cell, now.cell));
   }
 
