@@ -25,6 +25,7 @@ import numpy as np
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 SIZES = [(6, 12, 16), (12, 12, 32), (12, 12, 64), (12, 12, 128), (12, 12, 256), (24, 16, 128), (24, 16, 512)]
+LONGEST = 512
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 TEXT = Path(__file__).resolve().parents[1] / "src/headscope/corpora/data/builtin.txt"
 LATENCY = """async ([kind, times]) => {
@@ -183,6 +184,10 @@ def main() -> None:
     parser.add_argument("--report", type=Path, metavar="FILE", help="a report instead")
     options = parser.parse_args()
     sizes = [tuple(map(int, size.split(","))) for size in options.sizes] or SIZES
+    if any(tokens > LONGEST for *_, tokens in sizes):
+        parser.error(
+            f"the demo model reads {LONGEST} tokens: benchmarks/thousand_heads.py makes longer pages"
+        )
     from playwright.sync_api import sync_playwright
 
     chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")

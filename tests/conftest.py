@@ -19,6 +19,7 @@ import hypothesis
 import pytest
 
 from tests.helpers.presence import needs
+from tests.helpers.typed import Typed
 
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
@@ -121,6 +122,12 @@ def demo_at_hand(demo, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(load, "load", load_once)
     monkeypatch.setattr(hs, "load", load_once)
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+    """The command line: ``typed("measure", "a.txt").out``."""
+    return Typed(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-FILE = Path(__file__).resolve().parent.parent / "benchmarks" / "calibration_few.py"
+from benchmarks import calibration_few
+
 RUNS = 3_000
 
 
 @pytest.fixture
-def few() -> ModuleType:
+def few(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The benchmark with cells of 12 and 24 units of a log-normal distribution whose tail is on the left."""
-    spec = importlib.util.spec_from_file_location("calibration_few", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.TAILS, module.UNITS = (("log-normal", "left"),), (12, 24)
-    return module
+    monkeypatch.setattr(calibration_few, "TAILS", (("log-normal", "left"),))
+    monkeypatch.setattr(calibration_few, "UNITS", (12, 24))
+    return calibration_few
 
 
 def test_needles_with_a_tail_have_their_level_and_their_coverage(few: ModuleType) -> None:
@@ -47,9 +42,6 @@ def test_scores_of_few_needles_have_intervals_that_hold(few: ModuleType) -> None
 
 
 def test_every_part_makes_a_table(few: ModuleType) -> None:
-    assert few.markdown([{"a": 1, "p ≤ 0.05": 0.5, "b": float("nan")}]).splitlines() == [
-        "| a | p ≤ 0.05 | b |",
-        "|---|---|---|",
-        "| 1 | 0.50 | – |",
-    ]
+    expected = ["| a | p ≤ 0.05 | b |", "|---|---|---|", "| 1 | 0.50 | – |"]
+    assert few.markdown([{"a": 1, "p ≤ 0.05": 0.5, "b": float("nan")}]).splitlines() == expected
     assert few.markdown(few.PARTS["conditions"][0](50)).count("\n") == 4

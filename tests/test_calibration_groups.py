@@ -63,12 +63,7 @@ def test_each_part_has_a_table(small: dict[str, Any]) -> None:
 
 def test_rates_that_are_not_where_they_must_be_are_named(small: dict[str, Any]) -> None:
     bad = {
-        "part": "coverage",
-        "case": "one",
-        "documents": "8 + 8",
-        "rate": 0.9,
-        "error": 0.01,
-        "low": 0.93,
-        "high": 0.97,
-    }
+        "part": "coverage", "case": "one", "documents": "8 + 8", "rate": 0.9, "error": 0.01,
+        "low": 0.93, "high": 0.97,
+    }  # fmt: skip
     assert small["broken"]([bad, bad | {"rate": 0.95}]) == ["coverage, one, 8 + 8 documents: 0.900"]

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from headscope import cli
 from headscope.analyses.links.coref import statistics as coref
 from headscope.analyses.links.negation import statistics as negation
 from headscope.analyses.links.syntax import statistics as syntax
+from tests.helpers.typed import Typed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
 
@@ -53,13 +53,6 @@ class Terminal(io.StringIO):
         return True
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return int(stop.value.code or 0)
-
-
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -73,17 +66,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Path(name).write_text(content, encoding="utf-8")
 
 
-def rows_of(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    return json.loads(capsys.readouterr().out)
-
-
-def test_syntax_of_the_built_in_trees(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_syntax_of_the_built_in_trees(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a file; few instances: no best head, said, and grey on a terminal only."""
     common = ("syntax", "--limit", 8, "--least", 10, "--seed", 3)
-    assert run(monkeypatch, *common, "--meta", "meta.json") == 0
-    printed = capsys.readouterr()
+    printed = typed(*common, "--meta", "meta.json")
     header, *lines = printed.out.splitlines()
     assert header.split()[:6] == ["relation", "n", "name", "paper", "direction", "accuracy"]
     assert lines[0].split()[0] == "all"
@@ -93,21 +79,19 @@ def test_syntax_of_the_built_in_trees(
     meta = json.loads(Path("meta.json").read_text())
     assert (meta["sentences"], meta["seed"], meta["least"]) == (8, 3, 10)
     assert meta["command"].startswith("headscope syntax --limit 8")
-    assert run(monkeypatch, *common, "--json") == 0
-    rows = rows_of(capsys)
+    rows = typed(*common, "--json").rows
     assert [len(row) for row in rows] == [len(syntax.COLUMNS) + len(syntax.CHOSEN)] * len(lines)
     assert all((row["layer"] is None) == row["few"] == (row["n"] < 10) for row in rows)
     screen = Terminal()
     monkeypatch.setattr("sys.stdout", screen)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert run(monkeypatch, *common) == 0
+    typed(*common)
     grey = [line.startswith("\x1b[90m") for line in screen.getvalue().splitlines()[1:]]
     assert grey == [row["few"] for row in rows]
 
 
-def test_syntax_writes_all_heads(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(monkeypatch, "syntax", "trees.conllu", "--all-heads", "-o", "all.csv") == 0
-    found = capsys.readouterr()
+def test_syntax_writes_all_heads(typed: Typed) -> None:
+    found = typed("syntax", "trees.conllu", "--all-heads", "-o", "all.csv")
     assert found.out == ""
     assert "all.csv: " in found.err
     table = pd.read_csv("all.csv", dtype={"paper": str})
@@ -115,7 +99,7 @@ def test_syntax_writes_all_heads(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert (table.groupby("relation").size() == 2 * 72).all()
     assert set(table[table["relation"] == "all"]["n"]) == {8}
     pytest.importorskip("ufal.chu_liu_edmonds")
-    assert run(monkeypatch, "syntax", "trees.conllu", "--least", 1, "--trees", "-o", "best.nc") == 0
+    typed("syntax", "trees.conllu", "--least", 1, "--trees", "-o", "best.nc")
     with xr.open_dataset("best.nc") as dataset:
         assert dataset["accuracy"].dims == ("relation", "direction", "layer", "head")
         assert {"tree UAS", "tree UUAS"} <= set(dataset["relation"].values)
@@ -129,52 +113,36 @@ def test_syntax_writes_all_heads(monkeypatch: pytest.MonkeyPatch, capsys: pytest
         (["--words", "surface"], 7, {"obj:x", "aux"}),
     ],
 )
-def test_words_and_relations(
-    options: list[str],
-    words: int,
-    relations: set[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run(monkeypatch, "syntax", "trees.conllu", "--least", 1, "--json", *options) == 0
-    rows = rows_of(capsys)
+def test_words_and_relations(typed: Typed, options: list[str], words: int, relations: set[str]) -> None:
+    rows = typed("syntax", "trees.conllu", "--least", 1, "--json", *options).rows
     assert rows[0]["n"] == words
     extra = {"all", "all but punct, root", "det", "nsubj", "root", "punct"}
     assert {row["relation"] for row in rows} == relations | extra
 
 
-def test_other_formats_and_the_preset(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_formats_and_the_preset(typed: Typed) -> None:
     """`word head-relation` lines by name and by --format; the preset's offsets and first pieces."""
     common = ("--least", 1, "--json", "--preset", "clark2019")
-    assert run(monkeypatch, "syntax", "pairs.txt", *common, "--meta", "meta.json") == 0
-    rows = rows_of(capsys)
+    rows = typed("syntax", "pairs.txt", *common, "--meta", "meta.json").rows
     assert rows[0]["n"] == 6
     options = json.loads(Path("meta.json").read_text())["options"]
     assert (options["rows"], options["preset"]) == ("first", "clark2019")
-    assert run(monkeypatch, "syntax", "data.tsv", "--format", "word-heads", *common) == 0
-    assert rows_of(capsys) == rows
-    assert run(monkeypatch, "syntax", "d.v4_gold_conll", *common) == 0
-    assert {row["relation"] for row in rows_of(capsys)} >= {"dep", "root"}
+    assert typed("syntax", "data.tsv", "--format", "word-heads", *common).rows == rows
+    assert {row["relation"] for row in typed("syntax", "d.v4_gold_conll", *common).rows} >= {"dep", "root"}
 
 
 said_not_raised = pytest.mark.filterwarnings("always::headscope.errors.HeadscopeWarning")
 
 
 @said_not_raised
-def test_broken_sentences_are_left_out_and_listed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_broken_sentences_are_left_out_and_listed(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     """By default, and with the option of before; --strict refuses them before the model runs."""
     line = "broken.conllu:15: sentence a-3: expected a head from 0 to 1, found 7"
     with monkeypatch.context() as patch:
         patch.setattr(ENGINE, None)
-        assert run(patch, "syntax", "broken.conllu", "--strict") == 2
-    assert line in capsys.readouterr().err
+        typed.refuses(line, "syntax", "broken.conllu", "--strict")
     for options in ((), ("--skip-broken",)):
-        assert run(monkeypatch, "syntax", "broken.conllu", *options, "--json", "--meta", "m.json") == 0
-        found = capsys.readouterr()
+        found = typed("syntax", "broken.conllu", *options, "--json", "--meta", "m.json")
         assert f"headscope: left out 1 input of broken.conllu:\n  {line}\n" in found.err
         assert json.loads(found.out)[0]["n"] == 8
         meta = json.loads(Path("m.json").read_text())
@@ -198,7 +166,7 @@ def sentence(number: int, words: int, antecedent: bool = True) -> str:
 @said_not_raised
 @pytest.mark.parametrize("command", ["syntax", "coref", "probe"])
 def test_a_long_sentence_in_the_midst_ends_no_run(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: Typed, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is left out and named, with --strict before the model runs."""
     size = 700 if command != "coref" else 154
@@ -211,27 +179,19 @@ def test_a_long_sentence_in_the_midst_ends_no_run(
     line = f"long.conllu:{at}: sentence s-3: expected at most {128 if command == 'coref' else 512} tokens in a sentence, found {size + 2}"
     files = ["long.conllu"] * (2 if command == "probe" else 1)
     options = ["--kind", "distance+words", "--epochs", 1] if command == "probe" else []
-    assert run(monkeypatch, command, *files, *options, "--meta", "m.json", "--json") == 0
-    found = capsys.readouterr()
+    found = typed(command, *files, *options, "--meta", "m.json", "--json")
     assert f"left out 1 input of long.conllu:\n  {line}" in found.err
     assert json.loads(Path("m.json").read_text())["broken"][0].startswith(line)
     assert max(row["n"] for row in json.loads(found.out)) == (3 if command == "coref" else 18)
     for runs in (ENGINE, "headscope.analyses.probes.gather.word_maps"):
         monkeypatch.setattr(runs, None)
-    assert run(monkeypatch, command, *files, *options, "--strict") == 2
-    assert line in capsys.readouterr().err
+    typed.refuses(line, command, *files, *options, "--strict")
 
 
 @said_not_raised
-def test_60_documents_of_coreference_with_faults_give_the_figures_of_the_good_ones(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_60_documents_of_coreference_with_faults_give_the_figures_of_the_good_ones(typed: Typed) -> None:
     """Two long sentences and a broken bracket are left out; one without mentions in each document is read on over."""
-    faulty = {
-        7: sentence(101, 154),
-        31: sentence(102, 6).replace("-1)", "-1))", 1),
-        50: sentence(103, 200),
-    }
+    faulty = {7: sentence(101, 154), 31: sentence(102, 6).replace("-1)", "-1))", 1), 50: sentence(103, 200)}
     layout = "# global.Entity = eid-etype-head\n"
     good, all_of_it = layout, layout
     for number in range(60):
@@ -241,13 +201,11 @@ def test_60_documents_of_coreference_with_faults_give_the_figures_of_the_good_on
         all_of_it += document + faulty.get(number, "")
     Path("good.conllu").write_text(good, encoding="utf-8")
     Path("faulty.conllu").write_text(all_of_it, encoding="utf-8")
-    assert run(monkeypatch, "coref", "good.conllu", "--json") == 0
-    found = capsys.readouterr()
+    found = typed("coref", "good.conllu", "--json")
     expected = json.loads(found.out)
     assert "left out" not in found.err
     assert (expected[0]["type"], expected[0]["n"]) == ("all", 60)
-    assert run(monkeypatch, "coref", "faulty.conllu", "--json", "--meta", "m.json") == 0
-    found = capsys.readouterr()
+    found = typed("coref", "faulty.conllu", "--json", "--meta", "m.json")
     assert json.loads(found.out) == expected
     at = {
         name: 2 + all_of_it.split("\n").index(f"# sent_id = {name}") for name in ("s-101", "s-102", "s-103")
@@ -269,15 +227,15 @@ def test_60_documents_of_coreference_with_faults_give_the_figures_of_the_good_on
 
 
 @said_not_raised
-def test_an_estimate_ends_no_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_ends_no_run(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first windows have no antecedent: there is an estimate still; where there is none, the run goes on."""
     body = "".join(f"# newdoc\n{sentence(number, 6, antecedent=number > 90)}" for number in range(1, 100))
     Path("late.conllu").write_text("# global.Entity = eid-etype-head\n" + body, encoding="utf-8")
     monkeypatch.setattr("headscope.console.options.LONG_TREES", 1)
-    assert run(monkeypatch, "coref", "late.conllu", "--estimate") == 0
-    assert re.match(r"99 sentences, 792 tokens: about \d+ s on cpu", capsys.readouterr().out)
-    assert run(monkeypatch, "coref", "late.conllu", "--json") == 0
-    found = capsys.readouterr()
+    assert re.match(
+        r"99 sentences, 792 tokens: about \d+ s on cpu", typed("coref", "late.conllu", "--estimate").out
+    )
+    found = typed("coref", "late.conllu", "--json")
     assert "99 sentences, 792 tokens: about" in found.err
     assert json.loads(found.out)[0]["n"] == 9
 
@@ -285,21 +243,20 @@ def test_an_estimate_ends_no_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest
         raise ZeroDivisionError("division by zero")
 
     monkeypatch.setattr("headscope.analyses.links.coref.run.line", fails)
-    assert run(monkeypatch, "coref", "late.conllu", "--json") == 0
-    found = capsys.readouterr()
+    found = typed("coref", "late.conllu", "--json")
     assert "no estimate (ZeroDivisionError: division by zero); the run goes on\n" in found.err
     assert json.loads(found.out)[0]["n"] == 9
 
 
 def test_no_antecedent_at_all_is_told_before_the_model_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = "".join(sentence(number, 6, antecedent=False) for number in range(1, 5))
     Path("none.conllu").write_text("# global.Entity = eid-etype-head\n" + body, encoding="utf-8")
     monkeypatch.setattr(ENGINE, None)
-    assert run(monkeypatch, "coref", "none.conllu") == 2
+    printed = typed("coref", "none.conllu", code=2)
     expected = "corpus: expected a mention with an antecedent in its window, found none in 1 windows\n"
-    assert capsys.readouterr().err == f"headscope: {expected}"
+    assert printed.err == f"headscope: {expected}"
 
 
 PLANTED = """# global.Entity = eid-etype-head
@@ -350,20 +307,12 @@ SCOPES = "\n".join(map(json.dumps, [*ROWS, ROWS[0]]))
     ],
 )
 def test_each_reader_leaves_out_and_counts(
-    command: str,
-    name: str,
-    content: str,
-    line: str,
-    counted: int,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    typed: Typed, command: str, name: str, content: str, line: str, counted: int
 ) -> None:
     """What is not broken counts: mentions with an antecedent, words, lines."""
     Path(name).write_text(content, encoding="utf-8")
-    assert run(monkeypatch, command, name, "--strict") == 2
-    assert line in capsys.readouterr().err
-    assert run(monkeypatch, command, name, "--json", "--meta", "m.json") == 0
-    found = capsys.readouterr()
+    typed.refuses(line, command, name, "--strict")
+    found = typed(command, name, "--json", "--meta", "m.json")
     assert f"left out 1 input of {name}:\n  {line}" in found.err
     assert json.loads(found.out)[0]["n"] == counted
     (listed,) = json.loads(Path("m.json").read_text())["broken"]
@@ -371,62 +320,49 @@ def test_each_reader_leaves_out_and_counts(
 
 
 @said_not_raised
-def test_many_broken_sentences_are_counted_not_listed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_many_broken_sentences_are_counted_not_listed(typed: Typed) -> None:
     broken = BROKEN.removeprefix(TREES)
     Path("many.conllu").write_text(TREES + broken * 30, encoding="utf-8")
-    assert run(monkeypatch, "syntax", "many.conllu", "--json", "--meta", "m.json") == 0
-    lines = capsys.readouterr().err.splitlines()
+    lines = typed("syntax", "many.conllu", "--json", "--meta", "m.json").err.splitlines()
     assert "headscope: left out 30 inputs of many.conllu:" in lines
     assert sum(line.startswith("  many.conllu:") for line in lines) == 20
     assert "  and 10 more" in lines
     assert len(json.loads(Path("m.json").read_text())["broken"]) == 30
 
 
-def test_coref_of_the_built_in_corpus(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_coref_of_the_built_in_corpus(typed: Typed) -> None:
     common = ("coref", "--limit", 40)
-    assert run(monkeypatch, *common, "--meta", "meta.json") == 0
-    printed = capsys.readouterr()
+    printed = typed(*common, "--meta", "meta.json")
     assert printed.out.split()[:4] == ["system", "candidates", "name", "paper"]
     assert "Intervals and tests are of a jackknife over 4 documents" in printed.err
     for name in coref.CANDIDATES:
         assert f"{name}: the head that is best on three quarters of the documents, L" in printed.err
     assert "of the rest; beside the best rule: " in printed.err
     assert json.loads(Path("meta.json").read_text())["options"]["window"] == 128
-    assert run(monkeypatch, *common, "--json", "--candidates", "any_word") == 0
-    rows = rows_of(capsys)
+    rows = typed(*common, "--json", "--candidates", "any_word").rows
     assert tuple(rows[0]) == (*coref.COLUMNS, *coref.CHOSEN)
     assert {row["candidates"] for row in rows if row["system"] == "best_head"} == {"any_word"}
     assert {row["system"] for row in rows} == {*coref.RULES, "best_head"}
-    assert run(monkeypatch, *common, "--all-heads", "--window", 64, "-o", "all.parquet") == 0
+    typed(*common, "--all-heads", "--window", 64, "-o", "all.parquet")
     table = pd.read_parquet("all.parquet")
     assert tuple(table.columns) == coref.COLUMNS
     assert set(table["system"]) == {"head"}
     assert len(table[table["type"] == "all"]) == 3 * 72
 
 
-def test_coref_of_conll_2012(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(monkeypatch, "coref", "d.v4_gold_conll", "--json") == 0
-    found = capsys.readouterr()
+def test_coref_of_conll_2012(typed: Typed) -> None:
+    found = typed("coref", "d.v4_gold_conll", "--json")
     rows = json.loads(found.out)
     assert "is best; with one document nothing is left to score a choice on" in found.err
     nearest = [row for row in rows if row["system"] == "nearest"]
-    assert [(row["type"], row["accuracy"], row["n"]) for row in nearest] == [
-        ("all", 1.0, 1),
-        ("pronoun", 1.0, 1),
-    ]
+    expected = [("all", 1.0, 1), ("pronoun", 1.0, 1)]
+    assert [(row["type"], row["accuracy"], row["n"]) for row in nearest] == expected
 
 
-def test_negation_prints_and_writes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_negation_prints_and_writes(typed: Typed) -> None:
     """The best heads on a screen, all of them in a file."""
     Path("n.jsonl").write_text("\n".join(json.dumps(ROWS[0]) for _ in range(3)), encoding="utf-8")
-    assert run(monkeypatch, "negation", "n.jsonl", "--seed", 2, "--meta", "m.json") == 0
-    title, header, *lines = capsys.readouterr().out.splitlines()
+    title, header, *lines = typed("negation", "n.jsonl", "--seed", 2, "--meta", "m.json").out.splitlines()
     assert "largest F1" in title
     assert header.split() == [
         *("name", "paper", "precision", "recall", "f1", "ci_low", "ci_high", "difference", "q", "n")
@@ -436,31 +372,30 @@ def test_negation_prints_and_writes(
     assert lines[16].startswith("baselines of the largest F1, which know the cue alone: ")
     assert lines[17].startswith("the head that is best on three quarters of the sentences, ")
     assert json.loads(Path("m.json").read_text())["seed"] == 2
-    assert run(monkeypatch, "negation", "n.jsonl", "--json") == 0
-    rows = pd.DataFrame(rows_of(capsys))
+    rows = pd.DataFrame(typed("negation", "n.jsonl", "--json").rows)
     assert tuple(rows.columns) == (*negation.COLUMNS, *negation.MORE)
     assert len(rows) == 3 * (72 + len(negation.BASELINES)) + 1
     rows = rows[rows["system"] == "head"]
     best = rows[rows["score"] == "f1"].sort_values("value", ascending=False).iloc[0]
     assert lines[0].split()[4] == f"{best['value']:.3f}"
-    assert run(monkeypatch, "negation", "n.jsonl", "-o", "n.nc") == 0
+    typed("negation", "n.jsonl", "-o", "n.nc")
     with xr.open_dataset("n.nc") as found:
         assert found["f1"].dims == ("layer", "head")
 
 
-def test_negation_before_and_after(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_negation_before_and_after(typed: Typed) -> None:
     """-m is the model after, --against the one before; the change is the first minus the second."""
     Path("n.jsonl").write_text("\n".join(json.dumps(ROWS[0]) for _ in range(3)), encoding="utf-8")
     values: list[Any] = []
     for options in ([], ["--untrained", 1]):
-        assert run(monkeypatch, "negation", "n.jsonl", "--json", *options) == 0
-        rows = pd.DataFrame(rows_of(capsys)).query("system == 'head'").astype({"layer": int, "head": int})
+        rows = (
+            pd.DataFrame(typed("negation", "n.jsonl", "--json", *options).rows)
+            .query("system == 'head'")
+            .astype({"layer": int, "head": int})
+        )
         values.append(rows.set_index(["layer", "head", "score"])["value"])
     common = ("negation", "n.jsonl", "--untrained", 1, "--against", "demo")
-    assert run(monkeypatch, *common, "-o", "both.csv", "--meta", "m.json") == 0
-    assert capsys.readouterr().out == ""
+    assert typed(*common, "-o", "both.csv", "--meta", "m.json").out == ""
     rows = pd.read_csv("both.csv", dtype={"paper": str})
     assert list(rows.columns) == [
         *("layer", "head", "paper", "score", "before", "after", "difference", "ci_low", "ci_high", "n")
@@ -471,38 +406,24 @@ def test_negation_before_and_after(
     assert (both["difference"] - (both["after"] - both["before"])).abs().max() < 1e-12
     meta = json.loads(Path("m.json").read_text())
     assert meta["after"]["model"]["notes"] != meta["before"]["model"]["notes"]
-    assert run(monkeypatch, *common) == 0
-    title, _, *lines = capsys.readouterr().out.splitlines()
+    title, _, *lines = typed(*common).out.splitlines()
     assert "changed most" in title
     largest = both.xs("f1", level="score")["difference"].abs().max()
     assert abs(float(lines[0].split()[4])) == pytest.approx(largest, abs=6e-4)
 
 
 @said_not_raised
-def test_probe_prints_says_and_writes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_probe_prints_says_and_writes(typed: Typed) -> None:
     """The table says which vectors were used, stderr how many words have none and what stands for the root."""
     Path("train.conllu").write_text(TREES * 6 + BROKEN.removeprefix(TREES), encoding="utf-8")
     Path("glove.txt").write_text("cat 1 0\nsleeps 0 1\nthe 1 1\n", encoding="utf-8")
     common = ("probe", "train.conllu", "trees.conllu", "--epochs", 1, "--kind", "distance+words")
-    assert run(monkeypatch, *common, "--strict") == 2
-    assert "train.conllu:80: sentence a-3: expected a head from 0 to 1, found 7" in capsys.readouterr().err
+    typed.refuses("train.conllu:80: sentence a-3: expected a head from 0 to 1, found 7", *common, "--strict")
     common = (*common, "--kind", "right-branching", "--kind", "attention")
-    assert run(monkeypatch, *common) == 0
-    printed = capsys.readouterr()
+    printed = typed(*common)
     header, *lines = printed.out.splitlines()
     assert header.split() == [
-        *(
-            "probe",
-            "uas",
-            "uas_punct",
-            "uuas",
-            "control",
-            "selectivity",
-            "n",
-            "vectors",
-        )
+        *("probe", "uas", "uas_punct", "uuas", "control", "selectivity", "n", "vectors")
     ]
     lines, pairs = lines[:3], lines[3:]
     assert [line.split()[0] for line in lines] == ["right-branching", "distance+words", "attention"]
@@ -515,14 +436,13 @@ def test_probe_prints_says_and_writes(
     assert (
         "left out 1 input of train.conllu:\n  train.conllu:80: sentence a-3: expected a head" in printed.err
     )
-    assert run(monkeypatch, *common, "--vectors", "glove.txt", "--json", "--meta", "m.json") == 0
-    found = capsys.readouterr()
+    found = typed(*common, "--vectors", "glove.txt", "--json", "--meta", "m.json")
     assert "vectors: glove.txt; 62.5% of the words have none" in found.err
     rows = {row["probe"]: row for row in json.loads(found.out)}
     assert [rows[name]["vectors"] for name in ("distance+words", "attention")] == ["glove.txt", ""]
     assert rows["attention"]["parameters"] == 4 * 72
     assert json.loads(Path("m.json").read_text())["vectors"]["size"] == 2
-    assert run(monkeypatch, *common, "-o", "probes.csv") == 0
+    typed(*common, "-o", "probes.csv")
     assert list(pd.read_csv("probes.csv")["probe"]) == list(rows)
 
 
@@ -537,69 +457,33 @@ def test_probe_prints_says_and_writes(
         ["probe", "trees.conllu", "trees.conllu", "--kind", "right-branching"],
     ],
 )
-def test_an_estimate_and_nothing_else(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_estimate_and_nothing_else(typed: Typed, arguments: list[str]) -> None:
     Path("n.jsonl").write_text(json.dumps(ROWS[0]), encoding="utf-8")
     Path("words.txt").write_text("One line.\nAnother line.\n", encoding="utf-8")
     Path("pairs.tsv").write_text("label\ttext\na\tOne.\na\tTwo.\nb\tThree.\nb\tFour.\n", encoding="utf-8")
     options = ["--text-a", "text"] if "groups" in arguments else []
-    assert run(monkeypatch, *arguments, *options, "--estimate", "-o", "none.csv") == 0
-    found = capsys.readouterr()
+    found = typed(*arguments, *options, "--estimate", "-o", "none.csv")
     assert re.match(r"\d+ (sentence|input)s?, \d+ tokens.*: (at most )?about .* on cpu", found.out)
     assert len(found.out.splitlines()) == 1
     assert "of memory" in found.out
     assert not Path("none.csv").exists()
 
 
-def test_measure_reads_conllu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_measure_reads_conllu(typed: Typed) -> None:
     """By suffix and by --format: the words of the treebank, tagged."""
     names = ("previous", "to_noun")
     common = ("--measures", ",".join(names), "--json", "--meta", "meta.json")
-    assert run(monkeypatch, "measure", "trees.conllu", *common) == 0
-    rows = rows_of(capsys)
+    rows = typed("measure", "trees.conllu", *common).rows
     assert {row["measure"] for row in rows} == set(names)
     counted = json.loads(Path("meta.json").read_text())["corpus"]
     assert (counted["examples"], counted["words"]) == (2, 8)
     Path("data.tsv").write_text(TREES, encoding="utf-8")
-    assert run(monkeypatch, "measure", "data.tsv", "--format", "conllu", *common) == 0
-    assert rows_of(capsys) == rows
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["syntax", "none.conllu"], "none.conllu: expected a file, found nothing there"),
-        (["syntax", "data.tsv"], "data.tsv: expected a name that ends in .conllu, _conll or .txt"),
-        (["syntax", "pairs.txt", "trees.conllu"], "these files are word-heads and conllu; give them apart"),
-        (["syntax", "pairs.txt", "--words", "surface"], "--words: expected CoNLL-U, found word-heads"),
-        (["negation", "d.v4_gold_conll"], "d.v4_gold_conll:1: expected a JSON object, found broken JSON"),
-        (["negation", "none.jsonl"], "none.jsonl: expected a file, found nothing there"),
-        (["negation", "pairs.txt", "--against", "demo", "-o", "x.nc"], "x.nc: expected a name that ends in .parquet, .csv, .json, .tex"),
-        (["syntax", "-o", "heads.html"], "heads.html: expected a name that ends in .parquet, .csv, .json, .tex, .nc"),
-        (["syntax", "--meta", "nowhere/m.json"], "nowhere/m.json: cannot be written (no such folder)"),
-        (["coref", "trees.conllu"], "trees.conllu:2: sentence a-1: expected coreference (# global.Entity and Entity= in MISC)"),
-        (["coref", "--window", "8"], "expected at most 8 tokens in a sentence, found"),
-        (["measure", "trees.conllu", "pairs.txt"], "these files are conllu and text; give them apart"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_one_line_and_code_2(
-    arguments: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run(monkeypatch, *arguments) == 2
-    found = capsys.readouterr()
-    assert found.out == ""
-    assert len(found.err.strip().splitlines()) == 1, found.err
-    assert message in found.err
+    assert typed("measure", "data.tsv", "--format", "conllu", *common).rows == rows
 
 
 def test_vectors_that_are_not_there_are_told_before_the_model_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headscope.analyses.probes.gather.word_maps", None)
     common = ("probe", "trees.conllu", "trees.conllu", "--kind", "attention", "--kind", "attention+words")
-    assert run(monkeypatch, *common, "--vectors", "none.txt") == 2
-    assert "none.txt" in capsys.readouterr().err
+    typed.refuses("none.txt", *common, "--vectors", "none.txt")

@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from headscope import cli
 from headscope.console.options import LoadOptions
 from headscope.core.saving import check_place
 from headscope.errors import InputError, RunError
+from tests.helpers.typed import Typed
 
 WRITES = {
     "measure -o": ("measure", "-o", "a.csv"),
@@ -46,54 +46,49 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("p.tsv").write_text("text\tlabel\na\t1\nb\t2\n", encoding="utf-8")
 
 
-def refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str
-) -> tuple[int, str]:
-    """The exit code and the sentence of a command that never loads its model."""
+def refused(typed: Typed, monkeypatch: pytest.MonkeyPatch, *words: str, code: int = 2) -> str:
+    """The sentence of a command that never loads its model."""
     monkeypatch.setattr(LoadOptions, "load", lambda *_, **__: pytest.fail("the model was loaded"))
-    monkeypatch.setattr("sys.argv", ["headscope", *words])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    said = capsys.readouterr().err
+    said = typed(*words, code=code).err
     assert said.count("\n") == 1
-    return int(stop.value.code or 0), said.removeprefix("headscope: ").strip()
+    return said.removeprefix("headscope: ").strip()
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_no_room_on_the_disk(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_room_on_the_disk(name: str, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**12, free=10_000))
-    code, said = refused(monkeypatch, capsys, *WRITES[name])
-    assert (code, said) == (1, f"{WRITES[name][-1]}: expected 2 MB of room on the disk, found 0.0 MB")
+    said = refused(typed, monkeypatch, *WRITES[name], code=1)
+    assert said == f"{WRITES[name][-1]}: expected 2 MB of room on the disk, found 0.0 MB"
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_folder_that_cannot_be_written_to(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_written_to(name: str, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     can = os.access
     monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK and can(path, mode))
-    code, said = refused(monkeypatch, capsys, *WRITES[name])
-    assert (code, said) == (2, f"{WRITES[name][-1]}: cannot be written (Permission denied)")
+    expected = f"{WRITES[name][-1]}: cannot be written (Permission denied)"
+    assert refused(typed, monkeypatch, *WRITES[name]) == expected
 
 
 @pytest.mark.parametrize(
     "name", [name for name, words in WRITES.items() if words[-1][-3:] in ("svg", "pdf", "png")]
 )
-def test_nothing_to_draw_with(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_to_draw_with(name: str, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, said = refused(monkeypatch, capsys, *WRITES[name])
-    assert (code, said) == (2, "static pictures need matplotlib: pip install 'headscope[figures]'")
+    assert (
+        refused(typed, monkeypatch, *WRITES[name])
+        == "static pictures need matplotlib: pip install 'headscope[figures]'"
+    )
 
 
-def test_an_unknown_suffix(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    code, said = refused(monkeypatch, capsys, "view", "A cat.", "-o", "a.gif")
-    assert (code, said) == (2, "a.gif: expected a name that ends in .html, .svg, .pdf, .png, found .gif")
-    code, said = refused(monkeypatch, capsys, "measure", "--figure", "a.csv")
-    assert (code, said) == (2, "a.csv: expected a name that ends in .svg, .pdf, .png, found .csv")
+def test_an_unknown_suffix(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (
+        refused(typed, monkeypatch, "view", "A cat.", "-o", "a.gif")
+        == "a.gif: expected a name that ends in .html, .svg, .pdf, .png, found .gif"
+    )
+    assert (
+        refused(typed, monkeypatch, "measure", "--figure", "a.csv")
+        == "a.csv: expected a name that ends in .svg, .pdf, .png, found .csv"
+    )
 
 
 def test_a_name_that_has_no_room_for_what_is_written_beside_it(tmp_path: Path) -> None:
@@ -121,36 +116,29 @@ def test_where_room_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device without room")
 def test_a_report_on_a_full_disk_leaves_the_old_one(
-    demo: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    demo: Any, typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("report.html").write_text("the old page", encoding="utf-8")
     Path(f".report.{os.getpid()}.html").symlink_to("/dev/full")
     monkeypatch.setattr("headscope.reports.run.report", lambda *_, **__: "x" * 100_000)
-    monkeypatch.setattr("sys.argv", ["headscope", "report"])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 1
-    assert capsys.readouterr().err == "headscope: report.html: cannot be written (No space left on device)\n"
+    found = typed("report", code=1)
+    assert found.err == "headscope: report.html: cannot be written (No space left on device)\n"
     assert Path("report.html").read_text(encoding="utf-8") == "the old page"
 
 
 @pytest.mark.slow
-def test_a_table_and_a_figure_in_one_run(
-    demo: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_and_a_figure_in_one_run(demo: Any, typed: Typed) -> None:
     words = ["measure", "--limit", "2", "--measures", "previous", "-o", "a.csv", "--figure", "a.pdf"]
-    monkeypatch.setattr("sys.argv", ["headscope", *words])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 0
+    said = typed(*words)
     assert len(pd.read_csv("a.csv")) == 72
     assert Path("a.pdf").read_bytes().startswith(b"%PDF")
-    said = capsys.readouterr()
     assert "a.csv: 72 rows" in said.err
     assert "a.pdf: a figure of 1 measure\n" in said.err
     assert said.out == ""
 
 
-def test_a_figure_of_a_shard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    code, why = refused(monkeypatch, capsys, "measure", "--shard", "1/2", "-o", "p.nc", "--figure", "a.pdf")
-    assert (code, why) == (2, "--figure: expected no shard, found one; -o of merge writes a figure")
+def test_a_figure_of_a_shard(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (
+        refused(typed, monkeypatch, "measure", "--shard", "1/2", "-o", "p.nc", "--figure", "a.pdf")
+        == "--figure: expected no shard, found one; -o of merge writes a figure"
+    )

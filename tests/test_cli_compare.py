@@ -13,7 +13,7 @@ from headscope.analyses.compare.inputs import statistics as two_inputs
 from headscope.analyses.compare.models import statistics as two_models
 from headscope.analyses.compare.roles import statistics as two_roles
 from headscope.analyses.compare.training import run as compare_training
-from headscope.cli import main
+from tests.helpers.typed import Typed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
 
@@ -24,13 +24,6 @@ LINES = [
     "Rain fell on the town.",
     "They ran home.",
 ]
-
-
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", "compare", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return int(stop.value.code or 0)
 
 
 @pytest.fixture
@@ -46,19 +39,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_groups(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_groups(typed: Typed, place: Path) -> None:
     more = [
-        "--measures",
-        "a_to_b,same_word,sink",
-        "--figure",
-        "g.svg",
-        "--view",
-        "g.html",
-        "--meta",
+        "--measures", "a_to_b,same_word,sink", "--figure", "g.svg", "--view", "g.html", "--meta",
         "m.json",
-    ]
-    assert run(monkeypatch, "groups", "pairs.tsv", "--label", "Quality", "-o", "g.csv", *more) == 0
-    said = capsys.readouterr().err
+    ]  # fmt: skip
+    said = typed("compare", "groups", "pairs.tsv", "--label", "Quality", "-o", "g.csv", *more).err
     assert "group A: label 0, 5 inputs of " in said
     assert "sink: no row; the inputs have no row for the mean share" in said
     assert "in inputs of at least 128 tokens" in said
@@ -68,8 +54,7 @@ def test_groups(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert "A − B" in Path("g.svg").read_text(encoding="utf-8")
     assert "<html" in Path("g.html").read_text(encoding="utf-8")[:200]
     assert json.loads(Path("m.json").read_text())["effect"] == "Hedges' g"
-    assert run(monkeypatch, "groups", "pairs.tsv", "--measures", "a_to_b") == 0
-    said = capsys.readouterr().out
+    said = typed("compare", "groups", "pairs.tsv", "--measures", "a_to_b").out
     assert said.startswith(
         "no head can be found to differ: no p can be below 0.05 "
     )  # five documents in a group
@@ -77,80 +62,83 @@ def test_groups(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         "(72 heads, 1 measure; null: equal means, 20,000 bootstrap draws of 10 inputs within their group)"
         in said
     )
-    assert run(monkeypatch, "groups", "pairs.tsv", "--label", "kind") == 2
-    assert (
-        "pairs.tsv:2: expected a column 'kind', found 'Quality', '#1 String', '#2 String'"
-        in capsys.readouterr().err
+    typed.refuses(
+        "pairs.tsv:2: expected a column 'kind', found 'Quality', '#1 String', '#2 String'",
+        "compare",
+        "groups",
+        "pairs.tsv",
+        "--label",
+        "kind",
     )
-    assert run(monkeypatch, "groups", "pairs.tsv", "--figure", "g.html") == 2
+    typed("compare", "groups", "pairs.tsv", "--figure", "g.html", code=2)
 
 
-def test_models(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models(typed: Typed, place: Path) -> None:
     more = ["--untrained", "0", "--measures", "previous", "--figure", "m.svg"]
-    assert run(monkeypatch, "models", "demo", "b.txt", "-o", "m.csv", "--roles", "r.csv", *more) == 0
+    typed("compare", "models", "demo", "b.txt", "-o", "m.csv", "--roles", "r.csv", *more)
     rows = pd.read_csv("m.csv")
     assert tuple(rows.columns) == two_models.COLUMNS
     assert len(rows) == 72
     assert tuple(pd.read_csv("r.csv").columns) == two_roles.COLUMNS
     drawn = Path("m.svg").read_text(encoding="utf-8")
     assert "untrained, seed 0" in drawn
-    assert run(monkeypatch, "models", "demo", "demo", "b.txt", "--measures", "previous") == 0
-    said = capsys.readouterr().out
+    said = typed("compare", "models", "demo", "demo", "b.txt", "--measures", "previous").out
     assert "the heads that moved most" in said
     assert "means of layers" in said
     assert ", 0 lost, 0 gained, 0 unclear" in said
-    assert run(monkeypatch, "models", "demo", "demo", "a.txt", "--measures", "previous") == 0
-    assert "roles were not compared: roles: expected at least 5" in capsys.readouterr().err
-    assert run(monkeypatch, "models", "demo") == 2
-    assert "models: expected two (or --adapter or --untrained SEED), found one" in capsys.readouterr().err
-
-
-def test_models_of_other_shapes(
-    place: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stories = str(shared / "models" / "stories260K")
-    assert run(monkeypatch, "models", "demo", stories, "b.txt", "--json") == 0
-    said = capsys.readouterr()
-    assert "heads have no counterparts: compared by role" in said.err
-    assert tuple(json.loads(said.out)[0]) == two_roles.BY_ROLE
-    assert run(monkeypatch, "models", "demo", stories, "--limit", "4") == 2
-    assert "roles: expected at least 5 effective documents, found 2" in capsys.readouterr().err
-
-
-def test_inputs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = ["inputs", "The cat sat.", "The dog sat."]
-    assert run(monkeypatch, *texts, "-o", "i.html") == 0
-    assert run(monkeypatch, *texts, "-o", "i.csv", "--measures", "previous") == 0
-    assert tuple(pd.read_csv("i.csv").columns) == two_inputs.COLUMNS
-    assert run(monkeypatch, *texts) == 0
-    assert "cat / dog" in capsys.readouterr().out
-    longer = ["inputs", "The cat sat.", "The small cat sat."]
-    assert run(monkeypatch, *longer) == 2
-    assert "found 6 and 7; align them by word" in capsys.readouterr().err
-    assert (
-        run(
-            monkeypatch, *longer, "--align", "word", "--pair1", "It ran.", "--pair2", "It ran.", "-o", "w.svg"
-        )
-        == 0
+    told = typed("compare", "models", "demo", "demo", "a.txt", "--measures", "previous").err
+    assert "roles were not compared: roles: expected at least 5" in told
+    typed.refuses(
+        "models: expected two (or --adapter or --untrained SEED), found one", "compare", "models", "demo"
     )
 
 
-def test_training(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_of_other_shapes(typed: Typed, place: Path, shared: Path) -> None:
+    stories = str(shared / "models" / "stories260K")
+    said = typed("compare", "models", "demo", stories, "b.txt", "--json")
+    assert "heads have no counterparts: compared by role" in said.err
+    assert tuple(json.loads(said.out)[0]) == two_roles.BY_ROLE
+    typed.refuses(
+        "roles: expected at least 5 effective documents, found 2",
+        "compare",
+        "models",
+        "demo",
+        stories,
+        "--limit",
+        "4",
+    )
+
+
+def test_inputs(typed: Typed, place: Path) -> None:
+    texts = ["inputs", "The cat sat.", "The dog sat."]
+    typed("compare", *texts, "-o", "i.html")
+    typed("compare", *texts, "-o", "i.csv", "--measures", "previous")
+    assert tuple(pd.read_csv("i.csv").columns) == two_inputs.COLUMNS
+    assert "cat / dog" in typed("compare", *texts).out
+    longer = ["inputs", "The cat sat.", "The small cat sat."]
+    typed.refuses("found 6 and 7; align them by word", "compare", *longer)
+    typed("compare", *longer, "--align", "word", "--pair1", "It ran.", "--pair2", "It ran.", "-o", "w.svg")
+
+
+def test_training(typed: Typed, place: Path) -> None:
     from headscope.core.demo import demo_folder
 
     for number in (2, 10):
         Path(f"runs/checkpoint-{number}").parent.mkdir(exist_ok=True)
         Path(f"runs/checkpoint-{number}").symlink_to(demo_folder(), target_is_directory=True)
     more = ["--measures", "previous,entropy", "--figure", "t.svg", "--meta", "t.json"]
-    assert run(monkeypatch, "training", "runs", "a.txt", "-o", "t.csv", *more) == 0
+    typed("compare", "training", "runs", "a.txt", "-o", "t.csv", *more)
     assert json.loads(Path("t.json").read_text())["corpus"]["name"] == "a.txt"
     rows = pd.read_csv("t.csv")
     assert tuple(rows.columns) == compare_training.COLUMNS
     assert rows["checkpoint"].unique().tolist() == ["checkpoint-2", "checkpoint-10"]
     assert "previous token" in Path("t.svg").read_text(encoding="utf-8")
-    assert run(monkeypatch, "training", "runs/checkpoint-2") == 2
-    assert "or a folder with checkpoint-N folders" in capsys.readouterr().err
-    assert run(monkeypatch, "training", "runs", "none.txt") == 2
-    assert "none.txt: expected a file, found nothing there" in capsys.readouterr().err
-    assert run(monkeypatch, "training", "a.txt", "runs") == 2
-    assert "training: expected a checkpoint before the texts, found a.txt" in capsys.readouterr().err
+    typed.refuses("or a folder with checkpoint-N folders", "compare", "training", "runs/checkpoint-2")
+    typed.refuses("none.txt: expected a file, found nothing there", "compare", "training", "runs", "none.txt")
+    typed.refuses(
+        "training: expected a checkpoint before the texts, found a.txt",
+        "compare",
+        "training",
+        "a.txt",
+        "runs",
+    )

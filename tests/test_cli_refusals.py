@@ -22,6 +22,7 @@ from headscope.errors import RunError
 from headscope.views.view import View
 from tests.helpers.patience import PATIENCE
 from tests.helpers.small_models import save_gpt2
+from tests.helpers.typed import Typed
 
 CONFIGS: dict[str, Any] = {  # what stands in config.json instead
     "no-heads": {"n_head": 0},
@@ -135,6 +136,8 @@ OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
     ("syntax", "t.conllu", "-m", "gpt2"): {
         "--rows": [("last", "is not one of")],
         "--limit": [("-5", "at least 1")],
+        "--meta": [("none/m.json", "none/m.json: cannot be written (no such folder)")],
+        "-o": [("heads.html", "heads.html: expected a name that ends in .parquet, .csv, .json, .tex, .nc")],
         "--seed": [("-1", "Invalid value"), ("x", "valid int")],
     },
     ("coref", "t.conllu", "-m", "gpt2"): {"--candidates": [("x", "is not one of")], "--window": [("0", "at least 1"), ("x", "valid int")]},
@@ -143,7 +146,11 @@ OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
         "--epochs": [("0", "at least 1"), ("x", "valid int")],
         "--vectors": [("none", "expected a file of word vectors"), (".", "expected a file of word vectors")],
     },
-    ("distance", "a.txt", "-m", "gpt2"): {"--rows": [("0", "at least 1"), ("x", "valid int")], "--map": [("x.gif", "expected"), ("none/x.csv", "no such folder")]},
+    ("distance", "a.txt", "-m", "gpt2"): {
+        "--rows": [("0", "rows: expected at least 1, found 0"), ("x", "valid int")],
+        "--map": [("m.nc", "m.nc: expected a name that ends in .parquet, .csv, .json, .tex, .svg, .pdf, .png"), ("none/x.csv", "no such folder")],
+        "-o": [("d.svg", "d.svg: expected a name that ends in .parquet, .csv, .json, .tex, .nc, found .svg"), ("none/d.csv", "cannot be written")],
+    },
     ("report", "-m", "gpt2"): {
         "--sections": [("x", "expected some of")],
         "--examples": [("-1", "Invalid value"), ("x", "valid int")],
@@ -155,7 +162,7 @@ OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
 }  # fmt: skip
 INPUTS = [
     ("none.txt", "expected a file"), ("", "expected a file or folder, found an empty name"), ("x" * 5000, "expected a file"), ("a\0b", "expected a file"),
-    ("empty.txt", "an empty file"), ("blank.txt", "blank lines only"), ("latin.txt", "found the byte 0xe9"),
+    ("empty.txt", "an empty file"), ("blank.txt", "blank lines only"), ("latin.txt", "latin.txt:2: "),
     ("bad.jsonl", "'text': expected a string"), ("deep.jsonl", "nested too deeply"), ("gpt2", "found 5 other files (4 .json, 1 .safetensors)"),
     ("pipe.txt", "found a pipe or a device"), ("/dev/null", "expected a file, which can be read again"),
 ]  # fmt: skip
@@ -179,6 +186,25 @@ CALLS += [
     (("merge", "none.nc"), "none.nc: no such file"),
     (("compare", "models", "gpt2", "-m", "gpt2", "a.txt"), "No such option"),
     (("nope",), "No such command"),
+    (("measure", "hollow", "-m", "gpt2"), "hollow: expected files that end in "),
+    (("measure", "broken.jsonl", "--strict", "-m", "gpt2"), "broken.jsonl:2: expected a JSON object, found broken JSON at column"),
+    (("measure", "a.txt", "broken.jsonl"), "these files are text and jsonl"),
+    (("measure", "--measures", "entrpy", "-m", "gpt2"), "measures: found 'entrpy'; did you mean 'entropy'? expected surface"),
+    (("measure", "t.conllu", "a.txt", "-m", "gpt2"), "these files are conllu and text; give them apart"),
+    (("syntax", "none.conllu", "-m", "gpt2"), "none.conllu: expected a file, found nothing there"),
+    (("syntax", "p.tsv", "-m", "gpt2"), "p.tsv: expected a name that ends in .conllu, _conll or .txt"),
+    (("syntax", "a.txt", "t.conllu", "-m", "gpt2"), "these files are word-heads and conllu; give them apart"),
+    (("syntax", "a.txt", "--words", "surface", "-m", "gpt2"), "--words: expected CoNLL-U, found word-heads"),
+    (("negation", "none.jsonl", "-m", "gpt2"), "none.jsonl: expected a file, found nothing there"),
+    (("negation", "t.conllu", "-m", "gpt2"), "t.conllu:1: expected a JSON object, found broken JSON"),
+    (("negation", "a.txt", "-m", "gpt2", "--against", "gpt2", "-o", "x.nc"), "x.nc: expected a name that ends in .parquet, .csv, .json, .tex"),
+    (("coref", "t.conllu", "-m", "gpt2"), "expected coreference (# global.Entity and Entity= in MISC)"),
+    (("coref", "--window", "8", "-m", "gpt2"), "expected at most 8 tokens in a sentence, found"),
+    (("check", "."), ".: no config.json in this folder"),
+    (("check", "bert-base-uncased"), "bert-base-uncased: no such folder, not in the local cache"),
+    (("report", "-o", "report.docx"), "report.docx: expected a name that ends in .html, .pdf"),
+    (("compare", "models", "a.txt", "demo"), "expected A [B] [CORPUS], models first, found the file a.txt"),
+    ((*VIEW, "-m", "gpt2", "--layer", "-1"), "layer takes 0, 1; found -1"),
     (("view",), "TEXT: expected a text, --image or --audio, found none of them"),
     (("view", "hello", "--audio", "a.wav"), "--audio: expected --target beside it, or nothing, found another input"),
     (("view", "hello", "--no-sound"), "--no-sound: expected --audio beside it"),
@@ -208,10 +234,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file, content in {
         "empty.txt": b"",
         "blank.txt": b"\n\n",
-        "latin.txt": b"caf\xe9\n",
+        "latin.txt": b"fine\ncaf\xe9\n",
         "bad.jsonl": b'{"text": 5}\n',
+        "broken.jsonl": b'{"text": "a"}\n{"text": \n',
     }.items():
         (folder / file).write_bytes(content)
+    (folder / "hollow").mkdir()
     (folder / "deep.jsonl").write_text("[" * 100_000)
     (folder / "t.conllu").write_text("1\tit\t_\tPRON\t_\t_\t0\troot\t_\t_\n\n")
     for file in ("pipe.txt", "pipe.tsv"):
@@ -229,32 +257,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return int(stop.value.code or 0)
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     CALLS,
     ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else "",
 )
 def test_a_call_that_cannot_be_done(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    folder: Path,
-    arguments: tuple[str, ...],
-    sentence: str,
+    typed: Typed, monkeypatch: pytest.MonkeyPatch, folder: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     monkeypatch.chdir(folder)
     before = sorted(folder.iterdir())
-    assert run(monkeypatch, *arguments) == 2
-    said = capsys.readouterr().err
+    out, said = typed(*arguments, code=2)
+    assert out == ""
     assert "Traceback" not in said
     last = said.strip().splitlines()[-1]
     assert sentence in last
+    assert said.startswith("headscope: ") == (len(said.splitlines()) == 1)
     assert last.startswith("headscope: ") or "Usage:" in said
     assert "does not know" not in last
     assert len(last) < 1600 or "x" * 400 in last
@@ -288,19 +306,14 @@ def test_a_model_that_cannot_run(
     ],
 )  # fmt: skip
 def test_what_nobody_foresaw(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    folder: Path,
-    error: BaseException,
-    sentence: str,
+    typed: Typed, monkeypatch: pytest.MonkeyPatch, folder: Path, error: BaseException, sentence: str
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
     monkeypatch.chdir(folder)
     monkeypatch.setattr("headscope.live.view.view", fail)
-    assert run(monkeypatch, *VIEW, "-m", "gpt2") == 1
-    assert capsys.readouterr().err.startswith(f"headscope: {sentence}")
+    assert typed(*VIEW, "-m", "gpt2", code=1).err.startswith(f"headscope: {sentence}")
     monkeypatch.setenv("HEADSCOPE_TRACEBACK", "1")
     monkeypatch.setattr("sys.argv", ["headscope", *VIEW, "-m", "gpt2"])
     with pytest.raises(type(error)):
@@ -324,7 +337,9 @@ def test_a_full_disk_leaves_the_old_page_whole(
     assert page.read_text() == "the old page"
 
 
-def test_a_file_whose_name_is_no_text(monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -> None:
+def test_a_file_whose_name_is_no_text(
+    typed: Typed, monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path
+) -> None:
     """Bytes that are no UTF-8, in what is read and what is written: also in the description within .nc."""
     monkeypatch.chdir(tmp_path)
     source, output = os.fsdecode(b"\xff.txt"), os.fsdecode(b"\xfe.nc")
@@ -332,7 +347,7 @@ def test_a_file_whose_name_is_no_text(monkeypatch: pytest.MonkeyPatch, folder: P
         shutil.copy(folder / "a.txt", source)
     except OSError:
         pytest.skip("needs a file system that takes names of any bytes")
-    assert run(monkeypatch, "measure", source, "--pack", "32", "-m", str(folder / "gpt2"), "-o", output) == 0
+    typed("measure", source, "--pack", "32", "-m", str(folder / "gpt2"), "-o", output)
     with xr.open_dataset(output, engine="h5netcdf") as found:
         described = json.loads(found.attrs["meta"])
     assert described["command"].startswith(r"headscope measure \udcff.txt")

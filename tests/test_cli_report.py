@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from headscope.cli import main
 from headscope.views.blobs import decode
+from tests.helpers import pages
+from tests.helpers.typed import Typed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
 
@@ -21,31 +19,17 @@ LIMIT = 4
 WRITES = ("-o", "--map", "--roles", "--figure")
 
 
-def run(words: list[str], monkeypatch: pytest.MonkeyPatch, code: int = 0) -> None:
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == code, words
-
-
 def read(page: Path) -> tuple[Any, dict[str, str]]:
     """The payload of a page, and its arrays."""
     html = page.read_text(encoding="utf-8")
-    found = re.search(
-        r'<script type="application/json" id="headscope-payload">(.*?)</script>', html, re.DOTALL
-    )
-    assert found is not None
-    blobs = re.findall(
-        r'<script type="text/plain" id="headscope-data-([^"]+)">(.*?)</script>', html, re.DOTALL
-    )
-    return json.loads(found[1]), dict(blobs)
+    return pages.payload(html), pages.arrays(html)
 
 
 def test_every_printed_command_runs_and_gives_the_same_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run(["headscope", "report", "--limit", str(LIMIT), "-o", "report.html"], monkeypatch)
+    typed("report", "--limit", LIMIT, "-o", "report.html")
     payload, blobs = read(tmp_path / "report.html")
     commands = {one["kind"]: one["command"] for one in payload["sections"] if one.get("command")}
     without = {one["kind"] for one in payload["sections"]} - set(commands)
@@ -59,9 +43,7 @@ def test_every_printed_command_runs_and_gives_the_same_figures(
         assert words[words.index("--limit") + 1] == str(LIMIT)
         if words[1] == "report":
             words += ["-o", "again.html"]
-        capsys.readouterr()
-        run(words, monkeypatch)
-        said = capsys.readouterr().out
+        said = typed(*words[1:]).out
         written = [tmp_path / words[place + 1] for place, word in enumerate(words) if word in WRITES]
         assert all(path.stat().st_size for path in written)
         assert said.strip() or written
@@ -75,8 +57,7 @@ def test_every_printed_command_runs_and_gives_the_same_figures(
                     k: v for k, v in other.items() if k not in drop
                 }
     words = shlex.split(commands["heads"])
-    run([*words, "--json"], monkeypatch)
-    rows = json.loads(capsys.readouterr().out)
+    rows = typed(*words[1:], "--json").rows
     names = [one["name"] for one in payload["measures"]]
     value = decode(payload["value"], blobs)
     seen = np.full(value.shape, np.nan)
@@ -91,33 +72,32 @@ TREE = "1\tCats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsleep\t_\tVERB\t_\t_\t0\troot
 
 
 def test_a_section_that_fails_on_a_file_of_ones_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page is written, the last line says what it lacks, and the code is 1; on the built-in sentences it is 0."""
     monkeypatch.chdir(tmp_path)
     Path("few.conllu").write_text(TREE * 3, encoding="utf-8")
-    common = ["headscope", "report", "--limit", "4", "--sections", "probes"]
-    run([*common, "-o", "own.html", "--treebank", "few.conllu"], monkeypatch, code=1)
+    common = ["report", "--limit", "4", "--sections", "probes"]
+    found = typed(*common, "-o", "own.html", "--treebank", "few.conllu", code=1)
     why = "few.conllu: expected at least 8 sentences for probes, found 3"
-    found = capsys.readouterr()
     assert found.err.splitlines()[-1] == f"headscope: own.html: written without the section probes ({why})"
     assert str(tmp_path / "own.html") in found.out
     assert [
         one["reason"] for one in read(tmp_path / "own.html")[0]["sections"] if one["kind"] == "failed"
     ] == [why]
-    run([*common, "-o", "builtin.html"], monkeypatch)
+    typed(*common, "-o", "builtin.html")
     assert any(one["kind"] == "failed" for one in read(tmp_path / "builtin.html")[0]["sections"])
 
 
 def test_the_limit_of_the_text_does_not_cut_a_treebank(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("trees.conllu").write_text(TREE * 30, encoding="utf-8")
-    common = ["headscope", "report", "--limit", "4", "--sections", "syntax", "-o", "a.html"]
+    common = ["report", "--limit", "4", "--sections", "syntax", "-o", "a.html"]
     for more, sentences in ((["--treebank", "trees.conllu"], 30), (["--limit-sentences", "7"], 7), ([], 4)):
         more = [*more, *(["--treebank", "trees.conllu"] if sentences == 7 else [])]
-        run([*common, *more], monkeypatch)
+        typed(*common, *more)
         (section,) = (one for one in read(tmp_path / "a.html")[0]["sections"] if one["kind"] == "syntax")
         if sentences != 4:
             assert next(row["n"] for row in section["rows"] if row["relation"] == "nsubj") == sentences

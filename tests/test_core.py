@@ -82,18 +82,7 @@ class TestTokens:
         assert [
             strip_markers(piece)
             for piece in ("##ing", "▁the", "Ġthe", "the</w>", "th@@", "##", "▁▁is", "ĠĠis", "▁▁", "")
-        ] == [
-            "ing",
-            "the",
-            "the",
-            "the",
-            "th",
-            "##",
-            "is",
-            "is",
-            "▁",
-            "",
-        ]
+        ] == ["ing", "the", "the", "the", "th", "##", "is", "is", "▁", ""]
 
     def test_strings_of_byte_level_vocabularies_are_read(self) -> None:
         raw = ["Der", "ĠmÃ¼", "de", "Ċ", "âĢ", "ľ", "<s>"]

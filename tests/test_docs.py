@@ -203,8 +203,11 @@ def expanded(word: str, folder: Path) -> list[str]:
 @contextlib.contextmanager
 def spoken() -> Iterator[tuple[io.StringIO, io.StringIO]]:
     out, err = io.StringIO(), io.StringIO()
-    with warnings.catch_warnings(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        warnings.simplefilter("ignore")
+    with (
+        warnings.catch_warnings(action="ignore"),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         warnings.simplefilter("default", HeadscopeWarning)
         yield out, err
 

@@ -184,14 +184,8 @@ def test_a_notebook_is_kept_without_outputs_and_its_links_lead_somewhere(name: s
 
 def test_what_is_quoted_is_found_in_what_is_shown() -> None:
     prose = "It grows from 26 to 36 %, in 39 of 40 a third of it, six words in ten, 0.48 or `0.9`. The paper has 0.77."
-    assert [quote.text for quote in quotes(prose)] == [
-        "26 %",
-        "36 %",
-        "39 of 40",
-        "a third",
-        "six words in ten",
-        "0.48",
-    ]
+    expected = ["26 %", "36 %", "39 of 40", "a third", "six words in ten", "0.48"]
+    assert [quote.text for quote in quotes(prose)] == expected
     beside = figures("0.255 0.364 0.975 0.34 0.594 0.483")
     assert all(quote.in_(beside) for quote in quotes(prose))
     assert not any(quote.in_(figures("0.2 1,234 0.41")) for quote in quotes(prose))

@@ -12,11 +12,11 @@ import pytest
 import transformers
 
 import headscope
-from headscope import cli
 from headscope.core import lazy
 from headscope.errors import InputError, ModelError
 from headscope.measures.dataset import check_suffix
 from headscope.models import load
+from tests.helpers.typed import Typed
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -90,12 +90,7 @@ def test_a_library_of_an_extra_is_missing(name: str, said: str, monkeypatch: pyt
     ],
 )
 def test_a_missing_extra_has_one_exit_code(
-    library: str,
-    extra: str,
-    words: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    typed: Typed, library: str, extra: str, words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [each for each in sys.modules if each == library or each.startswith(f"{library}.")]:
@@ -103,13 +98,9 @@ def test_a_missing_extra_has_one_exit_code(
     for name in [each for each in sys.modules if each.startswith("headscope.live.server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.setattr("sys.argv", ["headscope", *words])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    err = capsys.readouterr().err
+    err = typed(*words, code=2).err
     assert err.startswith("headscope: ")
     assert f"pip install 'headscope[{extra}]'" in err
-    assert stop.value.code == 2
 
 
 @pytest.mark.parametrize("path", ["headscope.views.widget", "headscope.live.explore"])
@@ -129,18 +120,13 @@ def test_any_other_missing_library_is_an_import_error() -> None:
 
 @pytest.mark.parametrize(("library", "path"), [("pyarrow", "a.parquet"), ("h5netcdf", "a.nc")])
 def test_a_format_without_its_library_is_refused_before_a_run(
-    library: str, path: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: Typed, library: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(InputError, match=library):
         check_suffix(path)
-    monkeypatch.setattr("sys.argv", ["headscope", "measure", "-o", path])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 2
-    assert (
-        capsys.readouterr().err == f"headscope: {library} is not installed: pip install 'headscope[files]'\n"
-    )
+    said = f"headscope: {library} is not installed: pip install 'headscope[files]'\n"
+    assert typed("measure", "-o", path, code=2).err == said
 
 
 def test_a_missing_demo_model_is_said_before_torch_is_loaded() -> None:
@@ -195,12 +181,8 @@ def test_a_first_picture_needs_no_extra(tmp_path: Path) -> None:
 def test_all_brings_every_extra_but_the_models() -> None:
     extras = PROJECT["optional-dependencies"]
     named = set(extras["all"][0].removeprefix("headscope[").removesuffix("]").split(","))
-    assert named == set(extras) - {
-        "all",
-        "demo",
-        "demo-lm",
-        "trees",
-    }  # trees cannot be built for every Python
+    expected = set(extras) - {"all", "demo", "demo-lm", "trees"}
+    assert named == expected  # trees cannot be built for every Python
 
 
 def test_a_tokenizer_of_sentencepiece_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
-TOOLS = Path(__file__).resolve().parents[1] / "tools"
-spec = importlib.util.spec_from_file_location("rooms", TOOLS / "rooms.py")
-assert spec is not None
-assert spec.loader is not None
-rooms = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(rooms)
+import rooms
 
 
 def test_nothing_imports_upward_or_in_a_circle() -> None:

@@ -8,17 +8,10 @@ from pathlib import Path
 import pytest
 
 import headscope as hs
-from headscope import cli
 from headscope.errors import CorpusError, HeadscopeWarning
+from tests.helpers.typed import Typed
 
 CONTROLS = ["\x1b[2J", "\x07", "\r", "\x08", "\x9b31m", "\u202e", "\u2066", "\x7f", "\x0c"]
-
-
-def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", *map(str, words)])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    return int(ended.value.code or 0)
 
 
 def escaped(text: str) -> str:
@@ -29,25 +22,21 @@ def escaped(text: str) -> str:
     "words", [["measure"], ["links"], ["view", "--replay"], ["report", "--pairs"]], ids=" ".join
 )
 def test_control_characters_of_a_file_name_are_escaped(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: Typed, words: list[str], tmp_path: Path
 ) -> None:
     controls = [*CONTROLS, "\n", "\t"]
     name = f"a{' '.join(controls)}headscope: all is well.jsonl"
-    assert run(monkeypatch, *words, tmp_path / name) == 2
-    err = capsys.readouterr().err
+    err = typed(*words, tmp_path / name, code=2).err
     assert [control for control in controls if control in err.removesuffix("\n")] == []
     assert " ".join(map(escaped, controls)) in err
     assert len(err.splitlines()) == 1
 
 
 @pytest.mark.filterwarnings("default::headscope.errors.HeadscopeWarning")
-def test_so_are_those_of_files_in_a_folder_and_of_what_was_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_so_are_those_of_files_in_a_folder_and_of_what_was_left_out(typed: Typed, tmp_path: Path) -> None:
     for control in CONTROLS:
         (tmp_path / f"a{control}.jsonl").write_text('{"text": "The cat sat."}\n{"x": 1}\n')
-    assert run(monkeypatch, "measure", tmp_path, "--measures", "previous", "--json") == 0
-    err = capsys.readouterr().err
+    err = typed("measure", tmp_path, "--measures", "previous", "--json").err
     assert [control for control in CONTROLS if control in err] == []
     for control in CONTROLS:
         assert f"a{escaped(control)}.jsonl:2: expected one of the keys" in err
@@ -64,14 +53,11 @@ def test_in_python_too(tmp_path: Path) -> None:
         list(hs.corpora.jsonl(path))
 
 
-def test_labels_in_tables_on_a_screen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_in_tables_on_a_screen(typed: Typed, tmp_path: Path) -> None:
     row = '{"text": "The cat sat.", "links": [{"from": [4, 7], "to": [0, 3], "label": "\\u001b[2Jx"}]}'
     path = tmp_path / "links.jsonl"
     path.write_text("\n".join([row] * 5))
-    assert run(monkeypatch, "links", path, "--least", "1") == 0
-    out = capsys.readouterr().out
+    out = typed("links", path, "--least", "1").out
     assert "\x1b" not in out
     assert "\\x1b[2Jx" in out
 

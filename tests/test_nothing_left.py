@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope import cli
 from headscope.cli.app import run
 from headscope.core.saving import replacing
 from headscope.errors import RunError
 from headscope.runs.safefile import BrokenFileError, decode, encode
 from headscope.runs.task import Task
+from tests.helpers.typed import Typed
 
 LIFE = """
 import sys, time
@@ -104,10 +104,7 @@ def test_a_full_disk_behind_standard_output_is_an_error(
     code, err = command(monkeypatch, word), capsys.readouterr().err
     with suppress(OSError):
         full.close()
-    assert (code, err) == (
-        1,
-        "headscope: standard output: cannot be written (No space left on device)\n",
-    )
+    assert (code, err) == (1, "headscope: standard output: cannot be written (No space left on device)\n")
 
 
 def test_remarks_do_not_get_among_tables(
@@ -131,7 +128,7 @@ def test_checksums_that_begin_alike_are_told_apart() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="SIGTERM")
 def test_what_is_done_is_kept_where_a_scheduler_ends_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, place, before = tmp_path / "a.txt", tmp_path / "run", signal.getsignal(signal.SIGTERM)
     text.write_text(
@@ -150,13 +147,8 @@ def test_what_is_done_is_kept_where_a_scheduler_ends_it(
 
     monkeypatch.setattr(Task, "block", ends)
     words = ["measure", str(text), "--measures", "previous", "--documents", "line", "--pack", "0"]
-    monkeypatch.setattr(
-        "sys.argv", ["headscope", *words, "--resume", str(place), "-o", str(tmp_path / "a.csv")]
-    )
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 143
-    assert capsys.readouterr().err.endswith("headscope: stopped\n")
+    said = typed(*words, "--resume", place, "-o", tmp_path / "a.csv", code=143)
+    assert said.err.endswith("headscope: stopped\n")
     assert [file.name for file in place.glob("*.safetensors")] == ["total-00000003.safetensors"]
     assert {each.name for each in tmp_path.iterdir()} == {"a.txt", "run"}
     assert signal.getsignal(signal.SIGTERM) == before

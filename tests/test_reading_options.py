@@ -117,11 +117,7 @@ def annotations(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_links_are_read_by_their_names(
-    annotations: Path,
-    files: list[str],
-    options: dict[str, Any],
-    words: list[list[str]],
-    links: int | None,
+    annotations: Path, files: list[str], options: dict[str, Any], words: list[list[str]], links: int | None
 ) -> None:
     corpus = linked([annotations / name for name in files], **{"format": None, **options})
     examples = list(corpus)

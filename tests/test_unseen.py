@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import headscope as hs
-from headscope import cli
 from headscope.measures.dataset import description, unseen
 from tests.helpers.hybrids import HYBRIDS, save_hybrid
+from tests.helpers.pages import payload
+from tests.helpers.typed import Typed
 
 KIND = "lfm2"
 SAID = HYBRIDS[KIND][2]
@@ -40,46 +41,32 @@ def text(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.fixture
-def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """What a command prints on stdout and stderr."""
-
-    def run(*arguments: object) -> tuple[str, str]:
-        monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert not ended.value.code
-        return capsys.readouterr()
-
-    return run
-
-
-def test_check_says_it_before_its_figures(folder: Path, printed: Any) -> None:
-    out, _ = printed("check", folder)
+def test_check_says_it_before_its_figures(folder: Path, typed: Typed) -> None:
+    out, _ = typed("check", folder)
     lines = out.splitlines()
     assert lines[1] == f"  ??  {SAID}"
     assert "layers ×" in lines[2]
-    assert json.loads(printed("check", folder, "--json")[0])["unseen"] == SAID
+    assert json.loads(typed("check", folder, "--json")[0])["unseen"] == SAID
 
 
 @pytest.mark.slow
-def test_a_printed_table_begins_with_it(folder: Path, text: Path, printed: Any) -> None:
-    out, _ = printed("measure", text, "-m", folder, "--measures", "previous")
+def test_a_printed_table_begins_with_it(folder: Path, text: Path, typed: Typed) -> None:
+    out, _ = typed("measure", text, "-m", folder, "--measures", "previous")
     assert out.splitlines()[0] == SAID
-    out, _ = printed("distance", text, "-m", folder)
+    out, _ = typed("distance", text, "-m", folder)
     assert out.splitlines()[0] == SAID
 
 
 def test_a_written_table_has_it_where_its_format_allows(
-    folder: Path, text: Path, tmp_path: Path, printed: Any
+    folder: Path, text: Path, tmp_path: Path, typed: Typed
 ) -> None:
     table, about = tmp_path / "table.tex", tmp_path / "about.json"
     of = ["measure", text, "-m", folder, "--measures", "previous"]
-    _, told = printed(*of, "-o", table, "--meta", about)
+    _, told = typed(*of, "-o", table, "--meta", about)
     assert SAID in told
     assert table.read_text(encoding="utf-8").splitlines()[0] == f"% {SAID}"
     assert json.loads(about.read_text())["model"]["unseen"] == SAID
-    out, told = printed(*of, "--json")
+    out, told = typed(*of, "--json")
     assert isinstance(json.loads(out), list)
     assert SAID in told
 
@@ -121,7 +108,6 @@ def test_maps_that_were_saved_keep_it(model: Any, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_report_has_it_above_its_figures(model: Any) -> None:
     page = hs.report(model, hs.corpora.texts([TEXT, "It rained in May."]), sections=["table"], examples=1)
-    start = page.index('id="headscope-payload"')
-    payload = json.loads(page[page.index(">", start) + 1 : page.index("</script>", start)])
-    assert payload["model"]["unseen"] == SAID
-    assert "unseen" not in payload["examples"][0]["inputs"][0]  # the page has said it
+    found = payload(page)
+    assert found["model"]["unseen"] == SAID
+    assert "unseen" not in found["examples"][0]["inputs"][0]  # the page has said it

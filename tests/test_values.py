@@ -27,23 +27,8 @@ class Odd:
 
 
 NO_NUMBERS: list[Any] = [
-    None,
-    True,
-    "x",
-    "3",
-    -1,
-    1.5,
-    NAN,
-    HUGE,
-    [],
-    {},
-    b"x",
-    Odd(),
-    np.zeros(3),
-    [None],
-    1j,
-    Path("x"),
-]
+    None, True, "x", "3", -1, 1.5, NAN, HUGE, [], {}, b"x", Odd(), np.zeros(3), [None], 1j, Path("x"),
+]  # fmt: skip
 NO_STRINGS: list[Any] = [None, True, -1, 1.5, NAN, [], {}, b"x", Odd(), np.zeros(3), [None], 1j, Path("x")]
 MADE: list[tuple[str, Callable[[Any], object], list[Any]]] = [
     ("layer", lambda one: hs.Head(one, 0), NO_NUMBERS),

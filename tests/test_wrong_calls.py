@@ -27,8 +27,7 @@ from headscope.errors import (
     ShapeError,
 )
 from tests.helpers import workspace
-from tests.helpers.small_models import save_gpt2, sharpen
-from tests.helpers.small_tokenizers import roberta
+from tests.helpers.small_models import save_gpt2, small_roberta
 
 NAN, HUGE, TEXT = float("nan"), 10**30, "The cat sat."
 
@@ -50,20 +49,10 @@ MODEL = [(each, "one from hs.load") for each in ("gpt2", 5, None, [], {}, torch.
 CORPUS = [
     (each, "headscope.corpora.texts([...]) takes strings")
     for each in (
-        "wiki.txt",
-        5,
-        None,
-        ["a", "b"],
-        [1],
-        {},
-        b"x",
-        Path("wiki.txt"),
-        [None],
-        np.zeros(3),
-        np.array(3),
-        torch.tensor(1),
+        "wiki.txt", 5, None, ["a", "b"], [1], {}, b"x", Path("wiki.txt"), [None], np.zeros(3),
+        np.array(3), torch.tensor(1),
     )
-]
+]  # fmt: skip
 NUMBERS = [
     (5, "a list"),
     ("x", "a list"),
@@ -114,13 +103,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
 @cache
 def scene() -> SimpleNamespace:
     """A small model that reads text, a causal one, corpora, maps and a result."""
-    torch.manual_seed(0)
-    tokenizer = roberta()
-    config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
-        max_position_embeddings=200, pad_token_id=1,
-    )  # fmt: skip
-    model = hs.load((sharpen(transformers.RobertaForMaskedLM(config)), tokenizer))
+    model = small_roberta(cls=transformers.RobertaForMaskedLM)
+    tokenizer = model.tokenizer
     corpus = hs.corpora.texts([TEXT, "A dog barked at the cat.", "She opened the door."] * 3)
     return SimpleNamespace(
         model=model, tokenizer=tokenizer, corpus=corpus, trees=hs.corpora.builtin_trees(), maps=hs.capture(model, TEXT),

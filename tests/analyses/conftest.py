@@ -8,9 +8,10 @@ import pytest
 
 from headscope.models import Model
 from tests.helpers import linguistics_sample as sample
+from tests.helpers.pages import payload
 
 
 @pytest.fixture(scope="session")
 def linguistics(demo: Model, build_once: Any) -> Any:
     """The payload of a report of the demo model on the built-in trees, with syntax, coreference and links."""
-    return sample.payload(build_once("linguistics", lambda: sample.of_builtin(demo)))
+    return payload(build_once("linguistics", lambda: sample.of_builtin(demo)))

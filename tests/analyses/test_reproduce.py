@@ -48,19 +48,15 @@ def test_trees_are_not_packed() -> None:
     assert few.on("coref", "--coref") == f"headscope coref {model} --limit 5"
     assert few.section("probes").endswith(" --limit 9 --sections probes --limit-sentences 5")
     assert GIVEN.on("coref", "--coref") == f"headscope coref {rest}"
-    assert (
-        GIVEN.on("compare groups", "--pairs", "--label")
-        == f"headscope compare groups p.tsv {rest} --label same"
-    )
+    expected = f"headscope compare groups p.tsv {rest} --label same"
+    assert GIVEN.on("compare groups", "--pairs", "--label") == expected
 
 
 def test_two_models_are_named_with_their_revisions() -> None:
     rest = "--pack 64 --trust-remote-code --limit 9 -o"
     begin = "headscope compare models some/model@v1 b 'a file.txt'"
-    assert (
-        GIVEN.versus(apart=False, roles=True)
-        == f"{begin} {rest} models.csv --roles roles.csv --figure drift.svg"
-    )
+    expected = f"{begin} {rest} models.csv --roles roles.csv --figure drift.svg"
+    assert GIVEN.versus(apart=False, roles=True) == expected
     assert GIVEN.versus(apart=True, roles=True) == f"{begin} {rest} roles.csv"
     assert (
         Typed().versus(apart=False, roles=True).startswith("headscope compare models demo --untrained 0 -o")

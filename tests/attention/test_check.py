@@ -40,13 +40,8 @@ def broken(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
 def test_what_is_found(bert: transformers.BertModel) -> None:
     found = hs.load(bert).checked
     (part,) = found.parts
-    assert (found.route, part.name, part.layers, part.heads, part.key_heads) == (
-        "interface",
-        "self",
-        2,
-        [4, 4],
-        [4, 4],
-    )
+    expected = ("interface", "self", 2, [4, 4], [4, 4])
+    assert (found.route, part.name, part.layers, part.heads, part.key_heads) == expected
     assert (part.causal, part.sink, found.causal) == (False, False, False)
     assert part.row_error < 1e-6
     assert part.recompute_error < 1e-6

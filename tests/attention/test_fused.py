@@ -39,6 +39,7 @@ from tests.helpers.attention_calls import (
 )
 from tests.helpers.attention_calls import lower as causal
 from tests.helpers.patience import PATIENCE
+from tests.helpers.small_models import sizes
 
 pytestmark = pytest.mark.slow
 
@@ -160,8 +161,7 @@ def test_a_kernel_that_is_wrong_is_not_used(broken: str, monkeypatch: pytest.Mon
         HeadscopeWarning, match=rf"fused kernel for float16 on {DEVICE}\S* is not used, as .*{said}"
     ):
         assert fused.fused(record, classes(record), EVERYTHING) is None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert fused.fused(record, classes(record), EVERYTHING) is None  # told once
 
 
@@ -169,15 +169,7 @@ def test_a_kernel_that_is_wrong_is_not_used(broken: str, monkeypatch: pytest.Mon
 def test_a_model_is_measured_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two inputs of different lengths, so that one is padded; the second layer sees what the kernel gave in the first."""
     torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=64,
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        attn_implementation="sdpa",
-    )
+    config = LlamaConfig(vocab_size=64, **sizes(inner=32, keys=2), attn_implementation="sdpa")
     model = Model(LlamaModel(config).half().eval().to(DEVICE), name="small")
     inputs = [Tokens([str(i) for i in ids], ids=ids) for ids in (range(3, 40), range(1, 20))]
     task = Task(model, choose(["entropy", "largest", "previous", "current"]))

@@ -18,6 +18,7 @@ from headscope.errors import HeadscopeWarning, InputError, RefusedError, Unknown
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_payload
 from tests.helpers.families import build, family
+from tests.helpers.small_models import sizes
 from tests.helpers.small_tokenizers import listed
 
 SMALL: dict[str, Any] = {
@@ -76,18 +77,8 @@ class TestText:
     def test_a_pair(self, demo: Model) -> None:
         maps = hs.capture(demo, "The cat sat.", pair="It was tired.")
         assert maps.query.pieces == (
-            "[CLS]",
-            "the",
-            "cat",
-            "sat",
-            ".",
-            "[SEP]",
-            "it",
-            "was",
-            "tired",
-            ".",
-            "[SEP]",
-        )
+            "[CLS]", "the", "cat", "sat", ".", "[SEP]", "it", "was", "tired", ".", "[SEP]",
+        )  # fmt: skip
         assert maps.a_to_b().query.pieces == ("the", "cat", "sat", ".")
         assert maps.a_to_b().key.pieces == ("it", "was", "tired", ".")
         assert (maps.causal, maps.kind, len(maps)) == (False, "self", 6)
@@ -194,14 +185,7 @@ class TestInputs:
             _ = found.tower
 
     def test_patches(self) -> None:
-        config = transformers.ViTConfig(
-            hidden_size=16,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=20,
-            image_size=16,
-            patch_size=8,
-        )
+        config = transformers.ViTConfig(**sizes(hidden=16, heads=2, inner=20), image_size=16, patch_size=8)
         maps = hs.capture(
             hs.load(drawn(transformers.ViTModel(config))), inputs={"pixel_values": torch.rand(1, 3, 16, 16)}
         )
@@ -223,10 +207,8 @@ class TestInputs:
         found = hs.capture(
             model, inputs={"input_ids": [[1, 2, 3, 4]], "pixel_values": torch.rand(1, 3, 16, 16)}
         )
-        assert {name: (len(maps), len(maps.query)) for name, maps in found.items()} == {
-            "vision": (2, 5),
-            "text": (3, 4),
-        }
+        expected = {"vision": (2, 5), "text": (3, 4)}
+        assert {name: (len(maps), len(maps.query)) for name, maps in found.items()} == expected
 
     def test_maps_of_other_axes_are_refused(self) -> None:
         chosen = family("Funnel")

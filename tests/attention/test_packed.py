@@ -38,8 +38,7 @@ def over(maps: Any) -> float:
 
 def test_a_call_that_keeps_documents_apart_is_taken_and_says_nothing(llama: Any) -> None:
     inputs = {"input_ids": IDS, "position_ids": ANEW, "use_cache": False}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         maps = hs.capture(llama, inputs=inputs)
         slopes = hs.gradients(llama, inputs=inputs)
     assert over(maps) == 0
@@ -71,8 +70,7 @@ def test_positions_of_padding_do_not_warn(llama: Any) -> None:
     mask = torch.ones_like(IDS)
     mask[:, :3] = 0
     positions = torch.where(mask == 1, mask.cumsum(-1) - 1, 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         hs.capture(llama, inputs={"input_ids": IDS, "attention_mask": mask, "position_ids": positions})
 
 
@@ -80,8 +78,7 @@ def test_positions_of_padding_do_not_warn(llama: Any) -> None:
 def test_a_mask_of_booleans_hides_as_its_numbers_do(kind: str, mask: torch.Tensor, request: Any) -> None:
     model = request.getfixturevalue(kind)
     numbers = torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.float32).min)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         both = [
             hs.capture(model, inputs={"input_ids": IDS, "position_ids": ANEW, "attention_mask": given})
             for given in (mask, numbers, mask.numpy())

@@ -15,7 +15,7 @@ import headscope as hs
 from headscope.attention.one import prepare, record
 from headscope.errors import InputError
 from headscope.models import Model
-from tests.helpers.small_models import whisper_parts
+from tests.helpers.small_models import sizes, whisper_parts
 
 RATE = 16_000
 
@@ -27,12 +27,7 @@ def whisper_model(seconds: int = 2) -> Model:
 def wav2vec2() -> Model:
     torch.manual_seed(0)
     config = transformers.Wav2Vec2Config(
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        num_conv_pos_embeddings=16,
-        num_conv_pos_embedding_groups=4,
+        **sizes(inner=48), num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4
     )
     extractor = transformers.Wav2Vec2FeatureExtractor(do_normalize=False)
     return hs.load((transformers.Wav2Vec2Model(config).eval(), None, extractor))

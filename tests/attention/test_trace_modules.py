@@ -132,18 +132,9 @@ class Attention(nn.Module):
 
 WAYS = ["bqhk", "ellipsis", "matmul", "turned", "merged", "one matrix", "heads first"]
 HIDINGS = [
-    "fill",
-    "fill in place",
-    "where",
-    "where not",
-    "add",
-    "added to",
-    "subtract",
-    "assign",
-    "multiply",
-    "clamp",
-    "shift",
-]
+    "fill", "fill in place", "where", "where not", "add", "added to", "subtract", "assign", "multiply",
+    "clamp", "shift",
+]  # fmt: skip
 
 
 def one_record(model: nn.Module, *args: Any) -> tuple[AttentionRecord, Any]:

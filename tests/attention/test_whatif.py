@@ -17,7 +17,7 @@ from headscope.attention.edit import edit
 from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.families import build, family
-from tests.helpers.small_models import sharpen
+from tests.helpers.small_models import sharpen, sizes
 from tests.helpers.small_tokenizers import byte_level
 
 FAMILIES = ("BERT", "Llama", "gpt-oss", "BLOOM", "DeBERTa", "ESM", "XLNet")
@@ -85,14 +85,7 @@ def logits(model: Model, ids: torch.Tensor) -> torch.Tensor:
 @pytest.fixture(scope="module")
 def llama() -> Model:
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=50,
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-    )
+    config = transformers.LlamaConfig(vocab_size=50, **sizes(layers=3, inner=32, keys=2))
     return hs.load(transformers.LlamaForCausalLM(config))
 
 
@@ -149,10 +142,7 @@ def test_while_a_model_writes(llama: Model) -> None:
         head=st.none() | st.integers(0, 99),
     )
     | st.builds(
-        hs.WhatIf,
-        st.just("temperature"),
-        layer=st.none() | st.integers(0, 9),
-        value=st.floats(1e-6, 1e6),
+        hs.WhatIf, st.just("temperature"), layer=st.none() | st.integers(0, 9), value=st.floats(1e-6, 1e6)
     )
     | st.builds(
         hs.WhatIf,
@@ -170,23 +160,11 @@ def test_its_text_says_all_of_it(change: hs.WhatIf) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "L4H2",
-        "H2 off",
-        "L4H2 gone",
-        "L4H2 off 3",
-        "L4H2 hide",
-        "L4H2 hide >",
-        "L4H2 hide 3",
-        "L4H2 hide a>b",
-        "L4H2 temperature",
-        "L4H2 temperature hot",
-        "L4H2 temperature 0",
-        "L4H2 temperature inf",
-        "L4H2 temperature nan",
-        "L-1H2 off",
+        "", "L4H2", "H2 off", "L4H2 gone", "L4H2 off 3", "L4H2 hide", "L4H2 hide >", "L4H2 hide 3",
+        "L4H2 hide a>b", "L4H2 temperature", "L4H2 temperature hot", "L4H2 temperature 0",
+        "L4H2 temperature inf", "L4H2 temperature nan", "L-1H2 off",
     ],
-)
+)  # fmt: skip
 def test_a_text_that_is_no_change(text: str) -> None:
     with pytest.raises(InputError, match=r"what if: expected .*, found"):
         hs.WhatIf.parse(text)
@@ -221,10 +199,7 @@ def test_what_was_not_met_is_said(llama: Model, text: str) -> None:
 
 def test_cross_attention_has_no_previous_token() -> None:
     model, inputs = model_of("BART")
-    with (
-        pytest.raises(InputError, match="found cross attention"),
-        hs.edit(model, "all previous"),
-    ):
+    with pytest.raises(InputError, match="found cross attention"), hs.edit(model, "all previous"):
         hs.capture(model, inputs=inputs)
 
 

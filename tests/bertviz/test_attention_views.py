@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-import re
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +11,7 @@ import torch
 from headscope.bertviz import head_view, model_view
 from headscope.errors import InputError
 from headscope.views import page as pages
+from tests.helpers.pages import payload as read
 
 TOKENS = ["[CLS]", "Ġthe", "##s", "[SEP]", "▁cat", "[SEP]"]
 
@@ -28,9 +27,7 @@ def attentions(layers: int = 3, heads: int = 4, queries: int = 6, keys: int = 6,
 
 
 def payload(html: Any) -> dict[str, Any]:
-    found = re.search(r'id="headscope-payload">(.*?)</script>', html.data)
-    assert found is not None
-    return json.loads(found[1])["views"][0]
+    return read(html.data)["views"][0]
 
 
 def of(call, *given, **options) -> dict[str, Any]:
@@ -75,11 +72,8 @@ class TestInputs:
             "decoder_tokens": ["a", "b", "c"],
         }
         parts = of(model_view, **options)["inputs"][0]["parts"]
-        assert [(part["name"], len(part["heads"][0])) for part in parts] == [
-            ("encoder", 2),
-            ("decoder", 4),
-            ("cross", 4),
-        ]
+        expected = [("encoder", 2), ("decoder", 4), ("cross", 4)]
+        assert [(part["name"], len(part["heads"][0])) for part in parts] == expected
         assert len(parts[2]["query"]["pieces"]) == 3
         assert len(parts[2]["key"]["pieces"]) == 6
         outputs = SimpleNamespace(
@@ -142,10 +136,7 @@ class TestRefusals:
                 "decoder_tokens: required with cross_attention",
             ),
             ({"attention": attentions(), "tokens": TOKENS, "sentence_b_start": 9}, "from 1 to 5, found 9"),
-            (
-                {"attention": attentions(), "tokens": TOKENS, "html_action": "save"},
-                "expected view or return",
-            ),
+            ({"attention": attentions(), "tokens": TOKENS, "html_action": "save"}, "expected view or return"),
             ({"attention": attentions(), "tokens": TOKENS, "include_layers": [7]}, "no layer 7"),
         ],
     )

@@ -65,10 +65,7 @@ def test_two_clicks_rank_all_heads_in_both_directions(open_page: Callable[..., A
     )
     assert page.locator(".standing[aria-selected=true]").evaluate_all(
         "rows => rows.map(row => row.dataset.head)"
-    ) == [
-        name,
-        name,
-    ]
+    ) == [name, name]
     assert page.locator(".rightpane h2").first.inner_text() == f"Layer {name[1]}, head {name[3]}"
 
     page.locator(".hv .toks.l .tok").nth(2).click()  # another token takes the source's place

@@ -25,16 +25,9 @@ from tests.helpers.patience import PATIENCE
 
 AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 CHANGES = [
-    "L1H2 off",
-    "L0 mean",
-    "L0H1 uniform",
-    "all previous",
-    "L1 hide 3>1",
-    "all hide >0",
-    "L0H0 hide 2>",
-    "L1H1 temperature 0.5",
-    "all temperature 2.0",
-]
+    "L1H2 off", "L0 mean", "L0H1 uniform", "all previous", "L1 hide 3>1", "all hide >0", "L0H0 hide 2>",
+    "L1H1 temperature 0.5", "all temperature 2.0",
+]  # fmt: skip
 EACH_CHANGE = ("BERT", "GPT-2", "Gemma 3")
 """Families whose pages make every change alone: one that sees all, one that sees what was, one that sees a window."""
 KEPT = """(() => {
@@ -175,11 +168,8 @@ def same(inside: Inside, live: Live, text: str, *changes: str, **more: Any) -> N
     )
     assert "error" not in theirs, theirs
     assert live.view is not None
-    assert (mine["changes"], mine["notes"], mine["tokens"]) == (
-        theirs["changes"],
-        theirs["notes"],
-        theirs["tokens"],
-    )
+    expected = (theirs["changes"], theirs["notes"], theirs["tokens"])
+    assert (mine["changes"], mine["notes"], mine["tokens"]) == expected
     assert len(mine["payload"]["inputs"]) == len(theirs["payload"]["inputs"])
     for place, (one, other) in enumerate(
         zip(mine["payload"]["inputs"], theirs["payload"]["inputs"], strict=True)
@@ -188,11 +178,8 @@ def same(inside: Inside, live: Live, text: str, *changes: str, **more: Any) -> N
         for axis in ("query", "key"):
             for name in ("pieces", "ids", "special", "sequences", "words", "sinks", "written"):
                 assert part[axis].get(name) == exact[axis].get(name), (text, axis, name)
-        assert (part["causal"], part["index"], part["heads"]) == (
-            exact["causal"],
-            exact["index"],
-            exact["heads"],
-        )
+        wanted = (exact["causal"], exact["index"], exact["heads"])
+        assert (part["causal"], part["index"], part["heads"]) == wanted
         assert (part["hidden"] is None) == (exact["hidden"] is None)
         if "written" not in given:
             assert one["text"][0]["text"] == "".join(run["text"] for run in other["text"])

@@ -15,6 +15,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page
+from tests.helpers.pages import saved
 from tests.helpers.patience import eventually
 
 pytestmark = pytest.mark.browser
@@ -689,9 +690,7 @@ def test_themes(open_page: Callable[..., Any], html: str):
 @pytest.mark.parametrize("scale", ["model", "head", "neuron"])
 def test_pictures_are_saved(open_page: Callable[..., Any], html: str, scale: str):
     page = open_page(html, fragment=f"#scale={scale}&pin=from,2")
-    with page.expect_download() as svg:
-        page.get_by_role("button", name="SVG").click()
-    text = Path(svg.value.path()).read_text(encoding="utf-8")
+    text = saved(page.get_by_role("button", name="SVG"))
     assert text.startswith("<svg")
     if scale != "model":
         assert ">日本語</text>" in text
@@ -911,9 +910,7 @@ def test_the_help_explains_terms(page: Any):
 def test_a_saved_picture_says_what_it_is(page: Any):
     left(page, 2).click()
     settled(page)
-    with page.expect_download() as download:
-        page.get_by_role("button", name="SVG").click()
-    svg = Path(download.value.path()).read_text(encoding="utf-8")
+    svg = saved(page.get_by_role("button", name="SVG"))
     assert "<title>a-model: input 0 · Layer 3, head 2</title>" in svg
     assert re.search(r">a-model: input 0 · \d+ tokens · raw weights", svg)
     words = " ".join(re.findall(">([^<>]*)</text>", svg))

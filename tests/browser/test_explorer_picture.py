@@ -296,10 +296,8 @@ def test_rollout_stands_beside_the_raw_head(open_page: Callable[..., Any]) -> No
 def test_where_there_is_no_rollout_the_page_says_why(open_page: Callable[..., Any]) -> None:
     page = open_page(hs.view(staged(), part="stage 2", scale="head").html())
     assert page.get_by_role("switch", name="Rollout").is_disabled()
-    assert (
-        "no rollout: it needs every layer from 0 on, and these maps have 2, 3"
-        in page.locator(".hp .looks").inner_text()
-    )
+    said = page.locator(".hp .looks").inner_text()
+    assert "no rollout: it needs every layer from 0 on, and these maps have 2, 3" in said
     page.get_by_role("radio", name="stage 1").click()
     rest(page)
     assert page.get_by_role("switch", name="Rollout").is_enabled()

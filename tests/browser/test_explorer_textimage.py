@@ -159,11 +159,7 @@ def test_what_the_model_wrote_stands_apart(open_page: Callable[..., Any]) -> Non
 def test_a_picture_within_a_text_is_one_thumbnail_that_unfolds(open_page: Callable[..., Any]) -> None:
     page = open_page(shown(picture="lines", unit="pieces"))
     right = page.locator(".hv .toks.r .tok")
-    assert names(right) == [
-        "<s>",
-        "▸picture",
-        *(p.replace("Ġ", "␣") for p in PIECES[1:]),
-    ]
+    assert names(right) == ["<s>", "▸picture", *(p.replace("Ġ", "␣") for p in PIECES[1:])]
     # To the picture is the sum over its patches: .6 of "c", .8 of "up".
     page.locator(".hv .toks.l .tok", has_text="␣c").click()
     said = page.locator(".rightpane .hidden p[role=status]")
@@ -188,10 +184,8 @@ def test_a_picture_within_a_text_is_one_thumbnail_that_unfolds(open_page: Callab
 def test_matrix_and_grid_fold_the_picture_too(open_page: Callable[..., Any]) -> None:
     page = open_page(shown(picture="matrix", unit="pieces", draw="heat"))
     assert page.locator(".matrix.big .mrows .mtok").count() == len(PIECES) + 1
-    assert (
-        "a picture as one: to it the sum over its tokens, from it their mean"
-        in page.locator(".status").inner_text()
-    )
+    said = page.locator(".status").inner_text()
+    assert "a picture as one: to it the sum over its tokens, from it their mean" in said
     page.keyboard.press("u")
     page.wait_for_selector(".hx:not([data-busy])")
     assert page.locator(".matrix.big .mrows .mtok").count() == len(PIECES) + ROWS * COLUMNS
@@ -208,13 +202,7 @@ def test_matrix_and_grid_fold_the_picture_too(open_page: Callable[..., Any]) -> 
 def test_several_pictures_have_a_thumbnail_each(open_page: Callable[..., Any]) -> None:
     page = open_page(shown(pictures=2, picture="lines", unit="words"))
     right = page.locator(".hv .toks.r .tok")
-    assert names(right) == [
-        "<s>",
-        "▸picture 1",
-        "and",
-        "▸picture 2",
-        *WORDS,
-    ]
+    assert names(right) == ["<s>", "▸picture 1", "and", "▸picture 2", *WORDS]
     page.locator('.hv .toks.r [data-fold="1"]').click()
     fragment(page, "unfolded=1")
     page.wait_for_selector(".hx:not([data-busy])")

@@ -94,16 +94,9 @@ def test_exact_values_of_a_pair_are_asked_of_the_kernel(page: Any):
     page.locator(".tip.on td.n", has_text="0.123456").wait_for()
     question = page.evaluate("notebook.sent.find(each => each.kind === 'exact')")
     assert question == {
-        "kind": "exact",
-        "id": 1,
-        "input": 0,
-        "part": "self",
-        "layer": 1,
-        "head": 0,
-        "quantity": "weights",
-        "side": "from",
-        "place": 2,
-    }
+        "kind": "exact", "id": 1, "input": 0, "part": "self", "layer": 1, "head": 0,
+        "quantity": "weights", "side": "from", "place": 2,
+    }  # fmt: skip
 
 
 def test_auto_follows_the_notebook(page: Any):

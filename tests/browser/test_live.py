@@ -51,16 +51,9 @@ def tab(chromium: Any) -> Iterator[Callable[..., Any]]:
     contexts: list[Any] = []
     errors: list[str] = []
 
-    def open_tab(
-        address: str,
-        *,
-        dark: bool = False,
-        width: int = 1440,
-        errors_allowed: bool = False,
-    ) -> Any:
+    def open_tab(address: str, *, dark: bool = False, width: int = 1440, errors_allowed: bool = False) -> Any:
         context = chromium.new_context(
-            viewport={"width": width, "height": 960},
-            color_scheme="dark" if dark else "light",
+            viewport={"width": width, "height": 960}, color_scheme="dark" if dark else "light"
         )
         context.set_default_timeout(1000 * PATIENCE)
         contexts.append(context)
@@ -402,9 +395,7 @@ def test_axe_finds_nothing(served: str, tab: Callable[..., Any], dark: bool, wid
     if not AXE.is_file():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {AXE}: run npm ci in frontend/")
     page = tab(
-        f"{served}#text={TEXT}&pair={PAIR}&change=L2H9 off&layer=2&heads=9&pin=from,3",
-        dark=dark,
-        width=width,
+        f"{served}#text={TEXT}&pair={PAIR}&change=L2H9 off&layer=2&heads=9&pin=from,3", dark=dark, width=width
     )
     settle(page)
     page.get_by_role("button", name="Rank the heads").click()

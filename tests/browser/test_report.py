@@ -101,14 +101,9 @@ def test_a_cell_of_the_grid_shows_its_figure_and_opens_the_head(open_page: Any, 
     page.locator(".grid").hover(position={"x": x, "y": y})
     tip = page.locator(".report > .tip").inner_text()
     for part in (
-        "L2H3",
-        "3-4 in papers",
-        "previous token",
-        "standard error",
-        "12,345",
-        "uniform attention",
+        "L2H3", "3-4 in papers", "previous token", "standard error", "12,345", "uniform attention",
         "0.010",
-    ):
+    ):  # fmt: skip
         assert part in tip
     page.locator(".grid").click(position={"x": x, "y": y})
     opened(page, 2, 3)

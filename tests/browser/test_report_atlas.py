@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.helpers import atlas_sample
+from tests.helpers.pages import table
 from tests.helpers.report_sample import dataset
 from tests.helpers.report_whole import HEADS
 
@@ -151,9 +149,7 @@ def test_the_list_opens_heads_from_the_keyboard(page: Any) -> None:
 
 def places(page: Any) -> list[dict[str, float]]:
     """What the CSV table of the plane says of each token."""
-    with page.expect_download() as download:
-        page.locator(of(".saves")).get_by_title("Save queries and keys as CSV").click()
-    return list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
+    return table(page.locator(of(".saves")).get_by_title("Save queries and keys as CSV"))
 
 
 def dots(page: Any, shape: str) -> list[tuple[float, float]]:
@@ -213,8 +209,6 @@ def test_the_tables_are_those_of_the_page(page: Any) -> None:
     assert [float(row["weight"]) for row in rows] == pytest.approx(
         planes.weight[HEADS[0]].tolist(), abs=0.005
     )
-    with page.expect_download() as download:
-        page.locator(of(".saves")).get_by_title("Save heads as CSV").click()
-    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
+    rows = table(page.locator(of(".saves")).get_by_title("Save heads as CSV"))
     assert len(rows) == 12
     assert {row["roles"] for row in rows} == {"", "previous token", "separators"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -17,6 +15,7 @@ import transformers
 import headscope as hs
 from headscope.analyses.reproduce import Typed
 from headscope.models import Model
+from tests.helpers.pages import saved, table
 from tests.helpers.small_tokenizers import roberta
 from tests.helpers.unfold import unfolded
 
@@ -294,26 +293,21 @@ def test_layers_have_their_means_and_intervals(open_page: Any, html: str) -> Non
 
 def test_tables_and_the_picture_are_saved(open_page: Any, html: str, compared: Any) -> None:
     page = open_page(html)
-    saved: dict[str, str] = {}
-    for name in ("heads as CSV", "layers as CSV", "roles as CSV", "as SVG"):
-        with page.expect_download() as download:
-            page.locator(f"{SECTION} .saves [title='Save {name}']").click()
-        saved[name] = Path(download.value.path()).read_text(encoding="utf-8")
-    rows = list(csv.DictReader(io.StringIO(saved["heads as CSV"])))
+
+    def button(name: str) -> Any:
+        return page.locator(f"{SECTION} .saves [title='Save {name}']")
+
+    rows = table(button("heads as CSV"))
     assert len(rows) == len(compared.table)
     expected = compared.table.set_index(["measure", "layer", "head"])
     for row in rows[::97]:
         own = expected.loc[(row["measure"], int(row["layer"]), int(row["head"]))]
         for key in ("a", "b", "difference", "se", "js", "cosine"):
             assert float(row[key]) == pytest.approx(own[key], rel=1e-3, abs=2e-6)
-    layers = list(csv.DictReader(io.StringIO(saved["layers as CSV"])))
+    layers = table(button("layers as CSV"))
     np.testing.assert_allclose([float(row["js"]) for row in layers], compared.layers["js"], rtol=1e-4)
-    assert {row["change"] for row in csv.DictReader(io.StringIO(saved["roles as CSV"]))} <= {
-        "kept",
-        "lost",
-        "gained",
-    }
-    drawing = ET.fromstring(saved["as SVG"])
+    assert {row["change"] for row in table(button("roles as CSV"))} <= {"kept", "lost", "gained"}
+    drawing = ET.fromstring(saved(button("as SVG")))
     assert len(list(drawing.iter("{http://www.w3.org/2000/svg}rect"))) > 72
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import Any
 
@@ -13,6 +14,7 @@ from headscope.models import Model
 from headscope.reports.page import report_page
 from headscope.views.blobs import Blobs
 from tests.helpers import linguistics_sample as sample
+from tests.helpers.pages import saved
 from tests.helpers.report_sample import dataset, example
 from tests.helpers.unfold import unfolded
 
@@ -145,10 +147,7 @@ def test_the_table_is_saved_as_the_command_writes_it(open_page: Any, html: str, 
     from headscope.analyses.links.syntax.statistics import CHOSEN, COLUMNS
 
     page = open_page(html)
-    with page.expect_download() as download:
-        page.locator("[data-section=syntax] .saves").get_by_role("button", name="CSV").click()
-    with open(download.value.path(), encoding="utf-8") as file:
-        lines = file.read().splitlines()
+    lines = saved(page.locator("[data-section=syntax] .saves").get_by_role("button", name="CSV")).splitlines()
     assert lines[0].split(",") == [*COLUMNS, *CHOSEN]
     assert any(line.startswith("det,224,2,8,3-9,dep->head,") for line in lines)
 
@@ -319,15 +318,11 @@ def test_a_column_is_read_from_the_head_to_its_dependent(open_page: Any, planted
     assert pressed.all_inner_texts() == ["nsubj"]
     assert page.locator("[data-section=syntax] tr.chosen th").all_inner_texts() == ["nsubj"]
     right = page.locator("[data-section=syntax] [data-kind=right]")
-    assert arcs_of(right) == {
-        ("ran", "dog"): ("found", pytest.approx(3.6)),
-        ("dog", "ran"): ("other", pytest.approx(4.2)),
-    }
+    expected = {("ran", "dog"): ("found", pytest.approx(3.6)), ("dog", "ran"): ("other", pytest.approx(4.2))}
+    assert arcs_of(right) == expected
     assert right.locator(".hidden").inner_text() == "right: a dog ran. dog from ran. Open L0H1 here."
-    assert (
-        "None among the 5 sentences that were drawn."
-        in page.locator("[data-section=syntax] .cases").inner_text()
-    )
+    said = page.locator("[data-section=syntax] .cases").inner_text()
+    assert "None among the 5 sentences that were drawn." in said
     page.locator("[data-section=syntax] tbody tr").first.click()
     assert "These are all relations together" in page.locator("[data-section=syntax] .cases").inner_text()
 
@@ -385,11 +380,8 @@ def test_mentions_are_shown_as_they_were_chosen(open_page: Any, planted: str) ->
     assert right.locator("> span").first.inner_text() == "she → Ann .250"
     assert right.locator(".text").inner_text() == "Ann's cat (she) saw it"
     said = "spans => spans.map(span => [span.className.replace('said ', ''), span.textContent])"
-    assert right.locator(".said").evaluate_all(said) == [
-        ["before choice right", "Ann"],
-        ["before", "'s"],
-        ["mention", "she"],
-    ]
+    expected = [["before choice right", "Ann"], ["before", "'s"], ["mention", "she"]]
+    assert right.locator(".said").evaluate_all(said) == expected
     assert wrong.locator("> span").first.inner_text() == "it → Ann .125"
     assert wrong.locator(".said").evaluate_all(said) == [
         *(["before choice", "Ann"], ["before", "'s cat"], ["mention", "it"])
@@ -451,17 +443,14 @@ def test_enough_sentences_are_not_called_too_small(open_page: Any) -> None:
 )
 def test_figures_are_saved_as_they_are(open_page: Any, planted: str, kind: str, row: str) -> None:
     page = open_page(planted)
-    with page.expect_download() as download:
-        page.locator(f"[data-section={kind}] .saves").get_by_role("button", name="CSV").click()
-    with open(download.value.path(), encoding="utf-8") as file:
-        assert row in file.read().splitlines()
+    button = page.locator(f"[data-section={kind}] .saves").get_by_role("button", name="CSV")
+    assert row in saved(button).splitlines()
 
 
 def test_coreference_is_saved_as_the_command_writes_it(open_page: Any, planted: str) -> None:
     page = open_page(planted)
-    with page.expect_download() as download:
-        page.locator("[data-section=coref] .saves").get_by_role("button", name="CSV").click()
+    text = saved(page.locator("[data-section=coref] .saves").get_by_role("button", name="CSV"))
     kinds = {"layer": "Int64", "head": "Int64", "times": "Int64", "choices": "Int64"}
     pd.testing.assert_frame_equal(
-        pd.read_csv(download.value.path()).astype(kinds), table(sample.coref().result), check_dtype=False
+        pd.read_csv(io.StringIO(text)).astype(kinds), table(sample.coref().result), check_dtype=False
     )

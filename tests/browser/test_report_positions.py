@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +9,7 @@ import pytest
 
 import headscope as hs
 from headscope.models import Model
+from tests.helpers.pages import table
 
 pytestmark = pytest.mark.browser
 
@@ -33,9 +31,7 @@ def html(demo: Model, corpus: Any) -> str:
 
 
 def rows(page: Any) -> list[dict[str, str]]:
-    with page.expect_download() as download:
-        page.locator(f"{PART} .saves").get_by_role("button", name="CSV").click()
-    return list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
+    return table(page.locator(f"{PART} .saves").get_by_role("button", name="CSV"))
 
 
 def test_the_saved_figures_are_those_of_the_command(

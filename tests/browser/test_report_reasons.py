@@ -106,14 +106,8 @@ def test_a_link_that_names_a_head_opens_it_on_what_it_said(open_page: Any, html:
     found = page.evaluate(WALK, every)
     check(found)
     assert {one["section"] for one in found} >= {
-        "summary",
-        "syntax",
-        "coref",
-        "links",
-        "cards",
-        "compare",
-        "measures",
-    }
+        "summary", "syntax", "coref", "links", "cards", "compare", "measures",
+    }  # fmt: skip
     for one in found:
         if one["section"] in {"syntax", "coref", "links", "cards"}:
             assert one["neurons"], one

@@ -92,7 +92,7 @@ def test_the_map_says_what_a_point_is(open_page: Any, html: str):
     assert "nearest: " in tip
     assert any(role in tip for role in ROLES.values())
     assert page.locator("[data-section=clusters] .key").nth(1).inner_text().split() == [
-        *("separators", "1", "previous", "token", "1", "none", "of", "these", "10"),
+        *("separators", "1", "previous", "token", "1", "none", "of", "these", "10")
     ]
 
 

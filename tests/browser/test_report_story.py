@@ -12,17 +12,9 @@ TALL, LONG = 9_200, 4_700
 """At most so many pixels at 1,400 across, and so many words."""
 
 STORY = [
-    "summary",
-    "roles",
-    "syntax",
-    "coref",
-    "probes",
-    "atlas",
-    "positions",
-    "cards",
-    "compare",
+    "summary", "roles", "syntax", "coref", "probes", "atlas", "positions", "cards", "compare",
     "clusters",
-]
+]  # fmt: skip
 BY_LAYER = ["layers", "classes", "layers", "layers", "classes"]
 WORDS = "text => text.trim().split(/\\s+/).length"
 INSIDE = """one => { const box = one.getBoundingClientRect();
@@ -152,10 +144,8 @@ def test_paper_has_everything(page: Any) -> None:
     page.emulate_media(media="print")
     page.wait_for_selector(".allheads")
     assert page.locator("details:not([open])").count() == 0
-    assert (
-        page.locator("tr.later:not(.tablepart tr):visible").count()
-        == page.locator("tr.later:not(.tablepart tr)").count()
-    )
+    expected = page.locator("tr.later:not(.tablepart tr)").count()
+    assert page.locator("tr.later:not(.tablepart tr):visible").count() == expected
 
 
 def test_a_word_is_explained_by_pointer_key_and_touch_and_on_paper(page: Any) -> None:

@@ -150,8 +150,7 @@ def test_it_is_read_or_refused_with_file_and_line(folder: Path, name: str, data:
     path.write_bytes(data.draw(encoded(lines)))
     refused: CorpusError | None = None
     examples: list[Any] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             examples = list(make(str(path)))
         except CorpusError as error:

@@ -102,12 +102,8 @@ def test_windows_change_nothing_where_documents_are_short() -> None:
 def test_batches_are_sorted_within_a_window() -> None:
     """Seven examples of one document, windows of four: sorted by length in each, ties in their order."""
     (block,) = (list(block) for block in blocks(examples([[3, 9, 3, 5, 1, 2, 8]]), size=4, batch_size=2))
-    assert [[one.source for one in batch] for batch in block] == [
-        ["0.1", "0.3"],
-        ["0.0", "0.2"],
-        ["0.6", "0.5"],
-        ["0.4"],
-    ]
+    expected = [["0.1", "0.3"], ["0.0", "0.2"], ["0.6", "0.5"], ["0.4"]]
+    assert [[one.source for one in batch] for batch in block] == expected
 
 
 @given(DOCUMENTS)

@@ -311,11 +311,8 @@ def test_read() -> None:
         ("checking", "advcl", "noticed"),
     }
     assert second.mentions is not None
-    assert [" ".join(second.words[m.start : m.end]) for m in second.mentions] == [
-        "Marta Quillan , who inspects bridges for the county",
-        "the damage",
-        "she",
-    ]
+    expected = ["Marta Quillan , who inspects bridges for the county", "the damage", "she"]
+    assert [" ".join(second.words[m.start : m.end]) for m in second.mentions] == expected
     assert second.mentions[0].cluster == second.mentions[2].cluster != second.mentions[1].cluster
     assert [example.document for example in examples] == [line.document for line in corpora.builtin()]
 

@@ -154,8 +154,7 @@ def test_antecedents_are_found_without_parses_and_it_is_said(tmp_path: Path) -> 
             (int(kinds["all"]), {str(kind): int(kinds[kind]) for kind in ("pronoun", "proper", "other")})
         )
     assert found == [(2, {"pronoun": 2, "proper": 0, "other": 0})] * 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", HeadscopeWarning)
+    with warnings.catch_warnings(action="error", category=HeadscopeWarning):
         parsed = hs.coreference(model, corpora.builtin_trees(), limit=20)
     assert json.loads(parsed.attrs["meta"])["mention_heads"] == "parse"
 

@@ -101,11 +101,8 @@ def test_links_to_folders_are_followed_and_each_is_read_once(tmp_path: Path) -> 
 def test_folders_and_files_may_be_listed(tmp_path: Path) -> None:
     put(tmp_path, "cats/a.png", "dogs/b.png", "c.png")
     corpus = corpora.images([tmp_path / "dogs", str(tmp_path / "cats"), tmp_path / "c.png"])
-    assert [(each.image.name, each.label) for each in corpus] == [
-        ("b.png", "dogs"),
-        ("a.png", "cats"),
-        ("c.png", None),
-    ]
+    expected = [("b.png", "dogs"), ("a.png", "cats"), ("c.png", None)]
+    assert [(each.image.name, each.label) for each in corpus] == expected
     assert corpus.name == "dogs, cats, c.png"
     assert corpora.images([tmp_path / "c.png"] * 4).name == "4 pictures"
 

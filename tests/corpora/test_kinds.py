@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from headscope import corpora
-from headscope.cli import main, serve
+from headscope.cli import serve
 from headscope.console.sources import ReadingOptions
 from headscope.corpora import Corpus
 from headscope.corpora.kinds import holds
 from headscope.errors import CorpusError, InputError
+from tests.helpers.typed import Typed
 
 TEXT = "One line.\n\nAnother lïne.\n"
 TREE = {"version": "1.1", "data": [{"title": "A", "paragraphs": [{"context": "It rains."}]}]}
@@ -250,17 +251,11 @@ def test_treebanks_and_tables_are_known_by_what_they_hold(tmp_path: Path) -> Non
     assert [each.text for each in ReadingOptions().of([path])] == ["One."]
 
 
-def test_a_command_of_one_text_takes_no_records(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_of_one_text_takes_no_records(typed: Typed, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('["A text."]')
-    for command, arguments in ((main, ["headscope", "sentences"]), (main, ["headscope", "plan"])):
-        monkeypatch.setattr("sys.argv", [*arguments, str(path)])
-        with pytest.raises(SystemExit) as ended:
-            command()
-        assert ended.value.code == 2
-        assert "a.json: expected a text, found records of JSON" in capsys.readouterr().err
+    for command in ("sentences", "plan"):
+        typed.refuses("a.json: expected a text, found records of JSON", command, path)
 
 
 def test_texts_to_offer_are_records_too(tmp_path: Path) -> None:

@@ -237,10 +237,8 @@ def test_alignments_link_both_ways(base: int, tmp_path: Path) -> None:
         assert {span.text for span in (*link.targets, *link.possible)} == {target}
         assert (link.unit, link.place) == ("words", f"{paths[2]}:1")
     assert two.links == []
-    assert [(each.document, each.document_known, each.source) for each in (one, two)] == [
-        (0, False, f"{paths[0]}:1"),
-        (1, False, f"{paths[0]}:2"),
-    ]
+    expected = [(0, False, f"{paths[0]}:1"), (1, False, f"{paths[0]}:2")]
+    assert [(each.document, each.document_known, each.source) for each in (one, two)] == expected
 
 
 @pytest.mark.parametrize(

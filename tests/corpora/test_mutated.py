@@ -260,8 +260,7 @@ def check(example: Example, said: str) -> None:
 
 def outcome(read: Read, path: Path, model: Any) -> tuple[InputError | None, list[Example]]:
     """Why a file is refused, or its examples with their tokens."""
-    with warnings.catch_warnings(), ended():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"), ended():
         warnings.simplefilter("ignore", HeadscopeWarning)
         try:
             found = read(path)

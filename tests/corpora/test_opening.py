@@ -162,10 +162,7 @@ def test_a_text_of_many_megabytes_is_left_out(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(jsonlines, "LONGEST_LINE", 1_000)
     many = "a\n" * 501
     (tmp_path / "a.csv").write_text(f'text\nshort\n"{many}"\n')
-    for corpus in (
-        corpora.table(tmp_path / "a.csv"),
-        corpora.dataset([{"text": "short"}, {"text": many}]),
-    ):
+    for corpus in (corpora.table(tmp_path / "a.csv"), corpora.dataset([{"text": "short"}, {"text": many}])):
         assert [example.text for example in corpus.examples()] == ["short"]
         assert [error.message for error in corpus.broken] == [
             "'text': expected at most 1,000 characters, found 1,002"

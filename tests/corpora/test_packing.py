@@ -127,10 +127,8 @@ def test_causal_models_get_windows(shared: Path) -> None:
             Reader(stories(shared), 512, causal=True)
         )
     )
-    assert [(one.text, one.pair) for one in found] == [
-        ("The cat. A dog.", None),
-        ("It sat. It sat. It sat. ", None),
-    ]
+    expected = [("The cat. A dog.", None), ("It sat. It sat. It sat. ", None)]
+    assert [(one.text, one.pair) for one in found] == expected
     for one in found:
         assert one.tokens is not None
         assert one.tokens.pieces[0] == "<s>"
@@ -176,11 +174,8 @@ def test_a_long_line_is_cut_and_counted(tmp_path: Path) -> None:
 
 def test_a_line_is_an_input_without_packing() -> None:
     given_ = corpus([["The cat.", "A dog."], ["It."]], None)
-    assert [(one.text, one.document) for one in given_.encoded(Reader(demo(), 512))] == [
-        ("The cat.", 0),
-        ("A dog.", 0),
-        ("It.", 1),
-    ]
+    expected = [("The cat.", 0), ("A dog.", 0), ("It.", 1)]
+    assert [(one.text, one.document) for one in given_.encoded(Reader(demo(), 512))] == expected
     assert given_.counts == corpora.Counts(documents=2, examples=3, tokens=14, words=8, split_words=0)
 
 

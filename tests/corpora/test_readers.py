@@ -297,14 +297,7 @@ def test_documents_end_where_they_are_said_to_end(tmp_path: Path) -> None:
     two.write_text("e\n\nf\n")
     assert documents_of(one) == [0, 0, 1, 1]
     assert documents_of(one, documents="line") == [0, 1, 2, 3]
-    assert [example.document for example in corpora.text([one, two], documents="file")] == [
-        0,
-        0,
-        0,
-        0,
-        1,
-        1,
-    ]
+    assert [example.document for example in corpora.text([one, two], documents="file")] == [0, 0, 0, 0, 1, 1]
     with pytest.raises(InputError, match="documents: expected blank, line or file, found 'page'"):
         corpora.text(one, documents="page")  # pyright: ignore[reportArgumentType]
 
@@ -326,8 +319,7 @@ def test_documents_of_one_line_are_said(tmp_path: Path) -> None:
     corpus = corpora.text(path)
     with pytest.warns(HeadscopeWarning, match=message):
         assert len(list(corpus)) == 35
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert len(list(corpus)) == 35  # said once
         documents_of(path, documents="line")
         path.write_text("a\n\n" * 10 + "c\nd\n\n" * 15)
@@ -346,8 +338,7 @@ def test_that_all_lines_are_one_document_is_said(tmp_path: Path, limit: int) -> 
     with pytest.warns(HeadscopeWarning, match=message):
         read = list(islice(corpus, limit))
     assert {line.document for line in read} == {0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert len(set(documents_of(path, documents="line"))) == 30
 
 

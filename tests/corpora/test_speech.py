@@ -25,11 +25,8 @@ def written(folder: Path, **change: Any) -> Path:
 
 def test_words_have_frames(tmp_path: Path) -> None:
     (one,) = corpora.spoken(written(tmp_path, document="lecture"))
-    assert (one.words, one.times, one.audio) == (
-        ["so", "it"],
-        [(0.0, 0.06), (0.4, 0.9)],
-        tmp_path / "sound" / "a.wav",
-    )
+    expected = (["so", "it"], [(0.0, 0.06), (0.4, 0.9)], tmp_path / "sound" / "a.wav")
+    assert (one.words, one.times, one.audio) == expected
     assert one.document_known
     first, second = one.links or ()
     assert first == Link(

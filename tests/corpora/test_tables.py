@@ -57,12 +57,7 @@ def test_each_file_names_its_columns(tmp_path: Path) -> None:
             {"text": "boy"},
             r"a\.csv:2: expected a column 'boy', found 'id', 'body', 'article'$",
         ),
-        (
-            "a.csv",
-            NEWS,
-            {"text": "body", "document": "page"},
-            r":2: expected a column 'page', found 'id'",
-        ),
+        ("a.csv", NEWS, {"text": "body", "document": "page"}, r":2: expected a column 'page', found 'id'"),
         (
             "a.csv",
             "text,document\nA,x\nB,y\nC,x\n",

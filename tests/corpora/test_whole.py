@@ -13,16 +13,7 @@ from tests.helpers.small_tokenizers import Reader, demo
 
 LONG = "The cat " * 40 + "slept."
 PARAGRAPH = f"A cat sat on the mat. {LONG} Mr. Smith saw it from his old house! “It slept,” he said."
-LINES = [
-    "= A heading =",
-    ".",
-    PARAGRAPH,
-    "The dog saw it.",
-    "It ran.",
-    "",
-    "Yes .",
-    "",
-]
+LINES = ["= A heading =", ".", PARAGRAPH, "The dog saw it.", "It ran.", "", "Yes .", ""]
 
 
 def texts(corpus: corpora.Corpus, pack: int = 16) -> list[str]:

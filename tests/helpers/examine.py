@@ -74,8 +74,7 @@ def examine(family: Family) -> Examined:
 
 def with_fused_kernel(family: Family) -> nn.Module | None:
     """The same model with the fused kernel, where the family takes it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             return build(family, "sdpa")
         except ValueError:

@@ -78,8 +78,7 @@ class Family:
 def build(family: Family, implementation: str = "eager", seed: int = 0) -> nn.Module:
     """The family's model in evaluation mode; `implementation` is its attention."""
     config = transformers.AutoConfig.for_model(family.model_type, **family.config)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = getattr(transformers, family.cls)._from_config(config, attn_implementation=implementation)
     torch.manual_seed(seed)
     for parameter in model.parameters():

@@ -128,8 +128,7 @@ def hybrid(kind: str, **config: Any) -> Any:
     """A model of `HYBRIDS`, with its weights as they are initialised; `config` changes its configuration."""
     cls, own, _ = HYBRIDS[kind]
     transformers.set_seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         settings = transformers.AutoConfig.for_model(kind, **{**_TEXT, **own, **config})
         return getattr(transformers, cls)(settings).eval()
 

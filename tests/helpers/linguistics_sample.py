@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -79,11 +78,7 @@ def syntax() -> Syntax:
             wrong=[looked(0, 0, 1, False, [[0, 2, 0.1], [0, 1, 0.4], [2, 0, 0.2]])],
             looked=7,
         ),
-        "nsubj": Drawn(
-            right=[looked(1, 1, 2, True, [[2, 1, 0.6], [1, 2, 0.7]])],
-            wrong=[],
-            looked=5,
-        ),
+        "nsubj": Drawn(right=[looked(1, 1, 2, True, [[2, 1, 0.6], [1, 2, 0.7]])], wrong=[], looked=5),
     }
     return Syntax(found, trees, shown, "headscope syntax trees.conllu")
 
@@ -135,18 +130,6 @@ def probes(small: str | None = "Too small to conclude from: 100 sentences.") -> 
     return Probes(found, "trees", 100, 30, small, "headscope probe a.conllu b.conllu")
 
 
-def payload(page: str) -> Any:
-    found = re.search(
-        r'<script type="application/json" id="headscope-payload">(.*?)</script>', page, re.DOTALL
-    )
-    assert found is not None
-    return json.loads(found[1])
-
-
-def section(report: Any, kind: str) -> Any:
-    return next(one for one in report["sections"] if one["kind"] == kind)
-
-
 def word_map(demo: Any, words: list[str], row: Any) -> Any:
     """The map over words of a row's head, from the maps of the whole input."""
     tokens = demo.from_words(words)
@@ -170,22 +153,9 @@ def said(*sections: Any) -> list[str]:
 def pronouns() -> Corpus:
     """Pronouns with the animals that they stand for, and names that are linked with nothing a head finds."""
     names = [
-        "cat",
-        "dog",
-        "old bird",
-        "horse",
-        "cow",
-        "white mouse",
-        "lion",
-        "tiger",
-        "sheep",
-        "goat",
-        "duck",
-        "hen",
-        "fox",
-        "bear",
-        "grey wolf",
-    ]
+        "cat", "dog", "old bird", "horse", "cow", "white mouse", "lion", "tiger", "sheep", "goat",
+        "duck", "hen", "fox", "bear", "grey wolf",
+    ]  # fmt: skip
     texts = [
         f"Yesterday the {name} slept because it was {how}." for name in names for how in ("ill", "very tired")
     ]

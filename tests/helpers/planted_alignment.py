@@ -16,21 +16,8 @@ from headscope.models import Model
 from headscope.models.audio import spoken
 
 VOCABULARY = [
-    "The",
-    "cat",
-    "sat",
-    "on",
-    "a",
-    "mat",
-    "and",
-    "it",
-    "was",
-    "late",
-    "so",
-    "she",
-    "opened",
-    "bridge",
-]
+    "The", "cat", "sat", "on", "a", "mat", "and", "it", "was", "late", "so", "she", "opened", "bridge",
+]  # fmt: skip
 FRAME, RATE = 0.02, 16_000
 PLANTED = Head(1, 2)
 

@@ -22,21 +22,14 @@ from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.measures.measure import Measure, pair_measure
 from headscope.models import Model
+from tests.helpers.small_models import sizes
 
 WANTED = ["previous", "sep", "entropy", "to_user"]
 
 
 def bert(seed: int = 0) -> Model:
     torch.manual_seed(seed)
-    config = transformers.BertConfig(
-        vocab_size=60,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=64,
-        pad_token_id=0,
-    )
+    config = transformers.BertConfig(vocab_size=60, **sizes(inner=48, length=64), pad_token_id=0)
     return Model(transformers.BertModel(config).eval(), name="small")
 
 

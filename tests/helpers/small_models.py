@@ -12,14 +12,17 @@ import headscope as hs
 from headscope.models import Model
 from tests.helpers.small_tokenizers import byte_level, roberta, whisper
 
-SMALL: dict[str, Any] = {
-    "vocab_size": 60,
-    "hidden_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": 64,
-}
+
+def sizes(
+    hidden: int = 32, layers: int = 2, heads: int = 4, *, inner: int = 0, keys: int = 0, length: int = 0
+) -> dict[str, int]:
+    """Sizes of a configuration by transformers' names; those that are 0 are left to it."""
+    some = {"intermediate_size": inner, "num_key_value_heads": keys, "max_position_embeddings": length}
+    every = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
+    return every | {name: size for name, size in some.items() if size}
+
+
+SMALL: dict[str, Any] = {"vocab_size": 60, **sizes(layers=3, inner=48, length=64)}
 
 
 def sharpen(module: Any) -> Any:
@@ -39,20 +42,13 @@ def small(kind: str, **config: Any) -> Model:
     return hs.load(sharpen(architecture(settings)))
 
 
-def small_roberta(layers: int = 2, heads: int = 4, seed: int = 0) -> Model:
-    """A model with another tokenizer than the demo model's."""
+def small_roberta(layers: int = 2, heads: int = 4, seed: int = 0, *, cls: Any = None, **config: Any) -> Model:
+    """A model with another tokenizer than the demo model's; `cls` is a class with another end than RobertaModel's."""
     torch.manual_seed(seed)
     tokenizer = roberta()
-    config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=48,
-        max_position_embeddings=200,
-        pad_token_id=1,
-    )
-    return hs.load((sharpen(transformers.RobertaModel(config)), tokenizer))
+    size = sizes(layers=layers, heads=heads, inner=48, length=200)
+    settings = transformers.RobertaConfig(vocab_size=len(tokenizer), **size, pad_token_id=1, **config)
+    return hs.load((sharpen((cls or transformers.RobertaModel)(settings)), tokenizer))
 
 
 def small_bert(tokenizer: Any, **options: Any) -> Model:
@@ -149,7 +145,7 @@ def llava_parts() -> tuple[Any, Any]:
     torch.manual_seed(0)
     tokenizer = copy.deepcopy(byte_level())
     tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
-    each = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    each: dict[str, Any] = sizes(inner=64)
     config = transformers.LlavaConfig(
         vision_config=transformers.CLIPVisionConfig(**each, image_size=56, patch_size=14),
         text_config=transformers.LlamaConfig(**each, vocab_size=len(tokenizer)),
@@ -171,7 +167,7 @@ def seeing(kind: str = "vit", side: int = 64) -> Model:
     """A small random model of pictures that it makes `side` pixels wide and high, in 4 × 4 patches."""
     torch.manual_seed(0)
     more: dict[str, Any] = {"num_register_tokens": 2} if "registers" in kind else {}
-    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    size: dict[str, Any] = sizes(inner=48)
     settings = transformers.AutoConfig.for_model(kind, **size, image_size=side, patch_size=side // 4, **more)
     module = getattr(transformers, type(settings).__name__.removesuffix("Config") + "Model")(settings)
     processor = transformers.ViTImageProcessor(size={"height": side, "width": side})

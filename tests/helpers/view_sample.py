@@ -1,4 +1,4 @@
-"""A small input to draw: two texts, words, special tokens and a piece right to left."""
+"""Small inputs to draw: two texts, words, special tokens and a piece right to left."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
+from headscope.views.explorer import Input
+from headscope.views.gold import of_parts
 
 PIECES = ["[CLS]", "it", "##s", "cat", "[SEP]", "<b>&", "שלום", "[SEP]"]
 
@@ -46,3 +48,23 @@ def neurons(layers: int = 2, heads: int = 4, key_heads: int = 2, **more: Any) ->
         k=[draw.normal(size=(key_heads, 8, 8)) for _ in range(layers)],
         **{**options, **more},
     )
+
+
+def pair() -> list[Input]:
+    """Two inputs that have all that can be shown of one."""
+    found: list[Input] = []
+    for seed in (0, 3):
+        maps, crossed = some(heads=4, seed=seed), some(heads=4, seed=seed + 1)
+        cross = AttentionMaps(crossed.layers, tokens(), tokens(), kind="cross", meta=maps.meta)
+        v = [np.random.default_rng(seed).normal(size=(2, 8, 8))] * 2
+        found.append(
+            Input(
+                {"self": maps, "cross": cross},
+                label=f"input {seed}",
+                neurons={"self": neurons(v=v, norms=[layer * 3 for layer in maps.layers])},
+                matrices={"gradient": {"self": [layer - 0.2 for layer in maps.layers]}},
+                notes={"gradient": "the loss"},
+                links=of_parts([(1, 3), (3, 0)], {"self": maps}),
+            )
+        )
+    return found

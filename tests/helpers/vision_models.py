@@ -229,11 +229,7 @@ def _clip() -> Made:
 def _trocr() -> Made:
     tokenizer = _tokenizer()
     decoder = hub.TrOCRConfig(
-        d_model=32,
-        decoder_layers=2,
-        decoder_attention_heads=4,
-        decoder_ffn_dim=48,
-        vocab_size=len(tokenizer),
+        d_model=32, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=48, vocab_size=len(tokenizer)
     )
     settings = hub.VisionEncoderDecoderConfig.from_encoder_decoder_configs(hub.ViTConfig(**SEEN), decoder)
     settings.decoder_start_token_id = settings.pad_token_id = 0
@@ -305,16 +301,9 @@ MORE: dict[str, Callable[[], Made]] = {
 """Families that work, too."""
 
 READS = (
-    "Qwen2-VL",
-    "LLaVA",
-    "PaliGemma",
-    "CLIP",
-    "Qwen2.5-VL",
-    "Qwen3-VL",
-    "Gemma 3",
-    "Idefics3",
+    "Qwen2-VL", "LLaVA", "PaliGemma", "CLIP", "Qwen2.5-VL", "Qwen3-VL", "Gemma 3", "Idefics3",
     "InternVL",
-)
+)  # fmt: skip
 """Families that read a text beside a picture."""
 
 WRITES = ("Donut", "TrOCR")

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import headscope as hs
-from headscope import cli
 from headscope.attention.one import prepare
 from headscope.errors import InputError, RefusedError
 from headscope.live import standalone as carried
@@ -27,6 +26,7 @@ from headscope.views.blobs import Blobs, decode
 from tests.helpers.small_models import sharpen, translator
 from tests.helpers.small_tokenizers import byte_level
 from tests.helpers.small_tokenizers import demo as wordpiece
+from tests.helpers.typed import Typed
 
 pytestmark = pytest.mark.slow
 
@@ -114,10 +114,7 @@ def test_a_graph_that_is_not_the_model_is_refused(monkeypatch: pytest.MonkeyPatc
         carry(model, {"text": TEXT})
 
 
-@given(
-    arrays(np.float32, (3, 4), elements=st.floats(-100, 100, width=32)),
-    st.sampled_from([0, 1]),
-)
+@given(arrays(np.float32, (3, 4), elements=st.floats(-100, 100, width=32)), st.sampled_from([0, 1]))
 def test_rounded_rows_are_off_by_half_a_step_at_most(matrix: Any, axis: int) -> None:
     codes, scale = rounded_rows(matrix, axis)
     restored = codes * np.expand_dims(scale, 1 - axis)
@@ -179,11 +176,5 @@ def test_a_stop_from_the_page_is_not_answered(monkeypatch: pytest.MonkeyPatch) -
         ),
     ],
 )
-def test_options_that_do_not_go_with_a_live_page(
-    options: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["headscope", "view", TEXT, *options])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+def test_options_that_do_not_go_with_a_live_page(typed: Typed, options: list[str], said: str) -> None:
+    typed.refuses(said, "view", TEXT, *options)

@@ -128,11 +128,8 @@ def tokens(answer: dict[str, Any]) -> list[str]:
 
 
 def test_frames_go_there_and_back() -> None:
-    assert unpack(pack({"kind": "show", "text": "é </script>"})) == {
-        "kind": "show",
-        "text": "é </script>",
-        "lengths": [],
-    }
+    wanted = {"kind": "show", "text": "é </script>", "lengths": []}
+    assert unpack(pack({"kind": "show", "text": "é </script>"})) == wanted
     for broken in (
         b"",
         b"\x01\x00\x00",
@@ -405,10 +402,8 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 def test_texts_that_are_none_are_refused(tmp_path: Path, said: Callable[..., str]) -> None:
     lines = tmp_path / "texts.jsonl"
     lines.write_text('{"text": "a", "pair": "b"}\n{"text": 3}\n', encoding="utf-8")
-    assert (
-        said("--read-only-text", str(lines))
-        == f"headscope: {lines}:2: input, text: expected a text, found int"
-    )
+    wanted = f"headscope: {lines}:2: input, text: expected a text, found int"
+    assert said("--read-only-text", str(lines)) == wanted
     lines.write_text("{", encoding="utf-8")
     assert (
         said("--read-only-text", str(lines))

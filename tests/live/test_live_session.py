@@ -19,8 +19,8 @@ from headscope.live.frames import pack
 from headscope.live.session import Live
 from headscope.models import Model
 from headscope.models.untrained import reinitialise
-from tests.helpers.small_models import sharpen, translator
-from tests.helpers.small_tokenizers import byte_level, roberta
+from tests.helpers.small_models import sharpen, small_roberta, translator
+from tests.helpers.small_tokenizers import byte_level
 
 TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
 
@@ -84,13 +84,7 @@ def writer() -> Model:
 @pytest.fixture(scope="module")
 def filler() -> Model:
     """A small random masked language model."""
-    torch.manual_seed(2)
-    tokenizer = roberta()
-    config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
-        max_position_embeddings=200, pad_token_id=1,
-    )  # fmt: skip
-    return hs.load((sharpen(transformers.RobertaForMaskedLM(config)), tokenizer))
+    return small_roberta(seed=2, cls=transformers.RobertaForMaskedLM)
 
 
 @pytest.mark.parametrize(
@@ -195,13 +189,8 @@ def test_a_masked_model_says_what_is_hidden(filler: Model) -> None:
 
 
 def test_a_classifier_says_its_classes() -> None:
-    torch.manual_seed(3)
-    tokenizer = roberta()
-    config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
-        max_position_embeddings=200, pad_token_id=1, id2label={0: "bad", 1: "so so", 2: "good"},
-    )  # fmt: skip
-    model = hs.load((sharpen(transformers.RobertaForSequenceClassification(config)), tokenizer))
+    labels = {0: "bad", 1: "so so", 2: "good"}
+    model = small_roberta(seed=3, cls=transformers.RobertaForSequenceClassification, id2label=labels)
     live = Live(model)
     shown = show(live, "cat sat", "L0H1 off")
     with torch.no_grad():

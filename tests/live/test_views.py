@@ -76,10 +76,8 @@ class TestArguments:
         words = [Link(Span(2, 3), (Span(0, 1, "b"),), "same")]
         shown = head_view(maps, links=words, layer=2, heads=[9])
         (link,) = shown.payload["inputs"][0]["parts"][0]["links"]
-        assert [maps.query.pieces[place] for place in (*link["source"], *link["targets"][0])] == [
-            "in",
-            "autumn",
-        ]
+        expected = ["in", "autumn"]
+        assert [maps.query.pieces[place] for place in (*link["source"], *link["targets"][0])] == expected
         assert "1 GOLD LINK" in shown.picture("svg").decode()
 
     @pytest.mark.parametrize("kind", ["words", "tokens", "text"])
@@ -96,8 +94,7 @@ class TestArguments:
         path = tmp_path / "links.jsonl"
         path.write_text(json.dumps({kind: given, "links": links}) + "\n")
         corpus = corpora.links(path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HeadscopeWarning)
+        with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):
             found = run.links(demo, corpus, candidates="any", direction="row")["accuracy"].values[0, 0]
             (example,) = corpus.encoded(demo)
             maps = capture(demo, example.tokens)
@@ -277,10 +274,8 @@ class TestQuantities:
 
     def test_maps_beside_a_model_hold_what_they_were_given(self, demo, maps) -> None:
         pair = (TEXT, OTHER)
-        assert [sorted(one.matrices) for one in view(demo, pair, against=maps).inputs] == [
-            ["gradient", "norms"],
-            [],
-        ]
+        expected = [["gradient", "norms"], []]
+        assert [sorted(one.matrices) for one in view(demo, pair, against=maps).inputs] == expected
         asked = view(demo, pair, against=maps, quantities=("gradient",))
         assert [sorted(one.matrices) for one in asked.inputs] == [["gradient"], []]
         later = view(demo, pair, against=maps, quantities=())

@@ -18,7 +18,6 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope import cli
 from headscope.core.link import Link, Span
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RunError
@@ -35,6 +34,7 @@ from headscope.measures.dataset import (
     write_table,
 )
 from headscope.measures.sums import Documents
+from tests.helpers.typed import Typed
 
 
 def figures(wanted: list[str] | None = None, causal: bool = False, documents: int = 3) -> xr.Dataset:
@@ -93,13 +93,8 @@ def test_the_table() -> None:
     found = table(figures(["previous", "entropy"]))
     assert tuple(found.columns) == COLUMNS
     assert found["measure"].tolist() == ["previous"] * 5 + ["entropy"] * 5
-    assert found[["layer", "head", "paper"]].iloc[:5].values.tolist() == [
-        [1, 0, "2-1"],
-        [1, 1, "2-2"],
-        [1, 2, "2-3"],
-        [3, 0, "4-1"],
-        [3, 1, "4-2"],
-    ]
+    expected = [[1, 0, "2-1"], [1, 1, "2-2"], [1, 2, "2-3"], [3, 0, "4-1"], [3, 1, "4-2"]]
+    assert found[["layer", "head", "paper"]].iloc[:5].values.tolist() == expected
     data = figures(["previous", "entropy"])
     assert found["value"].iloc[4] == data["previous"].sel(layer=3, head=1).item()
     assert found["se"].iloc[4] == data["previous_se"].sel(layer=3, head=1).item()
@@ -258,10 +253,7 @@ print([path.name for path in Path().iterdir()])
         check=False,
     )
     assert found.returncode == 0, found.stderr
-    assert found.stdout.splitlines() == [
-        "heads.nc: cannot be written (File too large)",
-        "['heads.nc']",
-    ]
+    assert found.stdout.splitlines() == ["heads.nc: cannot be written (File too large)", "['heads.nc']"]
 
 
 def test_links_are_followed(tmp_path: Path) -> None:
@@ -298,10 +290,8 @@ def test_a_spreadsheet_runs_nothing_of_a_csv_file(tmp_path: Path) -> None:
     with raw_csv():
         write_table(rows, raw)
     with raw.open(newline="") as file:
-        assert [row[0] for row in csv.reader(file)] == [
-            "label",
-            *(each.replace("\r", "\n") for each in (*RISKY, *SAFE)),
-        ]
+        wanted = ["label", *(each.replace("\r", "\n") for each in (*RISKY, *SAFE))]
+        assert [row[0] for row in csv.reader(file)] == wanted
     for suffix in (".json", ".parquet"):
         write_table(rows, tmp_path / f"a{suffix}")
     assert [row["label"] for row in json.loads((tmp_path / "a.json").read_text())] == [*RISKY, *SAFE]
@@ -319,17 +309,10 @@ def test_a_result_keeps_raw_cells_where_asked(demo: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_an_option_of_all_commands_keeps_raw_cells(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo: Any
-) -> None:
+def test_an_option_of_all_commands_keeps_raw_cells(typed: Typed, tmp_path: Path, demo: Any) -> None:
     row = {"text": "The cat sat.", "links": [{"from": [4, 7], "to": [0, 3], "label": "=1+1"}]}
     links, out = tmp_path / "links.jsonl", tmp_path / "a.csv"
     links.write_text("\n".join([json.dumps(row)] * 5))
     for options, cell in (([], "\n'=1+1,"), (["--raw-csv"], "\n=1+1,"), ([], "\n'=1+1,")):
-        monkeypatch.setattr(
-            "sys.argv", ["headscope", *options, "links", str(links), "--least", "1", "-o", str(out)]
-        )
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert ended.value.code == 0
+        typed(*options, "links", links, "--least", 1, "-o", out)
         assert cell in out.read_text()

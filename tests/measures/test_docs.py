@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import measures_table as tool
 import numpy as np
 import pytest
 
@@ -19,18 +19,8 @@ from headscope.measures.measure import pair_measure
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def tool() -> Any:
-    spec = importlib.util.spec_from_file_location("measures_table", ROOT / "tools" / "measures_table.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_page_is_up_to_date(
-    tool: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert tool.main(["--check"]) == 0, "run python tools/measures_table.py"
     monkeypatch.setattr(tool, "ROOT", tmp_path)
@@ -42,7 +32,7 @@ def test_the_page_is_up_to_date(
     assert tool.main(["--wrong"]) == 2
 
 
-def test_every_measure_and_role_is_there_and_examples_add_up(tool: Any) -> None:
+def test_every_measure_and_role_is_there_and_examples_add_up() -> None:
     page = tool.generate()
     for group in GROUPS.values():
         for name, measure in group.items():
@@ -61,7 +51,7 @@ def test_every_measure_and_role_is_there_and_examples_add_up(tool: Any) -> None:
         assert np.mean(numbers) == pytest.approx(float(value), abs=2e-3)
 
 
-def test_a_measure_without_a_row_on_the_maps_of_the_page_brings_its_own(tool: Any) -> None:
+def test_a_measure_without_a_row_on_the_maps_of_the_page_brings_its_own() -> None:
     def digits(tokens: Any, queries: Any) -> Any:
         return np.broadcast_to([piece.isdigit() for piece in tokens.pieces], (len(queries), len(tokens)))
 

@@ -84,9 +84,7 @@ def test_figures_are_those_of_the_definition(seed: int, documents: int, by: By) 
         value[told]
     )  # documents that are all but alike have no shape
     np.testing.assert_allclose(
-        found.skewness()[0][told],
-        np.broadcast_to(expected, value.shape)[told],
-        atol=1e-6,
+        found.skewness()[0][told], np.broadcast_to(expected, value.shape)[told], atol=1e-6
     )
 
 
@@ -307,15 +305,10 @@ def test_counts() -> None:
         documents.add(7, tokens, [0], np.zeros((1, 1, 1)), np.zeros((1, 1)), np.ones(1))
     assert documents.close().counts == Counter(
         {
-            "documents": 1,
-            "examples": 2,
-            "tokens": 14,
-            "class sep": 4,
-            "class special": 6,
-            "words": 6,
+            "documents": 1, "examples": 2, "tokens": 14, "class sep": 4, "class special": 6, "words": 6,
             "split_words": 2,
         }
-    )
+    )  # fmt: skip
 
 
 def test_errors_of_many_documents_are_close_to_the_jackknife() -> None:

@@ -19,14 +19,7 @@ from headscope.measures.single import surface
 from headscope.measures.surface import MEASURES
 
 PIECES = ["[CLS]", "cats", ".", "[SEP]"]
-MAP = np.array(
-    [
-        [0.1, 0.2, 0.3, 0.4],
-        [0.5, 0.3, 0.1, 0.1],
-        [0.0, 0.6, 0.2, 0.2],
-        [0.2, 0.1, 0.1, 0.6],
-    ]
-)
+MAP = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.3, 0.1, 0.1], [0.0, 0.6, 0.2, 0.2], [0.2, 0.1, 0.1, 0.6]])
 LN = math.log
 BY_HAND = {
     "previous": (0.5 + 0.6 + 0.1) / 3,

@@ -14,13 +14,14 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope import cli, corpora
+from headscope import corpora
 from headscope.errors import HeadscopeWarning, InputError, ModelError
 from headscope.runs.identity import weights
 from tests.helpers.forked import forked
 from tests.helpers.presence import needs
-from tests.helpers.small_models import sharpen
+from tests.helpers.small_models import sharpen, sizes
 from tests.helpers.small_tokenizers import byte_level
+from tests.helpers.typed import Typed
 
 pytestmark = pytest.mark.filterwarnings(  # peft asks transformers for it by its old name
     "ignore:`is_gradient_checkpointing` is deprecated:FutureWarning:transformers"
@@ -30,23 +31,10 @@ TEXT = "She opened the door; nobody was there."
 LINES = [TEXT, "The cat did not sit on the mat.", "They walked to the old bridge."]
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    return int(ended.value.code or 0)
-
-
 def llama(layers: int = 2, hidden: int = 32) -> transformers.LlamaForCausalLM:
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
-        vocab_size=len(byte_level()),
-        hidden_size=hidden,
-        intermediate_size=48,
-        num_hidden_layers=layers,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=128,
+        vocab_size=len(byte_level()), **sizes(hidden=hidden, layers=layers, inner=48, keys=2, length=128)
     )
     return sharpen(transformers.LlamaForCausalLM(config))
 
@@ -130,9 +118,7 @@ def test_a_module_of_peft_is_a_module(base: Path, adapter: Path) -> None:
         np.testing.assert_allclose(maps.weights[layer], each, rtol=0, atol=1e-6)
 
 
-def test_what_an_adapter_changed(
-    base: Path, adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_adapter_changed(typed: Typed, base: Path, adapter: Path, tmp_path: Path) -> None:
     plain, tuned = hs.load(base), hs.load(base, adapter=adapter)
     texts = corpora.texts(LINES)
     result = hs.compare.models(plain, tuned, texts, measures=["previous"])
@@ -142,7 +128,7 @@ def test_what_an_adapter_changed(
     lines.write_text("\n".join(LINES))
     table = tmp_path / "drift.json"
     words = ["compare", "models", str(base), "--adapter", str(adapter), str(lines), "--measures", "previous"]
-    assert run(monkeypatch, *words, "--pack", 0, "-o", table) == 0
+    typed(*words, "--pack", 0, "-o", table)
     rows = [row for row in json.loads(table.read_text()) if row["measure"] == "js"]
     assert np.allclose(
         sorted(row["difference"] for row in rows),
@@ -234,20 +220,14 @@ def without_weights(folder: Path) -> Path:
     ],
 )
 def test_an_adapter_that_does_not_fit(
-    base: Path,
-    tmp_path: Path,
-    make: Callable[[Path], Path],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    typed: Typed, base: Path, tmp_path: Path, make: Callable[[Path], Path], said: str
 ) -> None:
     folder = make(tmp_path / "wrong")
     with pytest.raises(ModelError) as raised:
         hs.load(base, adapter=folder)
     assert said.format(base=base.name) in str(raised.value)
     assert "\n" not in str(raised.value)
-    assert run(monkeypatch, "check", base, "--adapter", folder) == 2
-    assert said.format(base=base.name) in capsys.readouterr().err
+    typed.refuses(said.format(base=base.name), "check", base, "--adapter", folder)
 
 
 @pytest.mark.parametrize("name", ["[]", "{}", "a b", "-x-", "a@@b", "x" * 200, "../none"])
@@ -263,14 +243,12 @@ def test_where_an_adapter_is_expected_and_where_not(base: Path, adapter: Path) -
         hs.load(adapter)
 
 
-def test_the_command_line_takes_it(
-    base: Path, adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line_takes_it(typed: Typed, base: Path, adapter: Path, tmp_path: Path) -> None:
     meta = tmp_path / "meta.json"
     lines = tmp_path / "lines.txt"
     lines.write_text("\n".join(LINES))
     words = ["measure", str(lines), "-m", str(base), "--adapter", str(adapter), "--meta", str(meta)]
-    assert run(monkeypatch, *words, "--measures", "previous", "-o", tmp_path / "figures.csv") == 0
+    typed(*words, "--measures", "previous", "-o", tmp_path / "figures.csv")
     assert json.loads(meta.read_text())["model"]["notes"] == ["adapter tuned"]
 
 

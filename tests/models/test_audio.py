@@ -84,14 +84,8 @@ def test_a_tokens_row_is_the_one_that_predicts_it(whisper: Model) -> None:
     assert (found.frames, found.seconds) == (25, 0.02)
     cross: Any = hs.capture(whisper, inputs=found.inputs)
     assert cross.cross.query.pieces == (
-        "<|startoftranscript|>",
-        "<|notimestamps|>",
-        "The",
-        "Ġcat",
-        "Ġs",
-        "at",
-        ".",
-    )
+        "<|startoftranscript|>", "<|notimestamps|>", "The", "Ġcat", "Ġs", "at", ".",
+    )  # fmt: skip
     assert cross.cross.key.pieces[-1] == "frame 99"
 
 
@@ -128,8 +122,7 @@ def test_a_folder_has_its_feature_extractor(tmp_path: Path) -> None:
 
 def test_loads_with_a_processor() -> None:
     module, tokenizer, extractor = whisper_parts()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         processor = SimpleNamespace(tokenizer=tokenizer, feature_extractor=extractor)
         found = hs.load((module, processor))
     assert (found.tokenizer, found.feature_extractor) == (tokenizer, extractor)

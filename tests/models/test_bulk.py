@@ -27,24 +27,9 @@ KINDS: dict[str, Any] = {
     "words": lambda: listed(("the", "cat", "a-b")),
 }
 WORDS = [
-    "the",
-    "cat",
-    "didn't",
-    "voussoirs",
-    "“Lily”",
-    "日本語",
-    "😀",
-    "a-b",
-    ",",
-    ".",
-    "'s",
-    "1894",
-    "<",
-    "é",
-    "[SEP]",
-    "…",
-    "⒈",
-]
+    "the", "cat", "didn't", "voussoirs", "“Lily”", "日本語", "😀", "a-b", ",", ".", "'s", "1894", "<", "é",
+    "[SEP]", "…", "⒈",
+]  # fmt: skip
 LINE = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
 
 
@@ -140,12 +125,8 @@ def test_a_corpus_read_bare_is_the_corpus(kind: str, documents: list[list[str]],
     assert len(found) == len(expected)
     assert vars(bare.counts) == vars(whole.counts)
     for one, other in zip(found, expected, strict=True):
-        assert (one.text, one.pair, one.document, one.source) == (
-            other.text,
-            other.pair,
-            other.document,
-            other.source,
-        )
+        wanted = (other.text, other.pair, other.document, other.source)
+        assert (one.text, one.pair, one.document, one.source) == wanted
         assert one.tokens is not None
         assert other.tokens is not None
         same(one.tokens, other.tokens)

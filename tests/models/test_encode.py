@@ -193,25 +193,9 @@ def test_words_are_the_same_for_all_kinds(tokenizer: Any) -> None:
     """White space and punctuation part words, whatever the pre-tokenizer knows."""
     text = "The cat sat on the mat, (late) “well-known”  stories\nend."
     words = [
-        "The",
-        "cat",
-        "sat",
-        "on",
-        "the",
-        "mat",
-        ",",
-        "(",
-        "late",
-        ")",
-        "“",
-        "well",
-        "-",
-        "known",
-        "”",
-        "stories",
-        "end",
-        ".",
-    ]
+        "The", "cat", "sat", "on", "the", "mat", ",", "(", "late", ")", "“", "well", "-", "known", "”",
+        "stories", "end", ".",
+    ]  # fmt: skip
     tokens = encode(tokenizer, text)
     assert tokens.word_ids is not None
     if tokens.offsets is None:
@@ -237,7 +221,7 @@ def test_pieces_of_one_character_are_of_one_word(shared: Path) -> None:
     assert spans(encode(stories(shared), "a “日 b")) == ["▁a", "▁“", "<0xE6><0x97><0xA5>", "▁b"]
     for trim in (True, False):
         assert spans(encode(byte_level(trim=trim), "it 😀 is…?")) == [
-            *("it", "Ġ<0xF0><0x9F><0x98><0x80>", "Ġis", "<0xE2><0x80><0xA6>", "?"),
+            *("it", "Ġ<0xF0><0x9F><0x98><0x80>", "Ġis", "<0xE2><0x80><0xA6>", "?")
         ]
 
 
@@ -313,20 +297,8 @@ def test_a_piece_that_stands_for_spaces_is_of_the_word_that_follows(tokenizer: A
     assert {"“", "”"} < set(spoken)
     bare = [piece.removeprefix("<unk>") for piece in spoken if piece not in ("“", "”")]
     assert [piece.lower() for piece in bare] == [
-        "the",
-        "cat",
-        "(",
-        "the",
-        "cat",
-        ")",
-        "is",
-        "is",
-        ",",
-        "the",
-        "cat",
-        "is",
-        ".",
-    ]
+        "the", "cat", "(", "the", "cat", ")", "is", "is", ",", "the", "cat", "is", ".",
+    ]  # fmt: skip
     marked = [piece for piece, mark in zip(read.pieces, read.mask("punctuation"), strict=True) if mark]
     assert len(marked) == 8, "the word of ▁ and a sign is a sign"
 
@@ -386,17 +358,9 @@ def test_given_words_are_indexed(tokenizer: Any) -> None:
 def test_pieces_of_given_words_are_their_bytes(kind: str, request: pytest.FixtureRequest) -> None:
     """Words with spaces in them, combining characters, joiners and several bytes a character: no piece goes astray."""
     words = [
-        "New York",
-        "e\u0301te\u0301",
-        "10 000",
-        "q\u0307",
-        "日本 語",
-        "👩‍👩‍👧",
-        "a\u00a0b",
-        "don't",
-        "ﬁn",
+        "New York", "e\u0301te\u0301", "10 000", "q\u0307", "日本 語", "👩‍👩‍👧", "a\u00a0b", "don't", "ﬁn",
         ".",
-    ]
+    ]  # fmt: skip
     made: dict[str, Any] = {
         "byte_level": byte_level,
         "untrimmed": lambda: byte_level(trim=False),
@@ -482,10 +446,10 @@ def test_pieces_give_back_what_a_text_gave(tokenizer: Any) -> None:
 
 def test_words_of_given_pieces_are_told_by_marks_and_punctuation() -> None:
     assert spans(from_pieces(demo(), ["[CLS]", "vo", "##uss", "cat", "-", "cat", "[SEP]", "cat"])) == [
-        *("vo##uss", "cat", "-", "cat", "cat"),
+        *("vo##uss", "cat", "-", "cat", "cat")
     ]
     assert spans(from_pieces(byte_level(), ["The", "Ġmat", "e", ",", "o", "Ġ", ".", "a", "ĠâĢľ", "a"])) == [
-        *("The", "Ġmate", ",", "o", "Ġ.", "a", "Ġ“", "a"),
+        *("The", "Ġmate", ",", "o", "Ġ.", "a", "Ġ“", "a")
     ]
 
 
@@ -531,8 +495,7 @@ def test_nothing_is_cut_or_padded_and_no_one_warns(monkeypatch: pytest.MonkeyPat
     tokenizer = AutoTokenizer.from_pretrained(demo_folder())
     tokenizer.backend_tokenizer.enable_truncation(8)
     tokenizer.backend_tokenizer.enable_padding(length=2000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert len(encode(tokenizer, "cat " * 1000)) == 1002
         assert count(tokenizer, ["cat " * 1000, "cat"]) == [1000, 1]
     assert not said
@@ -702,9 +665,5 @@ def test_an_added_token_of_which_nothing_is_left_is_refused(content: str, specia
             ):
                 Model(nn.Linear(1, 1), tokenizer)
         else:
-            assert Model(nn.Linear(1, 1), tokenizer).encode("the cat").pieces == (
-                "[CLS]",
-                "the",
-                "cat",
-                "[SEP]",
-            )
+            expected = ("[CLS]", "the", "cat", "[SEP]")
+            assert Model(nn.Linear(1, 1), tokenizer).encode("the cat").pieces == expected

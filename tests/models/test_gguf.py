@@ -20,6 +20,7 @@ from headscope.errors import HeadscopeWarning, InputError, ModelError
 from headscope.models import gguf
 from headscope.models import load as find
 from tests.helpers.presence import needs
+from tests.helpers.small_models import sizes
 
 WORDS = [
     "<|endoftext|>",
@@ -43,12 +44,7 @@ def llama() -> transformers.LlamaForCausalLM:
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
         vocab_size=len(WORDS),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=HEADS,
-        num_key_value_heads=KEY_HEADS,
-        max_position_embeddings=64,
+        **sizes(heads=HEADS, inner=48, keys=KEY_HEADS, length=64),
         tie_word_embeddings=True,
         initializer_range=0.5,
     )

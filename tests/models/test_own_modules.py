@@ -193,10 +193,7 @@ READ: dict[str, tuple[Callable[[], nn.Module], bool]] = {
         False,
     ),
     "on DistilBERT": (_on(DistilBertModel, dim=32, n_layers=2, n_heads=4, hidden_dim=64), False),
-    "on T5's encoder": (
-        _on(T5EncoderModel, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4),
-        False,
-    ),
+    "on T5's encoder": (_on(T5EncoderModel, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4), False),
     "on Llama": (
         _on(LlamaModel, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64),
         False,

@@ -19,6 +19,7 @@ from headscope.cli import main
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.views.blobs import decode
+from tests.helpers.pages import arrays, payload
 from tests.helpers.perceived_reports import of_pictures, of_sounds, speech, vision
 from tests.helpers.planted_vision import planted_vit
 from tests.helpers.small_models import llava_parts, save_whisper
@@ -31,14 +32,7 @@ KINDS = ["summary", "clusters", "heads", "measures", "layers", "layers", "layers
 
 def read(html: str) -> tuple[Any, dict[str, str]]:
     """The payload of a page, and its arrays."""
-    found = re.search(
-        r'<script type="application/json" id="headscope-payload">(.*?)</script>', html, re.DOTALL
-    )
-    assert found is not None
-    blobs = re.findall(
-        r'<script type="text/plain" id="headscope-data-([^"]+)">(.*?)</script>', html, re.DOTALL
-    )
-    return json.loads(found[1]), dict(blobs)
+    return payload(html), arrays(html)
 
 
 @pytest.fixture(scope="module")
@@ -171,10 +165,8 @@ def test_commands_below_figures_name_what_was_given(pictures: Any, sounds: Any) 
     assert "headscope roles --audio speech.jsonl -m some/whisper" in commands
     assert "headscope distance --audio speech.jsonl -m some/whisper --map map.csv --rows 64" in commands
     assert "headscope report --audio speech.jsonl -m some/whisper --sections cards" in commands
-    assert {one.get("command") for one in pictures[0]["sections"]} >= {
-        "headscope measure -m some/vit",
-        "headscope artefacts -m some/vit",
-    }
+    expected = {"headscope measure -m some/vit", "headscope artefacts -m some/vit"}
+    assert {one.get("command") for one in pictures[0]["sections"]} >= expected
 
 
 def test_what_does_not_fit_is_refused_in_a_line(demo: Model) -> None:
@@ -272,8 +264,7 @@ def test_options_that_do_not_go_together(
         run(words, monkeypatch, code=2)
         last = capsys.readouterr().err.splitlines()[-1]
         assert last.startswith(f"headscope: {said}"), last
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", HeadscopeWarning)
+    with warnings.catch_warnings(action="error", category=HeadscopeWarning):
         run(
             [*whisper, "--measures", "diagonality", "--json"], monkeypatch
         )  # the built-in sounds, to the model's ear

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from headscope.analyses.reproduce import Typed
 from headscope.errors import CorpusError, InputError
 from headscope.measures.choose import choose
 from headscope.models import Model
+from tests.helpers.pages import payload
 
 pytestmark = pytest.mark.slow
 
@@ -31,22 +31,12 @@ def part(example: Any) -> Any:
     return found
 
 
-def payload(page: str) -> Any:
-    found = re.search(
-        r'<script type="application/json" id="headscope-payload">(.*?)</script>', page, re.DOTALL
-    )
-    assert found is not None
-    return json.loads(found[1])
-
-
 @pytest.mark.slow
 def test_a_causal_model(stories: Model) -> None:
     found = payload(hs.report(stories, examples=2, limit=4, sections=FEW))
     assert found["model"]["causal"]
-    assert {entry["measure"] for one in found["sections"] for entry in one.get("absent", [])} >= {
-        "next",
-        "entropy_first",
-    }
+    expected = {"next", "entropy_first"}
+    assert {entry["measure"] for one in found["sections"] for entry in one.get("absent", [])} >= expected
     assert len(found["examples"]) == 2
     assert all(part(example)["causal"] for example in found["examples"])
 
@@ -71,10 +61,8 @@ def test_examples_of_your_own(demo: Model) -> None:
     found = payload(
         hs.report(demo, hs.corpora.texts(["The cat sat."]), examples=["Why?", ("A b.", "C d.")], sections=FEW)
     )
-    assert [part(example)["query"]["pieces"] for example in found["examples"]] == [
-        ["[CLS]", "why", "?", "[SEP]"],
-        ["[CLS]", "a", "b", ".", "[SEP]", "c", "d", ".", "[SEP]"],
-    ]
+    expected = [["[CLS]", "why", "?", "[SEP]"], ["[CLS]", "a", "b", ".", "[SEP]", "c", "d", ".", "[SEP]"]]
+    assert [part(example)["query"]["pieces"] for example in found["examples"]] == expected
 
 
 @pytest.mark.slow
@@ -115,16 +103,13 @@ def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
     kinds = [one["kind"] for one in payload(whole)["sections"]]
     figures = ["measures", "layers", "layers", "layers"]
     assert [kind for kind in kinds if kind not in ("absent", "classes")] == [
-        *("summary", "roles", "cards", "clusters", "heads", *figures, "methods"),
+        *("summary", "roles", "cards", "clusters", "heads", *figures, "methods")
     ]
     assert kinds.count("classes") == 2
     corpus = hs.corpora.texts(TEXTS[:2])
     few = payload(hs.report(demo, corpus, examples=1, sections=["table"]))
-    assert [one["kind"] for one in few["sections"] if one["kind"] != "absent"] == [
-        "summary",
-        "heads",
-        "methods",
-    ]
+    wanted = ["summary", "heads", "methods"]
+    assert [one["kind"] for one in few["sections"] if one["kind"] != "absent"] == wanted
     assert len(few["examples"]) == 1
     with pytest.raises(
         InputError,

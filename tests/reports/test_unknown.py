@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from typing import Any
@@ -11,17 +10,14 @@ import pytest
 
 import headscope as hs
 from headscope.errors import HeadscopeWarning, UnknownError
+from tests.helpers.pages import payload
 from tests.helpers.small_models import small_bert
 from tests.helpers.small_tokenizers import listed
 
 
 def sections(page: str) -> dict[str, Any]:
     """The sections of a page by their kinds."""
-    found = re.search(
-        r'<script type="application/json" id="headscope-payload">(.*?)</script>', page, re.DOTALL
-    )
-    assert found is not None
-    return {each["kind"]: each for each in json.loads(found[1])["sections"]}
+    return {each["kind"]: each for each in payload(page)["sections"]}
 
 
 @pytest.mark.slow

@@ -184,17 +184,9 @@ def test_figures_are_those_of_whole_maps(kind: str) -> None:
         model.module.double()  # large random weights make float32's unit larger with each layer
     corpus = examples(inputs(25, 5, 11, 8, 1, 9, 11), [0, 0, 1, 1, 2, 3, 3])
     wanted = [
-        "previous",
-        "current",
-        "offset-3",
-        "first",
-        "sep",
-        "rest_sep",
-        "punctuation",
-        "entropy",
-        "largest",
-        "to_user",
-    ]
+        "previous", "current", "offset-3", "first", "sep", "rest_sep", "punctuation", "entropy",
+        "largest", "to_user",
+    ]  # fmt: skip
     if not model.causal:
         wanted += ["next", "entropy_first", "sep_sep"]
     truth = from_maps(model, corpus, wanted, sight)

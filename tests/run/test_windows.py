@@ -28,16 +28,8 @@ from headscope.runs.rows import Rows
 from tests.helpers.families import Family, build, family
 
 WINDOWED = [
-    "Mistral",
-    "Gemma 2",
-    "Gemma 3",
-    "Gemma 3n",
-    "gpt-oss",
-    "GPT-Neo",
-    "Llama 4",
-    "ModernBERT",
-    "Doge",
-]
+    "Mistral", "Gemma 2", "Gemma 3", "Gemma 3n", "gpt-oss", "GPT-Neo", "Llama 4", "ModernBERT", "Doge",
+]  # fmt: skip
 GROUPS = ["surface", "patterns", "confidence", "synthetic"]
 PIECES = [
     "<s>",

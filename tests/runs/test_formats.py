@@ -159,11 +159,8 @@ def test_blocks_of_before_hold_what_is_gathered_today(text: str, gather: type, k
         arrays, described = decode(data, "old")
         total = restored(arrays, described, kind.from_arrays)
         same(total.outcome.sums, gather(number))
-        assert (described["span"], described["blocks"], described["fingerprint"]) == (
-            number,
-            number + 1,
-            f"f{number}",
-        )
+        expected = (number, number + 1, f"f{number}")
+        assert (described["span"], described["blocks"], described["fingerprint"]) == expected
 
 
 @KINDS

@@ -52,8 +52,7 @@ def test_every_run_says_how_many_documents_are_the_same(demo: Any, twice: corpor
     with pytest.warns(HeadscopeWarning, match=SAME) as told:
         RUNS[name](demo, twice)
     assert len([each for each in told if "the same as one before" in str(each.message)]) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", HeadscopeWarning)
+    with warnings.catch_warnings(action="error", category=HeadscopeWarning):
         RUNS[name](demo, corpora.distinct(twice))
 
 
@@ -79,8 +78,7 @@ def test_errors_are_those_of_the_corpus_with_each_document_once(demo: Any, twice
 
 def test_shards_that_are_merged_know_of_each_other(demo: Any, twice: corpora.Corpus, tmp_path: Path) -> None:
     parts = [tmp_path / f"{number}.nc" for number in (1, 2)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HeadscopeWarning)
+    with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):
         for number, part in enumerate(parts, 1):
             hs.measure(demo, twice, measures=["previous"], shard=f"{number}/2", part=part)
     with pytest.warns(HeadscopeWarning, match=SAME):
@@ -161,7 +159,6 @@ def test_commands_and_reports_say_it_and_take_them_once(
         return capsys.readouterr().err
 
     path, table = tmp_path / "twice.txt", tmp_path / "heads.csv"
-    with warnings.catch_warnings():
-        warnings.simplefilter("default", HeadscopeWarning)
+    with warnings.catch_warnings(action="default", category=HeadscopeWarning):
         assert re.search(SAME, run("measure", path, "-o", table))
         assert "the same as one before" not in run("measure", path, "--distinct", "-o", table)

@@ -143,8 +143,7 @@ def test_a_resumed_run_and_merged_shards_keep_the_count(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headscope.runs.batches.BLOCK", 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HeadscopeWarning)
+    with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):
         results = [hs.measure(model, texts(1), **PREVIOUS, resume=tmp_path / "kept") for _ in range(2)]
         parts = [tmp_path / f"{number}.nc" for number in (1, 2)]
         for number, part in enumerate(parts, 1):

@@ -21,7 +21,6 @@ import xarray as xr
 from torch import nn
 
 import headscope as hs
-from headscope import cli
 from headscope.analyses.measure.run import measure, merge
 from headscope.analyses.result import Result
 from headscope.core.tokens import Tokens
@@ -34,6 +33,7 @@ from headscope.runs.checkpoint import Folder
 from headscope.runs.task import Task
 from tests.helpers import run_sample
 from tests.helpers.run_sample import WANTED, Fails, bert, same, stopped
+from tests.helpers.typed import Typed
 
 corpus = functools.partial(run_sample.corpus, each=2)
 
@@ -74,14 +74,8 @@ def test_resumed_and_merged_runs_are_the_plain_run(
     same(whole, plain)
     write(whole, tmp_path / "whole.nc")
     same(read(tmp_path / "whole.nc"), plain)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "1.nc",
-        "2.nc",
-        "3.nc",
-        "run",
-        "shard",
-        "whole.nc",
-    ]
+    expected = ["1.nc", "2.nc", "3.nc", "run", "shard", "whole.nc"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == expected
 
 
 def long_documents() -> list[Example]:
@@ -353,38 +347,20 @@ def test_a_batch_that_fails_as_a_whole_ends_the_run(model: Model) -> None:
 # --- the command line
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return int(stop.value.code or 0)
-
-
 @pytest.mark.slow
-def test_shards_and_merge_on_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shards_and_merge_on_the_command_line(typed: Typed, tmp_path: Path) -> None:
     common = ["measure", "--pack", 24, "--measures", "previous,entropy", "--limit", 24]
-    assert run(monkeypatch, *common, "-o", tmp_path / "plain.nc") == 0
+    typed(*common, "-o", tmp_path / "plain.nc")
     parts = [tmp_path / "a.nc", tmp_path / "b.nc"]
     for number, part in enumerate(parts, 1):
-        assert (
-            run(
-                monkeypatch, *common, "--shard", f"{number}/2", "-o", part, "--resume", tmp_path / str(number)
-            )
-            == 0
-        )
-    found = capsys.readouterr()
-    assert found.out == ""
-    assert f"{parts[1]}: shard 2/2 of " in found.err
-    assert run(monkeypatch, "merge", parts[1], "-o", tmp_path / "merged.nc") == 2
-    assert "expected all " in capsys.readouterr().err
-    assert run(monkeypatch, "merge", *parts, "-o", tmp_path / "merged.nc") == 0
+        found = typed(*common, "--shard", f"{number}/2", "-o", part, "--resume", tmp_path / str(number))
+        assert found.out == ""
+        assert f"{part}: shard {number}/2 of " in found.err
+    typed.refuses("expected all ", "merge", parts[1], "-o", tmp_path / "merged.nc")
+    typed("merge", *parts, "-o", tmp_path / "merged.nc")
     same(read(tmp_path / "merged.nc"), read(tmp_path / "plain.nc"))
-    assert run(monkeypatch, *common, "--shard", "1/2") == 2
-    assert "--shard: expected -o PART.nc" in capsys.readouterr().err
-    assert run(monkeypatch, *common[:-1], 20, "--resume", tmp_path / "1") == 2
-    err = capsys.readouterr().err
+    typed.refuses("--shard: expected -o PART.nc", *common, "--shard", "1/2")
+    err = typed(*common[:-1], 20, "--resume", tmp_path / "1", code=2).err
     assert len(err.splitlines()) == 1
     assert (
         "a checkpoint of another run: options.limit: expected 20, found 24; shard: expected none, found 1/2"
@@ -415,7 +391,7 @@ main()
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="kill -9")
 def test_the_command_line_killed_and_started_again(
-    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+    typed: Typed, tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the midst of writing its second checkpoint, and right after the next one that it wrote."""
     lines = [f"Line {number} says that the cat number {number * 7} sat on the mat." for number in range(64)]
@@ -425,7 +401,7 @@ def test_the_command_line_killed_and_started_again(
     command += ["--measures", "previous,entropy"]
     resumed = ["-o", str(tmp_path / "resumed.nc"), "--resume", str(place)]
     monkeypatch.setattr("headscope.runs.blocks.BYTES", 160)
-    assert run(monkeypatch, *command, "-o", tmp_path / "plain.nc") == 0
+    typed(*command, "-o", tmp_path / "plain.nc")
     for at, kept in ((3, [1]), (2, [1, 2])):
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "AT": str(at)}
         process = subprocess.run(
@@ -434,6 +410,6 @@ def test_the_command_line_killed_and_started_again(
         assert process.returncode == -signal.SIGKILL, process.stderr
         assert sorted(int(file.stem[-8:]) for file in place.glob("total-*.safetensors")) == kept
         assert not (tmp_path / "resumed.nc").exists()
-    assert run(monkeypatch, *command, *resumed) == 0
+    typed(*command, *resumed)
     same(read(tmp_path / "resumed.nc"), read(tmp_path / "plain.nc"))
     assert hs.table(read(tmp_path / "plain.nc")).shape[0] == 80

@@ -23,6 +23,7 @@ from headscope.models import Model
 from headscope.runs import passes
 from headscope.runs.task import Task
 from tests.helpers.families import build, family
+from tests.helpers.small_models import sizes
 
 NAMES = ["previous", "current", "first", "to_sep", "largest"]
 
@@ -233,13 +234,7 @@ def masked_model() -> Model:
 
     torch.manual_seed(0)
     tokenizer = hs.load().tokenizer
-    config = transformers.BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-    )
+    config = transformers.BertConfig(vocab_size=len(tokenizer), **sizes(inner=48))
     return hs.load((transformers.BertForMaskedLM(config).eval(), tokenizer))
 
 

@@ -73,10 +73,8 @@ def test_maps_travel_whole_and_keep_their_indices():
     assert part["heads"] == [[1, 3], [1, 3]]
     assert np.abs(read(view, part["layers"][1]) - found.layers[2][[1, 3]]).max() < 0.004
     assert view[0]["model"] == "a-model"
-    assert part["query"]["words"] == {
-        "group": [0, 1, 1, 2, 3, 4],
-        "texts": ["[CLS]", "ones", "[SEP]", "two", "[SEP]"],
-    }
+    expected = {"group": [0, 1, 1, 2, 3, 4], "texts": ["[CLS]", "ones", "[SEP]", "two", "[SEP]"]}
+    assert part["query"]["words"] == expected
 
 
 def test_exact_maps_keep_every_digit():
@@ -217,15 +215,9 @@ def test_a_state_that_cannot_be_shown_is_refused(state: dict, message: str):
 def test_a_state_comes_back_as_plain_values():
     inputs = explorer_payload([Input({"self": maps()}, neurons={"self": neurons()})])[0]["inputs"]
     state = {
-        "scale": "neuron",
-        "layer": 1,
-        "heads": 2,
-        "filter": "ab",
-        "pin": ("to", 3),
-        "between": (4, 5),
-        "zoom": (0, 2, 1, 3),
-        "threshold": 0,
-    }
+        "scale": "neuron", "layer": 1, "heads": 2, "filter": "ab", "pin": ("to", 3), "between": (4, 5),
+        "zoom": (0, 2, 1, 3), "threshold": 0,
+    }  # fmt: skip
     found = check_state(state, inputs)
     assert found == {**state, "heads": [2], "pin": ["to", 3], "between": [4, 5], "zoom": [0, 2, 1, 3]}
     assert check_state(json.loads(json.dumps(found)), inputs) == found
@@ -312,3 +304,12 @@ def test_a_large_picture_is_made_small_and_keeps_its_places():
     src = base64.b64decode(info["src"].partition(",")[2])
     assert Image.open(io.BytesIO(src)).size == (explorer.PICTURE, 20)
     assert (info["width"], info["height"]) == (2 * explorer.PICTURE, 40)
+
+
+@pytest.mark.slow
+def test_a_page_of_twelve_layers_keeps_its_budget(demo):
+    """Maps of prose, as `benchmarks/pages.py` makes them: 12 layers of 12 heads, 128 tokens."""
+    from benchmarks.pages import maps_of
+
+    maps, _ = maps_of(demo, 12, 12, 128)
+    assert len(explorer_page([Input({"self": maps}, "prose")]).encode()) <= 2_300_000

@@ -104,10 +104,8 @@ def test_the_payload_says_what_is_a_picture_and_has_thumbnails_with_it_as_one(
     maps = random(TWO)
     payload, blobs = explorer_payload([Input({"self": maps})])
     part = payload["inputs"][0]["parts"][0]
-    assert part["key"].get("images") == [
-        {"start": 1, "end": 7, "name": "picture 1"},
-        {"start": 8, "end": 14, "name": "picture 2"},
-    ]
+    expected = [{"start": 1, "end": 7, "name": "picture 1"}, {"start": 8, "end": 14, "name": "picture 2"}]
+    assert part["key"].get("images") == expected
     assert "folds" in part
     ref = part["folds"]
     codes = np.frombuffer(gzip.decompress(blobs.buffers[ref["data"]]), np.uint8).reshape(ref["shape"])

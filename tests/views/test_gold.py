@@ -39,10 +39,8 @@ class TestPlaces:
     def test_words_of_both_texts(self) -> None:
         found = of_parts([link(Span(1, 2), Span(0, 1), label="det"), link(Span(0, 1, "b"), Span(1, 2))], SELF)
         assert sides(found) == {"self": [("from", [3], [[1, 2]]), ("from", [5], [[3]])]}
-        assert [(one["label"], one["units"]) for one in found["self"]] == [
-            ("det", "words"),
-            ("link", "words"),
-        ]
+        expected = [("det", "words"), ("link", "words")]
+        assert [(one["label"], one["units"]) for one in found["self"]] == expected
 
     def test_one_source_and_label_is_one_link_of_several_targets(self) -> None:
         found = of_parts(
@@ -180,10 +178,8 @@ class TestRegions:
         found = of_parts(
             [("cls", Region((11, 1, 29, 9))), (Region((0, 0, 10, 10)), Region(mask=mask))], {"self": seen()}
         )["self"]
-        assert [(one["side"], one["source"], one["targets"]) for one in found] == [
-            ("from", [0], [[2, 3]]),
-            ("from", [1], [[4]]),
-        ]
+        expected = [("from", [0], [[2, 3]]), ("from", [1], [[4]])]
+        assert [(one["side"], one["source"], one["targets"]) for one in found] == expected
         assert all(one["candidates"] == [[patch] for patch in range(1, 7)] for one in found)
         box = {"side": "to", "points": [11.0, 1.0, 29.0, 1.0, 29.0, 9.0, 11.0, 9.0, 11.0, 1.0]}
         assert found[0].get("outlines") == [box]
@@ -221,12 +217,8 @@ class TestRegions:
             parts,
         )
         assert sides(found)["vision"] == [("from", [0], [[2, 3]]), ("from", [2, 3], [[1]])]
-        assert sides(found)["language"] == [
-            ("from", [7], []),
-            ("from", [7], [[1, 2]]),
-            ("from", [7], [[6]]),
-            ("from", [1, 2], [[0]]),
-        ]
+        wanted = [("from", [7], []), ("from", [7], [[1, 2]]), ("from", [7], [[6]]), ("from", [1, 2], [[0]])]
+        assert sides(found)["language"] == wanted
         with pytest.raises(
             InputError, match=r"links\[0\]: expected ends that one part has, found others in vision"
         ):

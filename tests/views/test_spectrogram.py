@@ -82,10 +82,8 @@ def test_text_has_no_sound() -> None:
 def test_words_are_those_that_the_axis_knows() -> None:
     payload, _ = explorer_payload([Input({"self": maps(words=SAID)})])
     assert "sound" in payload["inputs"][0]
-    assert payload["inputs"][0]["sound"]["words"] == [
-        {"text": "so", "begin": 0.0, "end": 0.3},
-        {"text": "it", "begin": 0.4, "end": 0.6},
-    ]
+    expected = [{"text": "so", "begin": 0.0, "end": 0.3}, {"text": "it", "begin": 0.4, "end": 0.6}]
+    assert payload["inputs"][0]["sound"]["words"] == expected
 
 
 def test_words_are_those_that_links_lead_to(speech: Model) -> None:

@@ -73,11 +73,8 @@ def test_a_file_says_what_made_it(cat: hs.View) -> None:
     assert (info.title, info.subject, info.creator) == tuple(ABOUT.values())
     image = Image.open(io.BytesIO(made(cat, "png", about=ABOUT, dots=40)))
     image.load()
-    assert image.text == {
-        "Title": ABOUT["title"],
-        "Description": ABOUT["description"],
-        "Software": "headscope",
-    }  # type: ignore[attr-defined]
+    expected = {"Title": ABOUT["title"], "Description": ABOUT["description"], "Software": "headscope"}
+    assert image.text == expected  # type: ignore[attr-defined]
 
 
 def test_the_same_state_is_the_same_picture(cat: hs.View) -> None:

@@ -1,4 +1,4 @@
-"""Stills of a head neuron by neuron: every key of the state, what a family does to its scores, and the numbers."""
+"""Stills of a head neuron by neuron: what a family does to its scores, and the numbers."""
 
 from __future__ import annotations
 
@@ -12,78 +12,19 @@ import pytest
 from headscope.core.maps import AttentionMaps
 from headscope.errors import InputError
 from headscope.views.explorer import Input
-from headscope.views.gold import of_parts
-from tests.helpers.stills import SMALLEST, Stills
-from tests.helpers.view_sample import neurons, some
+from tests.helpers.stills import Stills
+from tests.helpers.view_sample import neurons, pair, some
 
 NEURON = {"scale": "neuron", "layer": 1, "heads": [1]}
-VALUES = {**NEURON, "values": True}
-
-HEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
-    (NEURON, "layer", 0),
-    (NEURON, "heads", [2]),
-    (NEURON, "heads", [1, 2]),
-    (NEURON, "filter", "ab"),
-    (NEURON, "special", False),
-    ({**NEURON, "special": False}, "renormalise", True),
-    (NEURON, "pin", ("from", 2)),
-    (NEURON, "pin", ("to", 2)),
-    (NEURON, "between", (2, 5)),
-    ({**NEURON, "pin": ("from", 2)}, "between", (2, 5)),
-    (NEURON, "input", 1),
-    (NEURON, "side", "both"),
-    (NEURON, "gold", False),
-    (NEURON, "values", True),
-    (NEURON, "theme", "dark"),
-)
-"""A state, a key and a value that changes the picture."""
-
-UNHEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
-    (NEURON, "sinks", False),
-    (NEURON, "aggregate", "layers"),
-    (NEURON, "quantity", "gradient"),
-    (NEURON, "draw", "heat"),
-    (NEURON, "threshold", 0.3),
-    (NEURON, "measure", "entropy"),
-)
-"""A state, a key and a value that the page does not show either."""
-
-
-def inputs() -> list[Input]:
-    found: list[Input] = []
-    for seed in (0, 3):
-        maps = some(heads=4, seed=seed)
-        draw = np.random.default_rng(seed)
-        inner = neurons(v=[draw.normal(size=(2, 8, 8))] * 2, norms=[layer * 3 for layer in maps.layers])
-        found.append(
-            Input(
-                {"self": maps},
-                label=f"input {seed}",
-                neurons={"self": inner},
-                matrices={"gradient": {"self": [layer - 0.2 for layer in maps.layers]}},
-                links=of_parts([(1, 3)], {"self": maps}),
-            )
-        )
-    return found
 
 
 @pytest.fixture(scope="module")
 def two() -> Stills:
-    return Stills(inputs())
+    return Stills(pair())
 
 
 def one(maps: AttentionMaps | None = None, **inner: Any) -> Stills:
     return Stills([Input({"self": maps or some(heads=4)}, neurons={"self": neurons(**inner)})])
-
-
-@pytest.mark.parametrize(("state", "key", "value"), HEEDED)
-def test_neurons_heed(two, state, key, value) -> None:
-    assert two.picture(state) != two.picture({**state, key: value})
-
-
-@pytest.mark.parametrize(("state", "key", "value"), UNHEEDED)
-def test_neurons_do_not_heed_what_the_page_does_not(two, state, key, value) -> None:
-    assert two.picture(state) == two.picture({**state, key: value})
 
 
 def test_scores_and_weights_are_those_of_the_query(two) -> None:
@@ -91,7 +32,7 @@ def test_scores_and_weights_are_those_of_the_query(two) -> None:
     found, maps = neurons(), some(heads=4)
     for state, query in ((NEURON, 1), ({**NEURON, "pin": ("from", 3)}, 3)):
         scores = found.k[1][0] @ found.q[1][1][query] / np.sqrt(8)
-        texts = two.texts(state)
+        texts = two(state).texts
         at = texts.index("weight")
         numbers = [text for text in texts[at:] if re.fullmatch(r"−?\d\.\d|\.\d\d|·", text)][:16]
         assert [float(text.replace("−", "-")) for text in numbers[::2]] == pytest.approx(scores, abs=0.06)
@@ -104,20 +45,20 @@ def test_it_says_where_a_query_looks_and_by_which_neurons(two) -> None:
     key = int(weights.argmax())
     strong = np.argsort(-found.q[1][1][1] * found.k[1][0][key], kind="stable")[:3]
     share, named = re.search(
-        r"it looks most at .* \((.*)\); neurons (.*) add most", two.said(NEURON)
+        r"it looks most at .* \((.*)\); neurons (.*) add most", two(NEURON).said
     ).groups()  # type: ignore[union-attr]
     assert (float(share), named) == (pytest.approx(weights[key], abs=0.004), ", ".join(map(str, strong)))
-    assert "All neurons of it (q) and cat (k)" in two.said({**NEURON, "pin": ("to", 3)})
-    assert "click" not in two.said(NEURON)
+    assert "All neurons of it (q) and cat (k)" in two({**NEURON, "pin": ("to", 3)}).said
+    assert "click" not in two(NEURON).said
 
 
 def test_only_what_a_query_sees_is_numbered() -> None:
     stills = one(some(heads=4, causal=True))
     state = {"scale": "neuron", "layer": 0, "heads": [3]}
-    assert "All neurons of [SEP] (q)" in stills.said(state)  # the last, which sees all
-    texts = stills.texts({**state, "pin": ("from", 2)})
+    assert "All neurons of [SEP] (q)" in stills(state).said  # the last, which sees all
+    texts = stills({**state, "pin": ("from", 2)}).texts
     assert texts.count("not seen") == 5
-    assert stills.texts({**state, "pin": ("from", 2)}, width="column").count("–") == 5
+    assert stills({**state, "pin": ("from", 2)}, width="column").texts.count("–") == 5
     assert "key head 1" in texts
     assert (
         "Key head 1 serves query heads 2 to 3. A query sees only itself and what stands before it." in texts
@@ -130,24 +71,24 @@ def test_what_the_model_adds_is_named() -> None:
         [layer * 0.5 for layer in maps.layers], maps.query, maps.key, sink=[np.full((4, 8), 0.5)] * 2
     )
     stills = one(sunk, bias=[np.ones((4, 8, 8))] * 2, softcap=[50.0] * 2, sinks=[np.ones(4)] * 2)
-    texts = stills.texts(NEURON)
+    texts = stills(NEURON).texts
     assert {"÷ √8 + bias", "sink", ".50"} <= set(texts)
     for said in ("50 · tanh(score / 50)", "A bias of the pair's positions", "A learned sink, no token"):
-        assert said in stills.said(NEURON)
-        assert said not in one().said(NEURON)
+        assert said in stills(NEURON).said
+        assert said not in one()(NEURON).said
 
 
 def test_one_bias_for_all_heads() -> None:
     bias = np.zeros((1, 8, 8))
     bias[..., 3] = 7.0
-    assert one(bias=[bias] * 2).picture(NEURON) != one(bias=[0 * bias] * 2).picture(NEURON)
+    assert one(bias=[bias] * 2)(NEURON).picture != one(bias=[0 * bias] * 2)(NEURON).picture
 
 
 def test_blocks_are_vectors_in_blue_and_orange() -> None:
     q = np.zeros((4, 8, 8))
     q[:, 2, 5], q[:, 3, 6] = 1.0, -1.0
     stills = Stills([Input({"self": some(heads=4)}, neurons={"self": replace(neurons(), q=[q] * 2)})])
-    legend, block, *_ = stills.images(NEURON)
+    legend, block, *_ = stills(NEURON).pixels
     lines, columns = len(block) // 8, block.shape[1] // 8
     middle = block[lines // 2 :: lines, columns // 2 :: columns]
     assert (middle[2, 5] == legend[0, 255]).all()
@@ -156,18 +97,6 @@ def test_blocks_are_vectors_in_blue_and_orange() -> None:
     assert (block[::lines, :, 3] == 0).all()  # room between rows
 
 
-def test_two_inputs_stand_beside_each_other_and_are_named(two) -> None:
-    texts = two.texts({**NEURON, "side": "both"})
-    assert {"1 · input 0", "2 · input 3"} <= set(texts)
-    assert texts.count("Layer 1, head 1, neuron by neuron") == 2
-
-
-@pytest.mark.parametrize("state", [NEURON, VALUES, {**VALUES, "side": "both"}])
-@pytest.mark.parametrize("width", ["column", "page"])
-def test_it_fits_its_paper(two, width, state) -> None:
-    assert two.letters(state, width=width) >= SMALLEST
-
-
 def test_a_paper_that_is_too_narrow_is_refused(two) -> None:
     with pytest.raises(InputError, match=r"state: neurons need \d\.\d inches more of width"):
-        two.svg(VALUES, width=2)
+        two(NEURON, values=True, width=2)

@@ -11,9 +11,8 @@ import pytest
 import headscope as hs
 from headscope.core.maps import AttentionMaps
 from headscope.views.palette import DARK, LIGHT
-from headscope.views.still import converted, drawn
 from tests.helpers.heard_sample import frames
-from tests.helpers.still_places import Still, alpha
+from tests.helpers.stills import SMALLEST, Still, Stills, against_reversed, alpha
 from tests.helpers.talk_sample import WORDS, axis, planted
 
 pytest.importorskip("py_mini_racer")
@@ -22,21 +21,19 @@ HEAD: dict[str, Any] = {"scale": "head", "layer": 0, "heads": [0], "picture": "i
 
 
 @functools.cache
-def view(kind: str = "one") -> Any:
+def stills(kind: str = "one") -> Stills:
     grid = hs.Grid(2, 3, prefix=["[CLS]"], picture=axis().picture)
     crossed = AttentionMaps([np.full((1, 2, 7), 1 / 7)], hs.Tokens(["a", "b"]), grid, kind="cross")
-    one = planted(axis())
-    return {
-        "one": lambda: hs.view(one),
+    shown = {
+        "one": lambda: hs.view(planted(axis())),
         "written": lambda: hs.view(planted(axis(generated=2))),
         "pictures": lambda: hs.view(planted(axis(2))),
         "cross": lambda: hs.view(crossed),
         "patches": lambda: hs.view(hs.wrap(np.full((1, 1, 7, 7), 1 / 7), grid)),
         "sound": lambda: hs.view(heard()),
-        "two": lambda: hs.view(
-            one, against=AttentionMaps([layer[::-1] for layer in one.layers], one.query, one.key, causal=True)
-        ),
-    }[kind]()
+        "two": lambda: against_reversed(planted(axis())),
+    }
+    return Stills(shown[kind](), HEAD)
 
 
 def heard() -> AttentionMaps:
@@ -56,8 +53,7 @@ def heard() -> AttentionMaps:
 
 
 def still(kind: str = "one", width: float = 6.9, **state: Any) -> Still:
-    one = view(kind)
-    return Still(drawn({**one.payload, "state": {**HEAD, **state}}, one.blobs, width=width))
+    return stills(kind)(width=width, **state)
 
 
 def shade(found: Still, word: str) -> float:
@@ -79,7 +75,7 @@ def test_words_are_shaded_by_what_they_give_to_the_picture() -> None:
     assert shade(found, "cup") == pytest.approx(0.52)
     # The others give .006 of their attention to the picture, "cup" gives .7.
     assert shade(found, "Where") == pytest.approx(0.52 * np.sqrt(0.006 / 0.7), abs=0.01)
-    dark = found.pixels()[0][..., 3]
+    dark = found.pixels[0][..., 3]
     assert dark[0, 0] < dark[-1, -1] - 100
     assert "how much of each word's attention is on the picture" in found.said
     assert "% of what the text looks at is the picture, most of it patch[0,0]" in found.said
@@ -90,7 +86,7 @@ def test_a_word_shows_its_patches_and_a_patch_its_words() -> None:
     assert "where “cup” looks" in word.texts
     assert "70% of what “cup” looks at is the picture, most of it patch[0,0]" in word.said
     # .6 on the first patch, .1 on the second: the root of a sixth of it is not dark.
-    dark = word.pixels()[0][..., 3]
+    dark = word.pixels[0][..., 3]
     high, wide = dark.shape
     assert [bool(dark[high // 4, x] < dark[-1, -1]) for x in (wide // 6, wide // 2, 5 * wide // 6)] == [
         True,
@@ -159,10 +155,4 @@ def test_a_difference_has_the_colours_of_its_signs() -> None:
 def test_what_is_drawn_fits(kind: str, state: dict[str, Any], width: float) -> None:
     found = still(kind, width, **state)
     assert found.outside() == []
-    assert found.smallest() >= 9.34
-
-
-def test_it_is_written_as_each_kind_of_file() -> None:
-    svg = still(pin=["from", 11]).svg
-    assert converted(svg, "pdf").startswith(b"%PDF")
-    assert converted(svg, "png", 96).startswith(b"\x89PNG")
+    assert found.smallest() >= SMALLEST

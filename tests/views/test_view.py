@@ -225,18 +225,13 @@ class TestNotebook:
         widget = shown.widget()
         sent: list[tuple[dict, list[bytes]]] = []
         monkeypatch.setattr(widget, "send", lambda content, buffers=None: sent.append((content, buffers)))
-        assert quantity({"kind": "quantity", "id": 3, "name": "gradient"}, shown.add) == {
-            "kind": "quantity",
-            "id": 3,
-        }
+        expected = {"kind": "quantity", "id": 3}
+        assert quantity({"kind": "quantity", "id": 3, "name": "gradient"}, shown.add) == expected
         ((message, buffers),) = sent
         assert message["kind"] == "added"
         (added,) = message["added"]
-        assert (added["input"], added["part"], added["quantity"]["of"]) == (
-            0,
-            "self",
-            "the gradient's number",
-        )
+        wanted = (0, "self", "the gradient's number")
+        assert (added["input"], added["part"], added["quantity"]["of"]) == wanted
         assert buffers == [shown.blobs.buffers[name] for name in message["arrays"]]
         assert [ref["data"] for ref in added["quantity"]["layers"]] == message["arrays"]
         assert widget.blobs == shown.blobs.buffers, "what a page that is loaded again reads"

@@ -9,7 +9,9 @@ type Weight = 400 | 500 | 600;
 const WIDER = { 400: 1, 500: 1.017, 600: 1.036 } as const;
 
 const advances: ReadonlyMap<string, number> = new Map(
-  Array.from(widths.characters, (character, at) => [character, widths.advances[at]! / 1000]),
+  Object.entries(widths).flatMap(([first, run]) =>
+    run.map((advance, at): [string, number] => [String.fromCodePoint(Number(first) + at), advance / 1000]),
+  ),
 );
 
 /** Marks stand over what is before them; characters of East Asia and emoji are as wide as tall. */

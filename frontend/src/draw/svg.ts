@@ -10,6 +10,16 @@ export const xml = (text: string): string =>
     .replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c] ?? c)
     .replace(/[^\P{Cc}\t\n]/gu, "�");
 
+/** Stands in names until all is drawn; text has no such character. */
+const OWN = "\0";
+
+// FNV-1a: short, and another for whatever differs.
+function checksum(text: string): string {
+  let sum = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193);
+  return (sum >>> 0).toString(36);
+}
+
 export class SvgPen implements Pen {
   globalAlpha = 1;
   fillStyle: string = "#000";
@@ -28,17 +38,22 @@ export class SvgPen implements Pen {
     private readonly height: number,
   ) {}
 
-  /** The whole; `style` is a style sheet, such as the font that the text is in. */
+  /**
+   * The whole; `style` is a style sheet, such as the font that the text is in. What is defined has names that another
+   * drawing in the same page has not.
+   */
   document(title = "", style = ""): string {
+    const drawn = this.parts.join("");
+    const body = drawn.replaceAll(OWN, `s${checksum(drawn)}-`);
     const named = title && `<title>${xml(title)}</title>`;
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}">${named}${this.parts.join("")}${style && `<style>${style}</style>`}</svg>`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}">${named}${body}${style && `<style>${style}</style>`}</svg>`;
   }
 
   /** What follows has its corner here, until `end`; with a size it is cut off at its edges, which takes time. */
   group(x: number, y: number, width?: number, height?: number): void {
     const place = `<g transform="translate(${round(x)} ${round(y)})"`;
     if (width === undefined || height === undefined) return void this.parts.push(`${place}>`);
-    const name = `c${this.clips++}`;
+    const name = `${OWN}c${this.clips++}`;
     this.parts.push(
       `<clipPath id="${name}"><rect width="${round(width)}" height="${round(height)}"/></clipPath>${place} clip-path="url(#${name})">`,
     );
@@ -102,7 +117,7 @@ export class SvgPen implements Pen {
   private once(key: string, made: (id: string) => string): string {
     let id = this.defined.get(key);
     if (!id) {
-      id = `d${this.defined.size}`;
+      id = `${OWN}d${this.defined.size}`;
       this.defined.set(key, id);
       this.parts.push(`<defs>${made(id)}</defs>`);
     }

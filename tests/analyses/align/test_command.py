@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from headscope import cli
+from tests.helpers.typed import Typed
 
 TOGETHER = ("align", "speech.wav", "--text", "so it was", "-m", "whisper-tiny")
 
@@ -23,50 +23,36 @@ def folder(workspace: Path) -> Path:
     return workspace
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return int(stop.value.code or 0)
-
-
-def test_times_are_printed_and_written(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, *TOGETHER) == 0
-    told = capsys.readouterr()
+def test_times_are_printed_and_written(typed: Typed, folder: Path) -> None:
+    told = typed(*TOGETHER)
     assert [line.split()[0] for line in told.out.splitlines()] == ["word", "so", "it", "was"]
     assert "heads: L1H0, L1H1, L1H2, L1H3 (no alignment_heads in the generation config" in told.err
-    assert run(monkeypatch, *TOGETHER, "--heads", "L1H2", "-o", "words.csv", "--meta", "how.json") == 0
+    printed = typed(*TOGETHER, "--heads", "L1H2", "-o", "words.csv", "--meta", "how.json")
     rows = pd.read_csv("words.csv")
     assert rows.columns.tolist() == ["word", "start", "end", "mass"]
     assert json.loads((folder / "how.json").read_text())["heads"] == [[1, 2]]
-    printed = capsys.readouterr()
-    assert run(monkeypatch, *TOGETHER, "--heads", "L1H2", "--language", "en", "--json") == 0
-    in_english = pd.DataFrame(json.loads(capsys.readouterr().out))
+    printed = printed
+    in_english = pd.DataFrame(typed(*TOGETHER, "--heads", "L1H2", "--language", "en", "--json").rows)
     assert printed.out == ""
     assert not in_english["mass"].equals(rows["mass"])
 
 
-def test_heads_are_ranked_and_written(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_heads_are_ranked_and_written(typed: Typed, folder: Path) -> None:
     choosing = ("align", "--choose", "speech.jsonl", "-m", "own")
     stored = folder / "own" / "generation_config.json"
     before = stored.read_text()
-    assert run(monkeypatch, *choosing, "-o", "heads.csv") == 0
+    typed(*choosing, "-o", "heads.csv")
     rows = pd.read_csv("heads.csv")
     assert len(rows) == 8
     assert rows["accuracy"].is_monotonic_decreasing
     assert stored.read_text() == before
-    capsys.readouterr()
-    assert run(monkeypatch, *choosing, "--best", "2", "--write") == 0
+
+    printed = typed(*choosing, "--best", "2", "--write")
     names = ", ".join(f"L{layer}H{head}" for layer, head in rows[["layer", "head"]].to_numpy()[:2])
-    assert f"own: alignment_heads of the generation config: {names}; before: none" in capsys.readouterr().err
+    assert f"own: alignment_heads of the generation config: {names}; before: none" in printed.err
     heads = json.loads(stored.read_text())["alignment_heads"]
     assert heads == rows[["layer", "head"]].to_numpy()[:2].tolist()
-    assert run(monkeypatch, *TOGETHER[:-1], "own") == 0
-    assert f"heads: {names} (generation config: alignment_heads)" in capsys.readouterr().err
+    assert f"heads: {names} (generation config: alignment_heads)" in typed(*TOGETHER[:-1], "own").err
 
 
 @pytest.mark.parametrize(
@@ -85,11 +71,6 @@ def test_heads_are_ranked_and_written(
     ],
 )
 def test_what_cannot_be_done_is_refused(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...],
-    said: str,
+    typed: Typed, folder: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    assert run(monkeypatch, *arguments) == 2
-    assert said in capsys.readouterr().err
+    typed.refuses(said, *arguments)

@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 import headscope as hs
-from headscope import cli
 from headscope.analyses.artefacts import statistics
 from headscope.analyses.artefacts.run import artefacts
 from headscope.attention.one import prepare
@@ -22,6 +21,7 @@ from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description, read
 from headscope.models import Model
 from tests.helpers.small_models import llava_parts, seeing
+from tests.helpers.typed import Typed
 
 SIDE = 64
 
@@ -229,9 +229,7 @@ def test_a_model_without_layers_of_their_own_is_refused(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_the_command_prints_and_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_and_writes(typed: Typed, tmp_path: Path) -> None:
     pillow = pytest.importorskip("PIL.Image")
     photos, own = tmp_path / "photos", tmp_path / "own"
     photos.mkdir()
@@ -241,23 +239,17 @@ def test_the_command_prints_and_writes(
     model.module.save_pretrained(own)
     model.image_processor.save_pretrained(own)
 
-    def run(*arguments: object) -> int:
-        monkeypatch.setattr("sys.argv", ["headscope", "artefacts", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return int(stop.value.code or 0)
-
-    assert run(photos, "-m", own) == 0
-    told = capsys.readouterr().out.splitlines()
+    command = typed.of("artefacts")
+    told = command(photos, "-m", own).out.splitlines()
     assert told[0].startswith("6 of 96 patches of 6 pictures are artefacts (6.25 %): norm above")
     assert "they stand out most behind layer 0" in told[1]
     assert "brightness within a patch varies by 0.0 of 255" in told[1]
     assert told[3].split()[:2] == ["L1H2", "2-3"]
-    assert run(photos, "-m", own, "-o", tmp_path / "a.csv") == 0
+    command(photos, "-m", own, "-o", tmp_path / "a.csv")
     rows = pd.read_csv(tmp_path / "a.csv")
     assert rows["head"].iloc[0] == 2
     assert rows["ci_low"].iloc[0] > rows["chance"].iloc[0]
-    assert run(photos, "-m", own, "-o", tmp_path / "a.nc", "--cutoff", 1e6) == 0
+    command(photos, "-m", own, "-o", tmp_path / "a.nc", "--cutoff", 1e6)
     assert float(read(tmp_path / "a.nc")["artefacts"]) == 0
-    assert run(tmp_path / "none", "-m", own) == 2
-    assert "none: expected a folder or a picture, found nothing there" in capsys.readouterr().err
+    found = command(tmp_path / "none", "-m", own, code=2)
+    assert "none: expected a folder or a picture, found nothing there" in found.err

@@ -87,10 +87,8 @@ def test_every_head_has_the_same_tokens_and_the_key_that_serves_it() -> None:
     inputs = [example(6), example(5, seed=1)]
     found = planes(enumerate(inputs))
     assert found is not None
-    assert [(point.example, point.place) for point in found.points] == [
-        *((0, place) for place in range(6)),
-        *((1, place) for place in range(5)),
-    ]
+    wanted = [*((0, place) for place in range(6)), *((1, place) for place in range(5))]
+    assert [(point.example, point.place) for point in found.points] == wanted
     assert [point.piece for point in found.points[:3]] == ["t0", "t1", "t2"]
     assert set(found.planes) == {Head(layer, head) for layer in range(LAYERS) for head in range(HEADS)}
     query = np.concatenate([one.neurons["self"].q[1][3] for one in inputs])

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 import headscope as hs
 from headscope.analyses.attribute import statistics
-from headscope.cli import main
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.models import Model
 from tests.helpers.families import Family, build, family
-from tests.helpers.small_models import save_gpt2, small, translator
+from tests.helpers.small_models import save_gpt2, sizes, small, translator
+from tests.helpers.typed import Typed
 
 NAMES = ("GPT-2", "Llama", "Gemma 2", "Qwen3", "OPT", "GPT-NeoX", "Mistral", "gpt-oss")
 IDS = np.array([5, 17, 17, 40, 3, 88, 60, 5, 9, 100])
@@ -157,11 +157,7 @@ def test_a_model_small_enough_for_paper() -> None:
     """One layer, two heads that look evenly at the tokens a = (1, 0, 0, 1) and b = (0, 1, 0, 1)."""
     config = transformers.LlamaConfig(
         vocab_size=4,
-        hidden_size=4,
-        intermediate_size=4,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
+        **sizes(hidden=4, layers=1, heads=2, inner=4, keys=2),
         head_dim=2,
         rms_norm_eps=1e-12,
         pad_token_id=None,
@@ -282,13 +278,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", "attribute", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return int(stop.value.code or 0)
-
-
 def test_tokens_by_text_and_by_piece(folder: Path) -> None:
     model = hs.load(folder)
     by_text = hs.attribute(model, "The cat sat.", token=" the")
@@ -315,24 +304,28 @@ def test_the_table_sums_to_the_logit(folder: Path) -> None:
     assert first["token"] == str(found["piece"].values[first["source"]])
 
 
-def test_the_command(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "The cat sat.", "-m", str(folder), "--token", " the") == 0
-    printed = capsys.readouterr().out.splitlines()
+def test_the_command(typed: Typed, folder: Path, tmp_path: Path) -> None:
+    printed = typed("attribute", "The cat sat.", "-m", str(folder), "--token", " the").out.splitlines()
     assert printed[0].startswith("the logit of 'Ġthe' after '.': ")
     assert " = heads " in printed[0]
     assert printed[2].split() == ["name", "paper", "contribution", "token", "from_source"]
     assert len(printed) == 3 + 8
     files = ["-o", str(tmp_path / "a.csv"), "--meta", str(tmp_path / "a.json")]
-    assert run(monkeypatch, "The cat sat.", "-m", str(folder), "--token", " the", *files) == 0
+    typed("attribute", "The cat sat.", "-m", str(folder), "--token", " the", *files)
     rows = pd.read_csv(tmp_path / "a.csv")
     assert tuple(rows.columns) == statistics.COLUMNS
     assert len(rows) == 8 + 2 + 2 + 2
     assert json.loads((tmp_path / "a.json").read_text())["token"] == "Ġthe"
-    capsys.readouterr()
-    assert run(monkeypatch, "The cat sat.", "-m", str(folder), "--token", " xqz") == 2
-    assert "token: expected a text of one token" in capsys.readouterr().err
+
+    typed.refuses(
+        "token: expected a text of one token",
+        "attribute",
+        "The cat sat.",
+        "-m",
+        str(folder),
+        "--token",
+        " xqz",
+    )
 
 
 CAPITALS = {
@@ -355,11 +348,8 @@ def test_a_head_of_a_language_model_brings_the_capital_from_its_country(smollm: 
     parts = [float(found[name].sum()) for name in ("logit", *statistics.TERMS)]
     np.testing.assert_allclose(parts, [17.371, 4.981, 0, 12.452, -0.062, 0], atol=2e-3)
     rows = found.table().query("part == 'head'").head(3)
-    assert [*zip(rows["layer"], rows["head"], rows["token"], strict=True)] == [
-        (23, 4, "ĠFrance"),
-        (29, 1, "Ġis"),
-        (29, 0, "Ġis"),
-    ]
+    expected = [(23, 4, "ĠFrance"), (29, 1, "Ġis"), (29, 0, "Ġis")]
+    assert [*zip(rows["layer"], rows["head"], rows["token"], strict=True)] == expected
     np.testing.assert_allclose(rows["contribution"], [2.824, 1.819, -1.606], atol=2e-3)
     with hs.ablate(smollm, "L23H4"):
         left = hs.attribute(smollm, "The capital of France is", token=" Paris")["logit"].item()

@@ -63,16 +63,9 @@ def test_two_panels(found: xr.Dataset, theme: str) -> None:
     left, right = figure(found, FUNCTIONS, theme=theme).axes  # type: ignore[arg-type]
     said = texts(picture)
     for text in (
-        "Heads",
-        "by layer",
-        "by function",
-        "layer",
-        "0",
-        "1",
-        "2",
-        "0.5",
+        "Heads", "by layer", "by function", "layer", "0", "1", "2", "0.5",
         "first dimension of the map, nats a token",
-    ):
+    ):  # fmt: skip
         assert text in said
     assert "previous token (1)" in said
     assert "next token (2)" in said

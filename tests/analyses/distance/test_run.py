@@ -250,14 +250,9 @@ def test_the_description() -> None:
     assert meta["options"] == {"rows": 3, "seed": 5, "limit": 2, "batch_size": 8, "precision": "float32"}
     assert meta["command"] == "headscope distance"
     read = {
-        "documents": 2,
-        "examples": 2,
-        "tokens": 15,
-        "rows": 6,
-        "pieces": 15,
-        "unknown": 0,
+        "documents": 2, "examples": 2, "tokens": 15, "rows": 6, "pieces": 15, "unknown": 0,
         "identical": 0,
-    }
+    }  # fmt: skip
     assert meta["corpus"] == {"name": "examples", **read}
     assert meta["model"]["name"]
 

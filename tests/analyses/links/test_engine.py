@@ -137,12 +137,8 @@ def test_characters_and_texts_of_a_pair(demo: Any, batch_size: int) -> None:
         Link(Span(4, 7, "b"), (Span(12, 15), Span(47, 50)), "same", unit="characters"),
         Link(Span(0, 3, "b"), (Span(0, 3),), "name", unit="characters"),
     ]
-    assert (text[25:46], text[8:15], text[47:50], pair[4:7]) == (
-        "unbelievably friendly",
-        "her dog",
-        "dog",
-        "dog",
-    )
+    wanted = ("unbelievably friendly", "her dog", "dog", "dog")
+    assert (text[25:46], text[8:15], text[47:50], pair[4:7]) == wanted
     tokens = demo.encode(text, pair)
     units = words(tokens, 0) + words(tokens, 1)
     weights = maps(demo, tokens)

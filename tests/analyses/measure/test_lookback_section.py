@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ from headscope.analyses.measure.section import lookback
 from headscope.analyses.study import Study
 from headscope.models import Model
 from headscope.views.blobs import decode
+from tests.helpers import pages
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +36,7 @@ def log(stories: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_generated_text_has_the_ratio_of_every_head(stories: Model, log: Path) -> None:
     corpus = hs.corpora.jsonl(log)
     page = hs.report(stories, corpus, sections=["lookback", "figures", "table"], examples=0)
-    text = re.search(r'id="headscope-payload">(.*?)</script>', page, re.DOTALL)
-    assert text is not None
-    payload: Any = json.loads(text[1])
-    texts = dict(re.findall(r'id="headscope-data-(\w+)"[^>]*>(.*?)</script>', page, re.DOTALL))
+    payload, texts = pages.payload(page), pages.arrays(page)
     panels = [one for one in payload["sections"] if one["kind"] == "layers" and "lookback" in one["measures"]]
     assert [one["title"] for one in panels] == ["Context or own words, by layer"]
     written = sum(len(json.loads(line)["token_ids"]) for line in log.read_text().splitlines())

@@ -18,7 +18,6 @@ import transformers
 from torch import Tensor, nn
 
 import headscope as hs
-from headscope import cli
 from headscope.analyses.patching import statistics
 from headscope.analyses.patching.pairs import DEMO
 from headscope.corpora.files import packaged
@@ -27,8 +26,9 @@ from headscope.measures.dataset import description
 from headscope.models import Model
 from tests.helpers.families import Family, build, family
 from tests.helpers.planted_induction import WORDS, circuit
-from tests.helpers.small_models import small, translator
+from tests.helpers.small_models import sizes, small, translator
 from tests.helpers.small_tokenizers import listed
+from tests.helpers.typed import Typed
 
 PROJECTIONS = {
     "GPT-2": "transformer.h.{}.attn.c_proj",
@@ -290,14 +290,7 @@ def untrained(kind: str, seed: int) -> Model:
         )
         return hs.load(transformers.GPT2LMHeadModel(settings))
     settings = transformers.LlamaConfig(
-        vocab_size=200,
-        hidden_size=32,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        intermediate_size=48,
-        pad_token_id=0,
-        tie_word_embeddings=True,
+        vocab_size=200, **sizes(layers=4, inner=48, keys=2), pad_token_id=0, tie_word_embeddings=True
     )
     return hs.load(transformers.LlamaForCausalLM(settings))
 
@@ -469,28 +462,18 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
 GOOD = {"clean": "a b c a", "corrupted": "a b d a", "answer": "b", "wrong": "e"}
 
 
-def command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", "patch", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return int(stop.value.code or 0)
-
-
-def test_the_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
-) -> None:
+def test_the_command(typed: Typed, tmp_path: Path, folder: Path) -> None:
     rows = [
         {**GOOD, "clean": f"a b {one} a", "corrupted": f"a b {other} a"}
         for one, other in ("cd", "de", "ef", "gh", "hc")
     ]
     file = write(tmp_path / "pairs.jsonl", *rows)
     places = tmp_path / "effects.csv", tmp_path / "effects.svg"
-    assert command(monkeypatch, file, "-m", folder, "--exact", "all", "--edges", 2) == 0
-    told = capsys.readouterr().out
+    told = typed("patch", file, "-m", folder, "--exact", "all", "--edges", 2).out
     assert f"{file}: 5 pairs; logit of the answer" in told
     assert "edges: what a head hands to another" in told
     assert f"headscope view 'a b c a' -m {folder} --layer" in told
-    assert command(monkeypatch, file, "-m", folder, "--exact", 3, "-o", places[0], "--figure", places[1]) == 0
+    typed("patch", file, "-m", folder, "--exact", 3, "-o", places[0], "--figure", places[1])
     table = pd.read_csv(places[0])
     assert table["effect"].notna().tolist() == [True] * 3 + [False]
     assert "<svg" in places[1].read_text(encoding="utf-8")
@@ -510,8 +493,7 @@ def test_the_command(
     ],
 )
 def test_the_command_says_what_is_wrong(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    typed: Typed,
     tmp_path: Path,
     folder: Path,
     arguments: tuple[object, ...],
@@ -519,8 +501,7 @@ def test_the_command_says_what_is_wrong(
     message: str,
 ) -> None:
     file = write(tmp_path / "pairs.jsonl", GOOD, bad)
-    assert command(monkeypatch, file, "-m", folder, *arguments) == 2
-    assert re.search(message, capsys.readouterr().err.splitlines()[-1])
+    assert re.search(message, typed("patch", file, "-m", folder, *arguments, code=2).err.splitlines()[-1])
 
 
 @pytest.mark.slow
@@ -544,13 +525,8 @@ def test_heads_of_a_language_model_that_tell_who_is_given_something(smollm: Any)
     np.testing.assert_allclose(ends, [3.83, -3.86, 47 / 48], atol=5e-3)
     rows = found.table()
     heads, edges = rows[rows["to"] == ""], rows[rows["to"] != ""]
-    assert [*zip(heads["layer"], heads["head"], strict=True)][:5] == [
-        (23, 3),
-        (20, 0),
-        (29, 1),
-        (29, 0),
-        (24, 4),
-    ]
+    expected = [(23, 3), (20, 0), (29, 1), (29, 0), (24, 4)]
+    assert [*zip(heads["layer"], heads["head"], strict=True)][:5] == expected
     np.testing.assert_allclose(heads["effect"][:5], [0.471, 0.361, 0.254, -0.199, -0.162], atol=2e-3)
     assert (heads["q"][:6] < 0.001).all()
     assert float(found["chance"]) < 0.002

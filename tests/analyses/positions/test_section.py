@@ -34,11 +34,8 @@ def made(model: Model) -> tuple[Any, Study]:
 
 def test_a_causal_model_looks_back(stories: Model) -> None:
     info, study = made(stories)
-    assert [(one["group"], one["label"]) for one in info["columns"]][:3] == [
-        ("tokens", "1"),
-        ("tokens", "2–4"),
-        ("tokens", "5+"),
-    ]
+    expected = [("tokens", "1"), ("tokens", "2–4"), ("tokens", "5+")]
+    assert [(one["group"], one["label"]) for one in info["columns"]][:3] == expected
     before = [one["label"] for one in info["columns"] if one["group"] == "before"]
     assert before[-5:] == ["9–16", "5–8", "3–4", "2", "1"]
     assert info["columns"][-1]["group"] == "itself"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from headscope.analyses.probes.cache import Store, kept, restored
 from headscope.analyses.probes.gather import heads_of, maps_of, model_vectors, roots, states_of
 from headscope.analyses.probes.run import probe
 from headscope.analyses.probes.statistics import COLUMNS, table
-from headscope.cli import main
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError
+from tests.helpers.typed import Typed
 
 SMALL: dict[str, Any] = {"epochs": 2}
 
@@ -188,35 +187,16 @@ def test_a_causal_model(stories: Any, shared: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(typed: Typed, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu").read_text(encoding="utf-8").split("\n\n")
     for name, part in (("train", text[:20]), ("dev", text[20:30])):
         (tmp_path / f"{name}.conllu").write_text("\n\n".join(part) + "\n\n", encoding="utf-8")
     (tmp_path / "glove.txt").write_text("the 1 2 3\n. 0 1 0\nof 1 1 1\nand 2 0 0\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-
-    def run(*more: str) -> int:
-        monkeypatch.setattr(
-            "sys.argv", ["headscope", "probe", "train.conllu", "dev.conllu", "--epochs", "1", *more]
-        )
-        with pytest.raises(SystemExit) as stop, warnings.catch_warnings():
-            main()
-        return int(stop.value.code or 0)
-
-    options = (
-        "--kind",
-        "right-branching",
-        "--kind",
-        "distance+words",
-        "--vectors",
-        "glove.txt",
-        "--seed",
-        "7",
-    )
-    assert run(*options, "-o", "found.json", "--meta", "meta.json") == 0
-    said = capsys.readouterr()
+    kinds = ("--kind", "right-branching", "--kind", "distance+words")
+    options = (*kinds, "--epochs", 1, "--vectors", "glove.txt", "--seed", 7)
+    command = typed.of("probe", "train.conllu", "dev.conllu")
+    said = command(*options, "-o", "found.json", "--meta", "meta.json")
     assert "vectors: glove.txt; " in said.err
     assert "found.json: 2 rows" in said.err
     rows = json.loads(Path("found.json").read_text())
@@ -224,11 +204,9 @@ def test_the_command(
     assert {row["seed"] for row in rows} == {7}
     assert rows[1]["vectors"] == "glove.txt"
     assert json.loads(Path("meta.json").read_text())["vectors"]["size"] == 3
-    assert run("--kind", "right-branching") == 0
-    assert "right-branching 0." in capsys.readouterr().out
+    assert "right-branching 0." in command("--kind", "right-branching").out
     Path("glove.txt").write_text("the 1 2 x\n")
-    assert run(*options) == 2
-    assert capsys.readouterr().err.endswith("glove.txt:1: 'the': expected 3 numbers, found 'x'\n")
+    assert command(*options, code=2).err.endswith("glove.txt:1: 'the': expected 3 numbers, found 'x'\n")
 
 
 @pytest.mark.slow
@@ -254,14 +232,7 @@ def test_attention_knows_syntax(demo: Any, shared: Path) -> None:
 def test_one_byte_is_enough(demo: Any, sentences: list[Example]) -> None:
     """Maps in one byte leave next to every prediction as it is."""
     found = [
-        probe(
-            demo,
-            sentences[:40],
-            sentences[40:],
-            kinds=["attention"],
-            precision=precision,
-            epochs=6,
-        )
+        probe(demo, sentences[:40], sentences[40:], kinds=["attention"], precision=precision, epochs=6)
         for precision in ("uint8", "float32")
     ]
     assert abs(float(found[0]["uas"][0] - found[1]["uas"][0])) < 0.02

@@ -19,6 +19,7 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blobs import Blobs
 from tests.helpers import linguistics_sample as sample
+from tests.helpers.pages import payload, section
 
 
 def test_probes_stand_beside_what_is_printed() -> None:
@@ -52,27 +53,13 @@ def test_probes_travel_as_they_are() -> None:
     first, second = info["rows"]
     nothing = dict.fromkeys(("spearman", "control", "selectivity"))
     assert first == {
-        "probe": "right-branching",
-        "uas": 0.3,
-        "low": 0.25,
-        "high": 0.35,
-        "uuas": 0.4,
-        **nothing,
-        "parameters": 0,
-        "printed": 0.26,
-    }
+        "probe": "right-branching", "uas": 0.3, "low": 0.25, "high": 0.35, "uuas": 0.4, **nothing,
+        "parameters": 0, "printed": 0.26,
+    }  # fmt: skip
     assert second == {
-        "probe": "attention",
-        "uas": 0.6,
-        "low": 0.5,
-        "high": 0.75,
-        "uuas": 0.65,
-        "spearman": 0.5,
-        "control": 0.45,
-        "selectivity": -0.15,
-        "parameters": 1440,
-        "printed": 0.61,
-    }
+        "probe": "attention", "uas": 0.6, "low": 0.5, "high": 0.75, "uuas": 0.65, "spearman": 0.5,
+        "control": 0.45, "selectivity": -0.15, "parameters": 1440, "printed": 0.61,
+    }  # fmt: skip
 
 
 def probes_found(p: float = np.nan, **uas: float) -> xr.Dataset:
@@ -129,10 +116,8 @@ def test_probes_are_scored_on_documents_that_they_did_not_see(
     assert dev == {number for number in documents if number % 4 == 3}
     assert not train & dev
     assert (made.train + made.dev, made.corpus) == (130, "built-in treebank")
-    assert (
-        made.small
-        == f"Too small to conclude from: trained on {made.train} sentences and scored on {made.dev}."
-    )
+    wanted = f"Too small to conclude from: trained on {made.train} sentences and scored on {made.dev}."
+    assert made.small == wanted
     made = _probes(demo, trees, limit_sentences=20)
     assert (made.train, made.dev) == (15, 5)
     with pytest.raises(InputError, match="expected at least 8 sentences for probes, found 7"):
@@ -142,7 +127,7 @@ def test_probes_are_scored_on_documents_that_they_did_not_see(
 @pytest.mark.slow
 def test_probes_say_that_the_built_in_corpus_is_too_small(demo: Model) -> None:
     page = hs.report(demo, hs.corpora.texts(["The cat sat."]), sections=["probes"], examples=0, limit=24)
-    info = sample.section(sample.payload(page), "probes")
+    info = section(payload(page), "probes")
     assert info["small"].startswith("Too small to conclude from")
     assert [row["probe"] for row in info["rows"]] == [
         *(
@@ -151,7 +136,7 @@ def test_probes_say_that_the_built_in_corpus_is_too_small(demo: Model) -> None:
             "attention+words, re-initialised",
             "attention",
             "attention+words",
-        ),
+        )
     ]
     assert [row["label"] for row in info["printed"]] == ["structural probe (undirected, not comparable)"]
-    assert sample.payload(page)["examples"] == []
+    assert payload(page)["examples"] == []

@@ -135,11 +135,8 @@ def test_the_table() -> None:
     found = table(whole)
     pairs = differences(whole)
     assert pairs["score"].tolist() == ["uas", "uuas", "uuas", "uuas"]
-    assert pairs.loc[0, ["probe", "other", "difference"]].tolist() == [
-        "attention",
-        "right-branching",
-        1 - 4 / 6,
-    ]
+    expected = ["attention", "right-branching", 1 - 4 / 6]
+    assert pairs.loc[0, ["probe", "other", "difference"]].tolist() == expected
     assert pairs[["low", "high", "p"]].isna().all().all()  # of two sentences
     assert tuple(found.columns) == COLUMNS
     one, two, three = (found.iloc[place] for place in range(3))

@@ -14,19 +14,13 @@ from headscope.analyses.roles.statistics import every, named
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.attention.residual import effects
 from tests.helpers.planted_induction import circuit
+from tests.helpers.small_models import sizes
 
 
 def small() -> hs.Model:
     torch.manual_seed(0)
     config = transformers.Gemma2Config(
-        vocab_size=30,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=4,
-        max_position_embeddings=32,
+        vocab_size=30, **sizes(hidden=16, inner=16, keys=2, length=32), head_dim=4
     )
     return hs.load(transformers.Gemma2ForCausalLM(config))
 
@@ -69,12 +63,9 @@ def test_without_one_residual_stream_prefix_matching_alone_is_told() -> None:
     torch.manual_seed(0)
     config = transformers.OPTConfig(
         vocab_size=60,
-        hidden_size=16,
+        **sizes(hidden=16, layers=1, heads=2, length=64),
         word_embed_proj_dim=16,
         ffn_dim=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        max_position_embeddings=64,
         do_layer_norm_before=False,
     )
     model = hs.load(transformers.OPTForCausalLM(config))

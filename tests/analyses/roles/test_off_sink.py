@@ -23,21 +23,13 @@ from headscope.corpora import Example
 from headscope.models import Model
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.small_models import sharpen
+from tests.helpers.small_models import sharpen, sizes
 
 
 @pytest.fixture(scope="module")
 def llama() -> Model:
     torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=40,
-        hidden_size=32,
-        intermediate_size=40,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=32,
-    )
+    config = LlamaConfig(vocab_size=40, **sizes(inner=40, keys=2, length=32))
     return hs.load(sharpen(LlamaForCausalLM(config)))
 
 

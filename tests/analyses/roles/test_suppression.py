@@ -17,6 +17,7 @@ from headscope.corpora import Example
 from headscope.models import Model
 from tests.helpers import small_models
 from tests.helpers.planted_induction import PLACES, WIDTH, WORDS, circuit
+from tests.helpers.small_models import sizes
 
 NEXT = 7
 """The planted model predicts the token of so many ids on."""
@@ -55,13 +56,8 @@ def gemma() -> Model:
     torch.manual_seed(0)
     config = transformers.Gemma2Config(
         vocab_size=40,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
+        **sizes(hidden=16, inner=16, keys=2, length=64),
         head_dim=4,
-        max_position_embeddings=64,
         final_logit_softcapping=None,
     )
     return hs.load(transformers.Gemma2ForCausalLM(config))
@@ -158,14 +154,7 @@ def test_a_head_that_lowers_some_tokens_whatever_is_predicted_scores_its_chance(
 def test_untrained_models_have_no_such_head() -> None:
     for seed in range(20):
         torch.manual_seed(seed)
-        config = transformers.LlamaConfig(
-            vocab_size=WORDS,
-            hidden_size=32,
-            intermediate_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-        )
+        config = transformers.LlamaConfig(vocab_size=WORDS, **sizes(inner=32, keys=2))
         model = hs.load(small_models.sharpen(transformers.LlamaForCausalLM(config)))
         found = suppression(model, texts(seed=seed))
         assert not isinstance(found, str)

@@ -13,7 +13,6 @@ import transformers
 from scipy import stats
 
 import headscope as hs
-from headscope import cli
 from headscope.analyses.sentences import statistics
 from headscope.analyses.sentences.split import split
 from headscope.attention.record import AttentionRecord
@@ -21,7 +20,8 @@ from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from tests.helpers.planted_induction import WORDS
 from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.small_models import small
+from tests.helpers.small_models import sizes, small
+from tests.helpers.typed import Typed
 
 SENTENCES = [f"{' '.join(HAY.split()[place % 9 :][:3])} ." for place in range(14)]
 TEXT = " ".join(SENTENCES)
@@ -31,12 +31,7 @@ def model(seed: int = 0, **options: Any) -> Model:
     torch.manual_seed(seed)
     config = transformers.LlamaConfig(
         vocab_size=WORDS,
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=128,
+        **sizes(inner=32, keys=2, length=128),
         initializer_range=0.3,
         bos_token_id=0,
         eos_token_id=0,
@@ -50,11 +45,7 @@ def sliding(seed: int = 0) -> Model:
     torch.manual_seed(seed)
     config = transformers.MistralConfig(
         vocab_size=WORDS,
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
+        **sizes(inner=32, keys=2),
         sliding_window=20,
         initializer_range=0.3,
         bos_token_id=0,
@@ -158,14 +149,8 @@ def test_a_text_is_cut_without_loss() -> None:
     for unit in ("sentence", "line", "paragraph"):
         parts = split(text, unit)
         assert "".join(text[start:end] for start, end in parts) == text
-    assert [text[start:end].strip() for start, end in split(text)] == [
-        'He said: "No."',
-        "Then 2.5 more!",
-        "Well?",
-        "Yes…",
-        "好。",
-        "是。",
-    ]
+    expected = ['He said: "No."', "Then 2.5 more!", "Well?", "Yes…", "好。", "是。"]
+    assert [text[start:end].strip() for start, end in split(text)] == expected
     assert len(split(text, "paragraph")) == 2
 
 
@@ -198,19 +183,12 @@ def test_what_sees_later_tokens_is_refused() -> None:
         hs.sentences(small("bert"), TEXT)
 
 
-def test_the_command_and_the_figure(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_command_and_the_figure(typed: Typed, tmp_path: Path) -> None:
     model().module.save_pretrained(tmp_path / "model")
     reader().save_pretrained(tmp_path / "model")
     text, picture = tmp_path / "text.txt", tmp_path / "map.svg"
     text.write_text("\n".join(SENTENCES), encoding="utf-8")
-    words = ["headscope", "sentences", text, "-m", tmp_path / "model", "--figure", picture, "--head", "L1H2"]
-    monkeypatch.setattr("sys.argv", [*map(str, words)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert not stop.value.code
-    told = capsys.readouterr().out
+    told = typed("sentences", text, "-m", tmp_path / "model", "--figure", picture, "--head", "L1H2").out
     assert "14 sentences of 56 tokens; " in told
     assert "kurtosis" in told
     drawn = picture.read_text(encoding="utf-8")

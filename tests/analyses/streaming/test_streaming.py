@@ -14,14 +14,14 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope import cli
 from headscope.analyses.roles.retrieval import needles
 from headscope.analyses.streaming import statistics
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.small_models import small
+from tests.helpers.small_models import sizes, small
+from tests.helpers.typed import Typed
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"recent": 20, "needles": 12, "lengths": (60,), "exact": "all", "whole": 0.25}
@@ -36,12 +36,7 @@ def grouped(seed: int, **options: Any) -> Model:
     torch.manual_seed(seed)
     config = transformers.LlamaConfig(
         vocab_size=WORDS,
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=64,
+        **sizes(inner=32, keys=2, length=64),
         initializer_range=0.3,
         bos_token_id=0,
         eos_token_id=0,
@@ -186,9 +181,7 @@ def test_what_has_no_next_token_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_the_command(
-    planted: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_command(typed: Typed, planted: Model, tmp_path: Path) -> None:
     planted.module.save_pretrained(tmp_path / "model")
     reader().save_pretrained(tmp_path / "model")
     corpus = tmp_path / "text.txt"
@@ -196,18 +189,11 @@ def test_the_command(
     places = tmp_path / "losses.csv", tmp_path / "losses.svg", tmp_path / "duo"
     few = ["--needles", 12, "--length", 60, "--recent", 20, "--whole", 0.25, "--all"]
     arguments = ["-o", places[0], "--figure", places[1], "--duo-attention", places[2]]
-    words = ["headscope", "streaming", corpus, "-m", tmp_path / "model", *few]
-    monkeypatch.setattr("sys.argv", [*map(str, words)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert not stop.value.code
-    told = capsys.readouterr().out
+    words = ["streaming", corpus, "-m", tmp_path / "model", *few]
+    told = typed(*words).out
     assert "1 of 4 key heads measured, of 4, lose more than 0.01 nats a token" in told
     assert re.search(r"all see everything: 1\.00 .*\n  all see the window alone: 0\.00", told)
-    monkeypatch.setattr("sys.argv", [*map(str, [*words, *arguments])])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert not stop.value.code
+    typed(*words, *arguments)
     assert pd.read_csv(places[0])["heads"].tolist()[0] == "H0"
     assert "sees the whole text" in places[1].read_text(encoding="utf-8")
     assert (places[2] / "config.json").exists()

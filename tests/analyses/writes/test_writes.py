@@ -15,11 +15,11 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.writes import statistics
-from headscope.cli import main
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from tests.helpers.families import Family, build, family
 from tests.helpers.small_models import save_gpt2, small, translator
+from tests.helpers.typed import Typed
 
 NAMES = ("GPT-2", "Llama", "Gemma 2", "Qwen3", "OPT", "GPT-NeoX", "Mistral", "gpt-oss")
 
@@ -202,33 +202,22 @@ def test_one_head_has_the_figures_it_has_among_all(planted: Model) -> None:
     )
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", "writes", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return int(stop.value.code or 0)
-
-
-def test_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(typed: Typed, tmp_path: Path) -> None:
     save_gpt2(tmp_path)
     model = ["-m", str(tmp_path), "-k", "3", "--sample", "20"]
-    assert run(monkeypatch, *model) == 0
-    printed = capsys.readouterr().out.splitlines()
+    printed = typed("writes", *model).out.splitlines()
     assert printed[0].startswith("copying: eigenvalues from -1 to 1, by chance within ±")
     assert printed[1].split()[:5] == ["name", "paper", "copying", "q", "positive"]
     assert len(printed) == 2 + 8
     place = [str(tmp_path / "w.csv"), "--meta", str(tmp_path / "w.json")]
-    assert run(monkeypatch, *model, "--head", "1.2", "--token", " the", "-o", *place) == 0
+    typed("writes", *model, "--head", "1.2", "--token", " the", "-o", *place)
     rows = pd.read_csv(tmp_path / "w.csv")
     assert tuple(rows.columns) == statistics.COLUMNS
     assert rows[["layer", "head", "token"]].to_numpy().tolist() == [[1, 2, "Ġthe"]]
     assert json.loads((tmp_path / "w.json").read_text())["head"] == "L1H2"
-    assert run(monkeypatch, *model, "-o", str(tmp_path / "w.nc")) == 0
-    capsys.readouterr()
-    assert run(monkeypatch, *model, "--head", "9.9") == 2
-    assert "head: expected a head of 2 layers of 4, found L9H9" in capsys.readouterr().err
+    typed("writes", *model, "-o", str(tmp_path / "w.nc"))
+
+    typed.refuses("head: expected a head of 2 layers of 4, found L9H9", "writes", *model, "--head", "9.9")
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from headscope.analyses.reproduce import Typed
 from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.models import Model
+from tests.helpers.pages import payload, section, told
 
 SIDES = [
     ("The cat sat on the mat.", "Some dogs slept."),
@@ -36,23 +36,6 @@ def write(path: Path, labels: list[int], copied: bool) -> Path:
     ]
     path.write_text("same\ttext_a\ttext_b\n" + "\n".join(lines) + "\n", encoding="utf-8")
     return path
-
-
-def payload(page: str) -> Any:
-    found = re.search(
-        r'<script type="application/json" id="headscope-payload">(.*?)</script>', page, re.DOTALL
-    )
-    assert found is not None
-    return json.loads(found[1])
-
-
-def section(found: Any, kind: str) -> Any:
-    return next(one for one in found["sections"] if one["kind"] == kind)
-
-
-def told(found: Any) -> list[Any]:
-    """The sentences of the summary, in parts."""
-    return [one["parts"] for one in section(found, "summary")["findings"]]
 
 
 def said(found: Any) -> list[str]:
@@ -99,10 +82,8 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
     maps = hs.capture(demo, expected.typical("previous", head)[0])
     back = np.abs(np.diagonal(maps.layers[head.layer][head.head], -1) - row["a"])
     assert maps.query.special_mask is not None
-    assert row["reason"]["pin"] == {
-        "side": "from",
-        "place": 1 + int(np.where(maps.query.special_mask[1:], np.inf, back).argmin()),
-    }
+    wanted = {"side": "from", "place": 1 + int(np.where(maps.query.special_mask[1:], np.inf, back).argmin())}
+    assert row["reason"]["pin"] == wanted
     texts = {
         label: [
             ["[CLS]", *demo.tokenizer.tokenize(a)]

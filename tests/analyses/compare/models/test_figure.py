@@ -42,10 +42,8 @@ def drift(**meta: Any) -> xr.Dataset:
 
 def test_drift_of_heads_and_means_of_layers() -> None:
     left, right = hs.figure(drift()).axes
-    assert (left.get_title(loc="left"), right.get_title(loc="left")) == (
-        "drift of each head",
-        "mean of each layer",
-    )
+    expected = ("drift of each head", "mean of each layer")
+    assert (left.get_title(loc="left"), right.get_title(loc="left")) == expected
     np.testing.assert_array_equal(left.collections[0].get_array(), drift()["js"])
     assert left.collections[0].get_clim() == (0.0, 0.5)
     (errors,) = right.containers

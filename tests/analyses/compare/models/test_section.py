@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -19,7 +18,8 @@ from headscope.analyses.reproduce import Typed
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blobs import decode
-from tests.helpers.small_models import small_roberta
+from tests.helpers.pages import arrays, payload, section, told
+from tests.helpers.small_models import sizes, small_roberta
 
 TEXTS = [
     f"{who} {what}"
@@ -29,23 +29,6 @@ TEXTS = [
 OPTIONS: dict[str, Any] = {"sections": ["roles", "compare"], "examples": 2}
 
 pytestmark = pytest.mark.slow
-
-
-def payload(page: str) -> Any:
-    found = re.search(
-        r'<script type="application/json" id="headscope-payload">(.*?)</script>', page, re.DOTALL
-    )
-    assert found is not None
-    return json.loads(found[1])
-
-
-def section(found: Any, kind: str = "compare") -> Any:
-    return next(one for one in found["sections"] if one["kind"] == kind)
-
-
-def told(found: Any) -> list[Any]:
-    """The sentences of the summary, in parts."""
-    return [one["parts"] for one in section(found, "summary")["findings"]]
 
 
 def said(found: Any) -> list[str]:
@@ -68,7 +51,7 @@ def untrained(demo: Model) -> Model:
 
 
 def test_figures_are_those_of_the_models_compared_apart(demo: Model, untrained: Model, found: Any) -> None:
-    info = section(found)
+    info = section(found, "compare")
     expected = hs.compare.models(demo, untrained, hs.corpora.texts(TEXTS))
     drift = expected.drift.sort_values(["layer", "head"])
     assert [info["layer"], info["head"]] == [drift["layer"].tolist(), drift["head"].tolist()]
@@ -89,7 +72,7 @@ def test_figures_are_those_of_the_models_compared_apart(demo: Model, untrained: 
 
 def test_roles_are_those_of_the_models_compared_apart(demo: Model, untrained: Model, found: Any) -> None:
     expected = hs.compare.roles(demo, untrained, hs.corpora.texts(TEXTS))
-    info = section(found)
+    info = section(found, "compare")
     own = [(row["layer"], row["head"], row["role"], row["change"]) for row in info["roles"]]
     columns = ["layer", "head", "role", "change"]
     assert own == list(expected.changes[columns].itertuples(index=False, name=None))
@@ -102,12 +85,12 @@ def test_roles_are_those_of_the_models_compared_apart(demo: Model, untrained: Mo
 def test_every_head_opens_on_an_example_with_the_maps_of_both(
     demo: Model, untrained: Model, page: str, found: Any
 ) -> None:
-    info, examples = section(found), found["examples"]
+    info, examples = section(found, "compare"), found["examples"]
     assert None not in info["example"]
     places = sorted(set(info["example"]))
     assert 1 <= len(places) <= 4
     assert places[0] >= 2  # behind those of the page itself
-    texts = dict(re.findall(r'<script type="text/plain" id="headscope-data-([^"]+)">([^<]*)</script>', page))
+    texts = arrays(page)
     for place in places:
         first, second = (one["parts"][0] for one in examples[place]["inputs"])
         assert examples[place]["state"]["side"] == "difference"
@@ -125,7 +108,7 @@ def test_every_head_opens_on_an_example_with_the_maps_of_both(
 
 
 def test_heads_of_the_summary_open_there_too(found: Any) -> None:
-    info = section(found)
+    info = section(found, "compare")
     lines = [line for line in told(found) if line[0]["text"].startswith("Beside")]
     (line,) = lines
     heads = [part for part in line if part["head"] is not None]
@@ -142,7 +125,7 @@ def test_the_command_below_gives_the_same_figures(found: Any, tmp_path: Path, mo
 
     from headscope.cli.app import app
 
-    words = shlex.split(section(found)["command"])
+    words = shlex.split(section(found, "compare")["command"])
     assert words[:6] == ["headscope", "compare", "models", "demo", "--untrained", "0"]
     path = tmp_path / "own.txt"
     path.write_text("\n".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
@@ -151,14 +134,16 @@ def test_the_command_below_gives_the_same_figures(found: Any, tmp_path: Path, mo
     assert result.exit_code == 0, result.output
     table = pd.read_csv("models.csv").drop_duplicates(["layer", "head"])
     js = table.sort_values(["layer", "head"])["js"]
-    np.testing.assert_allclose(js, section(found)["js"], atol=1e-5)
-    assert set(pd.read_csv("roles.csv")["change"]) == {row["change"] for row in section(found)["roles"]}
+    np.testing.assert_allclose(js, section(found, "compare")["js"], atol=1e-5)
+    assert set(pd.read_csv("roles.csv")["change"]) == {
+        row["change"] for row in section(found, "compare")["roles"]
+    }
     assert Path("drift.svg").read_text().startswith("<?xml")
 
 
 def test_a_model_beside_itself_has_moved_by_exactly_nothing(demo: Model) -> None:
     found = payload(hs.report(demo, hs.corpora.texts(TEXTS[:4]), against=demo, **OPTIONS))
-    info = section(found)
+    info = section(found, "compare")
     assert set(info["js"]) == {0.0}
     assert {value for one in info["measures"] for value in one["difference"] if value is not None} == {0.0}
     assert {row["change"] for row in info["roles"]} <= {"kept"}
@@ -182,7 +167,7 @@ def test_an_untrained_model_stands_beside_another_draw(untrained: Model) -> None
             **OPTIONS,
         )
     )
-    info = section(found)
+    info = section(found, "compare")
     assert "is itself untrained" in info["about"]
     assert max(info["js"]) > 0
     assert info["command"] == "headscope report --untrained 0 --limit 4 --sections compare"
@@ -191,17 +176,11 @@ def test_an_untrained_model_stands_beside_another_draw(untrained: Model) -> None
 def test_other_tokenizers_are_compared_on_words() -> None:
     torch.manual_seed(1)
     a = small_roberta()
-    config = transformers.BertConfig(
-        vocab_size=30522,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-    )
+    config = transformers.BertConfig(vocab_size=30522, **sizes(inner=48))
     b = hs.load((transformers.BertModel(config).eval(), hs.load().tokenizer))
     texts = [f"{text} And then {text.lower()}" for text in TEXTS]
     found = payload(hs.report(a, hs.corpora.texts(texts), against=b, **OPTIONS))
-    info = section(found)
+    info = section(found, "compare")
     expected = hs.compare.models(a, b, hs.corpora.texts(texts)).drift.sort_values(["layer", "head"])
     np.testing.assert_allclose(info["js"], expected["js"], rtol=1e-4)
     assert "compared on words" in info["about"]
@@ -237,7 +216,7 @@ def test_other_shapes_are_compared_by_role_and_that_is_said(demo: Model) -> None
             **OPTIONS,
         )
     )
-    info = section(found)
+    info = section(found, "compare")
     assert (info["layer"], info["js"], info["measures"], info["roles"]) == ([], [], [], [])
     assert "all-MiniLM-L6-v2 has 6 layers × 12 heads" in info["about"]
     assert "only their roles are compared" in info["about"]
@@ -250,7 +229,7 @@ def test_other_shapes_are_compared_by_role_and_that_is_said(demo: Model) -> None
 
 def test_without_documents_there_is_drift_but_there_are_no_roles(demo: Model) -> None:
     found = payload(hs.report(demo, hs.corpora.texts(TEXTS[:1]), **OPTIONS))
-    info = section(found)
+    info = section(found, "compare")
     assert len(info["js"]) == 72
     assert set(info["js_se"]) == {None}
     assert info["counts"] == []
@@ -262,7 +241,7 @@ def test_without_documents_there_is_drift_but_there_are_no_roles(demo: Model) ->
 def test_without_examples_heads_open_where_the_page_is(demo: Model) -> None:
     found = payload(hs.report(demo, hs.corpora.texts(TEXTS[:4]), sections=["compare"], examples=0, limit=4))
     assert found["examples"] == []
-    assert set(section(found)["example"]) == {None}
+    assert set(section(found, "compare")["example"]) == {None}
 
 
 def test_a_failure_is_a_section_that_says_why(demo: Model, monkeypatch: Any, capsys: Any) -> None:

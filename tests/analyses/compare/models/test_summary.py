@@ -212,11 +212,8 @@ def test_other_shapes_are_counted() -> None:
     ]
     info = one.info(Blobs())
     assert info["of"] == [6, 16]
-    assert [(row["role"], row["a"], row["b"]) for row in info["counts"]] == [
-        ("punctuation", 1, 0),
-        ("itself", 0, 2),
-        ("broad", 0, 1),
-    ]
+    expected = [("punctuation", 1, 0), ("itself", 0, 2), ("broad", 0, 1)]
+    assert [(row["role"], row["a"], row["b"]) for row in info["counts"]] == expected
     assert "mine has 2 layers." in info["about"]
     assert script_json(info)
 

@@ -32,11 +32,8 @@ def test_roles_are_kept_lost_and_gained() -> None:
     b = every_role((0, "next token", 0.6), (2, "broad", 0.8))
     found = two_roles.changes(a, b)
     assert tuple(found.columns) == two_roles.COLUMNS
-    assert found[["head", "role", "change"]].values.tolist() == [
-        [0, "next token", "kept"],
-        [1, "broad", "lost"],
-        [2, "broad", "gained"],
-    ]
+    expected = [[0, "next token", "kept"], [1, "broad", "lost"], [2, "broad", "gained"]]
+    assert found[["head", "role", "change"]].values.tolist() == expected
     assert found["a"].tolist() == [0.9, 0.7, 0.2]
     assert found["b"].tolist() == [0.6, 0.2, 0.8]
     assert found["q_b"].tolist() == [1e-6, 1.0, 1e-6]

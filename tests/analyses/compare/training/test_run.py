@@ -40,11 +40,8 @@ def test_checkpoints_are_found_in_a_folder(tmp_path: Path, demo: Model) -> None:
     for number in (1000, 500, 20):
         (tmp_path / f"checkpoint-{number}").mkdir()
     (tmp_path / "runs").mkdir()
-    assert [Path(str(one)).name for one in listed(tmp_path)] == [
-        "checkpoint-20",
-        "checkpoint-500",
-        "checkpoint-1000",
-    ]
+    wanted = ["checkpoint-20", "checkpoint-500", "checkpoint-1000"]
+    assert [Path(str(one)).name for one in listed(tmp_path)] == wanted
     with pytest.raises(InputError, match="or a folder with checkpoint-N folders"):
         listed(tmp_path / "runs")
     with pytest.raises(InputError, match="expected at least two, found 1"):

@@ -14,7 +14,6 @@ import torch
 from transformers import BartConfig, BartModel, GPT2Config, GPT2Model
 
 import headscope as hs
-from headscope import cli
 from headscope.analyses.links.combine import run as combine
 from headscope.analyses.links.combine.statistics import ALL
 from headscope.attention.record import AttentionRecord
@@ -23,6 +22,7 @@ from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from tests.helpers.small_models import sharpen, small_bert
 from tests.helpers.small_tokenizers import listed, roberta
+from tests.helpers.typed import Typed
 
 ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 LENGTHS = range(24, 48)
@@ -335,39 +335,28 @@ def test_without_direction_both_ways_of_an_alignment_are_one_row(tmp_path: Path)
     assert chance == pytest.approx(4 / 25)  # of 25 pairs between the texts; none within one is far enough
 
 
-def run_command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return int(stop.value.code or 0)
-
-
 def test_the_command_writes_and_prints_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], protein_model: Model
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protein_model: Model
 ) -> None:
     path = tmp_path / "a.jsonl"
     rows = [{"text": "ACDEFGHIKLMN", "links": [{"from": 0, "to": 8}, {"from": 2, "to": 9}]}] * 12
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     monkeypatch.setattr("headscope.attention.load.load", lambda *_, **__: protein_model)
-    assert (
-        run_command(monkeypatch, "links", path, "--together", "--symmetrise", "-o", tmp_path / "a.csv") == 0
-    )
+    typed("links", path, "--together", "--symmetrise", "-o", tmp_path / "a.csv")
     header, *lines = (tmp_path / "a.csv").read_text("utf-8").splitlines()
     assert header.startswith("label,system,n,accuracy,accuracy_low")
     assert "precision_at_l5_high" in header
     assert len(lines) == 7
     assert lines[0].startswith("link,best head,48,")
-    capsys.readouterr()
-    assert run_command(monkeypatch, "links", path, "--together", "--least", 99) == 0
-    said = capsys.readouterr()
+
+    said = typed("links", path, "--together", "--least", 99)
     assert "1 of 1 labels have fewer than 99 sources" in said.err
     assert "link" in said.out
     for options, message in (
         (("--symmetrise",), "--symmetrise: expected --together with it, found none"),
         (("--together", "--all-heads"), "--all-heads: expected none with --together, found it"),
     ):
-        assert run_command(monkeypatch, "links", path, *options) == 2
-        assert message in capsys.readouterr().err
+        typed.refuses(message, "links", path, *options)
 
 
 def test_a_source_without_candidates_does_not_count() -> None:

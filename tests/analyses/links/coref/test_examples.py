@@ -9,13 +9,14 @@ import pytest
 import headscope as hs
 from headscope.models import Model
 from tests.helpers import linguistics_sample as sample
+from tests.helpers.pages import section
 
 pytestmark = pytest.mark.slow
 
 
 def test_mentions_show_what_the_head_chose(demo: Model, linguistics: Any) -> None:
     """Recomputed from the whole map of the row's head, among the candidates that the row names."""
-    info = sample.section(linguistics, "coref")
+    info = section(linguistics, "coref")
     heads = [row for row in info["rows"] if row["system"] == "best_head"]
     assert [row["candidates"] for row in heads] == ["preceding_mentions", "other_mentions", "any_word"]
     for row in heads:
@@ -43,7 +44,7 @@ def test_mentions_show_what_the_head_chose(demo: Model, linguistics: Any) -> Non
 
 def test_mentions_that_would_be_right_are_those_of_the_cluster(linguistics: Any) -> None:
     """By the annotation of the corpus, read again: texts are whole sentences of one document, spaced as written."""
-    info = sample.section(linguistics, "coref")
+    info = section(linguistics, "coref")
     sentences = list(hs.corpora.builtin_trees())
     checked = 0
     for place, window in enumerate(info["windows"]):

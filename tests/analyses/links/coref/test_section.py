@@ -57,10 +57,8 @@ def test_mentions_travel_as_they_are() -> None:
         "high": found["split_high"].item(),
     }
     assert heads["any_word"]["split"] == split
-    assert [one["spaces"] for one in info["windows"]] == [
-        [False, True, True, False, False, True, True, True],
-        None,
-    ]
+    expected = [[False, True, True, False, False, True, True, True], None]
+    assert [one["spaces"] for one in info["windows"]] == expected
 
 
 def coref_found(documents: int) -> xr.Dataset:

@@ -77,20 +77,13 @@ TEXT = [ANN, DOG, OLD, HER, IT, WE]
 
 def test_items_and_rules_by_hand() -> None:
     found = items(TEXT)
-    assert [(item.mention.word, sorted(item.right)) for item in found] == [
-        ("dog", [3]),
-        ("her", [0]),
-        ("it", [3, 7]),
-    ]
+    expected = [("dog", [3]), ("her", [0]), ("it", [3, 7])]
+    assert [(item.mention.word, sorted(item.right)) for item in found] == expected
     old, her, it = map(by_rules, found)
     assert old == {"nearest": 3, "head_match": 3, "head_match_else_nearest": 3, "sieve": 3}
     assert her == {"nearest": 7, "head_match": None, "head_match_else_nearest": 7, "sieve": 7}
-    assert it == {
-        "nearest": 9,
-        "head_match": None,
-        "head_match_else_nearest": 9,
-        "sieve": 7,
-    }  # her is feminine
+    wanted = {"nearest": 9, "head_match": None, "head_match_else_nearest": 9, "sieve": 7}
+    assert it == wanted  # her is feminine
 
 
 def test_a_full_string_beats_a_nearer_head_word() -> None:
@@ -113,19 +106,13 @@ def test_types_and_persons() -> None:
     spans = [Mention(0, 1, "1"), Mention(2, 4, "2"), Mention(2, 3, "1")]
     given = Example(words=words, heads=heads, tags=tags, features=features, mentions=spans)
     found, _ = annotated(given)
-    assert [(each.word, each.type, each.text) for each in found] == [
-        ("ann", "proper", "ann"),
-        ("dog", "nominal", "her dog"),
-        ("her", "pronoun", "her"),
-    ]
+    expected = [("ann", "proper", "ann"), ("dog", "nominal", "her dog"), ("her", "pronoun", "her")]
+    assert [(each.word, each.type, each.text) for each in found] == expected
     assert found[0].features == {"Number": "Sing", "Person": "3"}
     assert found[2].features == {"Gender": "Fem"}
     bare, _ = annotated(replace(given, heads=None, tags=None, features=None))
-    assert [(each.word, each.type) for each in bare] == [
-        ("ann", "other"),
-        ("dog", "other"),
-        ("her", "pronoun"),
-    ]
+    wanted = [("ann", "other"), ("dog", "other"), ("her", "pronoun")]
+    assert [(each.word, each.type) for each in bare] == wanted
     assert bare[2].features == {"Number": "Sing", "Person": "3", "Gender": "Fem"}
 
 

@@ -129,12 +129,8 @@ def test_what_is_refused(tmp_path: Path, row: Any, message: str) -> None:
 def test_lines_that_follow_one_another_are_one_document(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [{**ROWS[0], "document": name} for name in ("a", "a", "b")]
     found = list(corpora.negations(write(tmp_path, *rows, ROWS[1])))
-    assert [(one.document, one.document_known) for one in found] == [
-        (0, True),
-        (0, True),
-        (1, True),
-        (2, False),
-    ]
+    wanted = [(0, True), (0, True), (1, True), (2, False)]
+    assert [(one.document, one.document_known) for one in found] == wanted
     again = corpora.negations(write(tmp_path, *rows, rows[0]), strict=True)
     with pytest.raises(InputError, match="'document': expected the lines of 'a' together, found it again"):
         list(again)

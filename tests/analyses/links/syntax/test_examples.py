@@ -17,13 +17,14 @@ from headscope.corpora import Example
 from headscope.errors import CorpusError
 from headscope.models import Model
 from tests.helpers import linguistics_sample as sample
+from tests.helpers.pages import payload, section
 
 pytestmark = pytest.mark.slow
 
 
 def test_the_table_is_that_of_the_measure(demo: Model, linguistics: Any) -> None:
     best = table(hs.syntax(demo, hs.corpora.builtin_trees()))
-    rows = {row["relation"]: row for row in sample.section(linguistics, "syntax")["rows"]}
+    rows = {row["relation"]: row for row in section(linguistics, "syntax")["rows"]}
     assert len(rows) == len(best) - 1
     for own in best.itertuples():
         if own.relation == "root":
@@ -36,7 +37,7 @@ def test_the_table_is_that_of_the_measure(demo: Model, linguistics: Any) -> None
 
 
 def test_heads_are_right_and_wrong_in_the_sentences_that_say_so(demo: Model, linguistics: Any) -> None:
-    info = sample.section(linguistics, "syntax")
+    info = section(linguistics, "syntax")
     checked = 0
     for row in info["rows"]:
         for kind in ("right", "wrong"):
@@ -56,7 +57,7 @@ def test_heads_are_right_and_wrong_in_the_sentences_that_say_so(demo: Model, lin
 
 def test_choices_and_arcs_are_of_the_head_in_its_direction(demo: Model, linguistics: Any) -> None:
     """Each word's choice is recomputed from the whole map of the row's head, by rows or by columns."""
-    info = sample.section(linguistics, "syntax")
+    info = section(linguistics, "syntax")
     checked = 0
     for row in info["rows"]:
         for shown in (*row["right"], *row["wrong"]):
@@ -110,7 +111,7 @@ def test_one_sentence_by_hand(direction: int) -> None:
 
 def test_sentences_are_short_and_open_themselves(linguistics: Any) -> None:
     """The example of a sentence is that sentence; few come with the page, none twice."""
-    info = sample.section(linguistics, "syntax")
+    info = section(linguistics, "syntax")
     opened = [one["example"] for one in info["sentences"] if one["example"] is not None]
     assert len(set(opened)) == len(opened) > 10
     for one in info["sentences"]:
@@ -156,8 +157,8 @@ def test_a_sample_of_sentences_is_uniform_and_of_each_relation() -> None:
 
 def test_without_examples_the_sentences_are_there_all_the_same(demo: Model) -> None:
     texts = hs.corpora.texts(["The cat sat."])
-    made = sample.payload(hs.report(demo, texts, sections=["syntax"], examples=0, limit=80))
-    info = sample.section(made, "syntax")
+    made = payload(hs.report(demo, texts, sections=["syntax"], examples=0, limit=80))
+    info = section(made, "syntax")
     assert made["examples"] == []
     assert info["sentences"]
     assert {one["example"] for one in info["sentences"]} == {None}

@@ -37,13 +37,8 @@ def row(info: Any, name: str) -> Any:
 def test_relations_stand_beside_their_baseline_and_the_printed_figure() -> None:
     info = Syntax(syntax_found(), command="headscope syntax x.conllu").info(Blobs())
     det = row(info, "det")
-    assert (det["n"], det["layer"], det["head"], det["direction"], det["accuracy"]) == (
-        20,
-        1,
-        0,
-        "dep->head",
-        1,
-    )
+    expected = (20, 1, 0, "dep->head", 1)
+    assert (det["n"], det["layer"], det["head"], det["direction"], det["accuracy"]) == expected
     assert (det["offset"], det["baseline"]) == (1, 0.5)
     assert det["printed"] == {"label": "det", "head": "8-11", "value": 0.943, "offset": 1, "baseline": 0.517}
     nsubj = row(info, "nsubj")
@@ -60,13 +55,8 @@ def test_few_instances_are_never_crowned_and_roots_have_no_row() -> None:
     assert few["few"]
     assert [few[key] for key in ("layer", "head", "direction", "accuracy", "q", "split")] == [None] * 6
     assert few["n"] == 1
-    assert [one["relation"] for one in info["rows"]] == [
-        "all",
-        "all but punct, root",
-        "det",
-        "nsubj",
-        "csubj",
-    ]
+    expected = ["all", "all but punct, root", "det", "nsubj", "csubj"]
+    assert [one["relation"] for one in info["rows"]] == expected
     assert any("fewer than 10 instances" in note for note in info["notes"])
 
 
@@ -162,10 +152,8 @@ def test_sentences_travel_without_what_garbles_a_page() -> None:
 
 def test_sentences_travel_as_they_are() -> None:
     info: Any = sample.syntax().info(Blobs())
-    assert [(one["words"], one["heads"], one["example"]) for one in info["sentences"]] == [
-        (["the", "old", "cat"], [2, 2, -1], 1),
-        (["a", "dog", "ran"], [1, 2, -1], 0),
-    ]
+    expected = [(["the", "old", "cat"], [2, 2, -1], 1), (["a", "dog", "ran"], [1, 2, -1], 0)]
+    assert [(one["words"], one["heads"], one["example"]) for one in info["sentences"]] == expected
     assert row(info, "det")["wrong"] == [
         {
             "sentence": 0,

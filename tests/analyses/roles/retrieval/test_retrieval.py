@@ -13,7 +13,6 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope import cli
 from headscope.analyses.roles.retrieval import needles, run, statistics
 from headscope.attention.outputs import Outputs
 from headscope.errors import InputError, RefusedError
@@ -22,6 +21,7 @@ from headscope.models import Model
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.small_models import save_gpt2, small
+from tests.helpers.typed import Typed
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"needles": 12, "lengths": (48, 60), "k": 1}
@@ -222,24 +222,15 @@ def test_what_cannot_retrieve_is_refused() -> None:
         hs.retrieval(circuit(), TEXT)
 
 
-def test_the_command(
-    planted: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_command(typed: Typed, planted: Model, tmp_path: Path) -> None:
     planted.module.save_pretrained(tmp_path / "model")
     reader().save_pretrained(tmp_path / "model")
     corpus = tmp_path / "text.txt"
     corpus.write_text(f"{HAY}\n" * 4, encoding="utf-8")
     places = tmp_path / "scores.csv", tmp_path / "scores.svg"
 
-    def command(*arguments: object) -> int:
-        monkeypatch.setattr("sys.argv", ["headscope", "retrieval", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return int(stop.value.code or 0)
-
-    few = corpus, "-m", tmp_path / "model", "--needles", 12, "--length", 48, "-k", 1
-    assert command(*few) == 0
-    told = capsys.readouterr().out
+    few = "retrieval", corpus, "-m", tmp_path / "model", "--needles", 12, "--length", 48, "-k", 1
+    told = typed(*few).out
     assert (
         "the model produces 72 of 72 tokens of answers to 12 needles; 1 of 4 heads score above 0.1, 1 of"
         in told
@@ -247,12 +238,10 @@ def test_the_command(
     assert re.search(
         r"all heads 1\.00 \(0\.\d\d to 1\.00\); without the top 1 0\.00 .*; without 1 others 1\.00", told
     )
-    assert command(*few, "-o", places[0], "--figure", places[1]) == 0
+    typed(*few, "-o", places[0], "--figure", places[1])
     assert pd.read_csv(places[0])["score"].tolist() == [1, 0, 0, 0]
     assert "retrieval score" in places[1].read_text(encoding="utf-8")
-    capsys.readouterr()
-    assert command(*few, "--length", 20) == 2
-    assert "lengths: expected more tokens" in capsys.readouterr().err
+    typed.refuses("lengths: expected more tokens", *few, "--length", 20)
 
 
 @pytest.mark.slow

@@ -1,0 +1,48 @@
+"""What stands in a page, and what is saved from it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+
+def payload(html: str) -> Any:
+    """What a page shows, as its script reads it."""
+    found = re.search(
+        r'<script type="application/json" id="headscope-payload">(.*?)</script>', html, re.DOTALL
+    )
+    assert found is not None
+    return json.loads(found[1])
+
+
+def arrays(html: str) -> dict[str, str]:
+    """The arrays of a page by their names."""
+    return dict(
+        re.findall(r'<script type="text/plain" id="headscope-data-([^"]+)">(.*?)</script>', html, re.DOTALL)
+    )
+
+
+def section(report: Any, kind: str) -> Any:
+    """The first section of a kind, of a report's payload."""
+    return next(one for one in report["sections"] if one["kind"] == kind)
+
+
+def told(report: Any) -> list[Any]:
+    """The sentences of the summary, in parts."""
+    return [one["parts"] for one in section(report, "summary")["findings"]]
+
+
+def saved(button: Any) -> str:
+    """The text of the file that a button of a page in a browser saves."""
+    with button.page.expect_download() as download:
+        button.click()
+    return Path(download.value.path()).read_text(encoding="utf-8")
+
+
+def table(button: Any) -> list[dict[str, str]]:
+    """The rows of the CSV that a button saves."""
+    return list(csv.DictReader(io.StringIO(saved(button))))
