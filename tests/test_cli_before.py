@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from headscope import cli
+from headscope.analyses import analyses
 from headscope.console.options import LoadOptions
 from headscope.core.saving import check_place
 from headscope.errors import InputError, RunError
@@ -154,3 +155,19 @@ def test_a_table_and_a_figure_in_one_run(
 def test_a_figure_of_a_shard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     code, why = refused(monkeypatch, capsys, "measure", "--shard", "1/2", "-o", "p.nc", "--figure", "a.pdf")
     assert (code, why) == (2, "--figure: expected no shard, found one; -o of merge writes a figure")
+
+
+def test_what_merge_writes_is_what_the_command_writes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A figure of measures, since a shard has none; not of others, and not what there is no room for."""
+    monkeypatch.setattr("headscope.analyses.merge.merge", lambda _: pytest.fail("the parts were read"))
+    monkeypatch.setattr("headscope.analyses.merge.analysis_of", lambda _: analyses()["measure"])
+    code, why = refused(monkeypatch, capsys, "merge", "p.nc", "-o", "none/a.svg")
+    assert (code, why) == (2, "none/a.svg: cannot be written (no such folder)")
+    monkeypatch.setattr("headscope.analyses.merge.analysis_of", lambda _: analyses()["syntax"])
+    code, why = refused(monkeypatch, capsys, "merge", "p.nc", "-o", "a.svg")
+    assert (code, why) == (
+        2,
+        "a.svg: expected a name that ends in .parquet, .csv, .json, .tex, .nc, found .svg",
+    )

@@ -72,10 +72,10 @@ CALLS: list[tuple[tuple[str, ...], str]] = [
     ((*MEASURE, "--limit", "9" * 30), "limit: expected at most"),
     ((*MEASURE, "--batch-size", "0"), "batch_size: expected at least 1, found 0"),
     ((*MEASURE, "-o", "x" * 400 + ".csv"), "cannot be written (File name too long)"),
-    (("distance", "a.txt", "-m", "gpt2", "--seed", "-1"), "Invalid value for '--seed'"),
-    (("roles", "a.txt", "-m", "gpt2", "--seed", "9" * 30), "Invalid value for '--seed'"),
-    (("probe", "a.conllu", "b.conllu", "--seed", "-1"), "Invalid value for '--seed'"),
-    (("compare", "groups", "p.tsv", "--permutations", "9" * 14), "Invalid value for '--permutations'"),
+    (("distance", "a.txt", "-m", "gpt2", "--seed", "-1"), "seed: expected a seed from 0 to 4294967295, found -1"),
+    (("roles", "a.txt", "-m", "gpt2", "--seed", "9" * 30), "seed: expected a seed from 0 to"),
+    (("probe", "a.conllu", "b.conllu", "--seed", "-1"), "seed: expected a seed from 0 to"),
+    (("compare", "groups", "p.tsv", "--permutations", "9" * 14), "permutations: expected at most 1,000,000"),
     (("compare", "groups", "p.tsv", "--permutations", "-1"), "permutations: expected at least 20,000, found -1"),
     (("merge", "a.txt", "-o", "x.nc"), "a.txt: expected a part, found a broken file"),
     (("check", "no-heads"), "config.json: num_attention_heads: expected at least 1, found 0"),
@@ -114,7 +114,7 @@ OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
     },
     ("compare", "groups", "p.tsv", "-m", "gpt2"): {
         "--level": [(value, "level: expected a number between 0 and 1") for value in ("0", "1", "2", "-1", "nan", "inf")],
-        "--permutations": [("5", "at least 20,000"), ("x", "valid int"), ("9" * 30, "Invalid value")],
+        "--permutations": [("5", "at least 20,000"), ("x", "valid int"), ("9" * 30, "at most 1,000,000")],
         "--null": [("x", "is not one of")],
         "--length": [("x", "is not one of")],
         "--groups": [("x", "expected two labels"), ("a,b,c", "expected two labels"), ("", "expected two labels")],
@@ -135,7 +135,7 @@ OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
     ("syntax", "t.conllu", "-m", "gpt2"): {
         "--rows": [("last", "is not one of")],
         "--limit": [("-5", "at least 1")],
-        "--seed": [("-1", "Invalid value"), ("x", "valid int")],
+        "--seed": [("-1", "a seed from 0"), ("x", "valid int")],
     },
     ("coref", "t.conllu", "-m", "gpt2"): {"--candidates": [("x", "is not one of")], "--window": [("0", "at least 1"), ("x", "valid int")]},
     ("probe", "t.conllu", "t.conllu", "-m", "gpt2"): {
@@ -146,7 +146,7 @@ OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
     ("distance", "a.txt", "-m", "gpt2"): {"--rows": [("0", "at least 1"), ("x", "valid int")], "--map": [("x.gif", "expected"), ("none/x.csv", "no such folder")]},
     ("report", "-m", "gpt2"): {
         "--sections": [("x", "expected some of")],
-        "--examples": [("-1", "Invalid value"), ("x", "valid int")],
+        "--examples": [("-1", "examples: expected at least 0"), ("x", "valid int")],
         "--text": [("none.txt", "expected a file")],
         "--treebank": [("none.conllu", "expected a file")],
         "--pairs": [("none.tsv", "expected a file")],
