@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from headscope.analyses import analyses
 from headscope.console.options import LoadOptions
 from headscope.core.saving import check_place
 from headscope.errors import InputError, RunError
@@ -141,4 +142,19 @@ def test_a_figure_of_a_shard(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> N
     assert (
         refused(typed, monkeypatch, "measure", "--shard", "1/2", "-o", "p.nc", "--figure", "a.pdf")
         == "--figure: expected no shard, found one; -o of merge writes a figure"
+    )
+
+
+def test_what_merge_writes_is_what_the_command_writes(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A figure of measures, since a shard has none; not of others, and not what there is no room for."""
+    monkeypatch.setattr("headscope.analyses.merge.merge", lambda _: pytest.fail("the parts were read"))
+    monkeypatch.setattr("headscope.analyses.merge.analysis_of", lambda _: analyses()["measure"])
+    assert (
+        refused(typed, monkeypatch, "merge", "p.nc", "-o", "none/a.svg")
+        == "none/a.svg: cannot be written (no such folder)"
+    )
+    monkeypatch.setattr("headscope.analyses.merge.analysis_of", lambda _: analyses()["syntax"])
+    assert (
+        refused(typed, monkeypatch, "merge", "p.nc", "-o", "a.svg")
+        == "a.svg: expected a name that ends in .parquet, .csv, .json, .tex, .nc, found .svg"
     )

@@ -30,21 +30,8 @@ ROOMS: Mapping[str, set[str]] = {
     "runs": {"core", "statistics", "corpora", "models", "attention", "measures"},
     "views": {"core", "measures"},
     "live": {"core", "corpora", "models", "attention", "measures", "views"},
-    "console": {"core", "corpora", "models", "attention", "measures", "runs"},
-    "analyses": {
-        *(
-            "core",
-            "statistics",
-            "corpora",
-            "models",
-            "attention",
-            "measures",
-            "runs",
-            "views",
-            "live",
-            "console",
-        ),
-    },
+    "analyses": {"core", "statistics", "corpora", "models", "attention", "measures", "runs", "views", "live"},
+    "console": {"core", "corpora", "models", "attention", "measures", "runs", "analyses"},
     "reports": {"core", "corpora", "models", "attention", "measures", "runs", "views", "live", "analyses"},
     "bertviz": {"core", "models", "attention", "views", "live"},
     "cli": {"core", "corpora", "measures", "runs", "views", "live", "console", "analyses", "reports"},
@@ -195,7 +182,7 @@ def table() -> str:
     lines = ["| analysis | function | command | sections of the report | result |", "|---|---|---|---|---|"]
     for one in analyses().values():
         sections = " ".join(f"`{entry.name}`" for entry in one.sections)
-        command = f"`headscope {one.command}`" if one.command else ""
+        command = f"`headscope {one.command.words}`" if one.command else ""
         result = ", ".join(name for name in ("estimate", "table", "figure", "merge") if getattr(one, name))
         lines.append(f"| {one.name} | `{one.function}` | {command} | {sections} | {result} |")
     return "\n".join(lines) + "\n"

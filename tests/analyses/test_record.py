@@ -12,12 +12,10 @@ from headscope.analyses.record import Analysis, entries
 
 @pytest.mark.parametrize("analysis", analyses().values(), ids=lambda analysis: analysis.name)
 def test_what_a_record_names_is_there(analysis: Analysis) -> None:
-    paths = [
-        getattr(analysis, field) for field in ("function", "estimate", "table", "figure", "merge", "prints")
-    ]
+    paths = [getattr(analysis, field) for field in ("function", "estimate", "table", "figure", "merge")]
     paths += [entry.make for entry in analysis.sections]
     if analysis.command:
-        paths.append(f"command:{analysis.command.split()[-1]}")
+        paths += [*analysis.command.functions, analysis.command.estimates]
     for path in filter(None, paths):
         assert callable(analysis.load(path)), path
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
+import pytest
+
 from headscope.analyses.reproduce import Typed
+from headscope.cli.app import commands
 
 GIVEN = Typed(
     ["a file.txt"],
@@ -71,3 +75,46 @@ def test_links_are_read_by_sentences_and_not_as_the_texts_are() -> None:
     assert typed.section("links") == (
         "headscope report --text a.txt --links x.jsonl -m demo --pack 64 --limit 9 --sections links --limit-sentences 7"
     )
+
+
+EVERY = Typed(
+    ["a.txt"],
+    {
+        "-m": "demo",
+        "--pack": "64",
+        "--documents": "line",
+        "--device": "cpu",
+        "--strict": "",
+        "--distinct": "",
+        "--allow-unknown": "",
+    },
+    {"--treebank": ["t.conllu"], "--pairs": ["p.tsv"], "--label": ["same"]},
+    9,
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        EVERY.command("measure", "--measures", "entropy"),
+        EVERY.command("distance", "--map", "map.csv"),
+        EVERY.command("roles"),
+        EVERY.positional("artefacts"),
+        EVERY.alone("writes", "-k", "5"),
+        EVERY.alone("retrieval", "--length", "96"),
+        EVERY.on("syntax", "--treebank"),
+        EVERY.on("coref", "--coref"),
+        EVERY.on("links", "--links"),
+        EVERY.on("compare groups", "--pairs", "--label"),
+        EVERY.versus(apart=False, roles=True),
+        EVERY.section("cards"),
+    ],
+    ids=lambda line: " ".join(line.split()[1:3]),
+)
+def test_a_command_takes_what_it_is_given(line: str) -> None:
+    """What was typed for the report is typed again only where the command has such an option."""
+    _, *words = shlex.split(line)
+    command = commands()
+    while words[0] in getattr(command, "commands", {}):
+        command = command.commands[words.pop(0)]
+    command.make_context("headscope", words)

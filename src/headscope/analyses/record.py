@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headscope.core import lazy
 
@@ -61,6 +61,64 @@ class Entry:
         return self.reads in ("treebank", "coref")
 
 
+class Position(NamedTuple):
+    """What a command is given by its place: what stands for it in the usage, its help, and whether there may be many.
+
+    `takes` names the parameter where a function takes several places in one.
+    """
+
+    name: str
+    help: str
+    many: bool = False
+    required: bool = False
+    takes: str = ""
+
+
+@dataclass(frozen=True)
+class Command:
+    """The command of an analysis: which functions it runs, whose signatures and docstrings say what its options are.
+
+    Paths are relative to the analysis, or begin with ``headscope``. A parameter that several functions have is one
+    option, and each is given what it takes.
+
+    Attributes:
+        words: such as ``compare models``.
+        help: what it does, in a sentence.
+        section: under which heading the help lists it.
+        groups: of options that commands share, in the order of the help: `headscope.console.commands.GROUPS`.
+        positions: what is given by its place.
+        reads: makes a corpus of what is given by its place; where it is empty, the function that runs is given that.
+        runs: by default the analysis' function.
+        more: other functions than the analysis' that `runs` hands options to.
+        shows: makes a `Shown` of a result.
+        estimates: says what a run will take; by default the analysis' estimate.
+        checks: refuses what does not go together, before anything is read.
+        named: parameters that are typed by another name; of a list one that may be repeated. An empty one is no option.
+        metavars: what stands for values, where their type does not tell.
+        output: what ``-o`` takes, and the suffixes it may have; by default those of tables and datasets.
+    """
+
+    words: str
+    help: str
+    groups: tuple[str, ...] = ("model", "table")
+    positions: tuple[Position, ...] = ()
+    reads: str = ""
+    runs: str = ""
+    more: tuple[str, ...] = ()
+    shows: str = "command:shown"
+    estimates: str = ""
+    checks: str = ""
+    named: Mapping[str, str] = field(default_factory=dict[str, str])
+    metavars: Mapping[str, str] = field(default_factory=dict[str, str])
+    output: tuple[str, tuple[str, ...]] = ("", ())
+    section: str = "Measure"
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """All functions whose parameters are options, in the order of the help."""
+        return tuple(filter(None, (self.reads, self.runs, *self.more, self.shows, self.checks)))
+
+
 @dataclass(frozen=True)
 class Analysis:
     """One analysis. Paths such as ``run:syntax`` are relative to its package and loaded when they are first used.
@@ -69,13 +127,12 @@ class Analysis:
         name: what it is called.
         order: where its command stands in the help, and when its sections are made.
         function: its public function.
-        command: the words of its command, such as ``compare models``; ``command.py`` has a function of the last word.
+        command: its command.
         estimate: says in one line what a run will take.
         axis: the axis, or variable, by which `headscope.table` and `headscope.figure` know its results.
         table: the tidy table of a result.
         figure: draws a result.
         merge: puts the parts of shards together.
-        prints: writes or prints a merged result.
         sections: of the report.
         package: where its files are, as it was found.
     """
@@ -83,19 +140,22 @@ class Analysis:
     name: str
     order: int
     function: str
-    command: str = ""
+    command: Command | None = None
     estimate: str = ""
     axis: str = ""
     table: str = ""
     figure: str = ""
     merge: str = ""
-    prints: str = ""
     sections: tuple[Entry, ...] = ()
     package: str = ""
 
     def load(self, path: str) -> Any:
         """What a path of this record names."""
-        return lazy.attribute(f"{self.package}.{path}")
+        return lazy.attribute(self.full(path))
+
+    def full(self, path: str) -> str:
+        """A path of this record from the package on."""
+        return path if path.startswith("headscope.") else f"{self.package}.{path}"
 
 
 def entries(analyses: Mapping[str, Analysis]) -> list[tuple[Analysis, Entry]]:

@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from headscope.analyses import analyses
 from headscope.analyses.record import entries
 
-READING = ("--format", "--pack", "--documents", "--text-field")
+READING = {"--format", "--pack", "--documents", "--text-field"}
 """Options that say how texts are read."""
+
+BROKEN = {"--strict", "--skip-broken", "--distinct"}
+"""Options that say what is read of files of any kind."""
 
 SENTENCES = ("--treebank", "--coref", "--links")
 """Options of the report whose files are read by sentences, not by inputs of a text."""
@@ -40,16 +43,15 @@ class Typed:
     def command(self, name: str, *words: str) -> str:
         """A command on the same corpus and model."""
         files = [word for each in self.texts for word in (self.sense, each) if word]
-        return self._line(name, *files, *_words(self.options), words=words, limit=self.limit)
+        return self._line(name, *files, *self._options(name), words=words, limit=self.limit)
 
     def positional(self, name: str) -> str:
         """A command that takes the corpus's files as they are."""
-        return self._line(name, *self.texts, *_words(self.options), words=(), limit=self.limit)
+        return self._line(name, *self.texts, *self._options(name), words=(), limit=self.limit)
 
     def alone(self, name: str, *words: str) -> str:
         """A command on the same model and the built-in texts."""
-        options = {each: value for each, value in self.options.items() if each not in READING}
-        return self._line(name, *_words(options), words=words, limit=None)
+        return self._line(name, *self._options(name, built_in=True), words=words, limit=None)
 
     def section(self, name: str) -> str:
         """The report of one section."""
@@ -72,12 +74,11 @@ class Typed:
 
         A treebank is not read as the texts are. `more` are options of which what was given is added.
         """
-        options = {each: value for each, value in self.options.items() if each not in READING}
         words = [word for each in more for own in self.sections.get(each, ()) for word in (each, own)]
         files, limit = self.sections.get(option, ()), self.limit
         if option in SENTENCES and (files or self.limit_sentences is not None):
             limit = self.limit_sentences
-        return self._line(*name.split(), *files, *_words(options), words=words, limit=limit)
+        return self._line(*name.split(), *files, *self._options(name), words=words, limit=limit)
 
     def versus(self, *, apart: bool, roles: bool) -> str:
         """The command that compares the model with the other.
@@ -101,6 +102,15 @@ class Typed:
             words=["-o", "roles.csv"] if apart else out,
             limit=self.limit,
         )
+
+    def _options(self, name: str, *, built_in: bool = False) -> list[str]:
+        """Of the options those that a command takes, and that mean something there."""
+        command = next(
+            one.command for one in analyses().values() if one.command and one.command.words == name
+        )
+        texts = not built_in and {"texts", "inputs", "reading"} & {*command.groups}
+        no = set[str]() if texts else READING if command.reads and not built_in else READING | BROKEN
+        return _words({option: value for option, value in self.options.items() if option not in no})
 
     def _line(self, *first: str, words: Sequence[str], limit: int | None) -> str:
         most = [] if limit is None else ["--limit", str(limit)]

@@ -7,9 +7,9 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -17,6 +17,7 @@ import typer.core
 
 from headscope import __version__
 from headscope.analyses import analyses
+from headscope.analyses.record import Analysis
 from headscope.cli.check import check
 from headscope.cli.merge import merge
 from headscope.cli.plan import plan
@@ -36,25 +37,61 @@ GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoint
 
 SECTIONS: dict[str, tuple[str, str]] = {
     "Look": ("check view serve", 'headscope view "The cat sat because it was tired." -o view.html'),
-    "Measure": (
-        "measure distance roles links syntax coref negation align probe retrieval streaming sentences artefacts "
-        "plan merge",
-        "headscope measure wiki.txt -m gpt2 -o heads.csv",
-    ),
-    "Why": ("attribute patch writes", "headscope patch pairs.jsonl -m gpt2"),
+    "Measure": ("plan merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
+    "Why": ("", "headscope patch pairs.jsonl -m gpt2"),
     "Compare": ("compare", "headscope compare models bert-base-uncased ./fine-tuned wiki.txt"),
     "Report": ("report", "headscope report -m gpt2 -o report.html"),
 }
-"""What the help lists the commands under, each with an example."""
+"""What the help lists the commands under, after those of analyses that say so: others, and an example."""
 
 
-class _Sections(typer.core.TyperGroup):
+class _Commands(dict[str, Any]):
+    """Commands that are made when they are asked for: a help text of one need not read the functions of all."""
+
+    def __init__(self, commands: Mapping[str, Any], later: Mapping[str, Callable[[], Any]]) -> None:
+        super().__init__({**commands, **dict.fromkeys(later)})
+        self._later = dict(later)
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._later:
+            self[name] = self._later.pop(name)()
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(name, default) if name not in self._later else self[name]
+
+    def items(self) -> Any:
+        return [(name, self[name]) for name in self]
+
+    def values(self) -> Any:
+        return [self[name] for name in self]
+
+
+class _Group(typer.core.TyperGroup):
+    """Commands and what the help says of each; `later` are made when they are asked for."""
+
+    summaries: dict[str, str]
+
+    def add_later(self, later: Mapping[str, tuple[str, Callable[[], Any]]]) -> None:
+        """Commands by their names: what each does, and what makes it."""
+        self.summaries = {name: each.short_help or "" for name, each in self.commands.items()}
+        self.summaries |= {name: said for name, (said, _) in later.items()}
+        self.commands = _Commands(self.commands, {name: make for name, (_, make) in later.items()})
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([*self.summaries.items()])
+
+
+class _Sections(_Group):
     """The commands in the sections of the help."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for title, (names, example) in SECTIONS.items():
+        for title, (others, example) in SECTIONS.items():
+            records = [each.command for each in analyses().values()]
+            own = [each.words for each in records if each and each.section == title and " " not in each.words]
             with formatter.section(title):
-                formatter.write_dl([(name, self.commands[name].short_help or "") for name in names.split()])
+                formatter.write_dl([(name, self.summaries[name]) for name in (*own, *others.split())])
                 formatter.write_text(f"$ {example}")
 
 
@@ -96,40 +133,42 @@ def _options(
         context.with_resource(raw_csv())
 
 
-def _collect() -> None:
-    """Add the commands: those of every analysis, between those that show and the report."""
-    for function in (check, view, serve):
-        _add(app, function.__name__, function)
-    _add(app, "page", view, hidden=True)
-    groups: dict[str, typer.Typer] = {}
-    for analysis in analyses().values():
-        *words, name = analysis.command.split() or [""]
-        if not name:
-            continue
-        parent = app
-        for word in words:
-            if word not in groups:
-                groups[word] = typer.Typer(help=GROUPS[word], no_args_is_help=True, rich_markup_mode=None)
-                app.add_typer(groups[word], name=word)
-            parent = groups[word]
-        _add(parent, name, analysis.load(f"command:{name}"))
-    for function in (plan, merge, report):
-        _add(app, function.__name__, function)
-
-
-def _add(parent: typer.Typer, name: str, function: Callable[..., None], *, hidden: bool = False) -> None:
+def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: Any) -> None:
     """Add a command. The first paragraph of its docstring stands whole in the list of commands."""
     summary = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
-    parent.command(name, short_help=summary, hidden=hidden)(command(function))
+    parent.command(name, help=summary, short_help=summary, **more)(command(function))
 
 
-_collect()
+for function in (check, view, serve, plan, merge, report):
+    _add(app, function.__name__, function)
+_add(app, "page", view, hidden=True)
+
+
+def _made(analysis: Analysis, name: str) -> Any:
+    """The command of an analysis, from the functions that it runs."""
+    from headscope.console.commands import Made
+
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    said = analysis.command.help if analysis.command else ""
+    alone.command(name, help=said, short_help=said)(Made(analysis).function())
+    return typer.main.get_command(alone)
 
 
 @cache
 def commands() -> Any:
-    """All commands, as they read their words: built once a process."""
-    return typer.main.get_command(app)
+    """All commands, as they read their words: built once a process, those of analyses when they are asked for."""
+    later: dict[str, dict[str, tuple[str, Callable[[], Any]]]] = {}
+    for analysis in analyses().values():
+        if analysis.command is not None:
+            group, _, name = analysis.command.words.rpartition(" ")
+            later.setdefault(group, {})[name] = analysis.command.help, partial(_made, analysis, name)
+    whole: Any = typer.main.get_command(app)
+    for name, said in GROUPS.items():
+        group = _Group(name=name, help=said, short_help=said, no_args_is_help=True, rich_markup_mode=None)
+        group.add_later(later[name])
+        whole.add_command(group)
+    whole.add_later(later[""])
+    return whole
 
 
 def run() -> int:

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from headscope.console import options as console
+from headscope.core.validation import Seed
+from headscope.errors import InputError
 
 
 def merge(
     table: console.TableOptions,
-    parts: Annotated[
-        list[Path],
-        typer.Argument(metavar="PART", help="What a command with --shard wrote: all parts."),
-    ],
-    map: Annotated[
-        Path | None,
-        typer.Option(
-            "--map",
-            metavar="FILE",
-            help="Of distances, also the heads' map: .parquet, .csv, .json or .tex; .svg, .pdf or .png for a figure.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=console.MOST_SEED, help="Of distances' map and test.")] = 0,
+    parts: Annotated[list[Path], typer.Argument(metavar="PART")],
+    *,
+    map: Path | None = None,
+    seed: Seed = 0,
 ) -> None:
-    """Put the parts of all shards together: the figures of one run over the whole corpus, to the last digit."""
+    """Put the parts of all shards together: the figures of one run over the whole corpus, to the last digit.
+
+    Args:
+        table: where they go.
+        parts: what a command with --shard wrote: all parts.
+        map: of distances, also the heads' map: .parquet, .csv, .json or .tex; .svg, .pdf or .png for a figure.
+        seed: of distances' map and test.
+    """
     from headscope.analyses.merge import analysis_of
     from headscope.analyses.merge import merge as run
 
-    table.check()
-    console.check_places(map, suffixes=(*console.TABLES, *console.PICTURES))
     analysis = analysis_of(parts)
-    print_result = analysis.load(analysis.prints)
-    print_result(run(parts), table.output, table.as_json, table.meta, map=map, seed=seed)
+    assert analysis.command is not None
+    table.check(analysis.command.output[1])
+    console.check_places(map, suffixes=(*console.TABLES, *console.PICTURES))
+    shown = analysis.load(analysis.command.shows)
+    given: dict[str, Any] = {"map": map, "seed": seed}
+    taken = inspect.signature(shown).parameters
+    if map is not None and "map" not in taken:
+        raise InputError("--map: expected parts of distances, found other ones")
+    table.out(shown(run(parts), **{name: value for name, value in given.items() if name in taken}))

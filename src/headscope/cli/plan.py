@@ -9,25 +9,27 @@ from typing import Annotated
 import typer
 
 from headscope.console.options import ModelOptions, say
+from headscope.core.validation import Count
 from headscope.errors import InputError
-
-Files = Annotated[
-    list[Path],
-    typer.Argument(metavar="CORPUS...", help="Text, packed to 128 tokens: a few blocks are measured."),
-]
 
 
 def plan(
-    files: Files,
+    files: Annotated[list[Path], typer.Argument(metavar="CORPUS...")],
     model: ModelOptions,
-    tokens: Annotated[str, typer.Option(metavar="N,N", help="Sizes of corpora.")] = "1e6,1e9,1e12",
-    workers: Annotated[str, typer.Option(metavar="N,N", help="Numbers of workers.")] = "1,10,100,1000",
-    cores: Annotated[
-        int | None,
-        typer.Option(min=1, help="That workers and client share; by default each has its own."),
-    ] = None,
+    *,
+    tokens: Annotated[str, typer.Option(metavar="N,N")] = "1e6,1e9,1e12",
+    workers: Annotated[str, typer.Option(metavar="N,N")] = "1,10,100,1000",
+    cores: Count | None = None,
 ) -> None:
-    """Tell time, bytes and memory of a run on any number of workers, from what a few blocks cost here."""
+    """Tell time, bytes and memory of a run on any number of workers, from what a few blocks cost here.
+
+    Args:
+        files: text, packed to 128 tokens: a few blocks are measured.
+        model: which one.
+        tokens: sizes of corpora.
+        workers: numbers of workers.
+        cores: that workers and client share; by default each has its own.
+    """
     sizes, counts = _numbers("--tokens", tokens), [int(count) for count in _numbers("--workers", workers)]
 
     from headscope.corpora import text

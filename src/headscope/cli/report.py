@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,83 +14,54 @@ from headscope.analyses import analyses
 from headscope.analyses.record import Entry, entries
 from headscope.console import options as console
 from headscope.console import sources
+from headscope.console.groups import written
 from headscope.core.saving import check_place, replacing
+from headscope.core.validation import Number
 from headscope.errors import InputError, RunError
+
+Paths = Annotated[list[Path] | None, typer.Option()]
+_SECTIONS: Any = typer.Option(
+    metavar="A,B", help=f"Of {', '.join(entry.name for _, entry in entries(analyses()))}."
+)
 
 
 def report(
     model: console.ModelOptions,
     reading: sources.ReadingOptions,
     modalities: sources.ModalityOptions,
-    text: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--text", help="Text or jsonl to measure; by default the built-in corpus of what the model reads."
-        ),
-    ] = None,
-    treebank: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Trees for tables 1 and 3: .conllu, _conll or word-heads .txt; the built-in ones by default."
-        ),
-    ] = None,
-    coref: Annotated[
-        list[Path] | None,
-        typer.Option(help="Coreference for table 2, as `coref` reads it; the built-in corpus by default."),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Compare with this model (hub name, folder or demo; @REVISION); else with the same one untrained.",
-        ),
-    ] = None,
-    pairs: Annotated[
-        Path | None,
-        typer.Option(
-            help="Labelled texts or pairs whose groups are compared: .tsv, .txt (by tabs), .csv or .jsonl."
-        ),
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="With --pairs: the labels; by default a column that is known."),
-    ] = None,
-    links: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Links whose best heads are shown, as headscope links reads them; of several files each with --links."
-        ),
-    ] = None,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", help="The page, .html; or .pdf, printed by a browser that is installed."
-        ),
-    ] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    examples: Annotated[
-        int | None,
-        typer.Option(help="How many examples to show heads on, at most: 20, or 8 pictures or sounds.", min=0),
-    ] = None,
-    sections: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B",
-            help=f"Of {', '.join(entry.name for _, entry in entries(analyses()))}.",
-        ),
-    ] = None,
-    limit_sentences: Annotated[
-        int | None,
-        typer.Option(
-            help="Stop after this many sentences of --treebank, --coref and --links; else all are read."
-        ),
-    ] = None,
-    live: Annotated[
-        bool,
-        typer.Option("--live", help="Put the model into the page: type, look and change there, offline."),
-    ] = False,
+    *,
+    text: Paths = None,
+    treebank: Paths = None,
+    coref: Paths = None,
+    against: console.ModelName = None,
+    pairs: Annotated[Path | None, typer.Option()] = None,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN")] = None,
+    links: Paths = None,
+    output: Annotated[Path, typer.Option("-o", "--output")] = Path("report.html"),
+    title: str | None = None,
+    examples: Number | None = None,
+    sections: Annotated[str | None, _SECTIONS] = None,
+    limit_sentences: int | None = None,
+    live: bool = False,
 ) -> None:
-    """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
+    """Write one page about a model: what every head does over a corpus, and the maps behind the figures.
+
+    Args:
+        model, reading, modalities: which model, and how the corpus is read.
+        text: text or jsonl to measure; by default the built-in corpus of what the model reads.
+        treebank: trees for tables 1 and 3: .conllu, _conll or word-heads .txt; the built-in ones by default.
+        coref: coreference for table 2, as `coref` reads it; the built-in corpus by default.
+        against: compare with this model (hub name, folder or demo; @REVISION); else with the same one untrained.
+        pairs: labelled texts or pairs whose groups are compared: .tsv, .txt (by tabs), .csv or .jsonl.
+        label: with --pairs: the labels; by default a column that is known.
+        links: links whose best heads are shown, as headscope links reads them; of several files each with --links.
+        output: the page, .html; or .pdf, printed by a browser that is installed.
+        title: title of the page.
+        examples: how many examples to show heads on, at most: 20, or 8 pictures or sounds.
+        sections: those of the page.
+        limit_sentences: stop after this many sentences of --treebank, --coref and --links; else all are read.
+        live: put the model into the page: type, look and change there, offline.
+    """
     from headscope import corpora
     from headscope.analyses.reproduce import Typed
     from headscope.reports.run import EXAMPLES, room_of
@@ -107,29 +79,13 @@ def report(
     count = EXAMPLES[texts.kind] if examples is None else examples
     check_place(output, room_of(loaded, count, texts.kind))
     modality, files = modalities.given
-    options = {
-        "-m": model.model,
-        "--format": reading.format,
-        "--pack": None if reading.pack == 128 else reading.pack,
-        "--documents": reading.documents,
-        "--text-field": reading.text_field,
-    }
-    options |= {"--device": model.device, "--dtype": model.dtype, "--revision": model.revision}
-    options |= {"--adapter": model.adapter, "--untrained": model.untrained, "--keep": model.keep}
-    options |= {"--distinct": "" if reading.distinct else None}
-    options |= {"--trust-remote-code": "" if model.trust_remote_code else None}
-    options |= {"--allow-unknown": "" if model.allow_unknown else None}
+    several = {"treebank": treebank, "coref": coref, "links": links}
+    one = {"against": against, "pairs": pairs, "label": label}
+    asked = several | {name: [value] for name, value in one.items() if value}
     typed = Typed(
         [*map(str, files or text or [])],
-        {name: str(value) for name, value in options.items() if value is not None},
-        {
-            "--treebank": [*map(str, treebank or [])],
-            "--coref": [*map(str, coref or [])],
-            "--against": [against] if against else [],
-            "--pairs": [str(pairs)] if pairs else [],
-            "--label": [label] if label else [],
-            "--links": [*map(str, links or [])],
-        },
+        written(model) | written(replace(reading, limit=None)),
+        {f"--{name}": [*map(str, values or [])] for name, values in asked.items()},
         reading.limit,
         limit_sentences,
         modality,
@@ -162,13 +118,7 @@ def report(
     size, seconds = output.stat().st_size / 1e6, time.monotonic() - started
     what = "to print" if browser else "open it in a browser, it needs no network"
     print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; {what})", flush=True)
-    given = {
-        "text": text or files or against,
-        "treebank": treebank,
-        "coref": coref,
-        "pairs": pairs,
-        "links": links,
-    }
-    own = [f"{entry.name} ({why})" for entry, why in failed if given[entry.reads]]
+    given = {**asked, "text": text or files or against}
+    own = [f"{entry.name} ({why})" for entry, why in failed if given.get(entry.reads)]
     if own:
         raise RunError(f"{output}: written without the section{'s' * (len(own) > 1)} {'; '.join(own)}")

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.console.options import ModelOptions, say
+from headscope.console.options import ModelName, ModelOptions, say
 from headscope.core.lazy import module
+from headscope.core.validation import Expected
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,38 +24,27 @@ if TYPE_CHECKING:
 
 def serve(
     model: ModelOptions,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="A second model that reads the same (hub name, folder or demo; @REVISION)."
-        ),
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Where to listen; by default any port that is free.")
-    ] = None,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address, and open nothing.")
-    ] = False,
-    read_only_text: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Texts to offer: a line each (a tab before text B), or .jsonl with text, pair, target or messages.",
-        ),
-    ] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            envvar="HEADSCOPE_TOKEN",
-            help="What the address must hold; by default a new one each time. Other users of this machine see what "
-            "stands here, but not the environment variable, nor --token-file.",
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where what the address must hold is read from.")
-    ] = None,
+    *,
+    against: ModelName = None,
+    port: Annotated[int, Expected(least=1, most=65535)] | None = None,
+    no_browser: bool = False,
+    read_only_text: Path | None = None,
+    token: Annotated[str | None, typer.Option(envvar="HEADSCOPE_TOKEN")] = None,
+    token_file: Path | None = None,
 ) -> None:
-    """Type and look: a page on this machine that follows as you type, and shows what changes of attention do."""
+    """Type and look: a page on this machine that follows as you type, and shows what changes of attention do.
+
+    Args:
+        model: which one.
+        against: a second model that reads the same (hub name, folder or demo; @REVISION).
+        port: where to listen; by default any port that is free.
+        no_browser: print the address, and open nothing.
+        read_only_text: texts to offer: a line each (a tab before text B), or .jsonl with text, pair, target or
+            messages.
+        token: what the address must hold; by default a new one each time. Other users of this machine see what stands
+            here, but not the environment variable, nor --token-file.
+        token_file: where what the address must hold is read from.
+    """
     if token_file is not None:
         if token is not None:
             raise InputError("--token-file: expected no --token (or HEADSCOPE_TOKEN) beside it, found one")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from headscope.console.options import PAGES, PICTURES, ModelOptions, ThemeName, check_places, say
+from headscope.analyses.shown import Theme
+from headscope.console.options import PAGES, PICTURES, ModelName, ModelOptions, check_places, say
+from headscope.core.validation import Count
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,89 +20,56 @@ if TYPE_CHECKING:
 
 def view(
     model: ModelOptions,
-    text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="The text to show, or with --replay a file.")
-    ] = None,
-    text_b: Annotated[str | None, typer.Argument(metavar="TEXT_B", help="Text B of a pair.")] = None,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="The page or picture: .html, .svg, .png or .pdf.")
-    ] = Path("view.html"),
-    scale: Annotated[
-        Literal["model", "head", "neuron"] | None,
-        typer.Option("--view", help="Which view to begin with: model, with --live head."),
-    ] = None,
-    layer: Annotated[int | None, typer.Option(help="The layer to begin with, from 0.")] = None,
-    head: Annotated[int | None, typer.Option(help="The head to begin with, from 0.")] = None,
-    heads: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Several heads of the layer to begin with, from 0.")
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="Beside this model on the same text (hub name, folder or demo; @REVISION)."
-        ),
-    ] = None,
-    against_text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Beside the same model on this text.")
-    ] = None,
-    replay: Annotated[
-        bool,
-        typer.Option(
-            "--replay",
-            help="TEXT is a file of JSON lines as a server logs them (prompt_token_ids and token_ids, responses of "
-            "vLLM and OpenAI, or messages): show what these weights do with the ids.",
-        ),
-    ] = False,
-    line: Annotated[int, typer.Option(min=1, help="With --replay, which line of the file, from 1.")] = 1,
-    target: Annotated[str | None, typer.Option(help="What the decoder of an encoder-decoder reads.")] = None,
-    image: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A picture, for a model of vision, or beside TEXT for one of both."
-        ),
-    ] = None,
-    audio: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A sound, for a model of sound; one that writes what it hears needs --target.",
-        ),
-    ] = None,
-    sound: Annotated[
-        bool,
-        typer.Option(
-            "--sound/--no-sound", help="Whether the sound itself travels in the page, to be played."
-        ),
-    ] = True,
-    theme: Annotated[ThemeName, typer.Option(help="Colours.")] = "auto",
-    width: Annotated[
-        str | None,
-        typer.Option(
-            metavar="column|text|INCHES",
-            help="Of a picture: a column (3.3 inches) or the text (6.9, the default) of a paper, or inches.",
-        ),
-    ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Open what was written in a browser.")] = False,
-    quantity: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="gradient|norm",
-            help="Also gradients, or norms ‖α·v·W_O‖; by default where they cost little. Repeatable.",
-        ),
-    ] = None,
-    live: Annotated[
-        bool,
-        typer.Option(
-            "--live",
-            help="Put the model into the page: type, look and change there, with no server and no network.",
-        ),
-    ] = False,
-    weights: Annotated[
-        Literal["int8", "float16", "float32"] | None,
-        typer.Option(help="With --live, how the page holds the model's weights; by default int8."),
-    ] = None,
+    text: str | None = None,
+    text_b: str | None = None,
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output")] = Path("view.html"),
+    scale: Annotated[Literal["model", "head", "neuron"] | None, typer.Option("--view")] = None,
+    layer: int | None = None,
+    head: int | None = None,
+    heads: Annotated[str | None, typer.Option(metavar="A,B")] = None,
+    against: ModelName = None,
+    against_text: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
+    replay: bool = False,
+    line: Count = 1,
+    target: str | None = None,
+    image: Path | None = None,
+    audio: Path | None = None,
+    sound: Annotated[bool, typer.Option("--sound/--no-sound")] = True,
+    theme: Theme = "auto",
+    width: Annotated[str | None, typer.Option(metavar="column|text|INCHES")] = None,
+    open_: Annotated[bool, typer.Option("--open")] = False,
+    quantity: Annotated[list[str] | None, typer.Option(metavar="gradient|norm")] = None,
+    live: bool = False,
+    weights: Literal["int8", "float16", "float32"] | None = None,
 ) -> None:
-    """Draw every head on a text: the explorer as a page, or one of its views as a picture."""
+    """Draw every head on a text: the explorer as a page, or one of its views as a picture.
+
+    Args:
+        model: which one.
+        text: the text to show, or with --replay a file.
+        text_b: text B of a pair.
+        output: the page or picture: .html, .svg, .png or .pdf.
+        scale: which view to begin with: model, with --live head.
+        layer: the layer to begin with, from 0.
+        head: the head to begin with, from 0.
+        heads: several heads of the layer to begin with, from 0.
+        against: beside this model on the same text (hub name, folder or demo; @REVISION).
+        against_text: beside the same model on this text.
+        replay: TEXT is a file of JSON lines as a server logs them (prompt_token_ids and token_ids, responses of vLLM
+            and OpenAI, or messages): show what these weights do with the ids.
+        line: with --replay, which line of the file, from 1.
+        target: what the decoder of an encoder-decoder reads.
+        image: a picture, for a model of vision, or beside TEXT for one of both.
+        audio: a sound, for a model of sound; one that writes what it hears needs --target.
+        sound: whether the sound itself travels in the page, to be played.
+        theme: colours.
+        width: of a picture: a column (3.3 inches) or the text (6.9, the default) of a paper, or inches.
+        open_: open what was written in a browser.
+        quantity: also gradients, or norms ‖α·v·W_O‖; by default where they cost little. Repeatable.
+        live: put the model into the page: type, look and change there, with no server and no network.
+        weights: with --live, how the page holds the model's weights; by default int8.
+    """
     check_places(output, suffixes=(".html",) if live else PAGES)
     if text is None and image is None and audio is None:
         raise InputError("TEXT: expected a text, --image or --audio, found none of them")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,19 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from headscope.analyses.shown import GREY, PLAIN, Shown
 from headscope.core.demo import demo_package
 from headscope.core.escapes import printable
 from headscope.core.failures import reason
-from headscope.core.validation import MOST_SEED as MOST_SEED
+from headscope.core.saving import PAGES as PAGES
+from headscope.core.saving import PICTURES as PICTURES
+from headscope.core.saving import TABLES as TABLES
+from headscope.core.saving import check_place, replacing
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
     from headscope.models import Model
 
-ThemeName = Literal["auto", "light", "dark"]
-PresetName = Literal["clark2019"]
-Average = Literal["token", "document"]
-FromWord = Literal["mean", "first"]
 
 LONG = 500_000
 """From how many bytes of texts on a run first says what it will take."""
@@ -33,20 +32,7 @@ LONG = 500_000
 LONG_TREES = 2_000_000
 """The same of annotated sentences."""
 
-TABLES = (".parquet", ".csv", ".json", ".tex")
-"""Suffixes of what is written as a table only."""
-
-PICTURES = (".svg", ".pdf", ".png")
-"""Suffixes of figures."""
-
-PAGES = (".html", *PICTURES)
-"""Suffixes of views."""
-
-SHOWN = 15
-"""Rows of a long table that is printed."""
-
 Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
-Sentences = Annotated[int | None, typer.Option("--limit", help="Stop after this many sentences.")]
 Strict = Annotated[
     bool,
     typer.Option(
@@ -60,18 +46,6 @@ Distinct = Annotated[
         "--distinct", help="Take documents that are the same once; by default they are counted and said."
     ),
 ]
-SplitSeed = Annotated[
-    int, typer.Option(min=0, max=MOST_SEED, help="Of the parts that heads are chosen on, and scored on.")
-]
-Measures = Annotated[
-    str | None,
-    typer.Option(metavar="A,B", help="Which measures; by default the groups surface and patterns."),
-]
-FigureFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Also a figure: .svg, .pdf or .png.")]
-Theme = Annotated[ThemeName, typer.Option(help="Colours of the figure.")]
-BatchSize = Annotated[int, typer.Option(help="Inputs in a batch, at most.")]
-By = Annotated[Average, typer.Option(help="Average over tokens or over documents.")]
-Preset = Annotated[PresetName | None, typer.Option(help="Follow the released code of a paper.")]
 Estimate = Annotated[
     bool, typer.Option("--estimate", help="Say what the run would take in time and memory, and stop.")
 ]
@@ -102,6 +76,7 @@ Unknown = Annotated[
         "--allow-unknown", help="Run on text of which the tokenizer does not know a fifth of the pieces."
     ),
 ]
+ModelName = Annotated[str | None, typer.Option(metavar="MODEL")]
 Remote = Annotated[bool, typer.Option("--trust-remote-code", help="Run code from a hub model's repository.")]
 
 
@@ -145,6 +120,16 @@ class LoadOptions:
     def trained(self) -> LoadOptions:
         """The same for a model with its own weights, nothing added to them."""
         return replace(self, untrained=None, keep=None, adapter=None)
+
+
+@dataclass(frozen=True)
+class CheckpointOptions:
+    """How the checkpoints of one model are loaded."""
+
+    device: Device = None
+    dtype: Dtype = None
+    trust_remote_code: Remote = False
+    allow_unknown: Unknown = False
 
 
 @dataclass(frozen=True)
@@ -198,28 +183,35 @@ class TableOptions:
         if self.output is None:
             sys.stdout.write("")  # refuses where it is closed
 
-    def out(
-        self, rows: Any, shown: str, *, dataset: Any = None, described: Mapping[str, Any] | None = None
-    ) -> None:
-        """Write a table (or the dataset it is of, as .nc), or print it as JSON or as it is `shown`.
-
-        `described` is the run's description, by default that of the dataset.
-        """
+    def out(self, shown: Shown) -> None:
+        """Write a result, or print it as JSON or to be read."""
         from headscope.measures.dataset import description, unseen, write, write_table
 
+        described, rows, place = shown.described, shown.rows, self.output
         if described is None:
-            described = {} if dataset is None else description(dataset)
-        say_unseen(described, printed=self.output is None and not self.as_json)
-        if self.output is not None:
-            if dataset is None:
-                write_table(rows, self.output, unseen(described))
-            else:
-                write(dataset, self.output, lambda _: rows)
-            say(f"{self.output}: {len(rows):,} rows")
-        elif self.as_json:
+            described = {} if shown.dataset is None else description(shown.dataset)
+        say_unseen(described, printed=place is None and not self.as_json)
+        say_absent(described)
+        say_left_out(described)
+        for line in shown.remarks:
+            say(line)
+        drawn = shown.drawn if place is not None and place.suffix.lower() in PAGES else None
+        if place is None and self.as_json:
             print_rows(rows)
-        else:
-            print(_on_terminal(shown))
+        elif place is not None and drawn is None:
+            if shown.dataset is None:
+                write_table(rows, place, unseen(described))
+            else:
+                write(shown.dataset, place, lambda _: rows)
+            say(f"{place}: {len(rows):,} rows")
+        for text in ((shown.text if place is None else ""), shown.beside):
+            if text and not self.as_json:
+                print(_on_terminal(text))
+        for path, save in ((place, drawn), *shown.files):
+            if path is not None and save is not None:
+                say(f"{path}: {save(path)}")
+        for line in shown.after:
+            say(line)
         write_meta(self.meta, described)
 
 
@@ -257,14 +249,13 @@ class LongOptions:
         """Whether the run was of a shard, whose part is written: says so, and writes its description."""
         if self.shard is None:
             return False
-        say_part(dataset, table.output, self.shard)
-        write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+        described = json.loads(dataset.attrs["meta"])
+        say(f"{table.output}: shard {self.shard} of {described['shard']['of_blocks']:,} blocks")
+        say_unseen(described, printed=False)
+        say_absent(described)
+        say_left_out(described)
+        write_meta(table.meta, described)
         return True
-
-
-def names(text: str | None) -> list[str] | None:
-    """The names in ``A,B``."""
-    return None if text is None else text.split(",")
 
 
 def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bool = False) -> None:
@@ -274,7 +265,6 @@ def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bo
     where the disk has no room, or there is nothing to draw a picture with.
     """
     from headscope.core.lazy import matplotlib
-    from headscope.core.saving import check_place
     from headscope.measures.dataset import check_suffix
 
     if places and places[0] is not None:
@@ -315,16 +305,8 @@ def print_rows(rows: Any) -> None:
     print_json(json.loads(rows.to_json(orient="records")))
 
 
-def no_map(map: Path | None) -> None:
-    """Raise `InputError` for a map of heads that is asked of other results than distances."""
-    if map is not None:
-        raise InputError("--map: expected parts of distances, found other ones")
-
-
 def write_meta(meta: Path | None, described: Mapping[str, Any]) -> None:
     """Write a run's description, where that was asked for."""
-    from headscope.core.saving import replacing
-
     if meta is not None:
         with replacing(meta) as place:
             place.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
@@ -338,12 +320,6 @@ def print_json(value: Any) -> None:
 def say(message: str) -> None:
     """Print a line on stderr."""
     print(printable(message), file=sys.stderr)
-
-
-def say_part(found: Any, output: Path | None, shard: str) -> None:
-    """Say what a shard has written."""
-    of = json.loads(found.attrs["meta"])["shard"]["of_blocks"]
-    say(f"{output}: shard {shard} of {of:,} blocks")
 
 
 def say_unseen(described: Mapping[str, Any], *, printed: bool) -> None:
@@ -361,53 +337,12 @@ def say_left_out(described: Mapping[str, Any]) -> None:
         say(f"left out {left:,} {noun} that failed; the description lists them")
 
 
-def on_screen(
-    rows: Any,
-    few: Sequence[bool] = (),
-    *,
-    dropped: Sequence[str] = (),
-    head: str = "head",
-    name: Callable[[int, int], str] | None = None,
-) -> str:
-    """A table of heads to read: their names first, three digits; rows of `few` instances grey on a terminal.
-
-    Columns in `dropped` are left out. `name` gives a name to a layer and what the column `head` has.
-    """
-    heads = zip(rows["layer"], rows[head], strict=True)
-    missing = rows[head].isna()
-    names = ["" if missing.iloc[place] else (name or _name)(*each) for place, each in enumerate(heads)]
-    shown = rows.drop(columns=[head, *dropped]).rename(columns={"layer": "name"}).assign(name=names)
-    for column in shown.select_dtypes("float"):
-        shown[column] = ["" if value != value else f"{value:.3f}" for value in shown[column]]
-    lines: list[str] = shown.astype(object).where(shown.notna(), "").to_string(index=False).splitlines()
-    if few and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-        grey = [f"{_GREY}{line}{_PLAIN}" if one else line for line, one in zip(lines[1:], few, strict=True)]
-        lines[1:] = grey
-    return "\n".join(lines)
-
-
-_GREY, _PLAIN = "\x1b[90m", "\x1b[0m"
-
-
 def _on_terminal(text: str) -> str:
     """A text without control characters but those of `on_screen`."""
     return "".join(
-        part if part in (_GREY, _PLAIN) else printable(part)
-        for part in re.split(f"({re.escape(_GREY)}|{re.escape(_PLAIN)})", text)
+        part if part in (GREY, PLAIN) else printable(part)
+        for part in re.split(f"({re.escape(GREY)}|{re.escape(PLAIN)})", text)
     )
-
-
-def _name(layer: int, head: int) -> str:
-    from headscope.core.heads import Head
-
-    return str(Head(layer, head))
-
-
-def write_figure(figure: Any, place: Path | None) -> None:
-    """Save a figure where that was asked for, and say so."""
-    if place is not None:
-        figure.save(place)
-        say(f"{place}: a figure")
 
 
 def say_absent(described: Mapping[str, Any]) -> None:

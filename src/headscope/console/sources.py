@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 import typer
 
 from headscope.console.options import Distinct, Limit, ModelOptions, Strict
+from headscope.core.validation import Expected
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ LinksFormat = Annotated[
         f"files A B LINKS with {', '.join(ALIGNED)} last are pharaoh.",
     ),
 ]
+FORMATS: Mapping[Any, Any] = {AnnotationKind | None: AnnotatedFormat, LinksKind | None: LinksFormat}
+"""The option of each of these types."""
 Pack = Annotated[
     int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")
 ]
@@ -132,6 +135,11 @@ class ReadingOptions:
         if kind == "conll2012":
             return corpora.conll2012(files, strict=self.strict)
         return corpora.conllu(files, strict=self.strict) if files else corpora.builtin(pack=pack)
+
+    @staticmethod
+    def is_text(path: Path) -> bool:
+        """Whether this is a file of texts, there or not."""
+        return path.is_file() or path.suffix.lower() in (".txt", *SUFFIXES)
 
     def _field(self, kind: str) -> str | None:
         """The field that names documents."""
@@ -266,21 +274,40 @@ class TextOptions(ReadingOptions):
         ),
     ] = None
 
-    def read(self) -> Corpus:
-        """The corpus."""
-        return self.of(self.corpus)
+    def inputs(self, model: ModelOptions) -> tuple[Model, Corpus]:
+        """The model and the corpus, which is read first."""
+        corpus = self.of(self.corpus)
+        return model.load(), corpus
+
+
+@dataclass(frozen=True)
+class InputOptions(ModalityOptions, TextOptions):
+    """A corpus of texts, pictures or sounds."""
+
+    def inputs(self, model: ModelOptions) -> tuple[Model, Corpus]:
+        """The model and the corpus, by default the built-in one of what the model reads."""
+        corpus, loaded = self.read(self, self.corpus, model)
+        return loaded, corpus
 
 
 def annotated(
     paths: list[Path] | None,
-    format: AnnotationKind | None,
+    format: AnnotationKind | None = None,
     *,
     words: Literal["syntactic", "surface"] = "syntactic",
     relations: Literal["full", "main"] = "full",
     clusters: bool = False,
     strict: bool = False,
 ) -> Corpus:
-    """The sentences with annotations in these files, or the built-in ones; with `clusters` JSON lines of these as well.
+    """The sentences with annotations in these files, or the built-in ones.
+
+    Args:
+        paths: the files.
+        format: by default told from the name.
+        words: of CoNLL-U: do and n't, or don't.
+        relations: of CoNLL-U: nsubj:pass as it is, or as nsubj.
+        clusters: JSON lines of these as well.
+        strict: refuse what is broken.
 
     Raises `InputError` where a name does not tell the format, and for what the format does not have.
     """
@@ -298,6 +325,49 @@ def annotated(
         kind
     ]
     return read(paths, strict=strict)
+
+
+def coreference(
+    paths: list[Path] | None, format: AnnotationKind | None = None, *, strict: bool = False
+) -> Corpus:
+    """The documents with mentions in these files, or the built-in ones; see `annotated`."""
+    return annotated(paths, format, clusters=True, strict=strict)
+
+
+def links(
+    paths: list[Path] | None,
+    format: LinksKind | None = None,
+    *,
+    source: str | None = None,
+    documents: str | None = None,
+    base: Annotated[int, Expected(least=0, most=1)] = 0,
+    strict: bool = False,
+) -> Corpus | Callable[[Model], Corpus]:
+    """The inputs with links in these files; without any what gives the built-in ones of what a model reads.
+
+    Args:
+        paths: the files.
+        format: by default told from the name.
+        source: of pictures: which tokens look at the regions, in place of words, such as cls (the default of the
+            built-in pictures, where a model reads no text).
+        documents: of .jsonl: what is of one name in this field is one document.
+        base: of alignments: what they call the first word.
+        strict: refuse what is broken.
+    """
+    from headscope import corpora
+
+    field = None if documents is None else documents.removeprefix("field:")
+    given = linked(paths, format, document=field, base=1 if base else 0, strict=strict)
+
+    def looking(corpus: Corpus, source: str | None = source) -> Corpus:
+        return corpus if source is None else corpora.from_class(corpus, source)
+
+    def shipped(model: Model) -> Corpus:
+        if model.image_processor is None:
+            return looking(given)
+        return looking(corpora.builtin_images(), source or ("cls" if model.processor is None else None))
+
+    return looking(given) if paths or format else shipped
 
 
 def linked(

@@ -12,6 +12,15 @@ from pathlib import Path
 
 from headscope.errors import InputError, RunError
 
+TABLES = (".parquet", ".csv", ".json", ".tex")
+"""Suffixes of what is written as a table only."""
+
+PICTURES = (".svg", ".pdf", ".png")
+"""Suffixes of figures."""
+
+PAGES = (".html", *PICTURES)
+"""Suffixes of views."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 

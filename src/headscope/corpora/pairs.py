@@ -45,9 +45,10 @@ def pairs(
         path: ``.tsv`` or ``.txt`` (columns parted by tabs, read without quoting, as the Microsoft paraphrase corpus and
             GLUE are), ``.csv`` (with quoting), ``.jsonl`` (one object a line) or ``.json`` (an array of objects), in
             UTF-8, the first row of a table naming its columns; or ``.parquet`` or ``.arrow``.
-        label: the column of labels; by default one of `headscope.corpora.jsonlines.LABELS` that is there.
-        text_a, text_b: the columns of the texts; with `text_a` alone inputs are single texts. By default the first of
-            `headscope.corpora.jsonlines.TEXTS` that is there.
+        label: the column of labels; by default one that is known. These are `headscope.corpora.jsonlines.LABELS`.
+        text_a: the column of text A, or of the only text; by default one that is known. These are
+            `headscope.corpora.jsonlines.TEXTS`.
+        text_b: the column of text B; inputs are single texts where `text_a` is named alone.
         document: the column that says which rows are of one document; by default ``document`` where it is there,
             else each row is a document of its own.
         strict: refuse broken rows and empty texts or labels; else they are left out and listed (`Corpus`).

@@ -13,7 +13,7 @@ import transformers
 
 import headscope as hs
 from headscope import corpora
-from headscope.analyses.links.command import printed
+from headscope.analyses.links.command import shown
 from headscope.core.link import Link, Span
 from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
@@ -425,8 +425,8 @@ def test_a_source_without_candidates_is_left_out_and_said(capsys: pytest.Capture
     assert found["asked"].sel(direction="row").item() == 1
     assert found["asked"].sel(direction="column").item() == 2
     assert found["n"].item() == 2
-    printed(found, None, False, None)
-    assert "row: 1 of 2 sources have no candidates: no head is right there" in capsys.readouterr().err
+    said = "\n".join(shown(found).remarks)
+    assert "row: 1 of 2 sources have no candidates: no head is right there" in said
     for name in ("rank", "mass", "average_precision"):
         np.testing.assert_array_equal(found[name].sel(direction="row"), alone[name].sel(direction="row"))
     column = hs.links(model, given, direction="column", least=1)

@@ -1,103 +1,92 @@
-"""`headscope align`: when each word of a recording was said, and which heads tell it."""
+"""`headscope align`: when each word of a recording was said, or which heads tell it."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from headscope.console import options as console
+from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen
 from headscope.core.heads import Head
+from headscope.core.saving import TABLES
 from headscope.errors import InputError
 
 
-def align(
-    model: console.ModelOptions,
-    table: console.TableOptions,
-    audio: Annotated[
-        Path | None,
-        typer.Argument(metavar="AUDIO", help="A WAV file, of at most what the model hears at once."),
-    ] = None,
-    text: Annotated[str | None, typer.Option(help="What was said in it.")] = None,
-    heads: Annotated[
-        str | None,
-        typer.Option(metavar="L1H2,…", help="Heads to align with; by default the generation config's."),
-    ] = None,
-    language: Annotated[
-        str | None, typer.Option(metavar="en", help="The language that a multilingual model is told.")
-    ] = None,
-    choose: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help='Rank the heads instead, on JSON lines: {"audio": "a.wav", "words": [...], "times": [[0, 0.4], ...]}.',
-        ),
-    ] = None,
-    best: Annotated[
-        int | None,
-        typer.Option(min=1, help="With --choose: so many heads; else as many as err least together."),
-    ] = None,
-    write: Annotated[
-        bool,
-        typer.Option("--write", help="With --choose: write them into the model's generation_config.json."),
-    ] = False,
-    limit: Annotated[int | None, typer.Option(help="With --choose: stop after this many recordings.")] = None,
-    strict: console.Strict = False,
-    resume: console.Resume = None,
-) -> None:
-    """When each word of a recording was said, by the cross attention of Whisper; --choose finds the heads for it."""
-    table.check(console.TABLES if choose is None else ())
-    beside = {"--best": best, "--write": write or None, "--limit": limit, "--resume": resume}
-    if choose is not None:
-        beside = {"AUDIO": audio, "--text": text, "--heads": heads}
-    if given := [option for option, value in beside.items() if value is not None]:
-        with_it = "no --choose" if choose is not None else "--choose FILE"
-        raise InputError(f"{given[0]}: expected {with_it} beside it, found {'one' if choose else 'none'}")
-    if choose is None:
-        _times(model, table, audio, text, heads, language)
-        return
-    from headscope import corpora
-    from headscope.analyses.align import statistics
-    from headscope.analyses.align.heads import alignment_heads
+def checks(*, output: Path | None = None, choose: Any = None, **given: Any) -> None:
+    """Raise `InputError` for options that do not go together."""
+    from headscope.measures.dataset import check_suffix
 
-    speech = corpora.spoken(choose, strict=strict)
-    loaded = _told(model.load(), language)
-    options: dict[str, Any] = {"best": best, "limit": limit, "write": write, "resume": resume}
-    dataset = alignment_heads(loaded, speech, **options, progress=True)
-    rows = statistics.table(dataset)
-    about: dict[str, Any] = json.loads(dataset.attrs["meta"])
+    other = ("best", "write", "limit", "resume") if choose is None else ("audio", "text", "heads")
+    for name in other:
+        if given.get(name):
+            with_it = "no --choose" if choose is not None else "--choose FILE"
+            option = "AUDIO" if name == "audio" else f"--{name}"
+            raise InputError(f"{option}: expected {with_it} beside it, found {'one' if choose else 'none'}")
+    if choose is not None:
+        return
+    if output is not None:
+        check_suffix(output, TABLES)
+    if given.get("audio") is None:
+        raise InputError("AUDIO: expected a WAV file, or --choose FILE, found none")
+    if given.get("text") is None:
+        raise InputError("--text: expected what was said, found none")
+
+
+def run(
+    model: Any,
+    audio: Path | None = None,
+    *,
+    text: str | None = None,
+    heads: Sequence[str] | None = None,
+    language: str | None = None,
+    choose: Sequence[Path] | None = None,
+    strict: bool = False,
+    **options: Any,
+) -> Any:
+    """When each word was said, or the heads that tell it.
+
+    Args:
+        model: from `headscope.load`.
+        audio: a WAV file.
+        text: what was said in it.
+        heads: heads to align with; by default the generation config's.
+        language: the language that a multilingual model is told.
+        choose: rank the heads instead, on JSON lines: {"audio": "a.wav", "words": [...], "times": [[0, 0.4], ...]}.
+        strict: refuse what is broken.
+        best: with --choose: so many heads; else as many as err least together.
+        write: with --choose: write them into the model's generation_config.json.
+        limit: with --choose: stop after this many recordings.
+        **options: of the heads that are ranked.
+    """
+    from headscope import corpora
+    from headscope.analyses.align.heads import alignment_heads
+    from headscope.analyses.align.run import align
+
+    model = _told(model, language)
+    if choose is None:
+        assert audio is not None
+        assert text is not None
+        return align(model, audio, text, heads=heads)
+    return alignment_heads(model, corpora.spoken(choose, strict=strict), **options)
+
+
+def shown(result: Any, *, choose: Any = None, write: bool = False) -> Shown:
+    """When each word was said, or the heads that were chosen."""
+    from headscope.analyses.align import statistics
+    from headscope.measures.dataset import description
+
+    if choose is None:
+        text = result.assign(**{name: result[name].map("{:.2f}".format) for name in ("start", "end", "mass")})
+        used = f"heads: {_named(result.attrs['heads'])} ({result.attrs['chosen_by']})"
+        return Shown(result, text.to_string(index=False), described=result.attrs, remarks=[used])
+    rows, about = statistics.table(result), description(result)
     named = _named(about["heads"])
-    console.say(f"chosen: {named} ({about['chosen_by']}), off by {about['error']:.3f} s together")
+    remarks = [f"chosen: {named} ({about['chosen_by']}), off by {about['error']:.3f} s together"]
     if write:
         before = _named(about["before"]) if about["before"] else "none"
-        console.say(f"{model.model}: alignment_heads of the generation config: {named}; before: {before}")
-    shown = [console.on_screen(rows.head(console.SHOWN))]
-    if len(rows) > console.SHOWN:
-        shown.append(f"… and {len(rows) - console.SHOWN:,} more; -o FILE writes them all")
-    table.out(rows, "\n".join(shown), dataset=dataset)
-
-
-def _times(
-    model: console.ModelOptions,
-    table: console.TableOptions,
-    audio: Path | None,
-    text: str | None,
-    heads: str | None,
-    language: str | None,
-) -> None:
-    """Print or write when each word was said."""
-    if audio is None:
-        raise InputError("AUDIO: expected a WAV file, or --choose FILE, found none")
-    if text is None:
-        raise InputError("--text: expected what was said, found none")
-    from headscope.analyses.align.run import align as aligned
-
-    found: Any = aligned(_told(model.load(), language), audio, text, heads=console.names(heads))
-    console.say(f"heads: {_named(found.attrs['heads'])} ({found.attrs['chosen_by']})")
-    shown = found.assign(**{name: found[name].map("{:.2f}".format) for name in ("start", "end", "mass")})
-    table.out(found, shown.to_string(index=False), described=found.attrs)
+        where = about["model"]["name"]
+        remarks.append(f"{where}: alignment_heads of the generation config: {named}; before: {before}")
+    return Shown(rows, "\n".join(first_rows(rows, on_screen(rows.head(SHOWN)))), result, remarks=remarks)
 
 
 def _told(model: Any, language: str | None) -> Any:

@@ -1,12 +1,24 @@
 """Patches that hold no content: artefacts of models of pictures, visual sinks of models of texts and pictures."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import Analysis, Command, Entry, Position
 
 ANALYSIS = Analysis(
     name="artefacts",
     order=133,
     function="run:artefacts",
-    command="artefacts",
+    command=Command(
+        "artefacts",
+        "Which patches hold no content (artefacts, visual sinks), and which heads look at them?",
+        positions=(
+            Position(
+                "IMAGES",
+                "Folders, pictures, or JSON lines of pictures; the built-in ones by default.",
+                many=True,
+            ),
+        ),
+        reads="command:read",
+        named={"dimensions": "dimension"},
+    ),
     axis="artefacts",
     table="statistics:table",
     sections=(

@@ -1,59 +1,34 @@
-"""`headscope artefacts`: patches that hold no content, and the heads that look at them."""
+"""`headscope artefacts`: the pictures that it reads, and what it says of patches that hold no content."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from headscope.console import options as console
-from headscope.console import sources
+from headscope.analyses.shown import SHOWN, Shown, on_screen
 
 
-def artefacts(
-    model: console.ModelOptions,
-    table: console.TableOptions,
-    images: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="IMAGES",
-            help="Folders, pictures, or JSON lines of pictures; the built-in ones by default.",
-        ),
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option(help="What a model of texts and pictures is asked of each that has no text.")
-    ] = None,
-    cutoff: Annotated[
-        float | None,
-        typer.Option(help="The norm (or φ) of an artefact; by default told from all patches (or 20)."),
-    ] = None,
-    dimension: Annotated[
-        list[int] | None,
-        typer.Option(min=0, help="A sink dimension of the model; repeatable. By default the first token's."),
-    ] = None,
-    batch_size: console.BatchSize = 8,
-    limit: console.Limit = None,
-    strict: console.Strict = False,
-    distinct: console.Distinct = False,
-) -> None:
-    """Which patches hold no content (artefacts, visual sinks), and which heads look at them?"""
+def read(images: list[Path] | None = None, *, text: str | None = None, strict: bool = False) -> Any:
+    """The pictures of these files, or the built-in ones.
+
+    Args:
+        images: folders, pictures, or JSON lines of pictures.
+        text: what a model of texts and pictures is asked of each that has no text.
+        strict: refuse what is broken.
+    """
     from headscope import corpora
-    from headscope.analyses.artefacts import run, statistics
-    from headscope.measures.dataset import description
 
-    table.check((*console.TABLES, ".nc"))
-    source = corpora.builtin_images()
-    if images:
-        source = sources.once(
-            corpora.images(images if len(images) > 1 else images[0], text=text, strict=strict), distinct
-        )
-    options: dict[str, Any] = {"cutoff": cutoff, "dimensions": dimension or None, "batch_size": batch_size}
-    found = run.artefacts(model.load(), source, **options, limit=limit, progress=True)
-    about = description(found)
-    console.say_left_out(about)
-    rows = statistics.table(found)
-    lines = [statistics.told(found)]
-    if found["artefacts"].item() > 0:
-        lines.append(console.on_screen(rows.head(console.SHOWN)))
-    table.out(rows, "\n".join(lines), dataset=found)
+    if not images:
+        return corpora.builtin_images()
+    return corpora.images(images if len(images) > 1 else images[0], text=text, strict=strict)
+
+
+def shown(dataset: Any) -> Shown:
+    """How many artefacts there are, and the heads that look at them."""
+    from headscope.analyses.artefacts import statistics
+
+    rows: Any = statistics.table(dataset)
+    lines = [statistics.told(dataset)]
+    if dataset["artefacts"].item() > 0:
+        lines.append(on_screen(rows.head(SHOWN)))
+    return Shown(rows, "\n".join(lines), dataset)

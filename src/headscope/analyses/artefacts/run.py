@@ -62,8 +62,8 @@ def artefacts(
     Args:
         model: that reads pictures, or texts with a picture.
         corpus: of pictures (`headscope.corpora.images`), read twice; with a text each for a model of both.
-        cutoff: of norms, or of φ.
-        dimensions: the sink dimensions.
+        cutoff: the norm (or φ) of an artefact; by default told from all patches (or 20).
+        dimensions: the sink dimensions of the model; by default the first token's.
         batch_size: inputs in a batch, at most.
         limit: at most so many pictures.
         progress: show bars.

@@ -1,30 +1,16 @@
-"""`headscope attribute`: the heads that give a token its logit."""
+"""What `headscope attribute` says of a token's logit."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from headscope.console import options as console
+from headscope.analyses.shown import SHOWN, Shown, on_screen
 
 
-def attribute(
-    model: console.ModelOptions,
-    table: console.TableOptions,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")],
-    token: Annotated[
-        str | None,
-        typer.Option(help='The next token, such as " Paris" (mind the space); by default the likeliest.'),
-    ] = None,
-    position: Annotated[int, typer.Option(help="After which token, from 0; negative from the end.")] = -1,
-) -> None:
-    """Which heads give a token its logit, and from where? Direct logit attribution, the final norm frozen."""
-    from headscope.analyses.attribute.run import attribute as run
+def shown(result: Any) -> Shown:
+    """What the logit is the sum of, and the heads that add or take most."""
     from headscope.measures.dataset import description
 
-    table.check((*console.TABLES, ".nc"))
-    result = run(model.load(), text, token=token, position=position)
     rows: Any = result.table()
     told = description(result)
     parts = ", ".join(
@@ -39,9 +25,9 @@ def attribute(
     )
     capped = f", before the softcap of {told['softcap']:g}" if told["softcap"] else ""
     heads = rows[rows["part"] == "head"]
-    shown = [
+    lines = [
         f"the logit of {told['token']!r} after {told['after']!r}: {float(result['logit']):.3f}{capped} = {parts}",
         "the heads that add or take most (token: from which most of it comes)",
-        console.on_screen(heads.head(console.SHOWN).reset_index(drop=True), dropped=("part", "source")),
+        on_screen(heads.head(SHOWN).reset_index(drop=True), dropped=("part", "source")),
     ]
-    table.out(rows, "\n".join(shown), dataset=result)
+    return Shown(rows, "\n".join(lines), result)

@@ -37,7 +37,7 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
         text: as in `headscope.capture`; of `Tokens` the ids are read.
         token: a text that is one token (mind the space: ``" Paris"``), a piece of the vocabulary, or an id; by default
             the token with the largest logit.
-        position: after which token of the input the logit is read; negative from the end.
+        position: after which token of the input the logit is read, from 0; negative from the end.
 
     Returns:
         A dataset of logits: ``heads`` over ``(layer, head, source)``, 0 where the position cannot see the source;

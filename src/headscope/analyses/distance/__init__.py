@@ -1,17 +1,20 @@
 """Which heads do the same."""
 
-from headscope.analyses.record import ANY, Analysis, Entry
+from headscope.analyses.record import ANY, Analysis, Command, Entry
 
 ANALYSIS = Analysis(
     name="distance",
     order=15,
     function="run:distance",
-    command="distance",
+    command=Command(
+        "distance",
+        "Jensen–Shannon distances between all heads over a corpus, and how heads and layers lie to one another.",
+        groups=("inputs", "model", "table", "long", "engines"),
+    ),
     axis="head_b",
     table="statistics:table",
     figure="figure:figure",
     merge="run:merge",
-    prints="command:distances",
     sections=(
         Entry(
             "clusters",

@@ -167,13 +167,13 @@ def distance(
     Args:
         model: from `headscope.load`.
         corpus: from `headscope.corpora`, or examples that have their tokens.
-        rows: compare only this many rows of each input, drawn at random; they stand for all rows of the input, so
+        rows: compare only this many rows of each input, drawn at random. They stand for all rows of the input, so
             that means stay unbiased, and the standard error tells what the draw adds.
         seed: of the draw.
         preset: ``clark2019`` computes what the released code of that paper does: token types all 0, rows mixed with
             0.001 of uniform attention, and the sum over tokens in place of the mean.
-        precision: ``float64`` computes the divergences in float64, of the weights that the model's own eager
-            attention makes, at twice the time and with all maps of a batch in memory.
+        precision: ``float64`` computes in float64, of the model's own eager weights, at twice the time. All maps of a
+            batch are in memory then.
         batch_size: inputs in a batch, at most; long ones come in fewer.
         limit: compare on at most this many inputs.
         resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).

@@ -256,7 +256,7 @@ def links(
         candidates: among what a head chooses: ``any`` other word or token, those ``earlier`` or ``later`` in the input,
             those of the ``other`` text, or those that are ``listed`` with each link. Where targets are regions of a
             picture they are its patches. In a causal model a candidate must be visible as well.
-        direction: ``row``, ``column`` or both.
+        direction: ``row``: what a source looks at most; ``column``: what looks at it most; or both.
         rows: attention from a span is the ``mean`` over its pieces, or that of its ``first``.
         offsets: of the baselines that take the unit at a fixed distance; the others take the nearest candidate, the
             nearest with the same string, and chance; of pictures also their middle, the largest of the regions that are

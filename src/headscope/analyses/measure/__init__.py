@@ -1,16 +1,24 @@
 """Where heads look, over a corpus."""
 
-from headscope.analyses.record import ANY, Analysis, Entry
+from headscope.analyses.record import ANY, Analysis, Command, Entry
+from headscope.core.saving import PICTURES, TABLES
 
 ANALYSIS = Analysis(
     name="measure",
     order=10,
     function="run:measure",
-    command="measure",
+    command=Command(
+        "measure",
+        "Measure every head over a corpus: offsets, separators, punctuation, entropy, each with its error.",
+        groups=("inputs", "model", "table", "long", "engines"),
+        output=(
+            ".parquet, .csv, .json, .tex or .nc; .svg, .pdf or .png for a figure; else a table is printed.",
+            (*TABLES, ".nc", *PICTURES),
+        ),
+    ),
     estimate="run:estimate",
     figure="figure:figure",
     merge="run:merge",
-    prints="command:figures",
     sections=(
         Entry(
             "gradients",

@@ -61,15 +61,15 @@ def measure(
     Args:
         model: from `headscope.load`. Of an encoder-decoder the encoder is measured.
         corpus: from `headscope.corpora`, or examples that have their tokens.
-        measures: names (see `headscope.measures.surface`), such as ``previous``, ``entropy``, ``offset-2`` or
-            ``to_<class>``; by default what `headscope.measures.choose.default_measures` names for texts, pictures or
-            sounds.
+        measures: which measures, such as ``previous``, ``entropy``, ``offset-2`` or ``to_<class>``. By default what
+            `headscope.measures.choose.default_measures` names for texts, pictures or sounds; see
+            `headscope.measures.surface`.
         by: average over tokens, or over documents' means.
         preset: ``clark2019`` computes what the released code of that paper does: token types all 0, means of
             inputs and then over inputs, offsets over all rows, smoothed entropies, punctuation "." and ",".
-        objective: what the measures ``gradient_…`` are of, as `headscope.attention.objective.objective` takes it:
-            ``masked-lm``, ``causal-lm``, ``logit:N``, ``cosine``, or a function that takes what the module returns
-            for one input and gives a scalar tensor; by default what is natural for the model (docs/importance.md).
+        objective: what the measures ``gradient_…`` are of: ``masked-lm``, ``causal-lm``, ``logit:N`` or ``cosine``; by
+            default what is natural for the model (docs/importance.md). Or a function that takes what the module returns
+            for one input and gives a scalar tensor, as `headscope.attention.objective.objective` does.
         batch_size: inputs in a batch, at most; long ones come in fewer.
         limit: measure at most this many inputs.
         resume: a folder of checkpoints: a run that was killed goes on from there, and ends with the same figures

@@ -1,12 +1,24 @@
 """Which heads made an answer: their outputs patched between two prompts."""
 
-from headscope.analyses.record import Analysis
+from headscope.analyses.record import Analysis, Command, Position
 
 ANALYSIS = Analysis(
     name="patching",
     order=127,
     function="run:patching",
-    command="patch",
+    command=Command(
+        "patch",
+        "Which heads made the answer? Their outputs patched between a clean and a corrupted prompt, over pairs.",
+        section="Why",
+        positions=(
+            Position(
+                "PAIRS.jsonl",
+                'One object a line: "clean" and "corrupted", prompts of as many tokens, "answer" and "wrong", one '
+                "token each (mind the space). By default 48 pairs that ship in the package.",
+            ),
+        ),
+        metavars={"edges": "K"},
+    ),
     axis="patching",
     table="statistics:table",
     figure="figure:figure",

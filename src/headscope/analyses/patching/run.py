@@ -80,10 +80,10 @@ def patching(
         pairs: a file of JSON lines, or dictionaries, each with ``clean`` and ``corrupted``, prompts of as many tokens,
             and ``answer`` and ``wrong``, texts of one token each (mind the space: ``" Paris"``), pieces or ids. In
             Python prompts may be `Tokens`. By default the pairs that ship in the package.
-        noising: patch the other way.
-        positions: ``"last"`` patches outputs at the last token only, from which the answer is read.
-        exact: how many heads are patched one by one; ``"all"`` for all of them.
-        edges: among how many of those heads edges are measured.
+        noising: put the corrupted run's outputs in the clean run, the other way: what is lost.
+        positions: at which tokens outputs are patched: ``all``, or the ``last`` alone, from which the answer is read.
+        exact: how many heads are patched one by one, by their estimates; ``"all"`` for all of them.
+        edges: among how many of those heads edges are measured: path patching.
         batch_size: prompts that run at once; those of one length do.
         resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
         progress: show a bar.

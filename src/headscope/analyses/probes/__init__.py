@@ -1,12 +1,25 @@
 """Probing classifiers for trees."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import Analysis, Command, Entry, Position
 
 ANALYSIS = Analysis(
     name="probes",
     order=60,
     function="run:probe",
-    command="probe",
+    command=Command(
+        "probe",
+        "How much of a dependency tree can be read off attention, words and hidden states by a trained probe.",
+        groups=("model", "engines", "table"),
+        positions=(
+            Position("TRAIN", "The treebank to train on.", required=True, takes="train"),
+            Position("DEV", "The treebank to score on.", required=True, takes="dev"),
+        ),
+        reads="headscope.console.sources:annotated",
+        named={"kinds": "kind", "clusters": "", "words": "", "relations": ""},
+        metavars={
+            "kinds": "attention|attention+words|distance+words|right-branching|reinitialised|structural|all"
+        },
+    ),
     estimate="run:estimate",
     axis="probe",
     table="statistics:table",

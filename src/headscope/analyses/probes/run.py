@@ -86,10 +86,11 @@ def probe(
         train: `headscope.corpora.conllu`, or examples with words, heads, relations and tokens. A tenth of the
             sentences, drawn by `seed`, is held out to decide when to stop.
         dev: the same, to score on.
-        kinds: some of `KINDS`; docs/probes.md says what each is.
-        vectors: a text file of GloVe or word2vec; None: the model's own input embeddings, averaged over pieces.
+        kinds: which probes; by default all. They are `KINDS`; docs/probes.md says what each is.
+        vectors: a text file of vectors of words, GloVe or word2vec; by default the model's own input embeddings,
+            averaged over pieces.
         seed: of the split, the orders, the first weights, the control task, the re-initialised model.
-        epochs: at most.
+        epochs: at most; training stops when it no longer helps.
         precision: how maps are kept on disk: ``uint8`` (of √w), ``float16`` or ``float32``.
         limit: use at most this many sentences of `train`.
         resume: a folder for what is kept on disk; an interrupted run continues from there and ends with the same

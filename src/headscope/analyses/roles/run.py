@@ -84,7 +84,7 @@ def roles(
         corpus: of at least five documents.
         level: the expected share of wrong roles among those named.
         batch_size, limit, progress: as in `headscope.measure`.
-        seed: of the random tokens.
+        seed: of the random tokens that show induction heads.
         engine: as in `headscope.measure`: where the corpus is measured; what is told from 500 inputs or fewer, from
             needles or repeated tokens is done here.
         resume: as in `headscope.measure`: a folder, with one in it for each reading that is measured, and for needles.

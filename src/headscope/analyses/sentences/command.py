@@ -1,50 +1,40 @@
-"""`headscope sentences`: where a long text looks back."""
+"""`headscope sentences`: the files that it reads, and what it says of where a long text looks back."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from headscope.analyses.sentences.split import Unit
-from headscope.console import options as console
+from headscope.analyses.shown import SHOWN, Picture, Shown, drawn, on_screen
 
 
-def sentences(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Text files, each one text.")],
-    model: console.ModelOptions,
-    table: console.TableOptions,
-    unit: Annotated[Unit, typer.Option(help="How a text is cut.")] = "sentence",
-    apart: Annotated[
-        int, typer.Option(min=0, help="Sentences that lie between a sentence and those that count as later.")
-    ] = 4,
-    head: Annotated[
-        str | None, typer.Option(metavar="L.H", help="Whose map is drawn; else that of the receiver heads.")
-    ] = None,
-    figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The map of one text: .svg, .png or .pdf.")
-    ] = None,
-) -> None:
-    """Where does a long text look back, sentence by sentence, and which heads look at few sentences?"""
-    from headscope.analyses.sentences.run import sentences as run
+def run(model: Any, files: Sequence[Path], **options: Any) -> Any:
+    """Attention between sentences of text files, each one text."""
+    from headscope.analyses.sentences.run import sentences
     from headscope.corpora.kinds import text_of
+
+    texts = ["\n".join(line.text for line in text_of(file)) for file in files]
+    return sentences(model, texts[0] if len(texts) == 1 else texts, **options)
+
+
+def shown(result: Any, *, head: str | None = None, figure: Picture | None = None, files: Any) -> Shown:
+    """The heads that look at few sentences.
+
+    Args:
+        result: from `headscope.sentences`.
+        head: whose map is drawn; else that of the receiver heads.
+        figure: the map of one text: .svg, .png or .pdf.
+    """
     from headscope.measures.dataset import description
 
-    table.check((*console.TABLES, ".nc"))
-    console.check_places(figure, suffixes=console.PICTURES)
-    texts = ["\n".join(line.text for line in text_of(file)) for file in files]
-    text = texts[0] if len(texts) == 1 else texts
-    result = run(model.load(), text, unit=unit, apart=apart, progress=True)
     rows: Any = result.table()
     told = description(result)
     lines = [
         f"{told['sentences']:,} sentences of {told['tokens']:,} tokens; "
         f"{int((rows['q'] <= 0.05).sum())} of {len(rows)} heads look at few sentences, surely (q ≤ .05)",
-        console.on_screen(
-            rows.head(console.SHOWN), dropped=() if len(texts) == 1 else ("sentence", "received", "text")
-        ),
+        on_screen(rows.head(SHOWN), dropped=() if len(files) == 1 else ("sentence", "received", "text")),
     ]
-    table.out(rows, "\n".join(lines), dataset=result)
-    if figure is not None:
-        console.write_figure(result.figure(head=head), figure)
+    save = drawn(partial(result.figure, head=head))
+    return Shown(rows, "\n".join(lines), result, files=[(figure, save)])

@@ -72,7 +72,7 @@ def sentences(
         model: a causal model from `headscope.load`, with a tokenizer that says where pieces stand.
         text: one, or several.
         spans: of one text the stretches to take for sentences, start and end by characters, in order.
-        unit: or how it is cut: by sentence, line or paragraph.
+        unit: how a text is cut: by sentence, line or paragraph. Not where `spans` says it.
         apart: so many sentences at least lie between a sentence and what counts as received from later ones.
         progress: show a bar.
 

@@ -1,12 +1,19 @@
 """Which heads need the whole text, and which do with its start and the last tokens."""
 
-from headscope.analyses.record import Analysis
+from headscope.analyses.record import Analysis, Command
 
 ANALYSIS = Analysis(
     name="streaming",
     order=129,
     function="run:streaming",
-    command="streaming",
+    command=Command(
+        "streaming",
+        "Which heads need the whole text, and which do with its start and the last tokens?",
+        groups=("texts", "model", "table"),
+        runs="command:run",
+        named={"lengths": "length", "all_heads": "all", "duo": "duo-attention"},
+        metavars={"duo": "FOLDER"},
+    ),
     axis="key_head",
     table="statistics:table",
     figure="figure:figure",

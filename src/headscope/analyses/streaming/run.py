@@ -70,12 +70,13 @@ def streaming(
     Args:
         model: a causal language model from `headscope.load`, with a tokenizer.
         corpus: where the text around the needles is from; by default the built-in corpus.
-        sink, recent: the window, in tokens.
-        needles: how many.
+        sink: so many first tokens are in the window.
+        recent: so many last tokens are in it.
+        needles: how many needles are hidden.
         lengths: of the texts, in tokens, about; in turn.
         exact: how many key heads are measured, or "all".
         whole: the share of key heads that see everything in the check.
-        draws: how often others are drawn.
+        draws: how often as many others are drawn.
         seed: of needles, places and draws.
         progress: show a bar.
 

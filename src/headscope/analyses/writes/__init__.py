@@ -1,12 +1,18 @@
 """What each head writes, and why it looks there."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import Analysis, Command, Entry
 
 ANALYSIS = Analysis(
     name="writes",
     order=130,
     function="run:writes",
-    command="writes",
+    command=Command(
+        "writes",
+        "Which heads copy, what do they write when they look at a token, and which would they look at? From weights.",
+        section="Why",
+        named={"tokens": "token"},
+        metavars={"head": "L.H"},
+    ),
     axis="promoted",
     table="statistics:table",
     sections=(Entry("writes", "what heads write, from weights and on an example", 34, "section:section"),),

@@ -64,7 +64,7 @@ def writes(
 
     Args:
         model: a causal language model from `headscope.load`, in float32 or float64.
-        head: such as ``"L5H1"``; by default all.
+        head: such as ``"L5H1"`` or ``"5.1"``; by default all.
         tokens: what they look at: texts of one token each (mind the space: ``" Paris"``), pieces or ids. By default,
             for each head, the sampled token at which it promotes one most.
         k: how many tokens are named.

@@ -121,17 +121,15 @@ def test_heads_of_the_summary_open_there_too(found: Any) -> None:
 @pytest.mark.slow
 def test_the_command_below_gives_the_same_figures(found: Any, tmp_path: Path, monkeypatch: Any) -> None:
     import pandas as pd
-    from typer.testing import CliRunner
 
-    from headscope.cli.app import app
+    from headscope.cli.app import commands
 
     words = shlex.split(section(found, "compare")["command"])
     assert words[:6] == ["headscope", "compare", "models", "demo", "--untrained", "0"]
     path = tmp_path / "own.txt"
     path.write_text("\n".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, [*words[1:4], str(path), *words[4:], "--pack", "0"])
-    assert result.exit_code == 0, result.output
+    commands()([*words[1:4], str(path), *words[4:], "--pack", "0"], standalone_mode=False)
     table = pd.read_csv("models.csv").drop_duplicates(["layer", "head"])
     js = table.sort_values(["layer", "head"])["js"]
     np.testing.assert_allclose(js, section(found, "compare")["js"], atol=1e-5)

@@ -1,12 +1,19 @@
 """Two groups of inputs."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import Analysis, Command, Entry, Position
 
 ANALYSIS = Analysis(
     name="compare_groups",
     order=90,
     function="run:groups",
-    command="compare groups",
+    command=Command(
+        "compare groups",
+        "Does attention differ between two groups of texts or pairs? Every measure of every head, tested.",
+        groups=("model", "engines", "table"),
+        positions=(Position("PAIRS", ".tsv, .txt (by tabs), .csv or .jsonl.", required=True),),
+        reads="headscope.corpora.pairs:pairs",
+        metavars=dict.fromkeys(("label", "text_a", "text_b", "document"), "COLUMN"),
+    ),
     estimate="run:estimate",
     axis="effect",
     table="statistics:table",

@@ -153,12 +153,12 @@ def groups(
         model: from `headscope.load`.
         corpus: labelled inputs, such as from `headscope.corpora.pairs`, or examples that have their tokens.
         groups: the labels of group A and of group B; needed where there are more than two.
-        measures: names or definitions; by default `MEASURES`.
-        null: what is tested: equal ``"means"``, whatever the spread of the groups, or equal ``"distributions"``, with
-            more power where groups differ in their means alone. By default means, or distributions where a group is of
-            one document.
-        length: hold the lengths of inputs equal: as a ``"covariate"`` (a slope on the logarithm of the tokens that both
-            groups share), or in each ``"stratum"`` of like length. Means are tested then.
+        measures: which measures, by names or definitions; by default the groups ``surface`` and ``patterns``.
+        null: what is tested to be equal: ``means``, whatever the spread of the groups, or ``distributions``; by default
+            means, or distributions where a group is of one document. They have more power where groups differ in their
+            means alone.
+        length: hold the lengths of inputs equal: as a ``covariate`` (a slope on the logarithm of the tokens that both
+            groups share), or in each ``stratum`` of like length. Means are tested then.
         permutations: of the labels, or draws of the bootstrap, at least 20,000.
         seed: of the permutations or draws.
         batch_size, limit, engine, progress: as in `headscope.measure`.

@@ -1,67 +1,48 @@
-"""`headscope compare inputs`: two inputs."""
+"""`headscope compare inputs`: two texts or pairs, and what it says of them."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import typer
-
-from headscope.console import options as console
+from headscope.analyses.shown import SHOWN, Shown, Theme, on_screen
 
 
-@dataclass(frozen=True)
-class _TableOptions(console.TableOptions):
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help=".html, .svg, .pdf, .png: A − B; .parquet, .csv, .json, .tex, .nc: figures.",
-        ),
-    ] = None
+def run(
+    model: Any, first: str, second: str, *, pair1: str | None = None, pair2: str | None = None, **options: Any
+) -> Any:
+    """What every head does on two texts, or two pairs.
+
+    Args:
+        model: from `headscope.load`.
+        first, second: the texts.
+        pair1: text B of the first.
+        pair2: text B of the second.
+        **options: of `headscope.compare.inputs`.
+    """
+    from headscope.analyses.compare.inputs.run import inputs
+
+    a, b = ((text if pair is None else (text, pair)) for text, pair in ((first, pair1), (second, pair2)))
+    return inputs(model, a, b, **options)
 
 
-def inputs(
-    model: console.ModelOptions,
-    table: _TableOptions,
-    first: Annotated[str, typer.Argument(metavar="TEXT1", help="The first text.")],
-    second: Annotated[
-        str, typer.Argument(metavar="TEXT2", help="The second, which is taken from the first.")
-    ],
-    pair1: Annotated[str | None, typer.Option(help="Text B of the first.")] = None,
-    pair2: Annotated[str | None, typer.Option(help="Text B of the second.")] = None,
-    align: Annotated[
-        Literal["position", "word"],
-        typer.Option(help="What stands for what: by position, or the same words."),
-    ] = "position",
-    measures: console.Measures = None,
-    theme: console.Theme = "auto",
-) -> None:
-    """What does a model do differently on two texts, or two pairs? Every head's difference, as a table or a map."""
-    from headscope.analyses.compare.inputs.run import inputs as run
+def shown(result: Any, *, theme: Theme = "auto") -> Shown:
+    """The heads that differ most.
 
-    table.check((*console.PAGES, *console.TABLES, ".nc"))
-    result = run(
-        model.load(),
-        first if pair1 is None else (first, pair1),
-        second if pair2 is None else (second, pair2),
-        align=align,
-        measures=console.names(measures),
-    )
-    output = table.output
-    if output is not None and output.suffix.lower() in console.PAGES:
-        result.view(theme=theme).save(output)
-        console.say(f"{output}: the first minus the second")
-        console.write_meta(table.meta, json.loads(result.figures.attrs["meta"]))
-        return
+    Args:
+        result: from `headscope.compare.inputs`.
+        theme: colours of the figure.
+    """
+
+    def viewed(path: Path) -> str:
+        result.view(theme=theme).save(path)
+        return "the first minus the second"
+
     rows: Any = result.table
     rows = rows.drop_duplicates(["layer", "head"])
     rows = rows.sort_values("js", ascending=False, kind="stable", ignore_index=True)
-    shown = [
+    lines = [
         "the heads that differ most (Jensen–Shannon, nats a row; the weight that changed most, A − B)",
-        console.on_screen(rows.head(console.SHOWN), dropped=("measure", "a", "b", "difference")),
+        on_screen(rows.head(SHOWN), dropped=("measure", "a", "b", "difference")),
     ]
-    table.out(result.table, "\n".join(shown), dataset=result.figures)
+    return Shown(result.table, "\n".join(lines), result.figures, drawn=viewed)

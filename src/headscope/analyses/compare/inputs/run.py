@@ -85,9 +85,9 @@ def inputs(
     Args:
         model: from `headscope.load`: a model of one part.
         a, b: strings, ``(A, B)`` tuples or `Tokens`, as in `headscope.capture`; A is the first of the difference.
-        align: which tokens stand for each other: those at the same ``position``, or the same ``word`` (see
-            `headscope.analyses.compare.inputs.statistics.aligned`).
-        measures: names or definitions; by default the groups ``surface`` and ``patterns``.
+        align: which tokens stand for each other: those at the same ``position``, or the same ``word``. See
+            `headscope.analyses.compare.inputs.statistics.aligned`.
+        measures: which measures, by names or definitions; by default the groups ``surface`` and ``patterns``.
 
     Raises:
         InputError: inputs that cannot be aligned, or an encoder-decoder.

@@ -1,61 +1,20 @@
-"""`headscope compare models`: two models on the same inputs."""
+"""`headscope compare models`: the models that it is given, and what it says of them."""
 
 from __future__ import annotations
 
-import json
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
-
-from headscope.console import options as console
-from headscope.console import sources
-from headscope.console.engines import EngineOptions
+from headscope.analyses.shown import SHOWN, Picture, Save, Shown, Table, Theme, drawn, on_screen
+from headscope.core.validation import Seed
 from headscope.errors import InputError
 
-if TYPE_CHECKING:
-    from headscope.models import Model
 
-
-def models(
-    how: console.LoadOptions,
-    engines: EngineOptions,
-    reading: sources.ReadingOptions,
-    table: console.TableOptions,
-    items: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="A [B] [CORPUS]",
-            help="Two models (hub name, folder or demo; @REVISION), or one with --adapter or --untrained SEED, which "
-            "compares it with the adapted one, or with its weights drawn again; then files of texts, by default the "
-            "built-in corpus.",
-        ),
-    ],
-    figure: console.FigureFile = None,
-    roles: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Also what each head's roles became: .parquet, .csv, .json or .tex."
-        ),
-    ] = None,
-    measures: console.Measures = None,
-    by: console.By = "token",
-    theme: console.Theme = "auto",
-    batch_size: console.BatchSize = 16,
-    seed: Annotated[
-        int,
-        typer.Option(min=0, max=console.MOST_SEED, help="Of the random tokens that show induction heads."),
-    ] = 0,
-    estimate: console.Estimate = False,
-) -> None:
-    """What did training change? Drift of each head, and change of every measure and role, on the same inputs."""
-    from headscope.analyses.compare.models import run
-
-    table.check()
-    console.check_places(figure, suffixes=console.PICTURES)
-    console.check_places(roles, suffixes=console.TABLES)
-    if how.untrained is not None or how.adapter is not None:
+def read(items: Sequence[str], *, models: Any, reading: Any) -> tuple[Any, Any, Any]:
+    """Two models and a corpus of what was typed."""
+    if models.untrained is not None or models.adapter is not None:
         first, rest = items[0], items[2:] if items[1:2] == items[:1] else items[1:]
         second = first
     elif len(items) < 2:
@@ -68,69 +27,129 @@ def models(
                 f"models: expected A [B] [CORPUS], models first, found the file {one} in a model's place"
             )
     texts = reading.of([Path(one) for one in rest])
-    a, b = how.trained.named(first), how.named(second)
-    why = run.counterparts(a, b)
-    shared: dict[str, Any] = {"batch_size": batch_size, "limit": reading.limit, "engine": engines.engine()}
+    return models.trained.named(first), models.named(second), texts
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two models that were compared: by head, unless heads have no counterparts, and by role, where that was asked."""
+
+    heads: Any = None
+    roles: Any = None
+    remarks: tuple[str, ...] = ()
+
+
+def _by_role(roles: Path | None, output: Path | None, as_json: bool) -> bool:
+    return roles is not None or not (as_json or output is not None)
+
+
+def estimate(
+    a: Any,
+    b: Any,
+    corpus: Any,
+    *,
+    roles: Path | None = None,
+    output: Path | None = None,
+    as_json: bool = False,
+    **options: Any,
+) -> str:
+    """What a comparison will take."""
+    from headscope.analyses.compare.models.run import counterparts
+    from headscope.analyses.compare.models.run import estimate as told
+
+    if counterparts(a, b) is not None:
+        raise InputError("--estimate: expected models whose heads have counterparts")
+    return told(a, b, corpus, **options) + ("; then roles" if _by_role(roles, output, as_json) else "")
+
+
+def run(
+    a: Any,
+    b: Any,
+    corpus: Any,
+    *,
+    roles: Table | None = None,
+    seed: Seed = 0,
+    output: Path | None = None,
+    as_json: bool = False,
+    **options: Any,
+) -> Compared:
+    """Two models, head by head and by role.
+
+    Args:
+        a, b: from `headscope.load`.
+        corpus: what both read.
+        roles: also what each head's roles became: .parquet, .csv, .json or .tex.
+        seed: of the random tokens that show induction heads.
+        output, as_json: by which it is told whether roles are printed.
+        **options: of `headscope.compare.models`.
+    """
+    from headscope.analyses.compare.models.run import counterparts, models
+    from headscope.analyses.compare.roles.run import roles as roles_of
+
+    why = counterparts(a, b)
+    shared = {name: value for name, value in options.items() if name not in ("measures", "by")}
     if why is not None:
-        console.say(f"{why}: compared by role")
-        if estimate:
-            raise InputError("--estimate: expected models whose heads have counterparts")
-        _roles(a, b, texts, table.output or roles, table.as_json, table.meta, seed=seed, **shared)
-        return
-    options: dict[str, Any] = {"measures": console.names(measures), "by": by, **shared}
-    by_role = roles is not None or not (table.as_json or table.output is not None)
-    line = partial(run.estimate, a, b, texts, **options)
-    if console.foreseen(
-        estimate, texts.size_hint(), lambda: line() + ("; then roles" if by_role else ""), limit=reading.limit
-    ):
-        return
-    result = run.models(a, b, texts, **options, progress=True)
-    about: dict[str, Any] = json.loads(result.figures.attrs["meta"])
-    console.say_absent(about)
-    if about["over"] == "words":
-        console.say("the tokenizers differ: compared on words, without special tokens")
-    layers: Any = result.layers
-    shown = [
-        "the heads that moved most (Jensen–Shannon, nats a row; cosine of the rows)",
-        console.on_screen(result.drift.head(console.SHOWN)),
-        "\nmeans of layers",
-        layers.round(4).to_string(index=False),
-    ]
-    table.out(result.table, "\n".join(shown), dataset=result.figures)
-    if figure is not None:
-        console.write_figure(result.figure(theme="dark" if theme == "dark" else "light"), figure)
-    if by_role:
-        _roles(a, b, texts, roles, False, None, seed=seed, **shared)
-
-
-def _roles(
-    a: Model, b: Model, texts: Any, output: Path | None, as_json: bool, meta: Path | None, **options: Any
-) -> None:
-    """Write or print what the roles became."""
-    from headscope.analyses.compare.models.shapes import counterparts
-    from headscope.analyses.compare.roles.run import roles
-    from headscope.analyses.compare.roles.statistics import CHANGES
-    from headscope.measures.dataset import write_table
-
-    shaped = counterparts(a, b) is None
+        return Compared(None, roles_of(a, b, corpus, seed=seed, **shared), (f"{why}: compared by role",))
+    result = models(a, b, corpus, **options)
+    if not _by_role(roles, output, as_json):
+        return Compared(result)
     try:
-        result = roles(a, b, texts, **options, progress=True)
+        return Compared(result, roles_of(a, b, corpus, seed=seed, **shared))
     except InputError as error:
-        if not shaped or output is not None:
+        if roles is not None:
             raise
-        console.say(f"roles were not compared: {error}")
-        return
-    rows: Any = result.changes if shaped else result.by_role
-    if output is not None:
-        write_table(rows, output)
-        console.say(f"{output}: {len(rows):,} rows")
-    elif as_json:
-        console.print_rows(rows)
-    else:
-        counts: Any = result.by_role
-        shown = counts.round(3).to_string(index=False) if len(counts) else "no head of either has a role"
-        print(f"\nroles of A and B\n{shown}")
-        if shaped:
-            count = rows["change"].value_counts()
-            print(", ".join(f"{int(count.get(name, 0))} {name}" for name in CHANGES))
-    console.write_meta(meta, {"a": result.a.attrs["meta"], "b": result.b.attrs["meta"]})
+        return Compared(result, None, (f"roles were not compared: {error}",))
+
+
+def shown(
+    result: Compared, *, figure: Picture | None = None, roles: Path | None = None, theme: Theme = "auto"
+) -> Shown:
+    """The heads that moved most, and what roles became.
+
+    Args:
+        result: what was compared.
+        figure: also a figure: .svg, .pdf or .png.
+        roles: also what each head's roles became: .parquet, .csv, .json or .tex.
+        theme: colours of the figure.
+    """
+    from headscope.measures.dataset import description, write_table
+
+    def saved(path: Path) -> str:
+        write_table(changes, path)
+        return f"{len(changes):,} rows"
+
+    by_role: Any = result.roles
+    heads, remarks = result.heads, [*result.remarks]
+    changes: Any = None if by_role is None else by_role.by_role if heads is None else by_role.changes
+    files: list[tuple[Path | None, Save]] = [(roles, saved)]
+    told = "" if by_role is None or roles is not None else _roles(by_role, shaped=heads is not None)
+    if heads is None:
+        assert by_role is not None
+        described = {"a": by_role.a.attrs["meta"], "b": by_role.b.attrs["meta"]}
+        return Shown(changes, told, described=described, remarks=remarks, files=files)
+    if description(heads.figures)["over"] == "words":
+        remarks.insert(0, "the tokenizers differ: compared on words, without special tokens")
+    lines = [
+        "the heads that moved most (Jensen–Shannon, nats a row; cosine of the rows)",
+        on_screen(heads.drift.head(SHOWN)),
+        "\nmeans of layers",
+        heads.layers.round(4).to_string(index=False),
+        *filter(None, [told]),
+    ]
+    files.append((figure, drawn(heads.figure, theme)))
+    return Shown(heads.table, "\n".join(lines), heads.figures, remarks=remarks, files=files)
+
+
+def _roles(result: Any, *, shaped: bool) -> str:
+    """What the roles became."""
+    from headscope.analyses.compare.roles.statistics import CHANGES
+
+    counts: Any = result.by_role
+    lines = [
+        "\nroles of A and B",
+        counts.round(3).to_string(index=False) if len(counts) else "no head of either has a role",
+    ]
+    if shaped:
+        count = result.changes["change"].value_counts()
+        lines.append(", ".join(f"{int(count.get(name, 0))} {name}" for name in CHANGES))
+    return "\n".join(lines)

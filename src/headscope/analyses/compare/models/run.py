@@ -107,7 +107,7 @@ def models(
     Args:
         a, b: from `headscope.load`; A is the first of the difference.
         corpus: from `headscope.corpora`, or examples that have their tokens (of both models).
-        measures: names or definitions; by default `MEASURES`.
+        measures: which measures, by names or definitions; by default the groups ``surface`` and ``patterns``.
         by: average over tokens, or over documents' means.
         batch_size, limit, engine, progress: as in `headscope.measure`; workers load both models.
 

@@ -95,7 +95,7 @@ def training(
         checkpoints: hub names or folders, each with ``@REVISION`` behind it where one is meant, or loaded models, in
             order; or one folder that holds ``checkpoint-N`` folders, as transformers' Trainer writes them.
         corpus: from `headscope.corpora`; read once a checkpoint.
-        measures: names or definitions; by default `MEASURES`.
+        measures: which measures, by names or definitions; by default the groups ``surface`` and ``patterns``.
         by, batch_size, limit, progress: as in `headscope.measure`.
         **options: of `headscope.load`, for checkpoints that are named: ``device``, ``dtype``, ….
 

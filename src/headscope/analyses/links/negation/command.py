@@ -1,91 +1,59 @@
-"""`headscope negation`: the scope of negations in every head."""
+"""`headscope negation`: what it says of the scope of negations, in one model or beside another."""
 
 from __future__ import annotations
 
-import json
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any, cast
 
 from headscope.analyses.clusters import CHOSEN_ON, note
-from headscope.console import options as console
-from headscope.console import sources
-from headscope.console.engines import EngineOptions
+from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen
 from headscope.core.heads import Head
+from headscope.core.saving import TABLES
 from headscope.errors import InputError
 
+if TYPE_CHECKING:
+    from headscope.models import Model
 
-def negation(
-    model: console.ModelOptions,
-    table: console.TableOptions,
-    long: console.LongOptions,
-    engines: EngineOptions,
-    scopes: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE", help='JSON lines: {"words": [...], "cue": [2], "scope": [0, 1, 3]}.'),
-    ],
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Also what changed since this model, before fine-tuning (hub name, folder or demo; @REVISION).",
-        ),
-    ] = None,
-    limit: console.Sentences = None,
-    strict: console.Strict = False,
-    distinct: console.Distinct = False,
-    seed: console.SplitSeed = 0,
-    batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
-    estimate: console.Estimate = False,
+
+def checks(
+    *, against: str | None = None, shard: str | None = None, resume: Any = None, output: Path | None = None
 ) -> None:
-    """Do the words in the scope of a negation look at its cue? Precision, recall and F1 of every head."""
-    from headscope import corpora
-    from headscope.analyses.links.negation import run, statistics
+    """Raise `InputError` for what a comparison of two models does not have."""
+    from headscope.measures.dataset import check_suffix
 
-    kept = long.run(table.output)
-    if against is not None and (long.shard is not None or long.resume is not None):
+    if against is not None and (shard is not None or resume is not None):
         raise InputError("--against: expected no --shard and no --resume, since two models are run")
-    table.check(() if against is None else console.TABLES)
-    sentences = sources.once(corpora.negations(scopes, strict=strict), distinct)
-    loaded = model.load()
-    options: dict[str, Any] = {"limit": limit, "batch_size": batch_size, "engine": engines.engine()}
-    line = partial(run.estimate, loaded, sentences, **options)
-    if console.foreseen(estimate, sentences.size_hint(), line, limit=limit):
-        return
-    options |= {"seed": seed, "progress": True}
-    dataset = run.negation(loaded, sentences, **options, **kept)
-    if long.ends(dataset, table):
-        return
-    if against is None:
-        printed(dataset, table.output, table.as_json, table.meta)
-        return
-    console.say(note(json.loads(dataset.attrs["meta"])))
-    before = run.negation(model.how.trained.named(against), sentences, **options)
-    rows: Any = statistics.difference(before, dataset)
-    described = {"before": json.loads(before.attrs["meta"]), "after": json.loads(dataset.attrs["meta"])}
-    table.out(rows, _changed(rows), described=described)
+    if against is not None and output is not None:
+        check_suffix(output, TABLES)
 
 
-def printed(
-    dataset: Any,
-    output: Path | None,
-    as_json: bool,
-    meta: Path | None,
-    *,
-    map: Path | None = None,
-    seed: int = 0,
-) -> None:
-    """Write or print the heads that tell the scope."""
+def run(model: Model, corpus: Any, *, against: Model | None = None, **options: Any) -> Any:
+    """The scopes that heads tell, in the other model and in this one where there are two.
+
+    Args:
+        model: from `headscope.load`.
+        corpus: of negations.
+        against: also what changed since this model, before fine-tuning (hub name, folder or demo; @REVISION).
+        **options: of `headscope.negation`.
+    """
+    from headscope.analyses.links.negation.run import negation
+
+    after = negation(model, corpus, **options)
+    return after if against is None else (negation(against, corpus, **options), after)
+
+
+def shown(result: Any) -> Shown:
+    """The heads that tell the scope, or what changed since another model."""
     from headscope.analyses.links.negation import statistics
+    from headscope.measures.dataset import description
 
-    console.no_map(map)
-    described = json.loads(dataset.attrs["meta"])
-    console.say_left_out(described)
-    console.say(note(described))
-    rows: Any = statistics.table(dataset)
-    console.TableOptions(output, as_json, meta).out(rows, _best(rows), dataset=dataset)
+    before, after = cast("tuple[Any, Any]", result) if isinstance(result, tuple) else (None, result)
+    if before is None:
+        rows: Any = statistics.table(after)
+        return Shown(rows, _best(rows), after, remarks=[note(description(after))])
+    rows = statistics.difference(before, after)
+    described = {"before": description(before), "after": description(after)}
+    return Shown(rows, _changed(rows), described=described, remarks=[note(description(after))])
 
 
 def _best(rows: Any) -> str:
@@ -130,7 +98,5 @@ def _changed(rows: Any) -> str:
 
 
 def _few(title: str, rows: Any) -> str:
-    lines = [title, console.on_screen(rows.head(console.SHOWN).reset_index(drop=True))]
-    if len(rows) > console.SHOWN:
-        lines.append(f"… and {len(rows) - console.SHOWN:,} more; -o FILE writes them all")
-    return "\n".join(lines)
+    few = on_screen(rows.head(SHOWN).reset_index(drop=True))
+    return "\n".join([title, *first_rows(rows, few)])

@@ -1,16 +1,24 @@
 """Dependency relations."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import Analysis, Command, Entry, Position
 
 ANALYSIS = Analysis(
     name="syntax",
     order=30,
     function="run:syntax",
-    command="syntax",
+    command=Command(
+        "syntax",
+        "Which head finds which dependency relation: accuracies with intervals, beside the best fixed offset.",
+        groups=("model", "table", "long", "engines"),
+        positions=(
+            Position("TREEBANK", "Trees, .conllu and others; the built-in ones by default.", many=True),
+        ),
+        reads="headscope.console.sources:annotated",
+        named={"offsets": "", "clusters": "", "treebank": ""},
+    ),
     estimate="run:estimate",
     axis="relation",
     table="statistics:table",
     merge="run:merge",
-    prints="command:printed",
     sections=(Entry("syntax", "dependency relations (table 1)", 40, "examples:section", reads="treebank"),),
 )

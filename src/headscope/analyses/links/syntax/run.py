@@ -72,8 +72,9 @@ def syntax(
             prediction of ``'s`` is its head.
         offsets: of the baselines.
         least: instances that a relation needs for a best head to be named.
-        trees: also the maximum spanning tree of each head, with the gold root (Htut et al. 2019): rows ``tree UAS`` and
-            ``tree UUAS`` (edges without their direction); baselines are chains of neighbours. Takes longer.
+        trees: also the maximum spanning tree of each head: UAS and UUAS. It has the gold root (Htut et al. 2019), in
+            rows ``tree UAS`` and ``tree UUAS`` (edges without their direction); baselines are chains of neighbours.
+            Takes longer.
         seed: of the divisions into parts, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: sentences in a batch, at most.

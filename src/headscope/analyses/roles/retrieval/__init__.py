@@ -1,12 +1,17 @@
 """Which heads retrieve: they bring what the model copies from far back in its text."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import Analysis, Command, Entry
 
 ANALYSIS = Analysis(
     name="retrieval",
     order=128,
     function="run:retrieval",
-    command="retrieval",
+    command=Command(
+        "retrieval",
+        "Which heads retrieve what the model copies from far back, and does it answer without them?",
+        groups=("texts", "model", "table"),
+        named={"lengths": "length"},
+    ),
     axis="retrieval",
     table="statistics:table",
     figure="figure:figure",

@@ -67,10 +67,10 @@ def retrieval(
     Args:
         model: a causal language model from `headscope.load`, with a tokenizer.
         corpus: where the text around the needles is from; by default the built-in corpus.
-        needles: how many.
+        needles: how many needles are hidden.
         lengths: of the texts, in tokens, about; in turn.
         k: how many heads are ablated at once; 0 for no ablation.
-        draws: how often others are drawn.
+        draws: how often as many others are drawn.
         seed: of needles, places and draws.
         resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
         progress: show a bar.

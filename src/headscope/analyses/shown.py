@@ -1,0 +1,117 @@
+"""What a command says of a result, as data: the command line writes and prints it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from headscope.core.heads import Head
+from headscope.core.saving import PAGES, PICTURES, TABLES
+
+SHOWN = 15
+"""Rows of a long table that is printed."""
+
+Theme = Literal["auto", "light", "dark"]
+Save = Callable[[Path], str]
+"""Writes a file, and says what it is."""
+
+
+class Written(NamedTuple):
+    """Of a path: that a command writes there, the suffixes it may have, and what writes it of the parts of shards."""
+
+    suffixes: tuple[str, ...]
+    of_parts: str = "-o of merge writes a figure"
+
+
+Picture = Annotated[Path, Written(PICTURES)]
+Page = Annotated[Path, Written(PAGES)]
+Table = Annotated[Path, Written(TABLES)]
+TableOrPicture = Annotated[Path, Written((*TABLES, *PICTURES), "give it to merge")]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A result as it is written and printed.
+
+    Attributes:
+        rows: the table that is written, or printed as JSON.
+        text: what is printed of it.
+        dataset: what ``.nc`` holds; None: there is no such file.
+        described: what made it, by default what the dataset says.
+        remarks: lines on stderr, before the table.
+        beside: printed also where the table is written.
+        drawn: writes ``-o`` where that is no table, and says what it is.
+        files: other files, None where one is not wanted, with what writes each and says what it is.
+        after: lines on stderr, at the end.
+    """
+
+    rows: Any
+    text: str = ""
+    dataset: Any = None
+    described: Mapping[str, Any] | None = None
+    remarks: Sequence[str] = ()
+    beside: str = ""
+    drawn: Save | None = None
+    files: Sequence[tuple[Path | None, Save]] = ()
+    after: Sequence[str] = ()
+
+
+def drawn(figure: Callable[..., Any], theme: Theme | None = None, said: str = "a figure") -> Save:
+    """What saves a figure; it is drawn only then. On paper the theme is light or dark."""
+
+    def save(path: Path) -> str:
+        options = {} if theme is None else {"theme": "dark" if theme == "dark" else "light"}
+        figure(**options).save(path)
+        return said
+
+    return save
+
+
+def first_rows(rows: Any, shown: str) -> list[str]:
+    """A table that is shown by its first rows, and how many more there are."""
+    more = len(rows) - SHOWN
+    return [shown, f"… and {more:,} more; -o FILE writes them all"] if more > 0 else [shown]
+
+
+def on_screen(
+    rows: Any,
+    few: Sequence[bool] = (),
+    *,
+    dropped: Sequence[str] = (),
+    head: str = "head",
+    name: Callable[[int, int], str] | None = None,
+) -> str:
+    """A table of heads to read: their names first, three digits; rows of `few` instances grey on a terminal.
+
+    Columns in `dropped` are left out. `name` gives a name to a layer and what the column `head` has.
+    """
+    heads = zip(rows["layer"], rows[head], strict=True)
+    missing = rows[head].isna()
+    names = ["" if missing.iloc[place] else (name or _name)(*each) for place, each in enumerate(heads)]
+    shown = rows.drop(columns=[head, *dropped]).rename(columns={"layer": "name"}).assign(name=names)
+    lines: list[str] = (
+        rounded(shown).astype(object).where(shown.notna(), "").to_string(index=False).splitlines()
+    )
+    if few and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        grey = [f"{GREY}{line}{PLAIN}" if one else line for line, one in zip(lines[1:], few, strict=True)]
+        lines[1:] = grey
+    return "\n".join(lines)
+
+
+GREY, PLAIN = "\x1b[90m", "\x1b[0m"
+
+
+def rounded(rows: Any, form: str = ".3f") -> Any:
+    """A table whose numbers are texts of three digits, empty where there is none."""
+    rows = rows.copy()
+    for column in rows.select_dtypes("float"):
+        rows[column] = ["" if value != value else f"{value:{form}}" for value in rows[column]]
+    return rows
+
+
+def _name(layer: int, head: int) -> str:
+    return str(Head(layer, head))

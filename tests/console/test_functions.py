@@ -1,0 +1,251 @@
+"""Options read off functions: made-up ones, and those of the package as Python itself knows them."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from headscope.analyses import analyses
+from headscope.analyses.record import Analysis, Command
+from headscope.console import functions
+from headscope.console.commands import Made
+from headscope.console.functions import Parameter, documented, parameters, sentence, typed
+from headscope.core.validation import hints_of
+from headscope.errors import InputError
+
+MADE = '''
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from headscope.core.validation import Count, Level, Number, Seed
+from headscope.other import Kind, LEAST
+
+if TYPE_CHECKING:
+    from headscope.models import Model
+
+Precision = Literal["float32", "float64"]
+
+
+def function(
+    model: Model,
+    corpus: torch.Tensor,
+    *,
+    count: Count = 8,
+    number: Number | None = None,
+    seed: Seed = 0,
+    level: Level = 0.05,
+    least: int = LEAST,
+    share: float | None = None,
+    flag: bool = False,
+    name: str | None = None,
+    either: str | int | None = None,
+    place: str | os.PathLike[str] | None = None,
+    file: Path | None = None,
+    precision: Precision = "float32",
+    kind: Kind | None = None,
+    exact: Number | Literal["all"] = 20,
+    names: Sequence[str | Model] | None = None,
+    sizes: Sequence[int] = (256, 512),
+    against: Model | None = None,
+    **options: int,
+) -> torch.Tensor:
+    """Do it.
+
+    Args:
+        model: a model.
+        corpus: of texts.
+        count: how many there are, of ``these`` or
+            `those`; all. Many are slow.
+        seed, number: of the draw.
+        other: that is handed on.
+
+    Returns:
+        count: none of the parameters.
+    """
+'''
+OTHER = 'from typing import Literal\nKind = Literal["a", "b"]\nLEAST: int = 10 * 2\n'
+OPTIONS = '''
+from dataclasses import dataclass
+from typing import TypedDict
+
+from headscope.core.validation import Count
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How.
+
+    Attributes:
+        batch_size: inputs in a batch.
+        limit: at most this many.
+        progress: show it.
+    """
+
+    batch_size: Count = 32
+    limit: Count | None = None
+    progress: bool = False
+
+
+class Reading(TypedDict, total=False):
+    batch_size: Count
+    limit: Count | None
+'''
+UNPACKED = '''
+from typing import Unpack
+from headscope.run_options import Reading, with_options
+
+
+@with_options(batch_size=16)
+def function(model, *, rows: int = 2, **options: Unpack[Reading]):
+    """Do it.
+
+    Args:
+        limit: of sentences.
+    """
+'''
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Files of the package that are made up."""
+    for name, text in {"made": MADE, "other": OTHER, "unpacked": UNPACKED}.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    options = types.ModuleType("headscope.run_options")
+    monkeypatch.setitem(sys.modules, "headscope.run_options", options)
+    exec(OPTIONS, vars(options))
+    monkeypatch.setattr(functions, "_ROOT", tmp_path)
+    caches = (parameters, documented, functions._file, functions._statements)
+    for each in caches:
+        each.cache_clear()
+    yield
+    for each in caches:
+        each.cache_clear()
+
+
+BOUNDS = ("min", "max", "metavar")
+OPTION: dict[str, tuple[Any, dict[str, Any], Any]] = {
+    "count": (int, {"min": 1}, 8),
+    "number": (int, {"min": 0}, None),
+    "seed": (int, {"min": 0, "max": 2**32 - 1}, 0),
+    "level": (float, {"min": 0.0, "max": 1.0}, 0.05),
+    "least": (int, {}, 20),
+    "share": (float, {}, None),
+    "flag": (bool, {}, False),
+    "name": (str, {}, None),
+    "either": (str, {}, None),
+    "place": (Path, {"metavar": "FILE"}, None),
+    "file": (Path, {"metavar": "FILE"}, None),
+    "precision": (Literal["float32", "float64"], {}, "float32"),
+    "kind": (Literal["a", "b"], {}, None),
+    "exact": (str, {"metavar": "K|all"}, 20),
+    "names": (str, {"metavar": "A,B"}, None),
+    "sizes": (str, {"metavar": "A,B"}, (256, 512)),
+    "against": (str, {"metavar": "MODEL"}, None),
+}
+
+
+@pytest.mark.parametrize("name", OPTION)
+def test_an_option_of_each_kind_of_parameter(name: str, made: None) -> None:
+    parameter = parameters("headscope.made:function")[name]
+    kind, more = typed(parameter.hint)
+    shown = {word: value for word, value in more.items() if word in BOUNDS}
+    assert (kind, shown, parameter.default) == OPTION[name]
+    assert parameter.keyword
+
+
+def test_a_list_that_may_be_repeated(made: None) -> None:
+    taken = parameters("headscope.made:function")
+    assert typed(taken["sizes"].hint, repeatable=True) == (list[int], {})
+    assert typed(taken["names"].hint, repeatable=True) == (list[str], {})
+
+
+def test_nothing_that_an_annotation_names_is_loaded(made: None) -> None:
+    taken = parameters("headscope.made:function")
+    assert [name for name, each in taken.items() if not each.keyword] == ["model", "corpus"]
+    assert taken["model"].default is inspect.Parameter.empty
+    assert taken["model"].hint.__name__ == "Model"
+    assert "headscope.made" not in sys.modules
+    assert "headscope.other" not in sys.modules
+    with pytest.raises(TypeError, match="no option is made of"):
+        typed(taken["corpus"].hint)
+
+
+def test_what_a_docstring_says(made: None) -> None:
+    taken = parameters("headscope.made:function")
+    assert sentence(taken["count"].doc) == "How many there are, of these or those; all."
+    assert taken["seed"].doc == taken["number"].doc == "of the draw."
+    assert taken["flag"].doc == sentence("") == ""
+    assert documented("headscope.made:function")["other"] == "that is handed on."
+    assert sentence("``row``: a row? Or two.") == "row: a row?"
+    assert sentence("such as .svg or e.g. .png") == "Such as .svg or e.g. .png."
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("count", 0, "count: expected at least 1, found 0"),
+        ("level", 1.0, "level: expected a number between 0 and 1, found 1.0"),
+        ("seed", -1, "seed: expected a seed from 0 to 4294967295, found -1"),
+    ],
+)
+def test_a_number_out_of_bounds(name: str, value: float, sentence: str, made: None) -> None:
+    taken: Parameter = parameters("headscope.made:function")[name]
+    with pytest.raises(InputError, match=f"^{sentence}$"):
+        taken.check(value)
+    taken.check(taken.default)
+
+
+def test_options_of_a_run_that_a_decorator_makes(made: None) -> None:
+    taken = parameters("headscope.unpacked:function")
+    assert [*taken] == ["model", "rows", "batch_size", "limit"]
+    assert (taken["batch_size"].default, taken["batch_size"].doc) == (16, "inputs in a batch.")
+    assert (taken["limit"].default, taken["limit"].doc) == (None, "of sentences.")
+    assert typed(taken["limit"].hint)[1]["min"] == 1
+
+
+COMMANDS = [analysis for analysis in analyses().values() if analysis.command is not None]
+
+
+@pytest.mark.parametrize("analysis", COMMANDS, ids=lambda analysis: analysis.name)
+def test_the_source_says_what_python_knows(analysis: Analysis) -> None:
+    """Of every function of a command: names, defaults, and what options their types make."""
+    made = Made(analysis)
+    for path in made.command.functions:
+        function = analysis.load(path)
+        known = inspect.signature(function).parameters
+        plain = {name: each for name, each in known.items() if each.kind is not each.VAR_KEYWORD}
+        taken = parameters(analysis.full(path))
+        assert [*taken] == [*plain], path
+        assert {name: each.default for name, each in taken.items()} == {
+            name: each.default for name, each in plain.items()
+        }, path
+        if analysis.full(path).startswith(f"headscope.analyses.{analysis.name}.run:"):
+            hints = hints_of(function)
+            own = [name for name, each in made.own.items() if each is taken.get(name) and name in hints]
+            for name in own:
+                assert typed(taken[name].hint) == typed(hints[name]), f"{path}: {name}"
+
+
+@pytest.mark.parametrize("analysis", COMMANDS, ids=lambda analysis: analysis.name)
+def test_every_option_says_what_it_is(analysis: Analysis) -> None:
+    command = analysis.command
+    assert isinstance(command, Command)
+    made = Made(analysis)
+    assert {*command.named, *command.metavars} <= {
+        name for path in made.command.functions for name in parameters(analysis.full(path))
+    }
+    for name, annotation, _ in made._options():
+        (option,) = annotation.__metadata__
+        assert len(option.help or "") > 8, name
