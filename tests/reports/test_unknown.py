@@ -11,6 +11,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import HeadscopeWarning, UnknownError
+from tests.helpers import section_blocks
 from tests.helpers.small_models import small_bert
 from tests.helpers.small_tokenizers import listed
 
@@ -21,7 +22,7 @@ def sections(page: str) -> dict[str, Any]:
         r'<script type="application/json" id="headscope-payload">(.*?)</script>', page, re.DOTALL
     )
     assert found is not None
-    return {each["kind"]: each for each in json.loads(found[1])["sections"]}
+    return {section_blocks.name_of(each): each for each in json.loads(found[1])["sections"]}
 
 
 @pytest.mark.slow
@@ -42,7 +43,7 @@ def test_language_is_left_out_where_the_tokenizer_knows_none(own: bool, capsys: 
     found = sections(page)
     assert {"summary", "absent", "methods"} <= set(found)
     assert not {"failed", "syntax", "coref", "probes"} & set(found)
-    absent = {each["measure"]: each["reason"] for each in found["absent"]["absent"]}
+    absent = {row["measure"]: row["reason"] for row in section_blocks.rows(found["absent"], "measures")}
     left = ["syntax", "coref", "probes"]
     assert all(
         re.match(r"built-in treebank: .* are unknown to the tokenizer of BertModel", absent[name])

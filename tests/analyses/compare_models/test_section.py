@@ -19,6 +19,7 @@ from headscope.analyses.reproduce import Typed
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blobs import decode
+from tests.helpers import section_blocks
 from tests.helpers.small_models import small_roberta
 
 TEXTS = [
@@ -40,7 +41,7 @@ def payload(page: str) -> Any:
 
 
 def section(found: Any, kind: str = "compare") -> Any:
-    return next(one for one in found["sections"] if one["kind"] == kind)
+    return next(one for one in found["sections"] if section_blocks.name_of(one) == kind)
 
 
 def told(found: Any) -> list[Any]:
@@ -271,9 +272,8 @@ def test_a_failure_is_a_section_that_says_why(demo: Model, monkeypatch: Any, cap
 
     monkeypatch.setattr("headscope.analyses.compare.models.examples.load", fail)
     found = payload(hs.report(demo, hs.corpora.texts(TEXTS), progress=True, **OPTIONS))
-    assert section(found, "failed")["name"] == "compare"
-    assert section(found, "failed")["reason"] == "weights cannot be drawn again"
-    assert section(found, "roles")["kind"] == "roles"
+    assert section_blocks.said(section(found, "failed")) == ["weights cannot be drawn again"]
+    assert section(found, "roles")["name"] == "roles"
     assert re.search(r"the other model beside it: about \d+ s", capsys.readouterr().err)
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from headscope.analyses.cards.section import gallery
 from headscope.analyses.links.questions import Asked, Direction
 from headscope.analyses.links.run import Links, links
-from headscope.analyses.links.section import Drawn, Linked, LinkSentence, LinkShown
+from headscope.analyses.links.section import Drawn, Linked
 from headscope.analyses.links.statistics import ALL, table
 from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
@@ -25,6 +25,7 @@ from headscope.core.words import joined
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.runs.batches import tokens_of
+from headscope.views.blocks import LinkSentence, LinkShown
 from headscope.views.payload import Pin
 from headscope.views.section import Section
 
