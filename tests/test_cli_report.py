@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headscope.views.blobs import decode
-from tests.helpers import pages
+from tests.helpers import pages, section_blocks
 from tests.helpers.typed import Typed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
@@ -31,8 +31,10 @@ def test_every_printed_command_runs_and_gives_the_same_figures(
     monkeypatch.chdir(tmp_path)
     typed("report", "--limit", LIMIT, "-o", "report.html")
     payload, blobs = read(tmp_path / "report.html")
-    commands = {one["kind"]: one["command"] for one in payload["sections"] if one.get("command")}
-    without = {one["kind"] for one in payload["sections"]} - set(commands)
+    commands = {
+        section_blocks.name_of(one): one["command"] for one in payload["sections"] if one.get("command")
+    }
+    without = {section_blocks.name_of(one) for one in payload["sections"]} - set(commands)
     assert without == {"summary", "absent", "methods"}
     every = {one["command"] for one in payload["sections"] if one.get("command")}
     kinds = {shlex.split(command)[1] for command in every}
@@ -50,7 +52,10 @@ def test_every_printed_command_runs_and_gives_the_same_figures(
         if words[1] == "report":
             again, _ = read(tmp_path / "again.html")
             name = words[words.index("--sections") + 1]
-            mine, theirs = ([one for one in p["sections"] if one["kind"] == name] for p in (payload, again))
+            mine, theirs = (
+                [one for one in p["sections"] if section_blocks.name_of(one) == name]
+                for p in (payload, again)
+            )
             drop = ("command", "about", "cards", "inputs")  # places of examples are those of the page
             for one, other in zip(mine, theirs, strict=True):
                 assert {k: v for k, v in one.items() if k not in drop} == {
@@ -83,10 +88,14 @@ def test_a_section_that_fails_on_a_file_of_ones_own(
     assert found.err.splitlines()[-1] == f"headscope: own.html: written without the section probes ({why})"
     assert str(tmp_path / "own.html") in found.out
     assert [
-        one["reason"] for one in read(tmp_path / "own.html")[0]["sections"] if one["kind"] == "failed"
+        section_blocks.said(one)[0]
+        for one in read(tmp_path / "own.html")[0]["sections"]
+        if section_blocks.name_of(one) == "failed"
     ] == [why]
     typed(*common, "-o", "builtin.html")
-    assert any(one["kind"] == "failed" for one in read(tmp_path / "builtin.html")[0]["sections"])
+    assert any(
+        section_blocks.name_of(one) == "failed" for one in read(tmp_path / "builtin.html")[0]["sections"]
+    )
 
 
 def test_the_limit_of_the_text_does_not_cut_a_treebank(
@@ -98,9 +107,18 @@ def test_the_limit_of_the_text_does_not_cut_a_treebank(
     for more, sentences in ((["--treebank", "trees.conllu"], 30), (["--limit-sentences", "7"], 7), ([], 4)):
         more = [*more, *(["--treebank", "trees.conllu"] if sentences == 7 else [])]
         typed(*common, *more)
-        (section,) = (one for one in read(tmp_path / "a.html")[0]["sections"] if one["kind"] == "syntax")
+        (section,) = (
+            one for one in read(tmp_path / "a.html")[0]["sections"] if section_blocks.name_of(one) == "syntax"
+        )
         if sentences != 4:
-            assert next(row["n"] for row in section["rows"] if row["relation"] == "nsubj") == sentences
+            assert (
+                next(
+                    row["n"]
+                    for row in section_blocks.rows(section, "relations")
+                    if row["relation"] == "nsubj"
+                )
+                == sentences
+            )
         limit = ["--limit", str(sentences)] if sentences != 30 else []
         words = shlex.split(section["command"])
         assert [word for word in words if word in ("--limit", str(sentences))] == limit

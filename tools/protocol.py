@@ -32,7 +32,7 @@ def typescript(annotation: Any) -> str:
     if origin is Literal:
         return " | ".join(f'"{value}"' if isinstance(value, str) else str(value).lower() for value in args)
     if origin in (Union, types.UnionType):
-        return " | ".join(typescript(arg) for arg in args)
+        return " | ".join(dict.fromkeys(map(typescript, args)))
     if origin is list:
         inner = typescript(args[0])
         return f"({inner})[]" if "|" in inner else f"{inner}[]"
@@ -88,10 +88,10 @@ def payload_types() -> list[Any]:
     sys.path.insert(0, str(ROOT / "src"))
     from headscope.analyses import analyses
     from headscope.reports import sections, summary
-    from headscope.views import blobs, payload, wire
+    from headscope.views import blobs, blocks, payload, wire
 
     rooms = [f"{one.package}.section" for one in analyses().values() if one.sections]
-    modules = (blobs, payload, wire, summary, sections, *map(importlib.import_module, rooms))
+    modules = (blobs, payload, wire, blocks, summary, sections, *map(importlib.import_module, rooms))
     values = [value for module in modules for value in vars(module).values()]
     classes = list(dict.fromkeys(value for value in values if is_typeddict(value)))
     return [cls for cls in classes if cls is not payload.SectionInfo]
@@ -107,6 +107,7 @@ def protocol(classes: list[Any]) -> str:
 def section_exports(classes: list[Any]) -> str:
     """The line of each kind of section that exports its function; its file is ROOM/KIND.ts in some room."""
     kinds = [get_args(get_type_hints(cls)["kind"])[0] for cls in classes if cls.__name__.endswith("Section")]
+    kinds.remove("blocks")  # report/blocks draws it
     lines: list[str] = []
     for kind in sorted(kinds):
         files = sorted(SECTIONS.glob(f"*/{kind}.ts"))

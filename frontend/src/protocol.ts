@@ -74,14 +74,6 @@ export interface MeasureInfo {
 }
 
 /**
- * A measure that does not apply to this model or corpus, and why.
- */
-export interface Absent {
-  measure: string;
-  reason: string;
-}
-
-/**
  * A token that is pinned: its side, and its place on that axis.
  */
 export interface Pin {
@@ -107,12 +99,18 @@ export interface Reason {
 
 /**
  * A stretch of a sentence; with a layer and a head it is the name of that head, which `reason` opens.
+ *
+ * `token`: it is a piece of the vocabulary, which is set off. `title` is said when it is pointed at. In a list with a
+ * bar it is there while its `low` lies above that.
  */
 export interface Part {
   text: string;
   layer: number | null;
   head: number | null;
   reason: Reason | null;
+  token?: boolean;
+  title?: string;
+  low?: number;
 }
 
 /**
@@ -427,14 +425,6 @@ export interface ViewsPayload {
 }
 
 /**
- * A row of a printed table, None where nothing is printed.
- */
-export interface PrintedRow {
-  label: string;
-  values: (number | null)[];
-}
-
-/**
  * The report page. `layers` and `heads` are the indices along the arrays' axes.
  *
  * `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none. `seen` is
@@ -744,6 +734,226 @@ export interface CarriedPayload {
 }
 
 /**
+ * A column of a table by the name that it is saved under, and what it says (`headscope.measures.columns`).
+ */
+export interface ColumnInfo {
+  name: string;
+  label: string;
+  format: "share" | "figure" | "fixed" | "probability" | "whole" | "flag" | "text" | "token" | "tokens" | "head";
+  digits?: number;
+  help?: string;
+}
+
+/**
+ * What stands in a column of the page: the figures of the column `of`, and what others say beside them.
+ *
+ * `draw` draws them in place of writing them: a ``bar`` from 0 to 1 with its interval and the baseline `base`, a
+ * ``change`` to both sides of 0, an ``interval`` with its score, `base` and `chance`, or a ``range`` in figures. Below
+ * a figure stand its interval (with `digits`, as the figures of other rows) and what the column `under` says, behind
+ * it what `aside` says and, when it is pointed at, `title`. `label` stands above where it is other than the column's.
+ * The column `name` names what is no head, or counts what stands behind a plus. `error` stands where there is no
+ * interval; `most` fills half of a change, by default the largest.
+ */
+export interface CellInfo {
+  of: string;
+  label?: string;
+  draw?: "bar" | "change" | "interval" | "range";
+  low?: string;
+  high?: string;
+  base?: string;
+  chance?: string;
+  under?: string;
+  aside?: string;
+  title?: string;
+  name?: string;
+  error?: string;
+  most?: number;
+  digits?: number;
+  tone?: "strong" | "dim";
+}
+
+/**
+ * Where heads are seen that have no figures: on an example, in a part of the model.
+ */
+export interface LookInfo {
+  example: number;
+  part: string;
+}
+
+/**
+ * An input by its words or tokens, and its place among the examples.
+ *
+ * `spans` are units of several words, [first, last] each; their numbers go on after those of the words. `second` is
+ * where text B begins.
+ */
+export interface LinkSentence {
+  words: string[];
+  spans: number[][];
+  second: number | null;
+  example: number | null;
+}
+
+/**
+ * What a head does in an input.
+ *
+ * `words` are the sources, by the numbers of words and spans, `targets` what would be right for each, `predicted` the
+ * head's choices (-1: none), `right` whether they are targets. `arcs` are [word, word, weight]: attention from the
+ * first to the second. `pins` are the tokens at which the sources begin, on the side where the head is read.
+ */
+export interface LinkShown {
+  sentence: number;
+  words: number[];
+  pins: Pin[];
+  targets: number[][];
+  predicted: number[];
+  right: boolean[];
+  arcs: number[][];
+}
+
+/**
+ * A text with mentions, [first word, word after its last, head word] each; its place among the examples.
+ *
+ * `spaces` tells whether white space follows each word, where the corpus does.
+ */
+export interface MentionText {
+  words: string[];
+  mentions: number[][];
+  example: number | null;
+  spaces: boolean[] | null;
+}
+
+/**
+ * A mention, the word that a head chooses for it, and the mentions that would be right, by their places.
+ *
+ * `pin` is the token at which the mention's head word begins.
+ */
+export interface MentionShown {
+  window: number;
+  mention: number;
+  predicted: number;
+  weight: number;
+  antecedents: number[];
+  right: boolean;
+  pin: Pin;
+}
+
+/**
+ * Where the head of a row is right and where it is wrong.
+ *
+ * `title` and `about` stand above. `missing` says that there are none of one kind, `none` that there are none at all
+ * (empty: that of each kind). `towards`: a source is the query.
+ */
+export interface CasesOf {
+  title: string;
+  about: string;
+  missing: string;
+  none: string;
+  towards: boolean;
+  links: LinkShown[];
+  mentions: MentionShown[];
+}
+
+/**
+ * Real inputs, of the row that is chosen: `sentences` with arcs, of `link`, or `texts` with mentions.
+ *
+ * `rows` has those of each row (None: none), `first` is the row whose are shown at first.
+ */
+export interface CasesInfo {
+  link: string;
+  sentences: LinkSentence[];
+  texts: MentionText[];
+  rows: (CasesOf | null)[];
+  first: number | null;
+}
+
+/**
+ * A table: columns as they are saved, with their values, and `cells` that show them.
+ *
+ * Without `cells` it is saved alone, without `columns` shown alone. With columns ``layer`` and ``head`` a row stands
+ * for a head, which `reasons` opens, or `look`. Values of columns that are not in `columns` are shown and not saved.
+ * Rows of which the column `faint` is true are grey. `others` are rows that stand below, which are neither saved nor
+ * open anything; `off` says why they are grey. `shown` are the places of rows that are shown, where others are saved
+ * alone; the column `units` has the units of a row's figures.
+ */
+export interface TableBlock {
+  kind: "table";
+  name: string;
+  title: string;
+  columns: ColumnInfo[];
+  more: ColumnInfo[];
+  values: Record<string, (string | number | boolean | null)[]>;
+  cells: CellInfo[];
+  reasons: (Reason | null)[];
+  look?: LookInfo;
+  faint?: string;
+  shown?: number[];
+  units?: string;
+  others?: Record<string, (string | number | boolean | null)[]>;
+  off?: string;
+  cases?: CasesInfo;
+}
+
+/**
+ * A paragraph: a plain one, a small `note`, or `why` figures are no ground for conclusions.
+ */
+export interface TextBlock {
+  kind: "text";
+  tone: "plain" | "note" | "why";
+  parts: Part[];
+}
+
+/**
+ * What is said of a name; the parts are set off by commas.
+ */
+export interface ListEntry {
+  name: string;
+  parts: Part[];
+}
+
+/**
+ * A bar that can be moved from `least` to `most`: parts above it stay; `none` is said where none does.
+ */
+export interface BarInfo {
+  label: string;
+  least: number;
+  most: number;
+  step: number;
+  value: number;
+  none: string;
+}
+
+/**
+ * Names, and what is said of each.
+ */
+export interface ListBlock {
+  kind: "list";
+  entries: ListEntry[];
+  bar?: BarInfo;
+}
+
+/**
+ * What is unfolded by a click.
+ */
+export interface FoldedBlock {
+  kind: "folded";
+  summary: string;
+  blocks: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
+}
+
+/**
+ * A section that is data; `name` says what it is about.
+ */
+export interface BlocksSection {
+  title: string;
+  about: string;
+  kind: "blocks";
+  name: string;
+  blocks: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
  * What heads are known to do, and which: [layer, head] each, the model's own indices.
  */
 export interface Mark {
@@ -769,28 +979,6 @@ export interface SummarySection {
   marks: Mark[];
   findings: Finding[];
   leads: number;
-}
-
-/**
- * A section that could not be made, and why.
- */
-export interface FailedSection {
-  title: string;
-  about: string;
-  kind: "failed";
-  name: string;
-  reason: string;
-  command: string | null;
-}
-
-/**
- * Measures that do not apply to this model or corpus.
- */
-export interface AbsentSection {
-  title: string;
-  about: string;
-  kind: "absent";
-  absent: Absent[];
 }
 
 /**
@@ -896,81 +1084,6 @@ export interface ClustersSection {
 }
 
 /**
- * A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is.
- *
- * `offsets` is what the head's own offsets alone would score, None where that was not asked; `documents` is how many
- * documents of equal size would tell as much, `family` the roles that it was tested with; `copying` is the second
- * score of a role that has two.
- */
-export interface RoleRow {
-  layer: number;
-  head: number;
-  role: string;
-  units: string;
-  score: number;
-  low: number;
-  high: number;
-  threshold: number;
-  chance: number;
-  offsets: number | null;
-  p: number;
-  q: number;
-  n: number;
-  se: number;
-  documents: number;
-  family: string;
-  copying: number | null;
-  reason: Reason;
-}
-
-/**
- * A head's score in a role, and the lower end of its interval.
- */
-export interface RoleScore {
-  layer: number;
-  head: number;
-  score: number;
-  low: number;
-  reason: Reason;
-}
-
-/**
- * The heads whose score in a role lies above `LEAST_BAR` by more than luck, the highest first.
- */
-export interface RoleScores {
-  role: string;
-  heads: RoleScore[];
-}
-
-/**
- * A head that has no role, the role that it comes nearest to, and its score there.
- */
-export interface Without {
-  layer: number;
-  head: number;
-  nearest: string | null;
-  score: number | null;
-  reason: Reason;
-}
-
-/**
- * What heads do: the roles that they have, the heads without, and what was not tested.
- */
-export interface RolesSection {
-  title: string;
-  about: string;
-  kind: "roles";
-  rows: RoleRow[];
-  scores: RoleScores[];
-  without: Without[];
-  why: Record<string, string>;
-  not_found: Absent[];
-  untested: Absent[];
-  notes: string[];
-  command: string | null;
-}
-
-/**
  * An example by its place among those of the page, with a head's score on it.
  *
  * `rank` counts from the strongest of all inputs (None: not among the first); `decile` is from 1 to 10, the strongest.
@@ -1057,218 +1170,6 @@ export interface AtlasSection {
 }
 
 /**
- * An input by its words or tokens, and its place among the examples.
- *
- * `spans` are units of several words, [first, last] each; their numbers go on after those of the words. `second` is
- * where text B begins.
- */
-export interface LinkSentence {
-  words: string[];
-  spans: number[][];
-  second: number | null;
-  example: number | null;
-}
-
-/**
- * What a head does in an input.
- *
- * `words` are the sources, by the numbers of words and spans, `targets` what would be right for each, `predicted` the
- * head's choices (-1: none), `right` whether they are targets. `arcs` are [word, word, weight]: attention from the
- * first to the second. `pins` are the tokens at which the sources begin, on the side where the head is read.
- */
-export interface LinkShown {
-  sentence: number;
-  words: number[];
-  pins: Pin[];
-  targets: number[][];
-  predicted: number[];
-  right: boolean[];
-  arcs: number[][];
-}
-
-/**
- * The best head of a kind of link, None where there are too few instances for one.
- *
- * `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
- * head was the choice, of `choices`. `gain` is what choosing gives over the best baseline. `effective`
- * documents (or sentences) have such links; figures that need more of them are None. Sentences were drawn from
- * `looked`. `reason` opens the head on the first of them.
- */
-export interface BestRow {
-  n: number;
-  few: boolean;
-  layer: number | null;
-  head: number | null;
-  direction: string | null;
-  accuracy: number | null;
-  low: number | null;
-  high: number | null;
-  split: number | null;
-  split_low: number | null;
-  split_high: number | null;
-  p: number | null;
-  q: number | null;
-  gain: number | null;
-  gain_low: number | null;
-  gain_high: number | null;
-  times: number | null;
-  choices: number | null;
-  effective: number;
-  baseline: number | null;
-  looked: number;
-  reason: Reason | null;
-}
-
-/**
- * A label and its best head; `rule` is the best baseline's name.
- *
- * `right` and `wrong` are inputs in which the head is right on all links of the label, or wrong on one or more.
- */
-export interface LinksRow {
-  n: number;
-  few: boolean;
-  layer: number | null;
-  head: number | null;
-  direction: string | null;
-  accuracy: number | null;
-  low: number | null;
-  high: number | null;
-  split: number | null;
-  split_low: number | null;
-  split_high: number | null;
-  p: number | null;
-  q: number | null;
-  gain: number | null;
-  gain_low: number | null;
-  gain_high: number | null;
-  times: number | null;
-  choices: number | null;
-  effective: number;
-  baseline: number | null;
-  looked: number;
-  reason: Reason | null;
-  label: string;
-  rule: string | null;
-  mass: number | null;
-  rank: number | null;
-  average_precision: number | null;
-  right: LinkShown[];
-  wrong: LinkShown[];
-}
-
-/**
- * The best head of each label, and inputs that show it. `clusters` are what intervals are over.
- */
-export interface LinksSection {
-  title: string;
-  about: string;
-  kind: "links";
-  clusters: string;
-  rows: LinksRow[];
-  sentences: LinkSentence[];
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * A row of table 1 of Clark et al. 2019: its label, best head, accuracy, and the best offset's.
- */
-export interface PrintedFigure {
-  label: string;
-  head: string;
-  value: number;
-  offset: number;
-  baseline: number;
-}
-
-/**
- * A sentence with its tree: the place of each word's head (-1: the root), and its place among the examples.
- */
-export interface TreeSentence {
-  words: string[];
-  heads: number[];
-  relations: string[];
-  example: number | null;
-}
-
-/**
- * What a head does in a sentence.
- *
- * `words` are those in the relation, `predicted` the head's choices for them, `right` whether they are their heads.
- * `arcs` are [word, word, weight]: attention from the first to the second. `pins` are the tokens at which the words
- * begin, on the side where the head is read.
- */
-export interface TreeShown {
-  sentence: number;
-  words: number[];
-  pins: Pin[];
-  predicted: number[];
-  right: boolean[];
-  arcs: number[][];
-}
-
-/**
- * A relation and its best head, beside the best offset and the printed figure.
- *
- * `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more.
- */
-export interface SyntaxRow {
-  n: number;
-  few: boolean;
-  layer: number | null;
-  head: number | null;
-  direction: string | null;
-  accuracy: number | null;
-  low: number | null;
-  high: number | null;
-  split: number | null;
-  split_low: number | null;
-  split_high: number | null;
-  p: number | null;
-  q: number | null;
-  gain: number | null;
-  gain_low: number | null;
-  gain_high: number | null;
-  times: number | null;
-  choices: number | null;
-  effective: number;
-  baseline: number | null;
-  looked: number;
-  reason: Reason | null;
-  relation: string;
-  offset: number | null;
-  printed: PrintedFigure | null;
-  right: TreeShown[];
-  wrong: TreeShown[];
-}
-
-/**
- * Table 1: the best head of each relation, and sentences that show it. `others` have no counterpart here.
- *
- * `clusters` are what intervals are over: documents, or sentences.
- */
-export interface SyntaxSection {
-  title: string;
-  about: string;
-  kind: "syntax";
-  clusters: string;
-  rows: SyntaxRow[];
-  sentences: TreeSentence[];
-  others: PrintedFigure[];
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * An accuracy and its interval, where there is one.
- */
-export interface CorefCell {
-  accuracy: number;
-  low: number | null;
-  high: number | null;
-}
-
-/**
  * A difference in accuracy to the best rule (`rule` over all mentions), its interval and two-sided p.
  *
  * None with too few documents.
@@ -1279,136 +1180,6 @@ export interface CorefGain {
   low: number | null;
   high: number | null;
   p: number | null;
-}
-
-/**
- * A text with mentions, [first word, word after its last, head word] each; its place among the examples.
- *
- * `spaces` tells whether white space follows each word, where the corpus does.
- */
-export interface CorefWindow {
-  words: string[];
-  mentions: number[][];
-  example: number | null;
-  spaces: boolean[] | null;
-}
-
-/**
- * A mention, the word that a head chooses for it, and the mentions that would be right, by their places.
- *
- * `pin` is the token at which the mention's head word begins.
- */
-export interface CorefShown {
-  window: number;
-  mention: number;
-  predicted: number;
-  weight: number;
-  antecedents: number[];
-  right: boolean;
-  pin: Pin;
-}
-
-/**
- * A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is.
- *
- * Of a best head, `split` includes the choice, and that head was the choice `times` of `choices`; `gain` is what
- * choosing gives over the best rule, with its interval and two-sided p.
- */
-export interface CorefRow {
-  system: string;
-  candidates: string;
-  layer: number | null;
-  head: number | null;
-  cells: (CorefCell | null)[];
-  split: CorefCell | null;
-  times: number | null;
-  choices: number | null;
-  gain: CorefGain | null;
-  shown: CorefShown[];
-  reason: Reason | null;
-}
-
-/**
- * Table 2: systems by types of mentions. `counts` are mentions of each type, `effective` the documents of these.
- */
-export interface CorefSection {
-  title: string;
-  about: string;
-  kind: "coref";
-  types: string[];
-  counts: number[];
-  effective: number[];
-  clusters: string;
-  rows: CorefRow[];
-  windows: CorefWindow[];
-  printed: PrintedRow[];
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * A head of the decoder's cross attention.
- *
- * `accuracy`, between `low` and `high`, is the share of words at whose sound it looks most, `monotonic` that of words
- * whose sound it finds no earlier than the last word's, and `error` how far the times that it gives alone are off, in
- * seconds. `chosen`: it is in the set that aligns best.
- */
-export interface AlignRow {
-  layer: number;
-  head: number;
-  accuracy: number;
-  low: number | null;
-  high: number | null;
-  monotonic: number | null;
-  error: number | null;
-  chosen: boolean;
-}
-
-/**
- * Heads of the decoder, best first, of `heads`. They open on `example`, the first of the page that has words.
- */
-export interface AlignSection {
-  title: string;
-  about: string;
-  kind: "align";
-  rows: AlignRow[];
-  heads: number;
-  words: number;
-  chance: number;
-  part: string;
-  example: number | null;
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * A probe's scores with their intervals; None where it has none.
- */
-export interface ProbeRow {
-  probe: string;
-  uas: number | null;
-  low: number | null;
-  high: number | null;
-  uuas: number | null;
-  spearman: number | null;
-  control: number | null;
-  selectivity: number | null;
-  parameters: number;
-  printed: number | null;
-}
-
-/**
- * Table 3. `small` says why nothing is to be concluded from it, where that is so.
- */
-export interface ProbesSection {
-  title: string;
-  about: string;
-  kind: "probes";
-  small: string | null;
-  rows: ProbeRow[];
-  printed: PrintedRow[];
-  notes: string[];
-  command: string | null;
 }
 
 /**
@@ -1500,153 +1271,6 @@ export interface CompareSection {
 }
 
 /**
- * A group: its label, how many inputs it has, and their mean length in tokens.
- */
-export interface GroupInfo {
-  label: string;
-  inputs: number;
-  tokens: number;
-}
-
-/**
- * A measure of a head in both groups: means of inputs, A − B with a 95 % interval, Hedges' g, and how sure that is.
- *
- * `example` is the place of an example with a typical input of each group.
- */
-export interface GroupRow {
-  layer: number;
-  head: number;
-  measure: string;
-  title: string;
-  units: string;
-  a: number;
-  b: number;
-  difference: number;
-  se: number | null;
-  effect: number | null;
-  p: number;
-  q: number;
-  n_a: number;
-  n_b: number;
-  ci_low: number | null;
-  ci_high: number | null;
-  example: number | null;
-  reason: Reason;
-}
-
-/**
- * Two groups of labelled inputs: what differs, or that nothing does.
- *
- * `rows` are those with a q of at most `level`, the largest effects first, or, where there are none, those of the
- * smallest q; `differ` is how many of the former there are, listed or not.
- */
-export interface GroupsSection {
-  title: string;
-  about: string;
-  kind: "groups";
-  told: string;
-  level: number;
-  differ: number;
-  groups: GroupInfo[];
-  rows: GroupRow[];
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * A head, the share of copied tokens that it looks at most, between `low` and `high`; p and q of being above .1.
- */
-export interface RetrievalRow {
-  layer: number;
-  head: number;
-  score: number;
-  low: number;
-  high: number;
-  p: number;
-  q: number;
-  reason: Reason;
-}
-
-/**
- * The share of needles that are answered in one condition, between `low` and `high`.
- */
-export interface Answered {
-  condition: string;
-  accuracy: number;
-  low: number | null;
-  high: number | null;
-}
-
-/**
- * The heads that score above `bar`, and answers without the top of them; `k` heads are ablated at once.
- */
-export interface RetrievalSection {
-  title: string;
-  about: string;
-  kind: "retrieval";
-  rows: RetrievalRow[];
-  answers: Answered[];
-  bar: number;
-  k: number;
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * A head's copying score with q, tokens that promote themselves, and what it promotes for one token.
- */
-export interface WritesRow {
-  layer: number;
-  head: number;
-  copying: number;
-  chance: number;
-  q: number;
-  positive: number;
-  itself: number;
-  low: number | null;
-  high: number | null;
-  token: string;
-  promotes: string[];
-  reason: Reason;
-}
-
-/**
- * What a head adds to a logit, and the token from which most of that comes.
- */
-export interface Term {
-  layer: number;
-  head: number;
-  adds: number;
-  source: string;
-  reason: Reason;
-}
-
-/**
- * A token that the model says after another, its logit, and the largest terms of it; `rest` is all else.
- */
-export interface Said {
-  token: string;
-  after: string;
-  logit: number;
-  terms: Term[];
-  rest: number;
-  example: number;
-}
-
-/**
- * Heads that copy and that suppress, and the terms of one token.
- */
-export interface WritesSection {
-  title: string;
-  about: string;
-  kind: "writes";
-  rows: WritesRow[];
-  said: Said | null;
-  notes: string[];
-  command: string | null;
-}
-
-/**
  * One range of keys: its measure, and the figures of every head ``[layer][head]``.
  *
  * `label` is its distances or its tokens. `chance` is by layer. `example` and `place` say where a head's
@@ -1680,26 +1304,12 @@ export interface PositionsSection {
 }
 
 /**
- * What a head gives to artefacts, between `low` and `high`, uniform attention, and what its [CLS] gives.
- */
-export interface ArtefactRow {
-  layer: number;
-  head: number;
-  attention: number;
-  low: number | null;
-  high: number | null;
-  chance: number | null;
-  from_cls: number | null;
-  reason: Reason;
-}
-
-/**
  * Patches whose norm is far above the rest.
  *
  * `of` is what is far above: the norm, or φ. `share` of `n` patches are, those above `cutoff`; `median` is that of
  * all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others`
  * are the means behind each of `layers`, and `where` the share of patches that are artefacts in each part of the
- * picture, row by row (None: there is none).
+ * picture, row by row (None: there is none). `heads` is what heads give to them, where there are some.
  */
 export interface ArtefactsSection {
   title: string;
@@ -1718,15 +1328,14 @@ export interface ArtefactsSection {
   artefacts: (number | null)[];
   others: (number | null)[];
   where: ((number | null)[])[];
-  rows: ArtefactRow[];
+  heads: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }
 
 export type SectionInfo =
+  | BlocksSection
   | SummarySection
-  | FailedSection
-  | AbsentSection
   | MethodsSection
   | CarriedSection
   | MeasuresSection
@@ -1734,18 +1343,9 @@ export type SectionInfo =
   | ClassesSection
   | HeadsSection
   | ClustersSection
-  | RolesSection
   | CardsSection
   | AtlasSection
-  | LinksSection
-  | SyntaxSection
-  | CorefSection
-  | AlignSection
-  | ProbesSection
   | CompareSection
-  | GroupsSection
-  | RetrievalSection
-  | WritesSection
   | PositionsSection
   | ArtefactsSection;
 

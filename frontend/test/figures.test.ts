@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Figures, Measure, scaleOf, tidy } from "../src/report/figures";
-import { parseFilter } from "../src/report/filter";
+import { allHeads, parseFilter } from "../src/report/filter";
 import { ordered } from "../src/report/sections/measure/heads";
 import { letters } from "../src/report/sections/reports/model";
 import { readFragment, writeFragment } from "../src/report/state";
@@ -73,12 +73,12 @@ test.each([
   ["previous>=0.9", 1],
 ])("the filter %j keeps %d heads", async (query, kept) => {
   const f = await figures();
-  const test = parseFilter(query, f);
+  const test = parseFilter(query, allHeads(f));
   expect(test && f.cells.filter(test)).toHaveLength(kept);
 });
 
 test("a filter on a measure that is not there is none", async () =>
-  expect(parseFilter("nonsense>1", await figures())).toBeNull());
+  expect(parseFilter("nonsense>1", allHeads(await figures()))).toBeNull());
 
 test("the tidy table has the command's columns and no rows without a value", async () => {
   const lines = csv(tidy(await figures()))
@@ -108,10 +108,17 @@ test("the state goes into the fragment and back", async () => {
     theme: "auto",
     large: false,
     reason: null,
+    section: null,
+    arranged: {},
   } as const;
-  const state = { cell: at(1, 0), example: 1, measure: "entropy", theme: "dark", large: true, reason: null } as const;
+  const state = {
+    ...({ cell: at(1, 0), example: 1, measure: "entropy", theme: "dark", large: true, reason: null } as const),
+    ...{ section: "probes", arranged: { "probes.probes": { sort: "-uas", find: "uas>.5 a" } } },
+  } as const;
   const fragment = writeFragment(state, defaults, f, "view.filter=ab");
-  expect(fragment).toBe("#head=L5H0&example=1&measure=entropy&theme=dark&large=true&view.filter=ab");
+  expect(fragment).toBe(
+    "#head=L5H0&example=1&measure=entropy&theme=dark&large=true&section=probes&sort.probes.probes=-uas&find.probes.probes=uas%3E.5+a&view.filter=ab",
+  );
   expect({ reason: null, ...readFragment(fragment, f) }).toEqual(state);
   expect(writeFragment(defaults, defaults, await figures())).toBe("#head=L3H1");
 });
@@ -129,7 +136,8 @@ test("a fragment says why the head is open", async () => {
   } as const;
   const bare = { ...whole, over: "over the corpus", measure: null, example: null, pin: null, label: null };
   for (const reason of [whole, bare]) {
-    const state = { cell: at(1, 0), example: 1, measure: "previous", theme: "auto", large: false, reason } as const;
+    const shown = { cell: at(1, 0), example: 1, measure: "previous", theme: "auto", large: false, reason } as const;
+    const state = { ...shown, section: null, arranged: {} };
     const fragment = writeFragment(state, { ...state, reason: null }, f);
     expect(readFragment(fragment, f)).toEqual({ cell: state.cell, example: 1, reason });
     expect(readFragment(fragment.replace("L5H0", "L5H9"), f).reason, "of another report's head").toBeUndefined();

@@ -16,6 +16,8 @@ import {
   percent,
   piece,
   plural,
+  probability,
+  share,
   shown,
   significant,
   weight,
@@ -29,6 +31,9 @@ const formats: Record<string, (...given: never[]) => string> = {
   brief,
   bare,
   weight,
+  figure,
+  share,
+  probability,
   number,
   percent,
 };

@@ -15,6 +15,7 @@ const LAYERS: readonly (readonly [name: string, files: RegExp])[] = [
   ["ui", /^ui\/(?!page\.ts$)/],
   ["live", /^live\/(?!((carried\/)?page|widget)\.ts$)/],
   ["parts of the report", /^report\/(?!(page|draw)\.ts$)[^/]+$/],
+  ["blocks of sections", /^report\/blocks\/[^/]+$/],
   ["sections", ROOM],
   ["the list of sections", /^report\/(sections\/index|draw)\.ts$/],
   ["pages", /^(still\/entry|report\/page|live\/page|live\/carried\/page|live\/widget|ui\/page)\.ts$/],
@@ -67,7 +68,7 @@ const edges = [...graph].flatMap(([file, others]) => others.map((other) => [file
 
 test("the imports are read", () => {
   expect(graph.get("report/page.ts")).toContain("report/draw.ts");
-  expect(graph.get("report/sections/index.ts")).toContain("report/sections/syntax/syntax.ts");
+  expect(graph.get("report/sections/index.ts")).toContain("report/sections/atlas/atlas.ts");
   expect(edges.filter(([, other]) => !graph.has(other))).toEqual([]);
   expect([...graph.keys()].filter((file) => layerOf(file) < 0)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { kinds, saying } from "../src/report/arcs";
-import { apart, inWords, marks } from "../src/report/sections/coref/coref";
+import { apart, marks } from "../src/report/blocks/cases";
 import { share } from "../src/scene/format";
 
 it("tells what was found, what was missed and what was chosen instead", () => {
@@ -113,16 +113,6 @@ it("marks the mention, what it refers to and what was chosen", () => {
   };
   expect(marks(window, shown)).toEqual(["before choice right", "", "mention", "", ""]);
   expect(marks(window, { ...shown, predicted: 3, right: false })).toEqual(["before", "", "mention", "choice", ""]);
-});
-
-it("says the names of rules and candidates in words", () => {
-  expect(["nearest", "head_match", "head_match_else_nearest", "preceding_mentions", "any_word"].map(inWords)).toEqual([
-    "nearest",
-    "head match",
-    "head match, else nearest",
-    "preceding mentions",
-    "any word",
-  ]);
 });
 
 it("marks a mention in what it refers to as the mention only", () => {

@@ -172,7 +172,10 @@ def test_a_report_goes_to_the_open_head_and_back(visit: Callable[..., Any]) -> N
         page.keyboard.press("Tab")
         stops += 1
         assert stops <= 10
-    for number in (page.locator("[data-section=cards] .line").first, page.locator(".roles .headname").first):
+    for number in (
+        page.locator("[data-section=cards] .line").first,
+        page.locator("[data-section=roles] .headname").first,
+    ):
         number.focus()
         page.keyboard.press("Shift+Tab")
         page.keyboard.press("Tab")

@@ -383,8 +383,10 @@ def test_groups_list_what_differs_and_open_a_typical_input_of_each(
     html = hs.report(demo, hs.corpora.texts(TEXTS), pairs=pairs, sections=["groups"], examples=1)
     page = open_page(html, width=1000)
     section = page.locator("[data-section=groups]")
-    assert re.match(r"\d+ heads differ between the groups at q ≤ 0.05", section.locator(".told").inner_text())
-    row = section.locator("tbody tr[data-example]").first
+    assert re.match(
+        r"\d+ heads differ between the groups at q ≤ 0.05", section.locator(".says").first.inner_text()
+    )
+    row = section.locator("tbody tr[data-opens]").first
     name = row.locator(".headname").inner_text()
     row.locator(".headname").click()
     wait_for_head(page, name)

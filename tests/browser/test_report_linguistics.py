@@ -16,6 +16,7 @@ from headscope.views.blobs import Blobs
 from tests.helpers import linguistics_sample as sample
 from tests.helpers.pages import saved
 from tests.helpers.report_sample import dataset, example
+from tests.helpers.section_blocks import rows
 from tests.helpers.unfold import unfolded
 
 pytestmark = pytest.mark.browser
@@ -206,9 +207,9 @@ def in_order(part: Any) -> list[str]:
 def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> None:
     page = unfolded(open_page(planted))
     body = page.locator("[data-section=syntax] tbody")
-    rows = {texts[0]: (texts, row) for row in body.locator("tr").all() for texts in [cells(row)]}
-    assert list(rows) == ["all", "all but punct, root", "det", "nsubj", "csubj", "prep", "pobj"]
-    det, own = rows["det"]
+    found = {texts[0]: (texts, row) for row in body.locator("tr").all() for texts in [cells(row)]}
+    assert list(found) == ["all", "all but punct, root", "det", "nsubj", "csubj", "prep", "pobj"]
+    det, own = found["det"]
     assert det[:3] == ["det", "41", "L1H2 2-3 | dep→head"]
     assert det[4:7] == ["1 | .909 – 1", "1 | .909 – 1", ".512 | at +1"]
     assert det[8] == ".943 | det 8-11"
@@ -216,7 +217,7 @@ def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> N
     drawn = bar_of(own)
     assert (drawn["value"], drawn["reach"]) == ([1], [pytest.approx(0.909, abs=5e-4), 1])
     assert drawn["base"] == [pytest.approx(21 / 41)]
-    nsubj, own = rows["nsubj"]
+    nsubj, own = found["nsubj"]
     assert nsubj[2] == "L0H1 1-2 | head→dep"
     assert nsubj[6] == ".268 | at −1"
     assert nsubj[8] == ".585 | nsubj 8-2"
@@ -224,23 +225,26 @@ def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> N
     assert bar_of(own)["value"] == [pytest.approx(30 / 41)]
     assert low < 30 / 41 < high
     assert nsubj[4] == f".732 | {low:.3f} – {high:.3f}".replace("0.", ".")
-    info = next(row for row in sample.syntax().info(Blobs())["rows"] if row["relation"] == "nsubj")
-    split, ends = (f"{info['split']:.3f}", [f"{info[end]:.3f}" for end in ("split_low", "split_high")])
+    info = next(row for row in rows(sample.syntax().info(Blobs()), "relations") if row["relation"] == "nsubj")
+    split, ends = (
+        f"{info['split_accuracy']:.3f}",
+        [f"{info[end]:.3f}" for end in ("split_low", "split_high")],
+    )
     assert [split, *ends] != ["0.732", f"{low:.3f}", f"{high:.3f}"]
     assert nsubj[5] == f"{split[1:]} | {ends[0][1:]} – {ends[1][1:]}" != nsubj[4]
     title = own.locator("td").nth(4).get_attribute("title")
     assert title.startswith(f"L0H1 was the choice {info['times']} times of 200; beside the best offset: ")
     assert info["times"] < 200
-    title = rows["det"][1].locator("td").nth(6).get_attribute("title")
+    title = found["det"][1].locator("td").nth(6).get_attribute("title")
     assert re.fullmatch(r"p = \de−\d+", title)  # not 0, however sure
     assert re.fullmatch(r"\de−\d+", det[7])
-    csubj, own = rows["csubj"]
+    csubj, own = found["csubj"]
     assert csubj == ["csubj", "1", "–", "", "–", "–", ".000 | at −1", "–", "–"]
     assert own.get_attribute("class") == "off"
     assert own.get_attribute("title") == "Too few instances for a best head"
     assert bar_of(own) == {"value": [], "reach": [], "base": [0]}
-    assert rows["prep"][0][1:] == [""] * 7 + [".667 | prep 7-4"]
-    assert rows["all"][0][8] == ".345 | All 7-6"
+    assert found["prep"][0][1:] == [""] * 7 + [".667 | prep 7-4"]
+    assert found["all"][0][8] == ".345 | All 7-6"
     assert "headscope syntax trees.conllu" in page.locator("[data-section=syntax]").inner_text()
 
 
@@ -346,20 +350,19 @@ def test_rows_of_coreference_say_what_was_found(open_page: Any, planted: str) ->
         ["L1H0 2-1, best head", "other mentions"],
         ["L2H3 3-4, best head", "any word"],
     ]
-    rows = sample.coref().info(Blobs())["rows"]
+    systems = rows(sample.coref().info(Blobs()), "systems")
 
-    def said(figures: Any) -> str:
-        share = f"{figures['accuracy']:.3f}"
-        ends = [f"{figures[end]:.2f}".removeprefix("0").replace("1.00", "1") for end in ("low", "high")]
+    def said(row: Any, name: str) -> str:
+        share = f"{row[name]:.3f}"
+        ends = [f"{row[name + end]:.2f}".removeprefix("0").replace("1.00", "1") for end in ("_low", "_high")]
         return f"{share.removeprefix('0').replace('1.000', '1')} | {' – '.join(ends)}"
 
-    assert [[row[2], *row[5:]] for row in found] == [[said(cell) for cell in row["cells"]] for row in rows]
+    types = ("all", "pronoun", "nominal")
+    assert [[row[2], *row[5:]] for row in found] == [[said(row, name) for name in types] for row in systems]
     assert found[0][2].startswith(".250 | ")
     assert found[0][3:5] == ["–", "–"]
-    gain = rows[6]["gain"]
-    assert gain is not None
-    assert found[6][3:5] == [said(rows[6]["split"]), said({**gain, "accuracy": gain["value"]})]
-    assert gain["value"] == 0.5
+    assert found[6][3:5] == [said(systems[6], "split"), said(systems[6], "difference")]
+    assert systems[6]["difference"] == 0.5
     by_label = {row[0]: row[1:] for row in printed}
     assert by_label["head 5-4"] == ["in the paper", ".65", "", "", ".64", ".58"]
     assert by_label["neural coreference"] == ["in the paper", ".83", "", "", "–", "–"]

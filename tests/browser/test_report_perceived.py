@@ -102,9 +102,12 @@ def test_heads_are_drawn_on_their_sounds(open_page: Any, sounds: str, scheme: st
 
 def test_a_head_of_the_decoder_opens_in_its_part(open_page: Any, sounds: str) -> None:
     page = open_page(sounds)
-    row = page.locator("[data-cross]").first
-    name = row.get_attribute("data-cross")
+    row = page.locator("[data-looks]").first
+    name = row.get_attribute("data-looks")
     row.click()
+    assert (
+        page.locator("[data-looks][aria-selected]").count() == 0
+    )  # heads of the decoder are not the open one
     page.wait_for_function(SETTLED)
     assert (
         page.locator(".explorer .seg", has_text="Cross").locator("[aria-checked=true]").inner_text()

@@ -107,7 +107,7 @@ def test_layers_by_their_distance(open_page: Any, html: str):
 
 def test_a_row_of_the_roles_opens_its_head(open_page: Any, html: str):
     page = open_page(html, fragment="#head=L0H0")
-    rows = page.locator(".roles tbody tr")
+    rows = page.locator("[data-section=roles] tbody tr")
     assert rows.count() == 2
     rows.nth(1).locator("td").nth(1).click()
     opened(page, 1, 2)

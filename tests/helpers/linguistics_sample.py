@@ -10,33 +10,44 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
-from headscope.analyses.links.coref.section import Coref, CorefShown, CorefWindow
+from headscope.analyses.links.coref.section import Coref
 from headscope.analyses.links.coref.statistics import CANDIDATES, RULES
 from headscope.analyses.links.coref.statistics import dataset as coref_dataset
+from headscope.analyses.links.section import Drawn
 from headscope.analyses.links.sums import LinkSums
-from headscope.analyses.links.syntax.section import Drawn, Syntax, TreeSentence, TreeShown
+from headscope.analyses.links.syntax.section import Syntax
 from headscope.analyses.links.syntax.statistics import Words
 from headscope.analyses.links.syntax.statistics import dataset as syntax_dataset
 from headscope.analyses.probes.section import Probes
 from headscope.core.link import Link, Span
 from headscope.corpora import Corpus
 from headscope.models import Model
+from headscope.views.blocks import LinkSentence, LinkShown, MentionShown, MentionText
 from headscope.views.payload import Pin
 
 SENTENCES = 40
 
 
-def looked(sentence: int, word: int, predicted: int, right: bool, arcs: list[list[float]]) -> TreeShown:
+def looked(
+    sentence: int, word: int, target: int, predicted: int, right: bool, arcs: list[list[float]]
+) -> LinkShown:
     pins = [Pin(side="from", place=word + 1)]
-    return TreeShown(
-        sentence=sentence, words=[word], pins=pins, predicted=[predicted], right=[right], arcs=arcs
+    targets = [[target]]
+    return LinkShown(
+        sentence=sentence,
+        words=[word],
+        pins=pins,
+        targets=targets,
+        predicted=[predicted],
+        right=[right],
+        arcs=arcs,
     )
 
 
 def choice(
     window: int, mention: int, predicted: int, weight: float, antecedent: int, right: bool
-) -> CorefShown:
-    return CorefShown(
+) -> MentionShown:
+    return MentionShown(
         window=window,
         mention=mention,
         predicted=predicted,
@@ -65,20 +76,20 @@ def syntax() -> Syntax:
         words.add(["det", "nsubj", "csubj" if number == SENTENCES else "root"], right, baselines)
     found = syntax_dataset(words, least=20)
     trees = [
-        TreeSentence(
-            words=["the", "old", "cat"], heads=[2, 2, -1], relations=["det", "amod", "root"], example=1
-        ),
-        TreeSentence(
-            words=["a", "dog", "ran"], heads=[1, 2, -1], relations=["det", "nsubj", "root"], example=0
-        ),
+        LinkSentence(words=["the", "old", "cat"], spans=[], second=None, example=1),
+        LinkSentence(words=["a", "dog", "ran"], spans=[], second=None, example=0),
     ]
     shown = {
         "det": Drawn(
-            right=[looked(1, 0, 1, True, [[0, 1, 0.5], [1, 0, 0.9], [1, 2, 0.3]])],
-            wrong=[looked(0, 0, 1, False, [[0, 2, 0.1], [0, 1, 0.4], [2, 0, 0.2]])],
+            right=[looked(1, 0, 1, 1, True, [[0, 1, 0.5], [1, 0, 0.9], [1, 2, 0.3]])],
+            wrong=[looked(0, 0, 2, 1, False, [[0, 2, 0.1], [0, 1, 0.4], [2, 0, 0.2]])],
             looked=7,
         ),
-        "nsubj": Drawn(right=[looked(1, 1, 2, True, [[2, 1, 0.6], [1, 2, 0.7]])], wrong=[], looked=5),
+        "nsubj": Drawn(
+            right=[looked(1, 1, 2, 2, True, [[2, 1, 0.6], [1, 2, 0.7]])],
+            wrong=[],
+            looked=5,
+        ),
     }
     return Syntax(found, trees, shown, "headscope syntax trees.conllu")
 
@@ -91,13 +102,13 @@ def coref() -> Coref:
     right[2, 2, 3, :3] = True
     for document in range(12):
         mentions.add(["pronoun"] * 3 + ["nominal"], right, np.eye(len(RULES), 4, dtype=np.bool_), document)
-    window = CorefWindow(
+    window = MentionText(
         words=["Ann", "'s", "cat", "(", "she", ")", "saw", "it"],
         mentions=[[0, 3, 2], [0, 2, 0], [4, 5, 4], [7, 8, 7]],
         example=1,
         spaces=[False, True, True, False, False, True, True, True],
     )
-    plain = CorefWindow(words=["Bob", ",", "he"], mentions=[[0, 1, 0], [2, 3, 2]], example=0, spaces=None)
+    plain = MentionText(words=["Bob", ",", "he"], mentions=[[0, 1, 0], [2, 3, 2]], example=0, spaces=None)
     shown = {
         "preceding_mentions": [choice(0, 2, 0, 0.25, 1, True), choice(0, 3, 0, 0.125, 0, False)],
         "any_word": [choice(1, 1, 1, 0.5, 0, False)],

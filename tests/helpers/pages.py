@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tests.helpers.section_blocks import name_of
+
 
 def payload(html: str) -> Any:
     """What a page shows, as its script reads it."""
@@ -27,8 +29,8 @@ def arrays(html: str) -> dict[str, str]:
 
 
 def section(report: Any, kind: str) -> Any:
-    """The first section of a kind, of a report's payload."""
-    return next(one for one in report["sections"] if one["kind"] == kind)
+    """The first section that is about something, of a report's payload."""
+    return next(one for one in report["sections"] if name_of(one) == kind)
 
 
 def told(report: Any) -> list[Any]:

@@ -22,11 +22,12 @@ from headscope.views.explorer import Input
 from headscope.views.page import script_json
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Beside, Section
+from tests.helpers import section_blocks
 from tests.helpers.report_sample import NASTY, dataset, example, maps, report_payload
 
 
 def section(payload: Any, kind: str) -> Any:
-    return next(one for one in payload["sections"] if one["kind"] == kind)
+    return next(one for one in payload["sections"] if section_blocks.name_of(one) == kind)
 
 
 def parts_of(payload: Any) -> list[Any]:
@@ -54,9 +55,8 @@ def test_every_figure_arrives():
         assert np.array_equal(decode(payload["chance"], texts)[place], data[f"{name}_chance"])
     assert payload["measures"][0]["source"] == "Clark et al. 2019, §3.1"
     assert payload["corpus"]["tokens"] == 52341
-    assert section(payload, "absent")["absent"] == [
-        {"measure": "offset+9", "reason": "no input is that long"}
-    ]
+    (absent,) = section_blocks.rows(section(payload, "absent"), "measures")
+    assert (absent["measure"], absent["reason"]) == ("offset+9", "no input is that long")
     assert json.loads(script_json(payload)) == payload
 
 
@@ -108,14 +108,14 @@ def test_each_example_is_an_explorer_with_the_figures_of_the_corpus():
 def test_sections_come_in_reading_order_and_empty_ones_are_left_out():
     payload, _ = report_payload(dataset())
     kinds = ["summary", "measures", "layers", "layers", "heads", "absent", "methods"]
-    assert [one["kind"] for one in payload["sections"]] == kinds
+    assert [section_blocks.name_of(one) for one in payload["sections"]] == kinds
     shares, others = (one for one in payload["sections"] if one["kind"] == "layers")
     assert shares["measures"] == ["previous", "next", "first", "sep"]
     assert others["measures"] == ["entropy", "entropy_first"]
     some = dataset(absent={})
     some = some.drop_vars([name for name in some.data_vars if str(name).startswith("entropy")])
     kinds = ["summary", "measures", "layers", "heads", "methods"]
-    assert [one["kind"] for one in report_payload(some)[0]["sections"]] == kinds
+    assert [section_blocks.name_of(one) for one in report_payload(some)[0]["sections"]] == kinds
 
 
 def test_sections_take_turns_with_the_neurons_of_the_heads_they_name(monkeypatch: pytest.MonkeyPatch):

@@ -17,6 +17,7 @@ from headscope.analyses.reproduce import Typed
 from headscope.errors import CorpusError, InputError
 from headscope.measures.choose import choose
 from headscope.models import Model
+from tests.helpers import section_blocks
 from tests.helpers.pages import payload
 
 pytestmark = pytest.mark.slow
@@ -35,8 +36,8 @@ def part(example: Any) -> Any:
 def test_a_causal_model(stories: Model) -> None:
     found = payload(hs.report(stories, examples=2, limit=4, sections=FEW))
     assert found["model"]["causal"]
-    expected = {"next", "entropy_first"}
-    assert {entry["measure"] for one in found["sections"] for entry in one.get("absent", [])} >= expected
+    (absent,) = (one for one in found["sections"] if section_blocks.name_of(one) == "absent")
+    assert {row["measure"] for row in section_blocks.rows(absent, "measures")} >= {"next", "entropy_first"}
     assert len(found["examples"]) == 2
     assert all(part(example)["causal"] for example in found["examples"])
 
@@ -89,7 +90,7 @@ TEXTS = [
 
 def sections(page: str) -> dict[str, Any]:
     """The sections of a page by kind; of several of a kind the last."""
-    return {one["kind"]: one for one in payload(page)["sections"]}
+    return {section_blocks.name_of(one): one for one in payload(page)["sections"]}
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def whole(demo: Model, build_once: Any) -> str:
 
 
 def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
-    kinds = [one["kind"] for one in payload(whole)["sections"]]
+    kinds = [section_blocks.name_of(one) for one in payload(whole)["sections"]]
     figures = ["measures", "layers", "layers", "layers"]
     assert [kind for kind in kinds if kind not in ("absent", "classes")] == [
         *("summary", "roles", "cards", "clusters", "heads", *figures, "methods")
@@ -123,13 +124,14 @@ def test_roles_are_those_of_the_command(demo: Model, whole: str) -> None:
     expected = [
         (row.layer, row.head, row.role, row.score) for row in table.itertuples() if row.role != "none"
     ]
-    found = [
-        (row["layer"], row["head"], row["role"], row["score"]) for row in sections(whole)["roles"]["rows"]
-    ]
+    info = sections(whole)["roles"]
+    every = section_blocks.rows(info, "roles")
+    shown = section_blocks.table(info, "roles")["shown"]
+    found = [tuple(every[place][name] for name in ("layer", "head", "role", "score")) for place in shown]
     assert [one[:3] for one in found] == [one[:3] for one in expected]
     assert np.allclose([one[3] for one in found], [one[3] for one in expected])
     assert (0, 2, "previous token") in [one[:3] for one in found]
-    assert len(sections(whole)["roles"]["without"]) == 72 - len({one[:2] for one in found})
+    assert len(every) - len(shown) == 72 - len({one[:2] for one in found})
 
 
 def test_the_map_is_that_of_the_command(demo: Model, whole: str) -> None:

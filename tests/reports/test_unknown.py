@@ -10,6 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import HeadscopeWarning, UnknownError
+from tests.helpers import section_blocks
 from tests.helpers.pages import payload
 from tests.helpers.small_models import small_bert
 from tests.helpers.small_tokenizers import listed
@@ -17,7 +18,7 @@ from tests.helpers.small_tokenizers import listed
 
 def sections(page: str) -> dict[str, Any]:
     """The sections of a page by their kinds."""
-    return {each["kind"]: each for each in payload(page)["sections"]}
+    return {section_blocks.name_of(each): each for each in payload(page)["sections"]}
 
 
 @pytest.mark.slow
@@ -38,7 +39,7 @@ def test_language_is_left_out_where_the_tokenizer_knows_none(own: bool, capsys: 
     found = sections(page)
     assert {"summary", "absent", "methods"} <= set(found)
     assert not {"failed", "syntax", "coref", "probes"} & set(found)
-    absent = {each["measure"]: each["reason"] for each in found["absent"]["absent"]}
+    absent = {row["measure"]: row["reason"] for row in section_blocks.rows(found["absent"], "measures")}
     left = ["syntax", "coref", "probes"]
     assert all(
         re.match(r"built-in treebank: .* are unknown to the tokenizer of BertModel", absent[name])

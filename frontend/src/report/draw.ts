@@ -2,15 +2,16 @@
 
 import type { ReportPayload } from "../protocol";
 import { type Child, h } from "../ui/dom";
+import { section as blocks } from "./blocks/section";
 import type { Drawn, Host, Section } from "./host";
 import { notes } from "./rows";
-import { offer, slug } from "./saves";
+import { offer } from "./saves";
 import * as sections from "./sections/index";
 import { explained } from "./terms";
 
 type Info = ReportPayload["sections"][number];
 
-const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind: Kind }>> } = sections;
+const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind: Kind }>> } = { ...sections, blocks };
 
 /** Draw a section at the end of a page: its heading, what can be saved of it, and the command that gives it again. */
 export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
@@ -18,7 +19,7 @@ export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
   const head = h("div.sectionhead", {}, info.title && h("h2", {}, info.title), saves);
   const element = h(
     "section",
-    { id: idOf(page, info), "data-section": info.kind },
+    { id: idOf(page, info), "data-section": nameOf(info) },
     info.title && head,
     info.about && h("p.about", {}, ...withoutChoices(info.about, host)),
   );
@@ -30,15 +31,18 @@ export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
   const again =
     "command" in info &&
     info.command &&
-    h("p.again", {}, info.kind === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command));
+    h("p.again", {}, nameOf(info) === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command));
   if (read || again) element.append(h("div.foot", {}, read, again));
   return drawn;
 }
 
-// By its title, and by a number too where another has the same.
-function idOf(page: HTMLElement, { title }: Info): string | null {
-  const id = slug(title);
-  if (!id) return null;
+/** What a section is about. */
+const nameOf = (info: Info): string => (info.kind === "blocks" ? info.name : info.kind);
+
+// By what it is about, and by a number too where another is about the same; what has no title is no place to go to.
+function idOf(page: HTMLElement, info: Info): string | null {
+  const id = nameOf(info);
+  if (!info.title) return null;
   const same = [...page.querySelectorAll("section[id]")].filter(
     (section) => section.id.replace(/-\d+$/, "") === id,
   ).length;

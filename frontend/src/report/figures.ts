@@ -1,6 +1,6 @@
 // The figures of a report: measures over (layer, head), their errors, counts and chance.
 
-import type { MeasureInfo, Reason, ReportPayload } from "../protocol";
+import type { MeasureInfo, Reason, ReportPayload, TableBlock } from "../protocol";
 import { PALETTES, type Theme } from "../scene/color";
 import type { Store } from "../scene/data";
 import { clamp, code, paper } from "../scene/format";
@@ -199,3 +199,9 @@ export function tidy(figures: Figures, measures: readonly Measure[] = figures.me
   );
   return records({ ...HEAD, measure: "text", value: "float", se: "float", n: "int", chance: "float" }, rows);
 }
+
+/** The tables of the sections of these names, in the order of the page. */
+export const tablesOf = ({ sections }: ReportPayload, ...names: string[]): TableBlock[] =>
+  sections
+    .flatMap((info) => (info.kind === "blocks" && names.includes(info.name) ? info.blocks : []))
+    .filter((block) => block.kind === "table");

@@ -1,4 +1,4 @@
-// The table's filter: names of heads, and comparisons such as `previous>.5 entropy<1`.
+// The filters of tables: names of heads, words, and comparisons such as `previous>.5 entropy<1`.
 
 import type { Cell, Figures } from "./figures";
 
@@ -11,32 +11,49 @@ const COMPARE: Record<string, (a: number, b: number) => boolean> = {
   ">=": (a, b) => a >= b,
 };
 
-type Test = (cell: Cell) => boolean;
+type Test<Row> = (row: Row) => boolean;
 
-/** What a word of a query asks of a head; null for a measure that is not among the figures. */
-function testOf(word: string, figures: Figures): Test | null {
-  const match = COMPARISON.exec(word);
-  if (match) {
-    const [, name = "", sign = "", bound = ""] = match;
-    const names = figures.measures.map((measure) => measure.name.toLowerCase());
-    const exact = names.indexOf(name);
-    const measure =
-      figures.measures[exact >= 0 || name === "" ? exact : names.findIndex((other) => other.startsWith(name))];
-    return measure ? (cell) => COMPARE[sign]!(measure.value(cell), Number(bound)) : null;
-  }
-  if (/^l\d+$/.test(word)) return (cell) => figures.layerOf(cell) === Number(word.slice(1));
-  if (/^h\d+$/.test(word)) return (cell) => figures.headOf(cell) === Number(word.slice(1));
-  return (cell) => figures.name(cell).toLowerCase() === word || figures.paper(cell).startsWith(word);
+/** What can be looked for. */
+export interface Searched<Row> {
+  /** Figures by their names, in lower case. */
+  readonly figures: readonly (readonly [name: string, value: (row: Row) => number])[];
+  /** The model's own indices of the head that a row is about. */
+  head(row: Row): { readonly layer: number; readonly head: number } | null;
+  /** Whether a word, in lower case, is that of a row. */
+  says(row: Row, word: string): boolean;
 }
 
-/** A test for heads: every word of the query must hold. Null for words that mean nothing. */
-export function parseFilter(query: string, figures: Figures): Test | null {
+/** All heads, and their measures. */
+export const allHeads = (figures: Figures): Searched<Cell> => ({
+  figures: figures.measures.map((measure) => [measure.name.toLowerCase(), (cell) => measure.value(cell)]),
+  head: (cell) => ({ layer: figures.layerOf(cell), head: figures.headOf(cell) }),
+  says: (cell, word) => figures.name(cell).toLowerCase() === word || figures.paper(cell).startsWith(word),
+});
+
+/** What a word of a query asks of a row; null for a figure that is not there. */
+function testOf<Row>(word: string, { figures, head, says }: Searched<Row>): Test<Row> | null {
+  const match = COMPARISON.exec(word);
+  if (match) {
+    const [, asked = "", sign = "", bound = ""] = match;
+    const [, value] =
+      figures.find(([name]) => name === asked) ??
+      figures.find(([name]) => asked !== "" && name.startsWith(asked)) ??
+      [];
+    return value ? (row) => COMPARE[sign]!(value(row), Number(bound)) : null;
+  }
+  if (/^l\d+$/.test(word)) return (row) => head(row)?.layer === Number(word.slice(1));
+  if (/^h\d+$/.test(word)) return (row) => head(row)?.head === Number(word.slice(1));
+  return (row) => says(row, word);
+}
+
+/** A test for rows: every word of the query must hold. Null for words that mean nothing. */
+export function parseFilter<Row>(query: string, searched: Searched<Row>): Test<Row> | null {
   const words = query
     .trim()
     .toLowerCase()
     .replace(/\s*(<=|>=|<|>)\s*/g, "$1")
     .split(/\s+/)
     .filter(Boolean);
-  const tests = words.map((word) => testOf(word, figures));
-  return tests.includes(null) ? null : (cell) => tests.every((test) => test!(cell));
+  const tests = words.map((word) => testOf(word, searched));
+  return tests.includes(null) ? null : (row) => tests.every((test) => test!(row));
 }

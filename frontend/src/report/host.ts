@@ -7,6 +7,12 @@ import type { Table } from "./table";
 
 export type ThemeChoice = "auto" | Theme;
 
+/** How a table stands: a column to sort by, `-column` for the largest first, and what its rows are filtered by. */
+export interface Arranged {
+  readonly sort: string;
+  readonly find: string;
+}
+
 export interface State {
   readonly cell: Cell;
   readonly example: number;
@@ -16,6 +22,10 @@ export interface State {
   readonly theme: ThemeChoice;
   /** The explorer fills the window. */
   readonly large: boolean;
+  /** The section that a link led to; null: none. */
+  readonly section: string | null;
+  /** Tables that stand otherwise than they came, by `section.table`. */
+  readonly arranged: { readonly [table: string]: Arranged };
 }
 
 /** What follows from the state and the size of the page. */
@@ -24,6 +34,7 @@ export interface Now {
   readonly measure: Measure;
   readonly theme: Theme;
   readonly width: number;
+  readonly arranged: State["arranged"];
   /** The page is being printed: nothing can be chosen, folded or scrolled. */
   readonly printing: boolean;
 }

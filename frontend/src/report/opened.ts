@@ -8,7 +8,7 @@ import { h } from "../ui/dom";
 import { fromPage } from "../ui/embedded";
 import { Explorer } from "../ui/explorer";
 import { download } from "../ui/save";
-import { same } from "./figures";
+import { same, tablesOf } from "./figures";
 import type { Host, Now } from "./host";
 import { linked, ofMeasure, shows } from "./reasons";
 import { carried, SIDES } from "./sides";
@@ -139,11 +139,10 @@ export class Opened {
 
   /** Whether the example has the maps of two models: the figures over the corpus are those of A. */
   private get models(): boolean {
-    const { sections } = this.host.figures.payload;
     return (
       this.paired &&
-      !sections.some(
-        (section) => section.kind === "groups" && section.rows.some((row) => row.example === this.now.example),
+      !tablesOf(this.host.figures.payload, "groups").some(({ reasons }) =>
+        reasons.some((reason) => reason?.example === this.now.example),
       )
     );
   }

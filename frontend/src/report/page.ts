@@ -92,6 +92,8 @@ class Report implements Host {
       measure: figures.measures[0].name,
       theme: "auto",
       large: false,
+      section: null,
+      arranged: {},
     };
     const [state, view] = this.fragment();
     this.state = { ...this.defaults, ...state };
@@ -134,7 +136,13 @@ class Report implements Host {
   get now(): Now {
     const { printing, theme } = this.watch;
     const width = printing ? PAPER : Math.max(240, this.page.clientWidth);
-    return { cell: this.state.cell, measure: this.figures.measure(this.state.measure), theme, printing, width };
+    const { cell, measure, arranged } = this.state;
+    return { cell, measure: this.figures.measure(measure), theme, printing, width, arranged };
+  }
+
+  /** The section that the address names. */
+  get section(): Element | null {
+    return sectionOf(`#${this.state.section ?? window.location.hash.slice(1)}`);
   }
 
   /** Everything that can be seen has been drawn. */
@@ -289,7 +297,11 @@ class Report implements Host {
   private readonly readBack = (): void => {
     if (window.location.hash === this.written) return;
     // A link to a section: the browser goes there, and the address keeps the state.
-    if (sectionOf(window.location.hash)) return this.write();
+    const section = sectionOf(window.location.hash);
+    if (section) {
+      this.state = { ...this.state, section: section.id };
+      return this.write();
+    }
     const [state, view] = this.fragment();
     this.written = window.location.hash;
     this.set({ ...this.defaults, theme: this.state.theme, ...state });
@@ -357,7 +369,7 @@ async function main(): Promise<void> {
       else requestAnimationFrame(wait);
     };
     wait();
-    sectionOf(window.location.hash)?.scrollIntoView();
+    report.section?.scrollIntoView();
   } catch (error) {
     // Never a blank page: say what is wrong.
     const text = error instanceof Error ? error.message : String(error);

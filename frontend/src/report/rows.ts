@@ -37,7 +37,7 @@ export function table(
   );
   const rows = bodies.flat();
   const shortened = new Shortened((most) => rows.forEach((row, i) => row.classList.toggle("later", i >= most)));
-  for (const row of rows) shortenedBy.set(row, shortened);
+  shortened.of(rows);
   shortened.count(rows.length);
   return h("div", {}, box, shortened.button, meanings(box));
 }
@@ -59,6 +59,11 @@ export class Shortened {
   private all = false;
 
   constructor(private readonly show: (most: number) => void) {}
+
+  /** The rows that it may hide. */
+  of(rows: readonly Element[]): void {
+    for (const row of rows) shortenedBy.set(row, this);
+  }
 
   /** The table has so many rows now; those that were looked for are all shown. */
   count(rows: number, found = false): void {

@@ -1,10 +1,11 @@
 // The page's state as a fragment: #head=L2H3&example=0&measure=sep&theme=dark&view.filter=ab; why the head is open
-// stands in reason.says=finds the antecedent&reason.figure=78 %&….
+// stands in reason.says=finds the antecedent&reason.figure=78 %&…, how tables stand in sort.SECTION.TABLE=-q and
+// find.SECTION.TABLE=L2.
 
 import type { Reason } from "../protocol";
 import { parseCode } from "../scene/format";
 import type { Figures } from "./figures";
-import type { State, ThemeChoice } from "./host";
+import type { Arranged, State, ThemeChoice } from "./host";
 import { because, CORPUS, ofMeasure } from "./reasons";
 
 const THEMES: readonly ThemeChoice[] = ["auto", "light", "dark"];
@@ -29,9 +30,22 @@ export function readFragment(hash: string, figures: Figures): Partial<State> {
   const theme = THEMES.find((choice) => choice === entries.get("theme"));
   if (theme) state.theme = theme;
   if (entries.get("large") === "true") state.large = true;
+  const section = entries.get("section");
+  if (section) state.section = section;
+  const arranged = readArranged(entries);
+  if (Object.keys(arranged).length > 0) state.arranged = arranged;
   const reason = readReason(entries, figures);
   if (cell && reason) state.reason = reason;
   return state;
+}
+
+function readArranged(entries: URLSearchParams): State["arranged"] {
+  const found: { [table: string]: Arranged } = {};
+  for (const [key, value] of entries) {
+    const [, what, table] = /^(sort|find)\.(.+)$/.exec(key) ?? [];
+    if (what && table) found[table] = { sort: "", find: "", ...found[table], [what]: value };
+  }
+  return found;
 }
 
 function readReason(entries: URLSearchParams, figures: Figures): Reason | null {
@@ -68,6 +82,9 @@ export function writeFragment(state: State, defaults: State, figures: Figures, v
   if (state.measure !== defaults.measure) entries.set("measure", state.measure);
   if (state.theme !== defaults.theme) entries.set("theme", state.theme);
   if (state.large) entries.set("large", "true");
+  if (state.section) entries.set("section", state.section);
+  for (const [table, arranged] of Object.entries(state.arranged))
+    for (const [what, value] of Object.entries(arranged)) if (value) entries.set(`${what}.${table}`, value);
   if (state.reason) writeReason(entries, state.reason, state, figures);
   return `#${entries}${view && `&${view}`}`;
 }

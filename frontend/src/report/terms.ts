@@ -34,10 +34,6 @@ const TERMS: { readonly [term: string]: string } = {
     "the best head is chosen on some documents and scored on others: this is what choosing gives",
   "accuracy,\ngiven the\nchoice": "on the very words that the head was chosen on: a little too good",
   q: "the expected share of wrong claims among this one and all with a smaller q",
-  UAS: "the share of words whose head in the tree is found, punctuation left out",
-  UUAS: "the same without the direction of the link",
-  control: "accuracy on a task made of random answers: what is learnt by heart",
-  selectivity: "UAS less control: what is not learnt by heart",
   "first half":
     "an input is [CLS] first half [SEP] second half [SEP], each of whole lines of a text: as BERT was trained, on two stretches of text",
 };
@@ -49,9 +45,14 @@ const MEANT = new RegExp(
   "g",
 );
 
-/** A word with what it means. */
-function term(word: string, host: Host): HTMLElement {
-  const meaning = TERMS[word]!;
+/** A word with what it means; `pressed` is what else a press does, `after` stands behind it. */
+export function word(
+  text: string,
+  meaning: string,
+  host: Host,
+  pressed: () => void = () => undefined,
+  after: Child = null,
+): HTMLElement {
   const show = (event: Event): void => {
     const { left, bottom } = (event.currentTarget as HTMLElement).getBoundingClientRect();
     host.tip(h("div.meaning", {}, meaning), left - 16, bottom - 12);
@@ -60,6 +61,7 @@ function term(word: string, host: Host): HTMLElement {
   const press = (event: Event): void => {
     event.stopPropagation(); // a row of a table opens its head
     show(event);
+    pressed();
   };
   const key = (event: KeyboardEvent): void => {
     if (event.key === "Escape") hide();
@@ -75,7 +77,7 @@ function term(word: string, host: Host): HTMLElement {
   return h(
     "span",
     {},
-    h("button.term", { type: "button", "aria-description": meaning, ...listeners }, word),
+    h("button.term", { type: "button", "aria-description": meaning, ...listeners }, text, after),
     h("span.paper", {}, ` (${meaning})`),
   );
 }
@@ -89,7 +91,7 @@ export function explained(text: string, host: Host, seen: Set<string> = new Set(
     const meaning = TERMS[part];
     if (i % 2 === 0 || meaning === undefined || seen.has(meaning)) return part;
     seen.add(meaning);
-    return term(part, host);
+    return word(part, meaning, host);
   });
 }
 

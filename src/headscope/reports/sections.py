@@ -6,28 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+
 from headscope.analyses.clusters import alike
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import BlocksSection
 from headscope.views.page import plain_text
-from headscope.views.payload import Absent, SectionInfo
+from headscope.views.payload import SectionInfo
 from headscope.views.section import Ready, Section
 from headscope.views.wire import CarriedPayload
-
-
-class FailedSection(SectionInfo):
-    """A section that could not be made, and why."""
-
-    kind: Literal["failed"]
-    name: str
-    reason: str
-    command: str | None
-
-
-class AbsentSection(SectionInfo):
-    """Measures that do not apply to this model or corpus."""
-
-    kind: Literal["absent"]
-    absent: list[Absent]
 
 
 class MethodsSection(SectionInfo):
@@ -42,6 +30,10 @@ class CarriedSection(SectionInfo):
 
     kind: Literal["carried"]
     page: CarriedPayload
+
+
+MOST = 6
+"""Of more measures that do not apply the list is folded."""
 
 
 @dataclass(frozen=True)
@@ -69,26 +61,39 @@ class Failed(Section):
     reason: str
     command: str | None = None
 
-    def info(self, blobs: Blobs) -> FailedSection:
+    def info(self, blobs: Blobs) -> BlocksSection:
         """The section; nothing travels beside it."""
-        return FailedSection(
-            kind="failed",
+        return BlocksSection(
+            kind="blocks",
+            name="failed",
             title=self.title,
             about="",
-            name=self.name,
-            reason=plain_text(self.reason),
+            blocks=[blocks.paragraph(plain_text(self.reason), tone="why")],
+            notes=[],
             command=self.command,
         )
 
 
 def absent(reasons: Mapping[str, Any]) -> list[Section]:
     """Measures that do not apply to this model or corpus, and why; no section where all apply."""
-    infos = [Absent(measure=name, reason=str(reason)) for name, reason in reasons.items()]
-    return (
-        [Ready(AbsentSection(kind="absent", title="Not measured here", about="", absent=infos))]
-        if infos
-        else []
+    if not reasons:
+        return []
+    texts = {name: str(reason) for name, reason in reasons.items()}
+    listed = blocks.definitions(texts)
+    rows = pd.DataFrame({"measure": [*texts], "reason": [*texts.values()]})
+    info = BlocksSection(
+        kind="blocks",
+        name="absent",
+        title="Not measured here",
+        about="",
+        blocks=[
+            blocks.table("measures", rows, ("measure", "reason"), [], title="Measures"),
+            listed if len(texts) <= MOST else blocks.folded(f"{len(texts)} measures, and why", listed),
+        ],
+        notes=[],
+        command=None,
     )
+    return [Ready(info)]
 
 
 def methods(document: str, same: int = 0) -> Section:

@@ -67,6 +67,51 @@ def weight(w: float) -> str:
     return "·" if size < 0.005 else bare(fixed(w, 2 if size < 0.995 else 1))
 
 
+def figure(x: float, digits: int = 3) -> str:
+    """A figure in a table: three decimals, fewer from 10 on, more for what is small; ``–`` for none.
+
+    >>> figure(0.54), figure(12.345), figure(0.0001)
+    ('0.540', '12.35', '<0.001')
+    """
+    size = abs(x)
+    if x != 0 and size < 0.5 * 10**-digits:
+        return f"{'−' if x < 0 else '<'}{fixed(10**-digits, digits)}"
+    return fixed(x, max(0, digits - (2 if size >= 100 else 1 if size >= 10 else 0)))
+
+
+def share(x: float, digits: int = 3) -> str:
+    """An accuracy.
+
+    >>> share(0.866), share(0.9997), share(float("nan"))
+    ('.866', '1', '–')
+    """
+    return "1" if x >= 0.9995 else bare(fixed(x, digits))
+
+
+def span(low: float, high: float, digits: int = 3) -> str:
+    """An interval of shares.
+
+    >>> span(0.8331, 0.899)
+    '.833 – .899'
+    """
+    known = math.isfinite(low) and math.isfinite(high)
+    return f"{share(low, digits)} – {share(high, digits)}" if known else "–"
+
+
+def probability(p: float) -> str:
+    """A p or q.
+
+    >>> probability(0.0412), probability(2.3e-30)
+    ('.041', '2e−30')
+    """
+    if not math.isfinite(p):
+        return "–"
+    if p >= 0.001:
+        return bare(fixed(p, 3))
+    mantissa, _, power = f"{p:.0e}".partition("e")
+    return "0" if p == 0 else f"{mantissa}e{int(power)}".replace("-", "−")
+
+
 def percent(share: float) -> str:
     """A share in words: ``54%``, and never 100% or 0% for what is neither.
 

@@ -54,13 +54,6 @@ class MeasureInfo(TypedDict):
     source: str
 
 
-class Absent(TypedDict):
-    """A measure that does not apply to this model or corpus, and why."""
-
-    measure: str
-    reason: str
-
-
 class Pin(TypedDict):
     """A token that is pinned: its side, and its place on that axis."""
 
@@ -85,12 +78,19 @@ class Reason(TypedDict):
 
 
 class Part(TypedDict):
-    """A stretch of a sentence; with a layer and a head it is the name of that head, which `reason` opens."""
+    """A stretch of a sentence; with a layer and a head it is the name of that head, which `reason` opens.
+
+    `token`: it is a piece of the vocabulary, which is set off. `title` is said when it is pointed at. In a list with a
+    bar it is there while its `low` lies above that.
+    """
 
     text: str
     layer: int | None
     head: int | None
     reason: Reason | None
+    token: NotRequired[bool]
+    title: NotRequired[str]
+    low: NotRequired[float]
 
 
 class WordsInfo(TypedDict):
@@ -479,13 +479,6 @@ class SectionInfo(TypedDict):
 
     title: str
     about: str
-
-
-class PrintedRow(TypedDict):
-    """A row of a printed table, None where nothing is printed."""
-
-    label: str
-    values: list[float | None]
 
 
 class ReportPayload(TypedDict):

@@ -22,6 +22,11 @@ def head_name(head: Head, reason: Reason) -> Part:
     return Part(text=str(head), layer=head.layer, head=head.head, reason=reason)
 
 
+def token(piece: str) -> Part:
+    """A piece of the vocabulary."""
+    return Part(text=piece, layer=None, head=None, reason=None, token=True)
+
+
 def comma(position: int) -> list[Part]:
     """Before all entries of a list but the first."""
     return [text(", ")] if position else []

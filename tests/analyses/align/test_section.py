@@ -13,6 +13,7 @@ from headscope.corpora import Corpus, Example
 from headscope.models import Model
 from headscope.views.blobs import Blobs
 from tests.helpers.planted_alignment import PLANTED, planting, recordings
+from tests.helpers.section_blocks import rows, table
 from tests.helpers.small_models import whisper_parts
 
 
@@ -31,10 +32,10 @@ def test_the_planted_head_is_first(whisper: Model) -> None:
         (made,) = section(Study(whisper, corpus(speech), ["align"], 0))
     assert isinstance(made, Align)
     info = made.info(Blobs())
-    first = info["rows"][0]
+    first, second, *_ = heads = rows(info, "heads")
     assert (first["layer"], first["head"]) == PLANTED
-    assert first["accuracy"] > 0.9 > info["rows"][1]["accuracy"]
-    assert (first["chosen"], info["heads"], info["example"]) == (True, 8, None)
+    assert first["accuracy"] > 0.9 > second["accuracy"]
+    assert (first["chosen"], len(heads), "look" in table(info, "heads")) == (True, 8, False)
     ((said,),) = made.findings()
     assert said["text"].startswith(f"Of the decoder {PLANTED} looks at ")
 

@@ -13,6 +13,7 @@ from headscope.analyses.artefacts.section import Artefacts
 from headscope.analyses.artefacts.statistics import to_artefacts
 from headscope.models import Model
 from headscope.views.blobs import Blobs
+from tests.helpers import section_blocks
 from tests.helpers.planted_vision import planted_vit
 
 PLANTED = [20, 47, 130]
@@ -35,7 +36,7 @@ def test_what_was_planted_is_told(model: Model) -> None:
     assert info["artefacts"][-1] > info["cutoff"] > info["others"][-1]  # pyright: ignore[reportOptionalOperand, reportOperatorIssue]
     assert sum(info["counts"]) == 6 * 196
     assert sum(value is not None and value > 0 for row in info["where"] for value in row) == 3
-    best, *others = info["rows"]
+    best, *others = section_blocks.rows({"blocks": info["heads"]}, "heads")
     assert (best["layer"], best["head"]) == (1, 0)
     assert best["attention"] > 0.9
     assert len(others) == 7
@@ -48,7 +49,7 @@ def test_what_was_planted_is_told(model: Model) -> None:
 def test_none_are_told_too() -> None:
     plain = hs.load(planted_vit([["around", "cls", "even", "row"]]))
     made = Artefacts(artefacts(plain, pictures()))
-    assert made.info(Blobs())["rows"] == []
+    assert made.info(Blobs())["heads"] == []
     ((said,),) = made.findings()
     assert said["text"].startswith("No patch is an artefact: none has a norm above ")
 

@@ -13,7 +13,7 @@ import headscope as hs
 from headscope.analyses.links.examples import _sentence, _shown, section
 from headscope.analyses.links.questions import Asked, Way, question
 from headscope.analyses.links.run import Links
-from headscope.analyses.links.section import Drawn, Linked, LinkSentence
+from headscope.analyses.links.section import Drawn, Linked
 from headscope.analyses.links.statistics import dataset, table
 from headscope.analyses.links.sums import FIGURES, LinkSums
 from headscope.analyses.study import Study
@@ -22,8 +22,11 @@ from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import LinkSentence
 from headscope.views.page import script_json
 from tests.helpers import linguistics_sample as sample
+from tests.helpers import section_blocks
+from tests.helpers.section_blocks import rows
 from tests.helpers.small_models import translator
 
 WAYS = [Way(name, name, "any") for name in ("row", "column")]
@@ -48,30 +51,19 @@ def found(least: int = 10) -> xr.Dataset:
 
 
 def row(info: Any, label: str) -> Any:
-    return next(one for one in info["rows"] if one["label"] == label)
+    return next(one for one in rows(info, "links") if one["label"] == label)
 
 
 def test_figures_of_a_row_are_those_of_the_table() -> None:
     result = found()
     info = Linked(result, command="headscope links x.jsonl").info(Blobs())
-    rows: Any = table(result).set_index("label")
-    fields = {
-        **{name: name for name in ("n", "layer", "head", "direction", "accuracy", "mass", "rank", "p", "q")},
-        "low": "ci_low",
-        "high": "ci_high",
-        "split": "split_accuracy",
-        "rule": "baseline",
-        "baseline": "baseline_accuracy",
-        "gain": "difference",
-        "times": "times",
-        "average_precision": "average_precision",
-    }
+    expected: Any = table(result).set_index("label").drop(columns="paper")
     for label in ("all", "pronoun", "name"):
-        own = {name: rows.loc[label, column] for name, column in fields.items()}
-        assert {name: row(info, label)[name] for name in fields} == own
+        own = expected.loc[label].to_dict()
+        assert {name: row(info, label)[name] for name in own} == own
     pronoun = row(info, "pronoun")
     assert (pronoun["layer"], pronoun["head"], pronoun["direction"]) == (1, 0, "row")
-    assert (pronoun["accuracy"], pronoun["rule"], pronoun["baseline"]) == (0.9, "nearest", 0.5)
+    assert (pronoun["accuracy"], pronoun["rule"], pronoun["baseline_accuracy"]) == (0.9, "nearest", 0.5)
     assert (pronoun["mass"], pronoun["rank"], pronoun["average_precision"]) == (3, 11, 19)
     assert info["command"] == "headscope links x.jsonl"
     assert any("80 links in 40 inputs" in note for note in info["notes"])
@@ -82,10 +74,9 @@ def test_few_links_are_never_crowned() -> None:
     info = Linked(found(least=50)).info(Blobs())
     few = row(info, "name")
     assert few["few"]
-    assert [few[key] for key in ("layer", "direction", "accuracy", "q", "split", "times", "mass")] == [
-        None
-    ] * 7
-    assert (few["rule"], few["baseline"]) == ("+1", 0.5)
+    assert [few[key] for key in ("layer", "direction", "accuracy", "q", "times", "mass")] == [None] * 6
+    assert (few["split_accuracy"], few["cases"], few["reason"]) == (None, None, None)
+    assert (few["rule"], few["baseline_accuracy"]) == ("at +1", 0.5)
     assert any("fewer than 50 links" in note for note in info["notes"])
     assert script_json(info)
 
@@ -105,8 +96,10 @@ def test_the_summary_names_labels_that_a_head_knows() -> None:
 def test_what_garbles_a_page_is_replaced() -> None:
     sentence = LinkSentence(words=["a\u202e", "b"], spans=[[0, 1]], second=1, example=3)
     info: Any = Linked(found(), [sentence], {"name": Drawn(looked=4)}).info(Blobs())
-    assert info["sentences"] == [{"words": ["a\ufffd", "b"], "spans": [[0, 1]], "second": 1, "example": 3}]
-    assert row(info, "name")["looked"] == 4
+    sentences = section_blocks.table(info, "links")["cases"]["sentences"]
+    assert sentences == [{"words": ["a\ufffd", "b"], "spans": [[0, 1]], "second": 1, "example": 3}]
+    missing = row(info, "name")["cases"]["missing"]
+    assert missing == "None among the 4 sentences that were drawn."
 
 
 def asked(demo: Model, links: list[Link], **given: Any) -> Asked:

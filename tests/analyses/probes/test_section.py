@@ -20,6 +20,7 @@ from headscope.models import Model
 from headscope.views.blobs import Blobs
 from tests.helpers import linguistics_sample as sample
 from tests.helpers.pages import payload, section
+from tests.helpers.section_blocks import rows, said, table
 
 
 def test_probes_stand_beside_what_is_printed() -> None:
@@ -38,11 +39,12 @@ def test_probes_stand_beside_what_is_printed() -> None:
         {"meta": json.dumps({"clusters": "documents", "clusters_count": 9})},
     )
     info = Probes(found, "trees", 100, 30, "Too small.").info(Blobs())
-    (own,) = info["rows"]
+    (own,) = rows(info, "probes")
     assert (own["uas"], own["selectivity"], own["spearman"], own["printed"]) == (0.6, 0.2, None, 0.61)
-    assert "attention" not in {one["label"] for one in info["printed"]}
-    assert len(info["printed"]) == 5
-    assert info["small"] == "Too small."
+    others = table(info, "probes")["others"]["probe"]
+    assert "attention" not in others
+    assert len(others) == 5
+    assert said(info) == ["Too small."]
     assert any("100 sentences of trees, scored on 500 words of 30 others" in note for note in info["notes"])
     assert "The words' vectors are input embeddings of m." in info["notes"]
     assert any("over 9 documents" in note for note in info["notes"])
@@ -50,16 +52,32 @@ def test_probes_stand_beside_what_is_printed() -> None:
 
 def test_probes_travel_as_they_are() -> None:
     info: Any = sample.probes().info(Blobs())
-    first, second = info["rows"]
-    nothing = dict.fromkeys(("spearman", "control", "selectivity"))
+    first, second = rows(info, "probes")
+    nothing = dict.fromkeys(("spearman", "control", "selectivity", "reason", "cases"))
     assert first == {
-        "probe": "right-branching", "uas": 0.3, "low": 0.25, "high": 0.35, "uuas": 0.4, **nothing,
-        "parameters": 0, "printed": 0.26,
-    }  # fmt: skip
+        "probe": "right-branching",
+        "uas": 0.3,
+        "uas_low": 0.25,
+        "uas_high": 0.35,
+        "uuas": 0.4,
+        **nothing,
+        "parameters": 0,
+        "printed": 0.26,
+    }
     assert second == {
-        "probe": "attention", "uas": 0.6, "low": 0.5, "high": 0.75, "uuas": 0.65, "spearman": 0.5,
-        "control": 0.45, "selectivity": -0.15, "parameters": 1440, "printed": 0.61,
-    }  # fmt: skip
+        "probe": "attention",
+        "uas": 0.6,
+        "uas_low": 0.5,
+        "uas_high": 0.75,
+        "uuas": 0.65,
+        "spearman": 0.5,
+        "control": 0.45,
+        "selectivity": -0.15,
+        "parameters": 1440,
+        "printed": 0.61,
+        "reason": None,
+        "cases": None,
+    }
 
 
 def probes_found(p: float = np.nan, **uas: float) -> xr.Dataset:
@@ -128,8 +146,8 @@ def test_probes_are_scored_on_documents_that_they_did_not_see(
 def test_probes_say_that_the_built_in_corpus_is_too_small(demo: Model) -> None:
     page = hs.report(demo, hs.corpora.texts(["The cat sat."]), sections=["probes"], examples=0, limit=24)
     info = section(payload(page), "probes")
-    assert info["small"].startswith("Too small to conclude from")
-    assert [row["probe"] for row in info["rows"]] == [
+    assert said(info)[0].startswith("Too small to conclude from")
+    assert [row["probe"] for row in rows(info, "probes")] == [
         *(
             "right-branching",
             "distance+words",
@@ -138,5 +156,6 @@ def test_probes_say_that_the_built_in_corpus_is_too_small(demo: Model) -> None:
             "attention+words",
         )
     ]
-    assert [row["label"] for row in info["printed"]] == ["structural probe (undirected, not comparable)"]
+    others = table(info, "probes")["others"]["probe"]
+    assert others == ["structural probe (undirected, not comparable)"]
     assert payload(page)["examples"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from headscope.models import Model
 from headscope.views.blobs import Blobs
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.section_blocks import rows, table
+from tests.helpers.section_blocks import said as said_in
 from tests.helpers.small_models import small
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
@@ -36,16 +39,16 @@ def study(model: Model, examples: int = 1) -> Study:
 def test_the_head_that_copies(planted: Model) -> None:
     (made,) = section(study(planted))
     info: Any = made.info(Blobs())
-    (row,) = info["rows"]
+    (row,) = rows(info, "writes")
     assert (row["layer"], row["head"], row["itself"]) == (1, 0, 1)
     assert row["positive"] > 0.9
-    assert row["q"] < 1e-6
-    assert row["promotes"][0] == row["token"]
+    assert row["copying_q"] < 1e-6
+    assert row["promotes"].split(" ")[0] == row["token"]
     (said,) = made.findings()
     assert "".join(part["text"] for part in said) == (
         "By their weights 1 head raises the very token that they look at: L1H0 (100%), of sampled tokens."
     )
-    assert info["said"] is None
+    assert said_in(info) == []
     assert info["command"] == "headscope writes -m planted -k 5"
 
 
@@ -54,20 +57,21 @@ def test_the_head_that_says_the_next_token(planted: Model) -> None:
     retrieval(asked)
     (made,) = section(asked)
     info: Any = made.info(Blobs())
-    said = info["said"]
-    terms = said["terms"]
-    assert said["after"] == "is"
-    assert said["token"] == terms[0]["source"]
+    (said,) = said_in(info)
+    terms = rows(info, "logit")
+    begin, logit, _ = re.split(r", whose logit is (\d+)", said)
+    assert begin == f"After is the model says {terms[0]['token']}"
     assert (terms[0]["layer"], terms[0]["head"]) == (1, 0)
-    assert terms[0]["adds"] == pytest.approx(said["logit"], rel=1e-2)
-    assert sum(term["adds"] for term in terms) + said["rest"] == pytest.approx(said["logit"], rel=1e-4)
-    assert terms[0]["reason"]["example"] == said["example"] == asked.seen["retrieval"][0]
+    assert terms[0]["contribution"] == pytest.approx(float(logit), rel=1e-2)
+    (rest,) = table(info, "logit")["others"]["contribution"]
+    assert sum(term["contribution"] for term in terms) + rest == pytest.approx(float(logit), abs=0.5)
+    assert terms[0]["reason"]["example"] == asked.seen["retrieval"][0]
 
 
 def test_a_head_that_suppresses_stands_below() -> None:
     (made,) = section(study(hs.load((circuit(sign=-1.0).module, reader()))))
     info: Any = made.info(Blobs())
-    (row,) = info["rows"]
+    (row,) = rows(info, "writes")
     assert (row["layer"], row["head"], row["itself"]) == (1, 0, 0)
     assert row["positive"] < 0.1
     assert made.findings() == []

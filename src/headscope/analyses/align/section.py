@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import xarray as xr
 
@@ -13,49 +13,19 @@ from headscope.analyses.study import Study
 from headscope.core.heads import Head
 from headscope.corpora import builtin_sounds
 from headscope.measures.dataset import description
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
-from headscope.views.digits import percent
+from headscope.views.blocks import BlocksSection, CellInfo, LookInfo
+from headscope.views.digits import percent, share
 from headscope.views.explorer import Input
-from headscope.views.payload import Part, SectionInfo
-from headscope.views.section import Section, rounded
+from headscope.views.payload import Part
+from headscope.views.section import Section
 from headscope.views.sentences import sentence
 
 SHOWN = 20
 """So many heads have a row, the best ones."""
 
 CROSS = "cross"
-
-
-class AlignRow(TypedDict):
-    """A head of the decoder's cross attention.
-
-    `accuracy`, between `low` and `high`, is the share of words at whose sound it looks most, `monotonic` that of words
-    whose sound it finds no earlier than the last word's, and `error` how far the times that it gives alone are off, in
-    seconds. `chosen`: it is in the set that aligns best.
-    """
-
-    layer: int
-    head: int
-    accuracy: float
-    low: float | None
-    high: float | None
-    monotonic: float | None
-    error: float | None
-    chosen: bool
-
-
-class AlignSection(SectionInfo):
-    """Heads of the decoder, best first, of `heads`. They open on `example`, the first of the page that has words."""
-
-    kind: Literal["align"]
-    rows: list[AlignRow]
-    heads: int
-    words: int
-    chance: float
-    part: str
-    example: int | None
-    notes: list[str]
-    command: str | None
 
 
 @dataclass(frozen=True)
@@ -72,34 +42,37 @@ class Align(Section):
     example: int | None = None
     command: str | None = None
 
-    def info(self, blobs: Blobs) -> AlignSection:
-        """The rows; nothing travels beside them."""
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """Heads of the decoder, best first. They open on the first example of the page that has words."""
         rows: Any = table(self.result)
         about = description(self.result)
         chosen = int(rows["chosen"].sum())
-        return AlignSection(
-            kind="align",
+        count = len(rows)
+        more = f"The best {SHOWN} of {count} heads. " if count > SHOWN else ""
+        ends = ("ci_low", "ci_high")
+        return BlocksSection(
+            kind="blocks",
+            name="align",
             title="Words and their sound",
             about="Heads of the decoder that look at a word where it is heard, when it is written. Choose a row to see "
             "the head.",
-            rows=[
-                AlignRow(
-                    layer=int(row.layer),
-                    head=int(row.head),
-                    accuracy=rounded(row.accuracy) or 0.0,
-                    low=rounded(row.ci_low),
-                    high=rounded(row.ci_high),
-                    monotonic=rounded(row.monotonic),
-                    error=rounded(row.error),
-                    chosen=bool(row.chosen),
-                )
-                for row in rows.head(SHOWN).itertuples()
+            blocks=[
+                blocks.paragraph(
+                    f"{more}A random frame would find {share(float(self.result['chance']))} of the words."
+                ),
+                blocks.table(
+                    "heads",
+                    rows.head(SHOWN),
+                    ("layer", "head", "paper", "accuracy", *ends, "monotonic", "error", "chosen"),
+                    [
+                        *("head", "paper", blocks.bar("accuracy", *ends), blocks.figure("accuracy", *ends)),
+                        *("monotonic", "error", CellInfo(of="chosen", tone="dim")),
+                    ],
+                    of="align",
+                    title="Heads of the decoder that find words",
+                    look=None if self.example is None else LookInfo(example=self.example, part=CROSS),
+                ),
             ],
-            heads=len(rows),
-            words=int(about["words"]),
-            chance=float(self.result["chance"]),
-            part=CROSS,
-            example=self.example,
             notes=[
                 f"Of {about['words']:,} words. A head is right about a word where the frame that the word's tokens "
                 "attend to most is one in which it is heard; intervals are 95 %, by document.",

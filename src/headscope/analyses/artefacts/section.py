@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import xarray as xr
@@ -15,7 +15,9 @@ from headscope.analyses.study import Study
 from headscope.core.heads import Head
 from headscope.corpora import Example
 from headscope.measures.dataset import description
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import Block
 from headscope.views.digits import brief, percent
 from headscope.views.payload import Part, Reason, SectionInfo
 from headscope.views.reasons import because
@@ -33,26 +35,13 @@ PHI = (
 _NAMED = 4
 
 
-class ArtefactRow(TypedDict):
-    """What a head gives to artefacts, between `low` and `high`, uniform attention, and what its [CLS] gives."""
-
-    layer: int
-    head: int
-    attention: float
-    low: float | None
-    high: float | None
-    chance: float | None
-    from_cls: float | None
-    reason: Reason
-
-
 class ArtefactsSection(SectionInfo):
     """Patches whose norm is far above the rest.
 
     `of` is what is far above: the norm, or φ. `share` of `n` patches are, those above `cutoff`; `median` is that of
     all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others`
     are the means behind each of `layers`, and `where` the share of patches that are artefacts in each part of the
-    picture, row by row (None: there is none).
+    picture, row by row (None: there is none). `heads` is what heads give to them, where there are some.
     """
 
     kind: Literal["artefacts"]
@@ -69,7 +58,7 @@ class ArtefactsSection(SectionInfo):
     artefacts: list[float | None]
     others: list[float | None]
     where: list[list[float | None]]
-    rows: list[ArtefactRow]
+    heads: list[Block]
     notes: list[str]
     command: str | None
 
@@ -110,7 +99,7 @@ class Artefacts(Section):
             artefacts=[rounded(each) for each in strength[0]],
             others=[rounded(each) for each in strength[1]],
             where=[[rounded(each) for each in row] for row in result["where"].values],
-            rows=self._rows(),
+            heads=self._heads(),
             notes=self._notes(),
             command=self.command,
         )
@@ -126,13 +115,15 @@ class Artefacts(Section):
         if not share > 0:
             return [sentence(f"No patch is {one}: none has {norm}.")]
         parts = [text(f"{percent(share)} of all patches are {some}, with {norm}")]
-        above = [
-            row for row in self._rows() if row["low"] is not None and row["low"] > (row["chance"] or 0.0)
-        ]
-        for position, row in enumerate(above[:_NAMED]):
+        rows = self._rows()
+        above = rows[rows["ci_low"] > rows["chance"].fillna(0.0)]
+        for position, row in enumerate(above.head(_NAMED).itertuples()):
             parts += [text("; the heads that look there most are ")] if not position else comma(position)
-            head = Head(row["layer"], row["head"])
-            parts += [head_name(head, row["reason"]), text(f" ({percent(row['attention'])})")]
+            head = Head(int(row.layer), int(row.head))
+            parts += [
+                head_name(head, _reason(row.attention)),
+                text(f" ({percent(rounded(row.attention) or 0.0)})"),
+            ]
         return [[*parts, text(".")]]
 
     @property
@@ -140,23 +131,25 @@ class Artefacts(Section):
         """What heads give to artefacts needs no other sentence."""
         return {TO_ARTEFACT}
 
-    def _rows(self) -> list[ArtefactRow]:
+    def _rows(self) -> Any:
+        rows: Any = table(self.result)
+        return rows[rows["attention"].notna()]
+
+    def _heads(self) -> list[Block]:
         if not self.result["artefacts"] > 0:
             return []
-        rows: Any = table(self.result)
+        rows, ends = self._rows(), ("ci_low", "ci_high")
+        cells = ("head", "paper", blocks.bar("attention", *ends), blocks.figure("attention", *ends))
         return [
-            ArtefactRow(
-                layer=int(row.layer),
-                head=int(row.head),
-                attention=rounded(row.attention) or 0.0,
-                low=rounded(row.ci_low),
-                high=rounded(row.ci_high),
-                chance=rounded(row.chance),
-                from_cls=rounded(row.from_cls),
-                reason=because("attention on artefacts", percent(row.attention), measure=TO_ARTEFACT),
+            blocks.table(
+                "heads",
+                rows,
+                ("layer", "head", "paper", "attention", *ends, "chance", "from_cls"),
+                [*cells, "chance", "from_cls"],
+                of="artefacts",
+                title="What heads give to artefacts",
+                reasons=[_reason(attention) for attention in rows["attention"]],
             )
-            for row in rows.itertuples()
-            if np.isfinite(row.attention)
         ]
 
     def _notes(self) -> list[str]:
@@ -177,6 +170,10 @@ class Artefacts(Section):
                 f"Brightness within an artefact varies by {rest[0]:.1f} of 255, within other patches by {rest[1]:.1f}."
             )
         return notes
+
+
+def _reason(attention: float) -> Reason:
+    return because("attention on artefacts", percent(attention), measure=TO_ARTEFACT)
 
 
 def section(study: Study) -> list[Section]:

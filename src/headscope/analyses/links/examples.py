@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from headscope.analyses.links.questions import Asked, Direction
 from headscope.analyses.links.run import Links, links
-from headscope.analyses.links.section import Drawn, Linked, LinkSentence, LinkShown
+from headscope.analyses.links.section import Drawn, Linked
 from headscope.analyses.links.statistics import ALL, table
 from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
@@ -24,6 +24,7 @@ from headscope.core.words import joined
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.runs.batches import tokens_of
+from headscope.views.blocks import LinkSentence, LinkShown
 from headscope.views.payload import Pin
 from headscope.views.section import Section
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import xarray as xr
 
@@ -14,102 +14,23 @@ from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
 from headscope.statistics.resample import DIVISIONS
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
-from headscope.views.digits import percent
+from headscope.views.blocks import (
+    BlocksSection,
+    CasesInfo,
+    CasesOf,
+    CellInfo,
+    LinkSentence,
+    LinkShown,
+    TableBlock,
+)
+from headscope.views.digits import fixed, percent, share, span
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, Pin, Reason, SectionInfo
+from headscope.views.payload import Part, Reason
 from headscope.views.reasons import CORPUS, because
 from headscope.views.section import Section, number
 from headscope.views.sentences import NAMED, comma, head_name, text
-
-
-class LinkSentence(TypedDict):
-    """An input by its words or tokens, and its place among the examples.
-
-    `spans` are units of several words, [first, last] each; their numbers go on after those of the words. `second` is
-    where text B begins.
-    """
-
-    words: list[str]
-    spans: list[list[int]]
-    second: int | None
-    example: int | None
-
-
-class LinkShown(TypedDict):
-    """What a head does in an input.
-
-    `words` are the sources, by the numbers of words and spans, `targets` what would be right for each, `predicted` the
-    head's choices (-1: none), `right` whether they are targets. `arcs` are [word, word, weight]: attention from the
-    first to the second. `pins` are the tokens at which the sources begin, on the side where the head is read.
-    """
-
-    sentence: int
-    words: list[int]
-    pins: list[Pin]
-    targets: list[list[int]]
-    predicted: list[int]
-    right: list[bool]
-    arcs: list[list[float]]
-
-
-class BestRow(TypedDict):
-    """The best head of a kind of link, None where there are too few instances for one.
-
-    `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
-    head was the choice, of `choices`. `gain` is what choosing gives over the best baseline. `effective`
-    documents (or sentences) have such links; figures that need more of them are None. Sentences were drawn from
-    `looked`. `reason` opens the head on the first of them.
-    """
-
-    n: int
-    few: bool
-    layer: int | None
-    head: int | None
-    direction: str | None
-    accuracy: float | None
-    low: float | None
-    high: float | None
-    split: float | None
-    split_low: float | None
-    split_high: float | None
-    p: float | None
-    q: float | None
-    gain: float | None
-    gain_low: float | None
-    gain_high: float | None
-    times: int | None
-    choices: int | None
-    effective: float
-    baseline: float | None
-    looked: int
-    reason: Reason | None
-
-
-class LinksRow(BestRow):
-    """A label and its best head; `rule` is the best baseline's name.
-
-    `right` and `wrong` are inputs in which the head is right on all links of the label, or wrong on one or more.
-    """
-
-    label: str
-    rule: str | None
-    mass: float | None
-    rank: float | None
-    average_precision: float | None
-    right: list[LinkShown]
-    wrong: list[LinkShown]
-
-
-class LinksSection(SectionInfo):
-    """The best head of each label, and inputs that show it. `clusters` are what intervals are over."""
-
-    kind: Literal["links"]
-    clusters: str
-    rows: list[LinksRow]
-    sentences: list[LinkSentence]
-    notes: list[str]
-    command: str | None
 
 
 class Drawn(NamedTuple):
@@ -152,16 +73,41 @@ class Linked(Section):
                 if (example := self.sentences[each["sentence"]]["example"]) is not None:
                     yield Head(int(row.layer), int(row.head)), example
 
-    def info(self, blobs: Blobs) -> LinksSection:
-        """The rows and the inputs; nothing travels beside them."""
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """The best head of each label, and inputs that show it."""
         rows: Any = table(self.result)
-        return LinksSection(
-            kind="links",
+        rules = [
+            None
+            if number(accuracy) is None
+            else f"at {rule.replace('-', '−')}"
+            if rule.startswith(("+", "-"))
+            else rule
+            for rule, accuracy in zip(rows["baseline"], rows["baseline_accuracy"], strict=True)
+        ]
+        whole = [name == ALL and len(rows) > 1 for name in rows["label"]]
+        none = [
+            "These are all labels together; choose one to see sentences."
+            if all_of_them
+            else NONE_DRAWN.format("input")
+            for all_of_them in whole
+        ]
+        return BlocksSection(
+            kind="blocks",
+            name="links",
             title="Links, head by head",
             about=self._about(),
-            clusters=str(description(self.result)["clusters"]),
-            rows=[self._row(row) for row in rows.itertuples()],
-            sentences=[{**each, "words": [*map(plain_text, each["words"])]} for each in self.sentences],
+            blocks=[
+                best_table(
+                    "links",
+                    rows.assign(rule=rules, none=none),
+                    _TERMS,
+                    [self._reason(row) for row in rows.itertuples()],
+                    self.examples,
+                    self.sentences,
+                    columns=list(rows.columns),
+                    more=("mass", "rank"),
+                )
+            ],
             notes=self._notes(),
             command=self.command,
         )
@@ -197,35 +143,95 @@ class Linked(Section):
             f"Labels of fewer than {int(meta['least'])} links are grey and have no best head.",
         ]
 
-    def _row(self, row: Any) -> LinksRow:
-        examples = self.examples.get(str(row.label), Drawn())
-        return LinksRow(
-            **best_row(row, examples.looked, self._reason(row)),
-            label=plain_text(str(row.label)),
-            rule=None if number(row.baseline_accuracy) is None else str(row.baseline),
-            mass=number(row.mass),
-            rank=number(row.rank),
-            average_precision=number(row.average_precision),
-            right=list(examples.right),
-            wrong=list(examples.wrong),
-        )
+
+NONE_DRAWN = "No {} that is short enough for this page was drawn."
 
 
-_FIGURES = {
-    "accuracy": "accuracy",
-    "low": "ci_low",
-    "high": "ci_high",
-    "baseline": "baseline_accuracy",
-    "split": "split_accuracy",
-    "split_low": "split_low",
-    "split_high": "split_high",
-    "p": "p",
-    "q": "q",
-    "gain": "difference",
-    "gain_low": "difference_low",
-    "gain_high": "difference_high",
-}
-"""Figures of a row, and their columns in the table."""
+def best_table(
+    name: str,
+    rows: Any,
+    terms: Terms,
+    reasons: Sequence[Reason],
+    drawn: Mapping[str, Drawn],
+    sentences: Sequence[LinkSentence],
+    *,
+    columns: Sequence[str],
+    more: Sequence[CellInfo | str] = (),
+    others: Mapping[str, Sequence[Any]] | None = None,
+) -> TableBlock:
+    """The best head of each kind of link against its baseline, and sentences where it is right and where it is wrong.
+
+    Args:
+        name: what the table is saved as.
+        rows: of best heads, with `columns`, those of `more`, and two texts: ``rule``, how the best baseline is called,
+            and ``none``, what is said of a row without sentences.
+        terms: what things are called.
+        reasons: why the head of each row is named.
+        drawn: `Drawn`s by the names of kinds.
+        sentences: those that these name.
+        columns: those that are saved; the first names the kinds.
+        more: what stands behind q.
+        others: rows below.
+    """
+    kind = columns[0]
+    best = f"the best {terms.baseline}"
+    chosen: list[str | None] = []
+    for row in rows.itertuples():
+        head = "" if row.few else str(Head(int(row.layer), int(row.head)))
+        gain, low, high = row.difference, row.difference_low, row.difference_high
+        how = f"{head} was the choice {row.times} times of {row.choices}; beside {best}: {share(gain)}"
+        chosen.append(None if number(row.split_accuracy) is None else f"{how}, 95\u00a0% {span(low, high)}")
+    arrows = [str(each).replace("->", "→") for each in rows["direction"]]
+    few = rows["few"].to_numpy(bool)
+    rows = rows.assign(arrow=arrows, chosen=chosen)
+    cases = [
+        None
+        if row.few
+        else _cases(row, plain_text(str(getattr(row, kind))), drawn.get(str(getattr(row, kind))))
+        for row in rows.itertuples()
+    ]
+    shown = [place for place, one in enumerate(cases) if one and one["links"]]
+    ends = ("ci_low", "ci_high")
+    return blocks.table(
+        name,
+        rows,
+        columns,
+        [
+            *(kind, "n", CellInfo(of="head", under="arrow")),
+            *(blocks.bar("accuracy", *ends, "baseline_accuracy"), blocks.figure("accuracy", *ends)),
+            CellInfo(of="split_accuracy", low="split_low", high="split_high", title="chosen"),
+            CellInfo(of="baseline_accuracy", under="rule"),
+            *(CellInfo(of="q", title="p"), *more),
+        ],
+        of=terms.of,
+        title=f"{terms.kinds.capitalize()} and their best heads",
+        reasons=[None if each else reason for each, reason in zip(few, reasons, strict=True)],
+        faint="few",
+        others=others,
+        off=f"No counterpart among these {terms.kinds}",
+        cases=CasesInfo(
+            link=f"the {terms.kinds[:-1]}" if kind == "relation" else "the link",
+            sentences=[{**each, "words": [*map(plain_text, each["words"])]} for each in sentences],
+            texts=[],
+            rows=cases,
+            first=max(shown, key=lambda place: rows["accuracy"].iloc[place], default=None),
+        ),
+    )
+
+
+def _cases(row: Any, kind: str, own: Drawn | None) -> CasesOf:
+    head = Head(int(row.layer), int(row.head))
+    right, wrong, looked = own or Drawn()
+    sentences = f"{looked:,} sentence{'' if looked == 1 else 's'}"
+    return CasesOf(
+        title=f"{kind}: {head} ",
+        about=f"{head.paper} in papers, {row.arrow}, right in {fixed(100 * row.accuracy, 1)}\u00a0% of {int(row.n):,}",
+        missing=f"None among the {sentences} that were drawn.",
+        none=row.none,
+        towards=row.direction in ("row", "dep->head"),
+        links=[*right, *wrong],
+        mentions=[],
+    )
 
 
 def of_kind(row: Any, terms: Terms, drawn: Mapping[str, Any], sentences: Sequence[Any]) -> Reason:
@@ -254,29 +260,6 @@ def of_kind(row: Any, terms: Terms, drawn: Mapping[str, Any], sentences: Sequenc
     )
 
 
-def best_row(row: Any, looked: int, reason: Reason) -> BestRow:
-    """The figures of a row of a table of best heads; `reason` is taken where there is a best head."""
-    few = bool(row.few)
-    figures: Any = {name: number(getattr(row, column)) for name, column in _FIGURES.items()}
-    return BestRow(
-        n=int(row.n),
-        few=few,
-        layer=None if few else int(row.layer),
-        head=None if few else int(row.head),
-        direction=None if few else str(row.direction),
-        **figures,
-        times=None if few else _whole(row.times),
-        choices=None if few else _whole(row.choices),
-        effective=float(row.effective),
-        looked=looked,
-        reason=None if few else reason,
-    )
-
-
-def _whole(value: Any) -> int | None:
-    return None if number(value) is None else int(value)
-
-
 def split_note(clusters: str, kinds: str, rule: str, instances: str) -> str:
     """What the columns split and q are."""
     return (
@@ -289,9 +272,10 @@ def split_note(clusters: str, kinds: str, rule: str, instances: str) -> str:
 
 
 class Terms(NamedTuple):
-    """What a finding calls things: a kind of link, its instances, what is found, and the baselines.
+    """What things are called: a kind of link, its instances, what is found, and the baselines.
 
-    `rule` is how the best baseline of a row is called, and `again` whether this is said of each row.
+    In a finding `rule` is how the best baseline of a row is called, and `again` whether this is said of each row; a
+    table is of `kinds`, and its columns are those `of` the analysis.
     """
 
     kind: str
@@ -300,6 +284,8 @@ class Terms(NamedTuple):
     baseline: str
     rule: Callable[[Any], str]
     again: bool
+    kinds: str
+    of: str
 
 
 def _rule(row: Any) -> str:
@@ -309,7 +295,7 @@ def _rule(row: Any) -> str:
     return "by chance " if name == "chance" else f"by {'offset ' * name.startswith(('+', '-'))}{name} "
 
 
-_TERMS = Terms("label", "links", "the target", "simple rule", _rule, True)
+_TERMS = Terms("label", "links", "the target", "simple rule", _rule, True, "labels", "links")
 
 
 def finding(
@@ -323,7 +309,7 @@ def finding(
         terms: what things are called.
         reason: why the head of a row is named.
     """
-    kind, instances, found, baseline, rule, again = terms
+    kind, instances, found, baseline, rule, again, *_ = terms
     enough = [row for row in rows if not row.few]
     tried = [row for row in enough if row.q == row.q]
     if not enough:

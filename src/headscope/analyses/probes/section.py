@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar
 
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.clusters import note
@@ -16,38 +17,14 @@ from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.models.untrained import left_out
 from headscope.runs.batches import examples
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import BlocksSection, CellInfo, TableBlock
 from headscope.views.digits import percent
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, PrintedRow, SectionInfo
-from headscope.views.section import Section, number
+from headscope.views.payload import Part
+from headscope.views.section import Section
 from headscope.views.sentences import text
-
-
-class ProbeRow(TypedDict):
-    """A probe's scores with their intervals; None where it has none."""
-
-    probe: str
-    uas: float | None
-    low: float | None
-    high: float | None
-    uuas: float | None
-    spearman: float | None
-    control: float | None
-    selectivity: float | None
-    parameters: int
-    printed: float | None
-
-
-class ProbesSection(SectionInfo):
-    """Table 3. `small` says why nothing is to be concluded from it, where that is so."""
-
-    kind: Literal["probes"]
-    small: str | None
-    rows: list[ProbeRow]
-    printed: list[PrintedRow]
-    notes: list[str]
-    command: str | None
 
 
 @dataclass(frozen=True)
@@ -94,24 +71,16 @@ class Probes(Section):
             return f" ({100 * low:+.0f} to {100 * high:+.0f} points, paired)"
         return " (not known to differ)" if p == p else ""
 
-    def info(self, blobs: Blobs) -> ProbesSection:
-        """The rows; nothing travels beside them."""
-        names = [str(name) for name in self.result["probe"].values]
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """Table 3."""
         words = int(self.result["n"].values[0])
-        printed = {label: value / 100 for label, value in TABLE_3.items()}
         vectors = sorted({str(name) for name in self.result["vectors"].values} - {""})
-        matched = {AS_PROBES[name] for name in names if name in AS_PROBES}
-        return ProbesSection(
-            kind="probes",
+        return BlocksSection(
+            kind="blocks",
+            name="probes",
             title="Trees from all heads together: probes",
             about="How much of the tree all heads know together: each probe picks every word's head in the tree.",
-            small=self.small,
-            rows=[self._row(name, printed) for name in names],
-            printed=[
-                PrintedRow(label=label, values=[value])
-                for label, value in printed.items()
-                if label not in matched
-            ],
+            blocks=[*([blocks.paragraph(self.small, tone="why")] if self.small else []), self._table()],
             notes=[
                 "Right-branching takes the next word, attention has two numbers a head for the attention "
                 "between the two words, attention+words makes these numbers from the words' vectors, "
@@ -131,21 +100,32 @@ class Probes(Section):
             command=self.command,
         )
 
-    def _row(self, name: str, printed: dict[str, float]) -> ProbeRow:
-        row: Any = self.result.sel(probe=name)
-        return ProbeRow(
-            probe=name,
-            uas=number(row["uas"]),
-            low=number(row["uas_low"]),
-            high=number(row["uas_high"]),
-            uuas=number(row["uuas"]),
-            spearman=number(row["spearman"]),
-            control=number(row["control"]),
-            selectivity=number(row["selectivity"]),
-            parameters=int(row["parameters"]),
-            printed=printed.get(AS_PROBES.get(name, "")),
+    def _table(self) -> TableBlock:
+        """The probes, beside what is printed of the same, and below them what is printed of others."""
+        rows: Any = pd.DataFrame(
+            {name: self.result[name].values for name in ("probe", *_SAVED) if name in self.result}
+        )
+        printed = {label: value / 100 for label, value in TABLE_3.items()}
+        labels = rows["probe"].map(AS_PROBES)
+        others = [label for label in printed if label not in {*labels}]
+        ends = ("uas_low", "uas_high")
+        return blocks.table(
+            "probes",
+            rows.assign(printed=labels.map(printed)),
+            ("probe", *_SAVED),
+            [
+                *("probe", blocks.bar("uas", *ends), blocks.figure("uas", *ends), "uuas", "control"),
+                *("selectivity", "parameters", CellInfo(of="printed", tone="dim")),
+            ],
+            of="probes",
+            title="Probes",
+            others={"probe": others, "printed": [printed[label] for label in others]},
+            off="",
         )
 
+
+_SAVED = ("uas", "uas_low", "uas_high", "uuas", "spearman", "control", "selectivity", "parameters")
+"""Columns of a probe."""
 
 TRAINED = 400
 """The most sentences of a treebank that probes are trained and scored on."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
@@ -18,6 +18,7 @@ from headscope.analyses.roles.offsets import INPUTS
 from headscope.analyses.roles.run import every_role, needles, seen_roles, with_offsets
 from headscope.analyses.roles.statistics import (
     BROAD,
+    COLUMNS,
     NONE,
     ROLES,
     SINK,
@@ -31,84 +32,17 @@ from headscope.core.heads import Head
 from headscope.errors import RefusedError
 from headscope.measures.dataset import description
 from headscope.runs.rare import with_rarest
+from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import BarInfo, Block, BlocksSection, CellInfo, ListBlock, ListEntry, TableBlock
 from headscope.views.digits import percent
-from headscope.views.payload import Absent, Part, Reason, SectionInfo
+from headscope.views.payload import Part, Reason
 from headscope.views.reasons import CORPUS, because
-from headscope.views.section import Section, records
+from headscope.views.section import Section
 from headscope.views.sentences import by_role, head_name, sentence, text
 
 LEAST_BAR = 0.25
 """The page lets one move the bar down to this."""
-
-
-class RoleRow(TypedDict):
-    """A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is.
-
-    `offsets` is what the head's own offsets alone would score, None where that was not asked; `documents` is how many
-    documents of equal size would tell as much, `family` the roles that it was tested with; `copying` is the second
-    score of a role that has two.
-    """
-
-    layer: int
-    head: int
-    role: str
-    units: str
-    score: float
-    low: float
-    high: float
-    threshold: float
-    chance: float
-    offsets: float | None
-    p: float
-    q: float
-    n: int
-    se: float
-    documents: float
-    family: str
-    copying: float | None
-    reason: Reason
-
-
-class RoleScore(TypedDict):
-    """A head's score in a role, and the lower end of its interval."""
-
-    layer: int
-    head: int
-    score: float
-    low: float
-    reason: Reason
-
-
-class RoleScores(TypedDict):
-    """The heads whose score in a role lies above `LEAST_BAR` by more than luck, the highest first."""
-
-    role: str
-    heads: list[RoleScore]
-
-
-class Without(TypedDict):
-    """A head that has no role, the role that it comes nearest to, and its score there."""
-
-    layer: int
-    head: int
-    nearest: str | None
-    score: float | None
-    reason: Reason
-
-
-class RolesSection(SectionInfo):
-    """What heads do: the roles that they have, the heads without, and what was not tested."""
-
-    kind: Literal["roles"]
-    rows: list[RoleRow]
-    scores: list[RoleScores]
-    without: list[Without]
-    why: dict[str, str]
-    not_found: list[Absent]
-    untested: list[Absent]
-    notes: list[str]
-    command: str | None
 
 
 @dataclass(frozen=True)
@@ -141,26 +75,46 @@ class Roles(Section):
             if (measure := of_role(row.role, row.score, self.seen)["measure"]) is not None:
                 yield Head(int(row.layer), int(row.head)), measure
 
-    def info(self, blobs: Blobs) -> RolesSection:
-        """The rows; nothing travels beside them."""
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """The roles that heads have, the heads without, and what was not tested."""
         table: Any = self.table
-        names = {"ci_low": "low", "ci_high": "high"}
-        named = table.loc[table["role"] != NONE, list(_TRAVEL)].rename(columns=names)
-        rows: list[Any] = records(named.assign(units=named["role"].map(units_of)), ("p", "q"))
-        for row in rows:
-            row["reason"] = of_role(row["role"], row["score"], self.seen)
-        without = table.loc[table["role"] == NONE, ["layer", "head", "nearest", "nearest_score"]]
-        given = {row["role"] for row in rows}
-        return RolesSection(
-            kind="roles",
+        why = {
+            name: str(each)
+            for name, each in table.attrs.get("roles", {}).items()
+            if (table["role"] == name).any()
+        }
+        absent, untested = table.attrs.get("not_found", {}), table.attrs.get("untested", {})
+        folds: list[Block] = [_without(table, self.seen)]
+        if scores := _scores(self.tests, self.seen):
+            folds.append(
+                blocks.folded(
+                    "Move the bar",
+                    blocks.paragraph(
+                        "Bars of 0.5 are a convention. These heads have an interval above the bar that is chosen here, "
+                        "whatever chance is; no q is in this.",
+                        tone="note",
+                    ),
+                    scores,
+                )
+            )
+        if why:
+            folds.append(blocks.folded("Where the bars come from", blocks.definitions(why)))
+        if absent:
+            tested = f"{blocks.count(len(absent), 'role')} tested that no head is known to have"
+            folds.append(blocks.folded(tested, blocks.definitions(absent)))
+        if untested:
+            folds.append(
+                blocks.folded(
+                    f"{blocks.count(len(untested), 'role')} not tested", blocks.definitions(untested)
+                )
+            )
+        shown = (table["role"] != NONE).to_numpy(bool)
+        return BlocksSection(
+            kind="blocks",
+            name="roles",
             title="Patterns and roles",
             about="A head has a role when its score is above the bar by more than luck. Choose a row to see the head.",
-            rows=rows,
-            scores=_scores(self.tests, self.seen),
-            without=[_without(row, self.seen) for row in records(without)],
-            why={name: str(why) for name, why in table.attrs.get("roles", {}).items() if name in given},
-            not_found=_absent(table.attrs.get("not_found", {})),
-            untested=_absent(table.attrs.get("untested", {})),
+            blocks=[_table(table, shown, why, self.seen), *folds],
             notes=self._notes(int(table.attrs.get("tests", 0))),
             command=self.command,
         )
@@ -231,7 +185,8 @@ class Roles(Section):
     def _notes(self, tests: int) -> list[str]:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
         beside = "the bar is above it."
-        if any(isinstance(row["offsets"], float) for row in records(self.table)):
+        table: Any = self.table
+        if table["offsets"].notna().any():
             beside = (
                 "offsets is what a head would score that looks at places alone, each as often as this one does; the "
                 "bar is above both."
@@ -294,43 +249,110 @@ def _shown(says: str, figure: str, role: str, seen: Mapping[str, Seen]) -> Reaso
     return because(says, figure, _OVER.get(measure, CORPUS), measure=SHORT.get(measure, measure))
 
 
-def _without(row: Any, seen: Mapping[str, Seen]) -> Without:
-    """What travels of a head that has no role."""
-    nearest, score = row["nearest"], row["nearest_score"]
-    reason = _NO_ROLE
-    if nearest is not None:
-        reason = _shown(f"no role, nearest to {nearest}", f"{score:.2f}", nearest, seen)
-    return Without(layer=row["layer"], head=row["head"], nearest=nearest, score=score, reason=reason)
-
-
-_TRAVEL = (
-    *("layer", "head", "role", "score", "ci_low", "ci_high", "threshold", "chance", "offsets"),
-    *("p", "q", "n", "se", "documents", "family", "copying"),
-)
-
-
-def _absent(reasons: Mapping[str, Any]) -> list[Absent]:
-    return [Absent(measure=str(name), reason=str(why)) for name, why in reasons.items()]
-
-
-def _scores(tests: Any, seen: Mapping[str, Seen]) -> list[RoleScores]:
-    """Shares alone: the bar of an entropy is of other units."""
-    if tests is None:
-        return []
-    rows = tests[(tests["ci_low"] > LEAST_BAR) & (tests["role"].map(units_of) == "share")]
-    rows = (
-        rows.rename(columns={"ci_low": "low"}).sort_values("score", ascending=False, kind="stable").round(4)
+def _table(table: Any, shown: Any, why: Mapping[str, str], seen: Mapping[str, Seen]) -> TableBlock:
+    """The roles, a row each; heads without one are saved alone."""
+    units = [units_of(role) if there else "share" for role, there in zip(table["role"], shown, strict=True)]
+    cells = [
+        *(
+            "head",
+            "paper",
+            CellInfo(of="role", title="why", aside="unit"),
+            CellInfo(of="score", tone="strong"),
+        ),
+        CellInfo(of="ci_low", draw="range", low="ci_low", high="ci_high"),
+        CellInfo(
+            of="score",
+            label="",
+            draw="interval",
+            low="ci_low",
+            high="ci_high",
+            base="threshold",
+            chance="chance",
+        ),
+        *("threshold", "chance"),
+        *(
+            ["offsets"] if table.loc[shown, "offsets"].notna().any() else []
+        ),  # of pictures and sounds there are none
+        *("p", "q", "n"),
+    ]
+    return blocks.table(
+        "roles",
+        table.assign(
+            units=units,
+            unit=[None if each == "share" else f" {each}" for each in units],
+            why=[why.get(role) if there else None for role, there in zip(table["role"], shown, strict=True)],
+        ),
+        list(COLUMNS),
+        cells if shown.any() else [],
+        of="roles",
+        title="Roles of heads",
+        reasons=[
+            of_role(row.role, row.score, seen) if there else None
+            for row, there in zip(table.itertuples(), shown, strict=True)
+        ],
+        shown=[place for place, there in enumerate(shown) if there],
+        units="units",
     )
-    return [
-        RoleScores(
-            role=str(role),
-            heads=[
-                RoleScore(**row, reason=of_role(str(role), row["score"], seen))
-                for row in group[["layer", "head", "score", "low"]].to_dict("records")
+
+
+def _without(table: Any, seen: Mapping[str, Seen]) -> Block:
+    """The heads that have no role, by the role that each comes nearest to, the highest score first."""
+    rows = table[table["role"] == NONE]
+    if rows.empty:
+        return blocks.paragraph("Every head has one of these roles.", tone="note")
+    rows = rows.assign(nearest=rows["nearest"].where(rows["nearest"].notna(), "nothing that is tested"))
+    entries = [
+        ListEntry(
+            name=f"nearest to {nearest} ({len(group)})",
+            parts=[
+                _named(row.layer, row.head, row.nearest_score, _no_role(nearest, row.nearest_score, seen))
+                for row in group.sort_values("nearest_score", ascending=False, kind="stable").itertuples()
+            ],
+        )
+        for nearest, group in rows.groupby("nearest", sort=False)
+    ]
+    having = "has" if len(rows) == 1 else "have"
+    roles = "no role" if len(rows) == len(table) else "none of these roles"
+    return blocks.folded(
+        f"{blocks.count(len(rows), 'head')} {having} {roles}", ListBlock(kind="list", entries=entries)
+    )
+
+
+def _named(layer: int, head: int, score: float, reason: Reason) -> Part:
+    """The name of a head, with its score when it is pointed at."""
+    name = head_name(Head(int(layer), int(head)), reason)
+    return {**name, "title": digits.figure(score)} if score == score else name
+
+
+def _no_role(nearest: str, score: float, seen: Mapping[str, Seen]) -> Reason:
+    if score != score:
+        return _NO_ROLE
+    return _shown(f"no role, nearest to {nearest}", f"{score:.2f}", nearest, seen)
+
+
+def _scores(tests: Any, seen: Mapping[str, Seen]) -> ListBlock | None:
+    """The heads whose interval lies above a bar that can be moved: of shares alone, as entropies have another."""
+    if tests is None:
+        return None
+    rows = tests[(tests["ci_low"] > LEAST_BAR) & (tests["role"].map(units_of) == "share")]
+    if rows.empty:
+        return None
+    rows = rows.sort_values("score", ascending=False, kind="stable").round(4)
+    entries = [
+        ListEntry(
+            name=str(role),
+            parts=[
+                {
+                    **_named(row.layer, row.head, row.score, of_role(str(role), row.score, seen)),
+                    "low": row.ci_low,
+                }
+                for row in group.itertuples()
             ],
         )
         for role, group in rows.groupby("role", sort=False)
     ]
+    bar = BarInfo(label="Bar", least=LEAST_BAR, most=0.95, step=0.05, value=0.5, none="No head stays.")
+    return ListBlock(kind="list", entries=entries, bar=bar)
 
 
 def role_tests(study: Study) -> pd.DataFrame:

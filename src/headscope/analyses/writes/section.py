@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, cast
 
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.attribute.run import attribute
@@ -15,14 +16,16 @@ from headscope.analyses.writes.run import writes
 from headscope.core.heads import Head
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
+from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import Block, BlocksSection, CellInfo, TableBlock
 from headscope.views.digits import percent
 from headscope.views.explorer import Input
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, Reason, SectionInfo
+from headscope.views.payload import Part, Reason
 from headscope.views.reasons import because
-from headscope.views.section import Section, number, rounded
-from headscope.views.sentences import comma, head_name, sentence, text
+from headscope.views.section import Section
+from headscope.views.sentences import comma, head_name, sentence, text, token
 
 MOST = 8
 """So many heads that copy are shown, as many that suppress, and as many terms of a logit."""
@@ -31,54 +34,6 @@ COPIES = 0.1
 """A head copies that surely raises more tokens when it looks at them than by chance, by this share."""
 
 _NAMED = 3
-
-
-class WritesRow(TypedDict):
-    """A head's copying score with q, tokens that promote themselves, and what it promotes for one token."""
-
-    layer: int
-    head: int
-    copying: float
-    chance: float
-    q: float
-    positive: float
-    itself: float
-    low: float | None
-    high: float | None
-    token: str
-    promotes: list[str]
-    reason: Reason
-
-
-class Term(TypedDict):
-    """What a head adds to a logit, and the token from which most of that comes."""
-
-    layer: int
-    head: int
-    adds: float
-    source: str
-    reason: Reason
-
-
-class Said(TypedDict):
-    """A token that the model says after another, its logit, and the largest terms of it; `rest` is all else."""
-
-    token: str
-    after: str
-    logit: float
-    terms: list[Term]
-    rest: float
-    example: int
-
-
-class WritesSection(SectionInfo):
-    """Heads that copy and that suppress, and the terms of one token."""
-
-    kind: Literal["writes"]
-    rows: list[WritesRow]
-    said: Said | None
-    notes: list[str]
-    command: str | None
 
 
 @dataclass(frozen=True)
@@ -97,18 +52,22 @@ class Writes(Section):
     seen: Seen | None = None
     command: str | None = None
 
-    def info(self, blobs: Blobs) -> WritesSection | None:
-        """The rows; nothing travels beside them."""
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """Heads that copy and that suppress, and the largest terms of one token."""
         rows = self._rows()
         chance = float(self.result["itself_chance"])
         meta = description(self.result)
-        return WritesSection(
-            kind="writes",
+        none = "No head is known to raise or lower the tokens that it looks at, by its weights."
+        return BlocksSection(
+            kind="blocks",
+            name="writes",
             title="What heads write",
             about="By their weights: which heads raise the token that they look at (copy it), and which lower it. "
             "And on an example: what heads add to the logit of the token that comes next.",
-            rows=[_row(row) for row in rows],
-            said=self._said(),
+            blocks=[
+                blocks.paragraph(none, tone="note") if rows.empty else _scores(rows),
+                *self._said(),
+            ],
             notes=[
                 f"Itself is the share of {meta['sample']:,} sampled tokens that are among the {meta['k']} which the "
                 f"head raises most, by chance {chance:.2g}; heads with an interval more than {COPIES:g} above that are "
@@ -150,41 +109,50 @@ class Writes(Section):
         below = rest[rest["positive"] < 0.5 - rest["positive_chance"]]
         return copy, below.sort_values("positive", kind="stable")
 
-    def _rows(self) -> list[Any]:
+    def _rows(self) -> Any:
         copy, suppress = self._apart()
-        return [*copy.head(MOST).itertuples(), *suppress.head(MOST).iloc[::-1].itertuples()]
+        return pd.concat([copy.head(MOST), suppress.head(MOST).iloc[::-1]])
 
-    def _said(self) -> Said | None:
+    def _said(self) -> list[Block]:
+        """A token that the model says after another, and the largest terms of its logit; below them all else."""
         if self.terms is None or self.seen is None:
-            return None
+            return []
         meta = description(self.terms)
         example, pin = self.seen
         rows: Any = terms_of(self.terms)
         rows = rows[rows["part"] == "head"].head(MOST)
         logit = float(self.terms["logit"])
-        return Said(
-            token=plain_text(str(meta["token"])),
-            after=plain_text(str(meta["after"])),
-            logit=logit,
-            terms=[
-                Term(
-                    layer=int(row.layer),
-                    head=int(row.head),
-                    adds=rounded(row.contribution) or 0.0,
-                    source=plain_text(str(row.token)),
-                    reason=because(
-                        f"adds to the logit of {meta['token'].lstrip('Ġ▁')}",
-                        f"{row.contribution:+.2f}",
-                        "on this example",
-                        example=example,
-                        pin=pin,
-                    ),
-                )
-                for row in rows.itertuples()
-            ],
-            rest=logit - float(rows["contribution"].sum()),
-            example=example,
-        )
+        reasons = [
+            because(
+                f"adds to the logit of {meta['token'].lstrip('Ġ▁')}",
+                f"{value:+.2f}",
+                "on this example",
+                example=example,
+                pin=pin,
+            )
+            for value in rows["contribution"]
+        ]
+        return [
+            blocks.paragraph(
+                *("After ", token(plain_text(str(meta["after"])))),
+                *(" the model says ", token(plain_text(str(meta["token"])))),
+                f", whose logit is {digits.figure(logit, 2)}. Heads that add most to it, for and against:",
+            ),
+            blocks.table(
+                "logit",
+                rows,
+                ("layer", "head", "paper", "contribution", "token"),
+                [
+                    *(CellInfo(of="head", name="term"), "paper"),
+                    CellInfo(of="contribution", draw="change", label="adds"),
+                    *(CellInfo(of="contribution", tone="strong"), "token"),
+                ],
+                of="attribute",
+                title="What heads add to the logit",
+                reasons=reasons,
+                others={"term": ["all else"], "contribution": [logit - rows["contribution"].sum()]},
+            ),
+        ]
 
 
 def _reason(itself: float) -> Reason:
@@ -193,20 +161,32 @@ def _reason(itself: float) -> Reason:
     )
 
 
-def _row(row: Any) -> WritesRow:
-    return WritesRow(
-        layer=int(row.layer),
-        head=int(row.head),
-        copying=rounded(row.copying) or 0.0,
-        chance=rounded(row.copying_chance) or 0.0,
-        q=float(row.copying_q),
-        positive=rounded(row.positive) or 0.0,
-        itself=rounded(row.itself) or 0.0,
-        low=number(row.itself_low),
-        high=number(row.itself_high),
-        token=plain_text(row.token),
-        promotes=[plain_text(each) for each in row.promotes.split(" ")],
-        reason=_reason(row.itself),
+def _scores(rows: Any) -> TableBlock:
+    ends = ("itself_low", "itself_high")
+    return blocks.table(
+        "writes",
+        rows,
+        (
+            *(
+                "layer",
+                "head",
+                "paper",
+                "copying",
+                "copying_chance",
+                "copying_q",
+                "positive",
+                "itself",
+                *ends,
+            ),
+            *("token", "promotes"),
+        ),
+        [
+            *("head", "paper", blocks.bar("itself", *ends), blocks.figure("itself", *ends)),
+            *("copying", "copying_q", "positive", "token", CellInfo(of="promotes", tone="dim")),
+        ],
+        of="writes",
+        title="Heads that copy or suppress",
+        reasons=[_reason(itself) for itself in rows["itself"]],
     )
 
 

@@ -14,6 +14,7 @@ from headscope.analyses.reproduce import Typed
 from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.models import Model
+from tests.helpers import section_blocks
 from tests.helpers.pages import payload, section, told
 
 SIDES = [
@@ -58,29 +59,28 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
     info = section(found, "groups")
     expected = hs.compare.groups(demo, corpus)
     rows = expected.differing()
-    assert info["differ"] == len(rows) > 10
-    assert [(row["layer"], row["head"], row["measure"]) for row in info["rows"]] == list(
-        rows[["layer", "head", "measure"]].head(300).itertuples(index=False, name=None)
-    )
-    for name, own in (("a", "group_a"), ("b", "group_b"), ("effect", "effect"), ("p", "p"), ("q", "q")):
-        np.testing.assert_allclose([row[name] for row in info["rows"]], rows[own].head(300), rtol=1e-4)
-    assert info["told"].lower() == f"{expected.told()}.".lower()
-    assert [(one["label"], one["inputs"]) for one in info["groups"]] == [("0", 18), ("1", 18)]
+    listed = section_blocks.rows(info, "groups")
+    assert len(listed) == min(300, len(rows)) > 10
+    for own in ("layer", "head", "measure", "group_a", "group_b", "effect", "p", "q"):
+        assert [row[own] for row in listed] == rows[own].head(300).tolist()
+    assert section_blocks.said(info)[0].lower() == f"{expected.told()}.".lower()
+    assert "A is 18 inputs labelled 0" in info["about"]
+    assert "B is 18 inputs labelled 1" in info["about"]
     assert info["command"] == "headscope compare groups pairs.tsv -m some/model --label same"
     (line,) = [line for line in said(found) if line.startswith("Between texts labelled 0 and 1, ")]
     top = rows.iloc[0]
     assert f"most L{top['layer']}H{top['head']} in “" in line
     assert f"{len(rows.drop_duplicates(['layer', 'head']))} heads differ (q ≤ 0.05)" in line
 
-    row = info["rows"][0]
-    first, second = found["examples"][row["example"]]["inputs"]
+    row = listed[0]
+    first, second = found["examples"][row["reason"]["example"]]["inputs"]
     assert [first["label"], second["label"]] == ["A · 0", "B · 1"]
     reason = row["reason"]
     assert (reason["says"], reason["over"]) == (f"{row['title']}, A − B", "between the groups")
-    row = next(row for row in info["rows"] if row["measure"] == "previous" and row["example"] is not None)
+    row = next(row for row in listed if row["measure"] == "previous" and row["reason"]["example"] is not None)
     head = Head(row["layer"], row["head"])
     maps = hs.capture(demo, expected.typical("previous", head)[0])
-    back = np.abs(np.diagonal(maps.layers[head.layer][head.head], -1) - row["a"])
+    back = np.abs(np.diagonal(maps.layers[head.layer][head.head], -1) - row["group_a"])
     assert maps.query.special_mask is not None
     wanted = {"side": "from", "place": 1 + int(np.where(maps.query.special_mask[1:], np.inf, back).argmin())}
     assert row["reason"]["pin"] == wanted
@@ -105,11 +105,13 @@ def test_where_nothing_differs_that_is_what_is_said(demo: Model, tmp_path: Path)
     assert not len(expected.differing())  # so the rest of the test says something
     found = payload(hs.report(demo, TEXTS, pairs=corpus, sections=["groups"], examples=0))
     info = section(found, "groups")
-    assert info["differ"] == 0
-    assert info["told"].startswith("No head differs between the groups at q ≤ 0.05")
-    assert len(info["rows"]) == 8
-    assert min(row["q"] for row in info["rows"]) == expected.table["q"].min() > 0.05
-    assert {row["example"] for row in info["rows"]} == {None}
+    told, listed = section_blocks.said(info)
+    assert told.startswith("No head differs between the groups at q ≤ 0.05")
+    assert listed == "The 8 smallest q, none of them at most 0.05:"
+    nearest = section_blocks.rows(info, "groups")
+    assert len(nearest) == 8
+    assert min(row["q"] for row in nearest) == expected.table["q"].min() > 0.05
+    assert {row["reason"]["example"] for row in nearest} == {None}
     (line,) = [line for line in said(found) if line.startswith("Between texts")]
     assert re.fullmatch(
         r"Between texts labelled 0 and 1, no head is known to differ: the smallest q is [\d.]+\.", line
@@ -128,4 +130,4 @@ def test_the_section_comes_with_pairs_and_only_with_them(demo: Model, tmp_path: 
 def test_one_label_is_a_section_that_says_so(demo: Model, tmp_path: Path) -> None:
     corpus = hs.corpora.pairs(write(tmp_path / "pairs.tsv", [1] * 36, copied=False), label="same")
     found = payload(hs.report(demo, TEXTS, pairs=corpus, sections=["groups"], examples=0))
-    assert section(found, "failed")["reason"] == "label: expected two groups, found 1: 1 (36)"
+    assert section_blocks.said(section(found, "failed")) == ["label: expected two groups, found 1: 1 (36)"]

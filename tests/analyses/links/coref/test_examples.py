@@ -10,6 +10,7 @@ import headscope as hs
 from headscope.models import Model
 from tests.helpers import linguistics_sample as sample
 from tests.helpers.pages import section
+from tests.helpers.section_blocks import rows, table
 
 pytestmark = pytest.mark.slow
 
@@ -17,22 +18,23 @@ pytestmark = pytest.mark.slow
 def test_mentions_show_what_the_head_chose(demo: Model, linguistics: Any) -> None:
     """Recomputed from the whole map of the row's head, among the candidates that the row names."""
     info = section(linguistics, "coref")
-    heads = [row for row in info["rows"] if row["system"] == "best_head"]
-    assert [row["candidates"] for row in heads] == ["preceding_mentions", "other_mentions", "any_word"]
+    texts = table(info, "systems")["cases"]["texts"]
+    heads = [row for row in rows(info, "systems") if row["head"] is not None]
+    assert [row["candidates"] for row in heads] == ["preceding mentions", "other mentions", "any word"]
     for row in heads:
-        assert [shown["right"] for shown in row["shown"]] == [True] * 3 + [False] * 3
-        assert len({shown["window"] for shown in row["shown"][:3]}) == 3
-        for shown in row["shown"]:
-            window = info["windows"][shown["window"]]
+        assert [shown["right"] for shown in row["cases"]["mentions"]] == [True] * 3 + [False] * 3
+        assert len({shown["window"] for shown in row["cases"]["mentions"][:3]}) == 3
+        for shown in row["cases"]["mentions"]:
+            window = texts[shown["window"]]
             spans = window["mentions"]
             start, end, word = spans[shown["mention"]]
             assert start <= word < end
             weights = sample.word_map(demo, window["words"], row)[word]
             others = {head for *_, head in spans} - {word}
             among = {
-                "preceding_mentions": sorted(head for head in others if head < word),
-                "other_mentions": sorted(others),
-                "any_word": [place for place in range(len(weights)) if place != word],
+                "preceding mentions": sorted(head for head in others if head < word),
+                "other mentions": sorted(others),
+                "any word": [place for place in range(len(weights)) if place != word],
             }[row["candidates"]]
             assert shown["predicted"] == among[int(weights[among].argmax())]
             assert shown["weight"] == pytest.approx(weights[shown["predicted"]], abs=6e-5)
@@ -47,7 +49,7 @@ def test_mentions_that_would_be_right_are_those_of_the_cluster(linguistics: Any)
     info = section(linguistics, "coref")
     sentences = list(hs.corpora.builtin_trees())
     checked = 0
-    for place, window in enumerate(info["windows"]):
+    for place, window in enumerate(table(info, "systems")["cases"]["texts"]):
         own = next(
             sentences[start:end]
             for start in range(len(sentences))
@@ -65,8 +67,8 @@ def test_mentions_that_would_be_right_are_those_of_the_cluster(linguistics: Any)
             spans += [(mention.start + offset, mention.end + offset) for mention in one.mentions or ()]
             offset += len(one.words or ())
         assert [(start, end) for start, end, _ in window["mentions"]] == spans
-        for row in info["rows"]:
-            for shown in row["shown"]:
+        for row in rows(info, "systems"):
+            for shown in row["cases"]["mentions"] if row["cases"] else ():
                 if shown["window"] == place:
                     head = window["mentions"][shown["mention"]][2]
                     assert shown["antecedents"] == [

@@ -14,6 +14,14 @@ from headscope.analyses.links.sums import LinkSums
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
 from tests.helpers import linguistics_sample as sample
+from tests.helpers import section_blocks
+from tests.helpers.section_blocks import rows
+
+NAMES = ("preceding mentions", "other mentions", "any word")
+
+
+def best(info: Any) -> dict[str, Any]:
+    return {one["candidates"]: one for one in rows(info, "systems") if one["head"] is not None}
 
 
 def test_coreference_has_rules_best_heads_and_only_types_that_there_are() -> None:
@@ -29,36 +37,38 @@ def test_coreference_has_rules_best_heads_and_only_types_that_there_are() -> Non
         {"any_word": [sample.choice(0, 1, 2, 0.25, 0, False)]},
         48,
     ).info(Blobs())
-    assert (info["types"], info["counts"]) == (["all", "pronoun", "nominal"], [24, 18, 6])
-    assert [one["system"] for one in info["rows"]] == [*RULES, "best_head", "best_head", "best_head"]
-    heads = {one["candidates"]: one for one in info["rows"][4:]}
-    assert [(heads[name]["layer"], heads[name]["head"]) for name in CANDIDATES] == [(5, 0), (5, 0), (3, 1)]
-    assert [cell and cell["accuracy"] for cell in heads["any_word"]["cells"]] == [0.75, 1, 0]
-    assert [cell and cell["accuracy"] for cell in info["rows"][0]["cells"]] == [0.25, 1 / 3, 0]
-    assert heads["any_word"]["shown"][0]["antecedents"] == [0]
-    assert heads["other_mentions"]["shown"] == []
-    assert info["windows"][0]["mentions"] == [[0, 1, 0], [2, 3, 2]]
-    assert {one["label"]: one["values"] for one in info["printed"]}["head 5-4"] == [0.65, 0.64, 0.73, 0.58]
+    found = section_blocks.table(info, "systems")
+    labels = [cell["label"] for cell in found["cells"] if "(" in cell.get("label", "")]
+    assert labels == ["all (24)", "pronoun (18)", "nominal (6)"]
+    systems = rows(info, "systems")
+    assert [one["head"] is None for one in systems] == [True] * len(RULES) + [False] * 3
+    heads = best(info)
+    assert [(heads[name]["layer"], heads[name]["head"]) for name in NAMES] == [(5, 0), (5, 0), (3, 1)]
+    types = ("all", "pronoun", "nominal")
+    assert [heads["any word"][name] for name in types] == [0.75, 1, 0]
+    assert [systems[0][name] for name in types] == [0.25, 1 / 3, 0]
+    assert heads["any word"]["cases"]["mentions"][0]["antecedents"] == [0]
+    assert heads["other mentions"]["cases"]["mentions"] == []
+    assert found["cases"]["texts"][0]["mentions"] == [[0, 1, 0], [2, 3, 2]]
+    others = found["others"]
+    place = others["system"].index("head 5-4")
+    assert [others[name][place] for name in types] == [0.65, 0.64, 0.58]
     assert script_json(info)
 
 
 def test_mentions_travel_as_they_are() -> None:
     info: Any = sample.coref().info(Blobs())
-    heads = {one["candidates"]: one for one in info["rows"] if one["system"] == "best_head"}
-    assert [(heads[name]["layer"], heads[name]["head"]) for name in CANDIDATES] == [(1, 0), (1, 0), (2, 3)]
+    heads = best(info)
+    assert [(heads[name]["layer"], heads[name]["head"]) for name in NAMES] == [(1, 0), (1, 0), (2, 3)]
     wrong = {"window": 0, "mention": 3, "predicted": 0, "weight": 0.125, "antecedents": [0], "right": False}
     wrong = {**wrong, "pin": {"side": "from", "place": 3}}
-    assert heads["preceding_mentions"]["shown"][1] == wrong
-    assert heads["other_mentions"]["shown"] == []
+    assert heads["preceding mentions"]["cases"]["mentions"][1] == wrong
+    assert heads["other mentions"]["cases"]["mentions"] == []
     found = sample.coref().result.sel(candidates="any_word")
-    split = {
-        "accuracy": found["split"].item(),
-        "low": found["split_low"].item(),
-        "high": found["split_high"].item(),
-    }
-    assert heads["any_word"]["split"] == split
-    expected = [[False, True, True, False, False, True, True, True], None]
-    assert [one["spaces"] for one in info["windows"]] == expected
+    for name in ("split", "split_low", "split_high"):
+        assert heads["any word"][name] == found[name].item()
+    texts = section_blocks.table(info, "systems")["cases"]["texts"]
+    assert [one["spaces"] for one in texts] == [[False, True, True, False, False, True, True, True], None]
 
 
 def coref_found(documents: int) -> xr.Dataset:
@@ -104,11 +114,12 @@ def test_a_rule_that_finds_more_is_said_to() -> None:
     assert "choices" not in line  # it was always the choice, and got the same on the rest
     assert "Choice included, the rule finds" in line
     info = Coref(drawn(40, 0.4, 0.6)).info(Blobs())
-    (before, *_) = (row for row in info["rows"] if row["system"] == "best_head")
-    assert before["gain"] is not None
-    assert before["gain"]["high"] < 0
-    assert before["gain"]["p"] < 0.01
-    assert (before["times"], before["choices"]) == (200, 200)
+    before = best(info)["preceding mentions"]
+    assert before["difference_high"] < 0
+    assert before["how"] == "L0H3 was the choice 200 times of 200"
+    rule, p = before["beside"].split(" is the best rule; p = ")
+    assert rule == "nearest"
+    assert float(p.replace("−", "-")) < 0.01
 
 
 def test_no_known_difference_is_said_not_to_be_known() -> None:

@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.analyses.links.syntax.section import Drawn, Syntax, TreeSentence
+from headscope.analyses.links.section import Drawn
+from headscope.analyses.links.syntax.section import Syntax
 from headscope.analyses.links.syntax.statistics import Words, table
 from headscope.analyses.links.syntax.statistics import dataset as syntax_dataset
 from headscope.core.heads import Head
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import LinkSentence
 from headscope.views.digits import percent
 from headscope.views.page import script_json
 from tests.helpers import linguistics_sample as sample
+from tests.helpers import section_blocks
+from tests.helpers.section_blocks import rows
 
 
 def syntax_found(least: int = 10) -> xr.Dataset:
@@ -31,19 +35,25 @@ def syntax_found(least: int = 10) -> xr.Dataset:
 
 
 def row(info: Any, name: str) -> Any:
-    return next(one for one in info["rows"] if one["relation"] == name)
+    return next(one for one in rows(info, "relations") if one["relation"] == name)
 
 
 def test_relations_stand_beside_their_baseline_and_the_printed_figure() -> None:
     info = Syntax(syntax_found(), command="headscope syntax x.conllu").info(Blobs())
     det = row(info, "det")
-    expected = (20, 1, 0, "dep->head", 1)
-    assert (det["n"], det["layer"], det["head"], det["direction"], det["accuracy"]) == expected
-    assert (det["offset"], det["baseline"]) == (1, 0.5)
-    assert det["printed"] == {"label": "det", "head": "8-11", "value": 0.943, "offset": 1, "baseline": 0.517}
+    assert (det["n"], det["layer"], det["head"], det["direction"], det["accuracy"]) == (
+        20,
+        1,
+        0,
+        "dep->head",
+        1,
+    )
+    assert (det["baseline_offset"], det["baseline_accuracy"]) == (1, 0.5)
+    assert det["printed"] == pytest.approx(0.943)
+    assert (det["source"], det["heading"]) == ("det 8-11", "det: head 8-11, best offset .517 at +1")
     nsubj = row(info, "nsubj")
     assert (nsubj["layer"], nsubj["head"], nsubj["direction"], nsubj["n"]) == (0, 1, "head->dep", 19)
-    assert nsubj["low"] <= nsubj["accuracy"] == 15 / 19 <= nsubj["high"]
+    assert nsubj["ci_low"] <= nsubj["accuracy"] == 15 / 19 <= nsubj["ci_high"]
     assert info["command"] == "headscope syntax x.conllu"
     assert any("60 words in 20 sentences" in note for note in info["notes"])
     assert script_json(info)  # no NaN
@@ -53,16 +63,23 @@ def test_few_instances_are_never_crowned_and_roots_have_no_row() -> None:
     info = Syntax(syntax_found(), examples={"csubj": Drawn()}).info(Blobs())
     few = row(info, "csubj")
     assert few["few"]
-    assert [few[key] for key in ("layer", "head", "direction", "accuracy", "q", "split")] == [None] * 6
+    assert [few[key] for key in ("layer", "head", "direction", "accuracy", "q", "split_accuracy")] == [
+        None
+    ] * 6
     assert few["n"] == 1
-    expected = ["all", "all but punct, root", "det", "nsubj", "csubj"]
-    assert [one["relation"] for one in info["rows"]] == expected
+    assert [one["relation"] for one in rows(info, "relations")] == [
+        "all",
+        "all but punct, root",
+        "det",
+        "nsubj",
+        "csubj",
+    ]
     assert any("fewer than 10 instances" in note for note in info["notes"])
 
 
 def test_labels_of_the_paper_are_mapped_or_said_to_have_no_counterpart() -> None:
     info = Syntax(syntax_found()).info(Blobs())
-    assert {one["label"] for one in info["others"]} == {"prep", "pobj"}
+    assert {*section_blocks.table(info, "relations")["others"]["relation"]} == {"prep", "pobj"}
     text = " ".join(info["notes"])
     for pair in (
         "dobj as obj",
@@ -95,70 +112,55 @@ def test_each_relation_stands_beside_its_own_printed_figure() -> None:
         words.add(list(paper)[1:], np.ones((2, 1, 1, count), np.bool_), np.zeros((2, count), np.bool_))
     info = Syntax(syntax_dataset(words, least=1)).info(Blobs())
     for relation, expected in paper.items():
-        printed = row(info, relation)["printed"]
+        own = row(info, relation)
         if expected is None:
-            assert printed is None
+            assert own["printed"] is own["source"] is None
         else:
-            assert (printed["label"], printed["head"]) == expected[:2]
-            assert printed["value"] == pytest.approx(expected[2])
+            label, head, value = expected
+            assert own["source"] == f"{label} {head}"
+            assert own["printed"] == pytest.approx(value)
 
 
 def test_figures_of_a_row_are_those_of_the_table() -> None:
     made = sample.syntax()
-    fields = {
-        **{name: name for name in ("n", "few", "layer", "head", "direction", "accuracy", "p", "q")},
-        "low": "ci_low",
-        "high": "ci_high",
-        "split": "split_accuracy",
-        "split_low": "split_low",
-        "split_high": "split_high",
-        "offset": "baseline_offset",
-        "baseline": "baseline_accuracy",
-        "gain": "difference",
-        "gain_low": "difference_low",
-        "gain_high": "difference_high",
-        **{name: name for name in ("times", "choices", "effective")},
-    }
-    rows: Any = table(made.result)
+    expected: Any = table(made.result)
     info = made.info(Blobs())
     for relation in ("all", "det", "nsubj"):
-        own = rows[rows["relation"] == relation].iloc[0]
-        assert {name: row(info, relation)[name] for name in fields} == {
-            name: own[column] for name, column in fields.items()
-        }
+        own = expected[expected["relation"] == relation].iloc[0].drop("paper").to_dict()
+        assert {name: row(info, relation)[name] for name in own} == own
     nsubj = row(info, "nsubj")
-    assert len({nsubj[name] for name in ("accuracy", "low", "high", "split", "split_low", "split_high")}) == 6
+    figures = ("accuracy", "ci_low", "ci_high", "split_accuracy", "split_low", "split_high")
+    assert len({nsubj[name] for name in figures}) == 6
 
 
 def test_sentences_travel_without_what_garbles_a_page() -> None:
-    sentence = TreeSentence(
-        words=["a\u202e", "b", "c"], heads=[1, -1, 1], relations=["det", "root", "obj"], example=7
-    )
-    shown = sample.looked(0, 0, 2, False, [[0, 2, 0.123]])
+    sentence = LinkSentence(words=["a\u202e", "b", "c"], spans=[], second=None, example=7)
+    shown = sample.looked(0, 0, 1, 2, False, [[0, 2, 0.123]])
     info = Syntax(syntax_found(), [sentence], {"det": Drawn([], [shown], 9)}).info(Blobs())
     assert sentence["words"][0] == "a\u202e"
-    assert info["sentences"] == [
-        {
-            "words": ["a\ufffd", "b", "c"],
-            "heads": [1, -1, 1],
-            "relations": ["det", "root", "obj"],
-            "example": 7,
-        }
+    assert section_blocks.table(info, "relations")["cases"]["sentences"] == [
+        {"words": ["a\ufffd", "b", "c"], "spans": [], "second": None, "example": 7}
     ]
     det = row(info, "det")
-    assert det["wrong"][0]["arcs"] == [[0, 2, 0.123]]
-    assert (det["right"], det["looked"]) == ([], 9)
+    (wrong,) = section_blocks.shown(det, right=False)
+    assert wrong["arcs"] == [[0, 2, 0.123]]
+    assert not section_blocks.shown(det, right=True)
+    assert det["cases"]["missing"] == "None among the 9 sentences that were drawn."
 
 
 def test_sentences_travel_as_they_are() -> None:
     info: Any = sample.syntax().info(Blobs())
-    expected = [(["the", "old", "cat"], [2, 2, -1], 1), (["a", "dog", "ran"], [1, 2, -1], 0)]
-    assert [(one["words"], one["heads"], one["example"]) for one in info["sentences"]] == expected
-    assert row(info, "det")["wrong"] == [
+    sentences = section_blocks.table(info, "relations")["cases"]["sentences"]
+    assert [(one["words"], one["example"]) for one in sentences] == [
+        (["the", "old", "cat"], 1),
+        (["a", "dog", "ran"], 0),
+    ]
+    assert section_blocks.shown(row(info, "det"), right=False) == [
         {
             "sentence": 0,
             "words": [0],
             "pins": [{"side": "from", "place": 1}],
+            "targets": [[2]],
             "predicted": [1],
             "right": [False],
             "arcs": [[0, 2, 0.1], [0, 1, 0.4], [2, 0, 0.2]],
@@ -231,6 +233,10 @@ def test_what_cannot_be_tested_is_said_to_be_so() -> None:
         "No dependency relation can be tested here: an interval needs 5 documents that count in effect."
     ]
     info = found.info(Blobs())
-    assert (row(info, "det")["low"], row(info, "det")["q"], row(info, "det")["effective"]) == (None, None, 4)
+    assert (row(info, "det")["ci_low"], row(info, "det")["q"], row(info, "det")["effective"]) == (
+        None,
+        None,
+        4,
+    )
     assert any("over 4 documents" in note for note in info["notes"])
     assert script_json(info)

@@ -19,6 +19,7 @@ from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.section_blocks import rows
 from tests.helpers.small_models import small
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
@@ -37,10 +38,10 @@ def test_the_planted_head_and_what_is_lost_without_it(planted: Model) -> None:
     asked = study(planted)
     (made,) = section(asked)
     info: Any = made.info(Blobs())
-    (row,) = info["rows"]
+    (row,) = rows(info, "retrieval")
     assert (row["layer"], row["head"], row["score"]) == (1, 0, 1)
     assert row["q"] <= 0.05
-    every, top, others = (each["accuracy"] for each in info["answers"])
+    every, top, others = (each["accuracy"] for each in rows(info, "answers"))
     assert every == others > 0.5 > top == 0  # digits of the text lead the circuit astray
     assert info["command"] == "headscope retrieval -m planted --needles 16 --length 64 -k 1"
     (said,) = made.findings()
@@ -54,7 +55,7 @@ def test_a_row_opens_where_its_head_looks_at_what_is_copied(planted: Model) -> N
     asked = study(planted)
     (made,) = section(asked)
     info: Any = made.info(Blobs())
-    reason = info["rows"][0]["reason"]
+    reason = rows(info, "retrieval")[0]["reason"]
     shown = cast("Input", asked.inputs[reason["example"]])
     maps = shown.first
     weights = np.asarray(maps.layers[1][0][reason["pin"]["place"]])
@@ -70,7 +71,7 @@ def test_heads_of_copying_roles_open_on_the_same_example(planted: Model) -> None
     kept = Roles(table, seen=asked.seen)
     section(asked)
     info: Any = kept.info(Blobs())
-    first, second = (row["reason"] for row in info["rows"])
+    first, second = (row["reason"] for row in rows(info, "roles"))
     assert (first["example"], first["over"]) == (asked.seen["induction"][0], "on repeated random tokens")
     assert (second["example"], second["measure"]) == (None, "previous")
 
@@ -79,7 +80,7 @@ def test_a_page_without_examples_has_the_figures(planted: Model) -> None:
     asked = study(planted, examples=0)
     (made,) = section(asked)
     info: Any = made.info(Blobs())
-    assert info["rows"][0]["reason"]["example"] is None
+    assert rows(info, "retrieval")[0]["reason"]["example"] is None
     assert not asked.seen
 
 

@@ -1,23 +1,19 @@
 // Artefacts: how norms are spread, how artefacts grow from layer to layer, where they sit, and which heads look at
 // them.
 
-import { Of } from "../../../scene/made";
 import "./artefacts.css";
 import * as Plot from "@observablehq/plot";
-import type { ArtefactRow, ArtefactsSection } from "../../../protocol";
+import type { ArtefactsSection } from "../../../protocol";
 import { COLOURS, css, type Theme } from "../../../scene/color";
-import { brief, code, paper, percent, plural, range, share, whole } from "../../../scene/format";
+import { brief, percent, plural, whole } from "../../../scene/format";
+import { Of } from "../../../scene/made";
 import { h } from "../../../ui/dom";
-import { bar } from "../../bars";
+import { append } from "../../blocks/section";
 import { draw } from "../../cells";
 import { beside, captioned, named } from "../../chart";
 import { pixel, scaleOf } from "../../figures";
 import type { Host, Now, Section } from "../../host";
-import { opens } from "../../reasons";
-import { HeadRows, number, table } from "../../rows";
-import { HEAD, records, type Table } from "../../table";
 
-const COLUMNS = ["head", "paper", "0 – 1", "on artefacts", "chance", "[CLS] on them"];
 const HEIGHT = 150;
 const FRAME = {
   height: HEIGHT,
@@ -26,20 +22,6 @@ const FRAME = {
   marginBottom: 34,
   style: { background: "none", color: "var(--ink3)", fontFamily: "inherit", fontSize: "11px", overflow: "visible" },
 } as const;
-
-function saved({ rows }: ArtefactsSection): Table {
-  const columns = {
-    attention: "float",
-    ci_low: "float",
-    ci_high: "float",
-    chance: "float",
-    from_cls: "float",
-  } as const;
-  return records(
-    { ...HEAD, ...columns },
-    rows.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })),
-  );
-}
 
 /** How many patches have a norm: on a scale of roots, where a few can be seen beside thousands. */
 function histogram(info: ArtefactsSection, width: number, theme: Theme): SVGElement | HTMLElement {
@@ -116,7 +98,7 @@ function where(info: ArtefactsSection, host: Host): HTMLElement {
 }
 
 export const section: Section<ArtefactsSection> = (element, info, host) => {
-  const some = info.rows.length > 0;
+  const some = info.heads.length > 0;
   const interval = info.low !== null && info.high !== null ? ` (${percent(info.low)} to ${percent(info.high)})` : "";
   const figure = brief(info.cutoff);
   const said = some
@@ -131,31 +113,10 @@ export const section: Section<ArtefactsSection> = (element, info, host) => {
     some && captioned("Where they sit", null, boxes.where),
   );
   element.append(h("p.said", {}, said), charts);
-  const marked = new HeadRows();
-  const rowOf = (row: ArtefactRow): HTMLElement => {
-    const cell = host.figures.find(row.layer, row.head);
-    const cells = [
-      h("th", { scope: "row" }, h("button.headname", { type: "button" }, code(row.layer, row.head))),
-      h("td.dim", {}, paper(row.layer, row.head)),
-      h("td.graph", {}, bar(row.attention, row.low, row.high)),
-      h(
-        "td.n.strong",
-        {},
-        share(row.attention),
-        row.low !== null && row.high !== null && h("span.range", {}, range(row.low, row.high)),
-      ),
-      number(row.chance === null ? "" : share(row.chance)),
-      number(row.from_cls === null ? "" : share(row.from_cls)),
-    ];
-    return marked.add(cell, h("tr", cell ? opens(host, cell, row.reason) : {}, ...cells));
-  };
-  if (some)
-    element.append(
-      table(host, "What heads give to artefacts", COLUMNS, new Set(COLUMNS.slice(3)), [info.rows.map(rowOf)]),
-    );
+  const heads = append(element, info.heads, info.kind, host);
   const drawn = new Of();
   const update = (now: Now): void => {
-    marked.update(now);
+    heads.update?.(now);
     if (!drawn.renewed(now.width, now.theme)) return;
     const columns = now.width < 500 ? 1 : some ? 3 : 2;
     const width = beside(charts, now.width, columns, 24, 420);
@@ -163,5 +124,5 @@ export const section: Section<ArtefactsSection> = (element, info, host) => {
     boxes.layers.replaceChildren(byLayer(info, width, now.theme));
     if (some) boxes.where.replaceChildren(where(info, host));
   };
-  return { update, picture: charts, ...(some && { tables: { heads: () => saved(info) } }) };
+  return { ...heads, update, picture: charts };
 };

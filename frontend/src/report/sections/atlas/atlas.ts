@@ -11,7 +11,7 @@ import { h } from "../../../ui/dom";
 import { fromPage } from "../../../ui/embedded";
 import { cardOf, ranks } from "../../card";
 import { type Cell, type Measure, same } from "../../figures";
-import { parseFilter } from "../../filter";
+import { allHeads, parseFilter } from "../../filter";
 import type { Now, Section } from "../../host";
 import { layerHues } from "../../hues";
 import { Legend } from "../../legend";
@@ -197,7 +197,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     redraw();
   };
   const passing = (): Set<number> => {
-    const test = parseFilter(filter.value, figures);
+    const test = parseFilter(filter.value, allHeads(figures));
     filter.setAttribute("aria-invalid", String(test === null));
     return new Set(cells.flatMap((cell, i) => (cell && (test?.(cell) ?? true) && (marks?.has(i) ?? true) ? [i] : [])));
   };

@@ -4,7 +4,7 @@ import type { HeadsSection } from "../../../protocol";
 import { errorFigure, figure, plural } from "../../../scene/format";
 import { h } from "../../../ui/dom";
 import { type Cell, type Figures, type Measure, same, tidy } from "../../figures";
-import { parseFilter } from "../../filter";
+import { allHeads, parseFilter } from "../../filter";
 import type { Host, Now, Section } from "../../host";
 import { ofMeasure } from "../../reasons";
 import { Shortened, toggle } from "../../rows";
@@ -220,7 +220,7 @@ class HeadTable {
   // Heads are put in order and filtered.
   private arrange(): void {
     const { figures } = this.host;
-    const test = parseFilter(this.input.value, figures);
+    const test = parseFilter(this.input.value, allHeads(figures));
     this.input.setAttribute("aria-invalid", String(test === null));
     this.cells = ordered(figures, this.order).filter((cell) => test?.(cell) ?? true);
     const { cells } = this;

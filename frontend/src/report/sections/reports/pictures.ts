@@ -6,9 +6,9 @@ import { css, PALETTES, type Theme } from "../../../scene/color";
 import { SQUARE } from "../../../scene/data";
 import { h, s } from "../../../ui/dom";
 import { picture as arcs } from "../../arcs";
-import { type Case, linked, parsed } from "../../best";
+import { rightIn } from "../../blocks/cases";
 import { draw, layout } from "../../cells";
-import { type Cell, type Measure, pixel, same, scaleOf } from "../../figures";
+import { type Cell, type Measure, pixel, same, scaleOf, tablesOf } from "../../figures";
 import { glance, pictured, storeOf } from "../../glance";
 import type { Host, Now } from "../../host";
 import { at, opens, placed } from "../../reasons";
@@ -128,13 +128,16 @@ const cellsOf = (host: Host, { parts }: Finding): Cell[] =>
   parts.flatMap(({ layer, head }) => host.figures.find(layer, head) ?? []);
 
 /** The first of each role, by score: as many as have room. */
-function roles(info: Of<"roles">, finding: Finding, host: Host): Picture | null {
+function roles(finding: Finding, host: Host): Picture | null {
   const named = cellsOf(host, finding);
-  const rows = info.rows.flatMap((row) => {
-    const cell = host.figures.find(row.layer, row.head);
-    return cell && named.some((each) => same(each, cell)) ? [{ ...row, cell }] : [];
-  });
-  const best = [...rows].sort((a, b) => b.score - a.score);
+  const rows = tablesOf(host.figures.payload, "roles").flatMap(({ values, reasons }) =>
+    reasons.flatMap((reason, row) => {
+      const cell = host.figures.find(values.layer![row] as number, values.head![row] as number);
+      const [role, score] = [String(values.role![row]), Number(values.score![row])];
+      return reason && cell && named.some((each) => same(each, cell)) ? [{ cell, role, score, reason }] : [];
+    }),
+  );
+  const best = rows.sort((a, b) => b.score - a.score);
   const first = best.filter((row) => best.find(({ role }) => role === row.role) === row).slice(0, 4);
   const made = first.flatMap(
     ({ cell, role, reason }) =>
@@ -193,40 +196,38 @@ function drift(info: Of<"compare">, host: Host): Picture | null {
   return { root: h("div.glance", {}, canvas, h("span", {}, "how far each moved")), update };
 }
 
-const length = ({ sentence }: Case): number => sentence.words.join(" ").length;
+/** The rows of a section's tables whose heads a finding names, the first that is named first. */
+function rowsOf(name: string, finding: Finding, host: Host) {
+  const named = cellsOf(host, finding);
+  const rows = tablesOf(host.figures.payload, name).flatMap(({ cases, reasons, values, cells }) =>
+    reasons.flatMap((reason, row) => {
+      const [layer, head] = [values.layer?.[row] as number | null, values.head?.[row] as number | null];
+      const cell = host.figures.find(layer, head);
+      const own = cases?.rows[row];
+      const rank = cell ? named.findIndex((each) => same(each, cell)) : -1;
+      if (!cell || !cases || !own || !reason || rank < 0) return [];
+      return [{ cell, reason, cases, own, rank, name: String(values[cells[0]!.of]?.[row] ?? "") }];
+    }),
+  );
+  return rows.sort((a, b) => a.rank - b.rank);
+}
 
 /** The shortest sentence in which a head that is named is right. */
-function sentence(
-  cases: readonly {
-    cell: Cell | null;
-    towards: boolean;
-    name: string;
-    reason: Reason | null;
-    right: readonly Case[];
-  }[],
-  finding: Finding,
-  host: Host,
-): Picture | null {
-  const named = cellsOf(host, finding);
-  const found = cases.flatMap(({ cell, towards, name, reason, right }) => {
-    const rank = named.findIndex((each) => cell !== null && same(each, cell));
-    return rank < 0 || !reason ? [] : right.map((one) => ({ cell: cell!, towards, name, reason, one, rank }));
-  });
-  const best = found.sort((a, b) => a.rank - b.rank || length(a.one) - length(b.one))[0];
+function sentence(finding: Finding, host: Host): Picture | null {
+  const length = ({ words }: LinkSentence): number => words.join(" ").length;
+  const found = rowsOf(finding.about!, finding, host).flatMap((row) =>
+    row.own.links.filter(rightIn).map((reading) => ({ ...row, reading, of: row.cases.sentences[reading.sentence]! })),
+  );
+  const best = found.sort((a, b) => a.rank - b.rank || length(a.of) - length(b.of))[0];
   if (!best) return null;
-  const { cell, towards, name, reason, one } = best;
-  const label = `${host.figures.name(cell)}, ${name}: ${one.sentence.words.join(" ")}`;
+  const { cell, own, name, reason, of, reading } = best;
   return {
     wide: true,
     root: h(
       "button.line-of",
-      {
-        type: "button",
-        "data-example": one.sentence.example,
-        ...opens(host, cell, at(reason, one.sentence.example, one.reading.pins[0])),
-      },
-      h("span.hidden", {}, label),
-      arcs(one.sentence, one.reading, towards, host),
+      { type: "button", "data-example": of.example, ...opens(host, cell, at(reason, of.example, reading.pins[0])) },
+      h("span.hidden", {}, `${host.figures.name(cell)}, ${name}: ${of.words.join(" ")}`),
+      arcs(of, reading, own.towards, host),
     ),
   };
 }
@@ -235,16 +236,12 @@ function sentence(
 const ASIDE = 2;
 
 /** A mention and what a head chose for it, without what stands between. */
-function mention(info: Of<"coref">, finding: Finding, host: Host): Picture | null {
-  const named = cellsOf(host, finding);
-  const shown = info.rows.flatMap((row) => {
-    const cell = host.figures.find(row.layer, row.head);
-    return cell && named.some((each) => same(each, cell))
-      ? row.shown.flatMap((choice) => (choice.right && row.reason ? [{ cell, choice, reason: row.reason }] : []))
-      : [];
-  });
+function mention(finding: Finding, host: Host): Picture | null {
+  const shown = rowsOf("coref", finding, host).flatMap((row) =>
+    row.own.mentions.filter(({ right }) => right).map((choice) => ({ ...row, choice })),
+  );
   const best = shown.sort((a, b) => b.choice.weight - a.choice.weight)[0];
-  const window = best && info.windows[best.choice.window];
+  const window = best?.cases.texts[best.choice.window];
   if (!window) return null;
   const { cell, choice, reason } = best;
   const from = window.mentions[choice.mention]![2]!;
@@ -283,36 +280,11 @@ function mention(info: Of<"coref">, finding: Finding, host: Host): Picture | nul
 export function pictureOf(finding: Finding, host: Host): Picture | null {
   const { figures } = host;
   const info = figures.payload.sections.find(({ kind }) => kind === finding.about);
-  const find = ({ layer, head }: { layer: number | null; head: number | null }): Cell | null =>
-    figures.find(layer, head);
   let made: Picture | null = null;
-  if (info?.kind === "roles") made = roles(info, finding, host);
+  if (finding.about === "roles") made = roles(finding, host);
   else if (info?.kind === "compare") made = drift(info, host);
-  else if (info?.kind === "coref") made = mention(info, finding, host);
-  else if (info?.kind === "syntax")
-    made = sentence(
-      info.rows.map((row) => ({
-        cell: find(row),
-        towards: row.direction === "dep->head",
-        name: row.relation,
-        reason: row.reason,
-        right: parsed(info, row.right),
-      })),
-      finding,
-      host,
-    );
-  else if (info?.kind === "links")
-    made = sentence(
-      info.rows.map((row) => ({
-        cell: find(row),
-        towards: row.direction === "row",
-        name: row.label,
-        reason: row.reason,
-        right: linked(info, row.right),
-      })),
-      finding,
-      host,
-    );
+  else if (finding.about === "coref") made = mention(finding, host);
+  else if (finding.about === "syntax" || finding.about === "links") made = sentence(finding, host);
   else if (
     finding.about !== null &&
     figures.has(finding.about) &&
@@ -321,6 +293,8 @@ export function pictureOf(finding: Finding, host: Host): Picture | null {
     made = byLayer(figures.measure(finding.about), host);
   const [cell] = cellsOf(host, finding);
   if (made || !cell || figures.payload.examples.length === 0) return made;
-  const named = finding.parts.find(({ reason, layer, head }) => reason && same(find({ layer, head })!, cell))?.reason;
+  const named = finding.parts.find(
+    ({ reason, layer, head }) => reason && same(figures.find(layer, head)!, cell),
+  )?.reason;
   return named ? attention(host, cell, named, SIDE - 8, figures.name(cell)) : null;
 }

@@ -2,14 +2,14 @@
 // each.
 
 import "./summary.css";
-import type { CorefRow, Part, Reason, RoleRow, SummarySection, SyntaxRow } from "../../../protocol";
+import type { Reason, SummarySection } from "../../../protocol";
 import { plural } from "../../../scene/format";
 import { h } from "../../../ui/dom";
-import type { Cell } from "../../figures";
+import { type Cell, tablesOf } from "../../figures";
 import type { Host, Now, Section } from "../../host";
+import { spoken } from "../../parts";
 import { ofMeasure } from "../../reasons";
-import { folded, headLink } from "../../rows";
-import { explained } from "../../terms";
+import { folded } from "../../rows";
 import { Model } from "./model";
 import { pictureOf } from "./pictures";
 
@@ -17,34 +17,14 @@ import { pictureOf } from "./pictures";
 const BESIDE = 560;
 const GAP = 30;
 
-function sentence(parts: readonly Part[], host: Host, seen: Set<string>): HTMLElement {
-  const said = h("p");
-  let last: HTMLElement | null = null;
-  for (const part of parts) {
-    const cell = part.reason && host.figures.find(part.layer, part.head);
-    // A line may break at a button, but none begins with the comma behind it.
-    const mark: string = last && !cell ? /^[,;.)]*/.exec(part.text)![0] : "";
-    if (last && mark) said.append(h("span.together", {}, last, mark));
-    last = cell && headLink(host, cell, part.text, part.reason!);
-    said.append(
-      ...(last
-        ? [last]
-        : (explained(part.text.slice(mark.length), host, seen).filter((child) => child !== "") as (Node | string)[])),
-    );
-  }
-  return said;
-}
-
 /** Why the picture of the model names a head: what it is first known to do, or else its figure in the open measure. */
 function knownFor({ figures, now }: Host, cell: Cell): Reason {
-  const rows = figures.payload.sections.flatMap(
-    (info): readonly Pick<RoleRow | SyntaxRow | CorefRow, "layer" | "head" | "reason">[] =>
-      info.kind === "roles" || info.kind === "coref" || info.kind === "syntax" ? info.rows : [],
+  const [layer, head] = [figures.layerOf(cell), figures.headOf(cell)];
+  const { payload } = figures;
+  const reasons = tablesOf(payload, "roles", "coref", "syntax").flatMap(({ values, reasons }) =>
+    reasons.filter((_, row) => values.layer![row] === layer && values.head![row] === head),
   );
-  return (
-    rows.find(({ layer, head, reason }) => reason && layer === figures.layerOf(cell) && head === figures.headOf(cell))
-      ?.reason ?? ofMeasure(now.measure, cell)
-  );
+  return reasons.find(Boolean) ?? ofMeasure(now.measure, cell);
 }
 
 export const section: Section<SummarySection> = (element, { marks, findings, leads }, host) => {
@@ -57,10 +37,10 @@ export const section: Section<SummarySection> = (element, { marks, findings, lea
       picture ? (picture.wide ? "li.pictured.wide" : "li.pictured") : "li",
       {},
       picture?.root,
-      sentence(parts, host, seen),
+      h("p", {}, ...spoken(parts, host, seen)),
     );
   });
-  const rest = findings.slice(leads).map(({ parts }) => h("li", {}, sentence(parts, host, seen)));
+  const rest = findings.slice(leads).map(({ parts }) => h("li", {}, h("p", {}, ...spoken(parts, host, seen))));
   const told = h(
     "div.leads",
     {},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
@@ -13,67 +13,20 @@ from headscope.analyses.compare.groups import statistics as two_groups
 from headscope.analyses.roles.statistics import heads_in
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import BlocksSection, CellInfo, TableBlock
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, Pin, Reason, SectionInfo
+from headscope.views.payload import Part, Pin, Reason
 from headscope.views.reasons import because
-from headscope.views.section import Section, not_measured, records
+from headscope.views.section import Section, not_measured
 from headscope.views.sentences import head_name, sentence
-
-
-class GroupInfo(TypedDict):
-    """A group: its label, how many inputs it has, and their mean length in tokens."""
-
-    label: str
-    inputs: int
-    tokens: float
-
-
-class GroupRow(TypedDict):
-    """A measure of a head in both groups: means of inputs, A − B with a 95 % interval, Hedges' g, and how sure that is.
-
-    `example` is the place of an example with a typical input of each group.
-    """
-
-    layer: int
-    head: int
-    measure: str
-    title: str
-    units: str
-    a: float
-    b: float
-    difference: float
-    se: float | None
-    effect: float | None
-    p: float
-    q: float
-    n_a: int
-    n_b: int
-    ci_low: float | None
-    ci_high: float | None
-    example: int | None
-    reason: Reason
-
-
-class GroupsSection(SectionInfo):
-    """Two groups of labelled inputs: what differs, or that nothing does.
-
-    `rows` are those with a q of at most `level`, the largest effects first, or, where there are none, those of the
-    smallest q; `differ` is how many of the former there are, listed or not.
-    """
-
-    kind: Literal["groups"]
-    told: str
-    level: float
-    differ: int
-    groups: list[GroupInfo]
-    rows: list[GroupRow]
-    notes: list[str]
-    command: str | None
-
 
 LISTED = 300
 """How many rows a page lists of those that differ."""
+
+LARGE = 2.0
+"""What fills half of a bar: 0.8 is called a large effect."""
 
 NEAREST = 8
 """How many are listed where nothing differs."""
@@ -144,25 +97,19 @@ class Groups(Section):
         """The heads of the rows."""
         return ((head, example) for (_, head), example in self.examples.items())
 
-    def info(self, blobs: Blobs) -> GroupsSection:
-        """The rows; nothing travels beside them."""
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """What differs, the largest effects first, or that nothing does; then what comes nearest to it."""
         told = two_groups.told(self.figures, self.level)
-        return GroupsSection(
-            kind="groups",
+        rows = self.listed
+        shown = (
+            [blocks.paragraph(self._listed(len(rows)), tone="note"), self._table(rows)] if len(rows) else []
+        )
+        return BlocksSection(
+            kind="blocks",
+            name="groups",
             title="Two groups of texts",
             about=self._about(),
-            told=f"{told[0].upper()}{told[1:]}.",
-            level=self.level,
-            differ=len(self.differing),
-            groups=[
-                GroupInfo(
-                    label=plain_text(str(group["label"])),
-                    inputs=int(group["inputs"]),
-                    tokens=round(float(group["tokens"]), 2),
-                )
-                for group in self.meta["groups"]
-            ],
-            rows=self._rows(),
+            blocks=[blocks.paragraph(f"{told[0].upper()}{told[1:]}."), *shown],
             notes=[
                 *self._tested(),
                 "A head is one hypothesis: the largest statistic of its measures against the largest in each draw. "
@@ -213,16 +160,40 @@ class Groups(Section):
             "the row.",
         ]
 
-    def _rows(self) -> list[GroupRow]:
-        listed: Any = self.listed
+    def _listed(self, count: int) -> str:
+        differ = len(self.differing)
+        if not differ:
+            return f"The {count} smallest q, none of them at most {self.level:g}:"
+        if differ > count:
+            return f"The {count} largest effects of {differ:,} with q ≤ {self.level:g}:"
+        return f"All with q ≤ {self.level:g}, the largest effects first:"
+
+    def _table(self, rows: Any) -> TableBlock:
         labels: Any = self.figures[["title", "units"]].to_dataframe()
-        rows = listed.drop(columns="paper").rename(columns={"group_a": "a", "group_b": "b"})
-        rows = records(rows.join(labels, on="measure"), exact=("p", "q"))
-        for row in rows:
-            head = Head(row["layer"], row["head"])
-            row["example"] = self.examples.get((row["measure"], head))
-            row["reason"] = self._reason(row["measure"], head, row["difference"])
-        return rows
+        rows = rows.join(labels, on="measure")
+        return blocks.table(
+            "groups",
+            rows.assign(
+                unit=[None if each == "share" else f" {each}" for each in rows["units"]],
+                same=len(self.differing) == 0,
+            ),
+            two_groups.COLUMNS,
+            [
+                *(CellInfo(of="head", aside="paper"), CellInfo(of="title", aside="unit")),
+                *("group_a", "group_b"),
+                CellInfo(of="difference", low="ci_low", high="ci_high", error="se", tone="strong"),
+                *("effect", CellInfo(of="effect", draw="change", label="", most=LARGE)),
+                *("p", "q", CellInfo(of="n_a", name="n_b")),
+            ],
+            of="groups",
+            title="Heads of two groups",
+            reasons=[
+                self._reason(row.measure, Head(int(row.layer), int(row.head)), row.difference)
+                for row in rows.itertuples()
+            ],
+            units="units",
+            faint="same",
+        )
 
     def _reason(self, measure: str, head: Head, difference: float) -> Reason:
         """A head is named for a difference; it opens on a typical input of each group."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from headscope.analyses.links.coref import statistics
 from headscope.analyses.links.coref.run import around, coreference, pieces, windows
-from headscope.analyses.links.coref.section import Coref, CorefShown, CorefWindow, label_of
+from headscope.analyses.links.coref.section import Coref, label_of
 from headscope.analyses.links.examples import first_token
 from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
@@ -21,6 +21,7 @@ from headscope.core.link import Link, Span
 from headscope.corpora import Corpus, Example, builtin_trees
 from headscope.models import Model
 from headscope.runs.words import head_maps
+from headscope.views.blocks import MentionShown, MentionText
 from headscope.views.payload import Pin
 from headscope.views.section import Section
 
@@ -48,7 +49,7 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     annotations = [statistics.annotated(example) for example in drawn]
     pages.room()
     indices: dict[int, int] = {}
-    shown: dict[str, list[CorefShown]] = {
+    shown: dict[str, list[MentionShown]] = {
         kind: _shown([each[head] for each in maps], drawn, annotations, kind, indices)
         for kind, head in best.items()
     }
@@ -57,12 +58,12 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     for kind in best:
         for choice in shown[kind]:
             named.setdefault(places[choice["window"]], []).append((kind, choice["mention"]))
-    shown_texts: list[CorefWindow] = []
+    shown_texts: list[MentionText] = []
     for number in indices:
         example, (mentions, _) = drawn[number], annotations[number]
         spans = zip(example.mentions or (), mentions, strict=True)
         shown_texts.append(
-            CorefWindow(
+            MentionText(
                 words=[*(example.words or ())],
                 mentions=[[span.start, span.end, mention.head] for span, mention in spans],
                 example=pages.add(example, _links(example, annotations[number], named[number])),
@@ -100,9 +101,9 @@ def _shown(
     annotations: Sequence[tuple[list[statistics.Mentioned], list[statistics.Item]]],
     kind: statistics.Candidates,
     indices: dict[int, int],
-) -> list[CorefShown]:
+) -> list[MentionShown]:
     """Mentions of different texts for which a head is right, and wrong ones. `indices` is as for sentences."""
-    shown: list[CorefShown] = []
+    shown: list[MentionShown] = []
     for right in (True, False):
         texts = sorted(range(len(drawn)), key=lambda number: number not in indices)
         each = (_choice(maps[number], drawn[number], annotations[number], kind, right) for number in texts)
@@ -138,7 +139,7 @@ def _choice(
     annotation: tuple[list[statistics.Mentioned], list[statistics.Item]],
     kind: statistics.Candidates,
     right: bool,
-) -> CorefShown | None:
+) -> MentionShown | None:
     """What a head chooses for the first mention of a text for which it is right, or wrong."""
     mentions, evaluated = annotation
     for item in evaluated:
@@ -146,7 +147,7 @@ def _choice(
         row = weights[item.mention.head]
         word = int(among[row[among].argmax()])
         if (word in item.right) is right:
-            return CorefShown(
+            return MentionShown(
                 window=-1,
                 mention=next(index for index, each in enumerate(mentions) if each is item.mention),
                 predicted=word,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, TypedDict
 
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.clusters import CHOSEN_ON, note
@@ -16,21 +17,23 @@ from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
 from headscope.statistics.resample import DIVISIONS
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
-from headscope.views.digits import percent
+from headscope.views.blocks import (
+    BlocksSection,
+    CasesInfo,
+    CasesOf,
+    CellInfo,
+    MentionShown,
+    MentionText,
+    TableBlock,
+)
+from headscope.views.digits import percent, probability
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, Pin, PrintedRow, Reason, SectionInfo
+from headscope.views.payload import Part, Reason
 from headscope.views.reasons import CORPUS, because
 from headscope.views.section import Section, number
 from headscope.views.sentences import head_name, text
-
-
-class CorefCell(TypedDict):
-    """An accuracy and its interval, where there is one."""
-
-    accuracy: float
-    low: float | None
-    high: float | None
 
 
 class CorefGain(TypedDict):
@@ -46,67 +49,8 @@ class CorefGain(TypedDict):
     p: float | None
 
 
-class CorefWindow(TypedDict):
-    """A text with mentions, [first word, word after its last, head word] each; its place among the examples.
-
-    `spaces` tells whether white space follows each word, where the corpus does.
-    """
-
-    words: list[str]
-    mentions: list[list[int]]
-    example: int | None
-    spaces: list[bool] | None
-
-
-class CorefShown(TypedDict):
-    """A mention, the word that a head chooses for it, and the mentions that would be right, by their places.
-
-    `pin` is the token at which the mention's head word begins.
-    """
-
-    window: int
-    mention: int
-    predicted: int
-    weight: float
-    antecedents: list[int]
-    right: bool
-    pin: Pin
-
-
-class CorefRow(TypedDict):
-    """A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is.
-
-    Of a best head, `split` includes the choice, and that head was the choice `times` of `choices`; `gain` is what
-    choosing gives over the best rule, with its interval and two-sided p.
-    """
-
-    system: str
-    candidates: str
-    layer: int | None
-    head: int | None
-    cells: list[CorefCell | None]
-    split: CorefCell | None
-    times: int | None
-    choices: int | None
-    gain: CorefGain | None
-    shown: list[CorefShown]
-    reason: Reason | None
-
-
-class CorefSection(SectionInfo):
-    """Table 2: systems by types of mentions. `counts` are mentions of each type, `effective` the documents of these."""
-
-    kind: Literal["coref"]
-    types: list[str]
-    counts: list[int]
-    effective: list[float]
-    clusters: str
-    rows: list[CorefRow]
-    windows: list[CorefWindow]
-    printed: list[PrintedRow]
-    notes: list[str]
-    command: str | None
-
+TYPES_PRINTED = ("all", "pronoun", "proper", "nominal")
+"""The columns of the printed table."""
 
 ABOUT = {
     "preceding_mentions": "head words of the mentions before it",
@@ -133,8 +77,8 @@ class Coref(Section):
     """
 
     result: xr.Dataset
-    windows: Sequence[CorefWindow] = ()
-    examples: Mapping[str, Sequence[CorefShown]] = field(default_factory=dict[str, Sequence[CorefShown]])
+    windows: Sequence[MentionText] = ()
+    examples: Mapping[str, Sequence[MentionShown]] = field(default_factory=dict[str, Sequence[MentionShown]])
     tokens: int = 0
     command: str | None = None
     pictured: ClassVar[str | None] = "coref"
@@ -154,49 +98,114 @@ class Coref(Section):
         """The head that finds most antecedents."""
         return {"best at antecedents": [best_head(self.result, "preceding_mentions")]}
 
-    def info(self, blobs: Blobs) -> CorefSection:
-        """The rows and the texts; nothing travels beside them."""
-        counts = {str(kind): int(n) for kind, n in zip(TYPES, self.result["n"].values, strict=True) if n}
-        effective = [
-            float(each) for each, n in zip(self.result["effective"], self.result["n"], strict=True) if n
-        ]
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """Table 2: systems by types of mentions, and texts that show them. It is saved with a row a system and type."""
         rows: Any = table(self.result)
-        return CorefSection(
-            kind="coref",
+        return BlocksSection(
+            kind="blocks",
+            name="coref",
             title="Coreference, head by head",
             about=self._about(),
-            types=list(counts),
-            counts=list(counts.values()),
-            effective=effective,
-            clusters=str(description(self.result)["clusters"]),
-            rows=[
-                self._row(system, candidates, group)
-                for (system, candidates), group in rows.groupby(["system", "candidates"], sort=False)
-            ],
-            windows=[{**each, "words": [*map(plain_text, each["words"])]} for each in self.windows],
-            printed=[
-                PrintedRow(label=label, values=[None if value is None else value / 100 for value in values])
-                for label, values in TABLE_2.items()
+            blocks=[
+                blocks.table("coreference", rows, list(rows.columns), [], of="coref", title="Coreference"),
+                self._table(rows),
             ],
             notes=self._notes(),
             command=self.command,
         )
 
-    def _row(self, system: str, candidates: str, group: Any) -> CorefRow:
-        head = best_head(self.result, candidates) if system == "best_head" else None
-        result = self.result.sel(candidates=candidates)
-        return CorefRow(
-            system=system,
-            candidates=candidates,
-            layer=head and head.layer,
-            head=head and head.head,
-            cells=[_cell(*figures) for figures in group[["accuracy", "ci_low", "ci_high"]].to_numpy(float)],
-            split=head and _cell(result["split"], result["split_low"], result["split_high"]),
-            times=head and int(result["times"]),
-            choices=head and int(result["choices"]),
-            gain=head and _gain(result),
-            shown=[] if head is None else list(self.examples.get(candidates, ())),
-            reason=head and self._reason(candidates),
+    def _table(self, rows: Any) -> TableBlock:
+        """A row a system, with a column a type."""
+        counts = {str(kind): int(n) for kind, n in zip(TYPES, self.result["n"].values, strict=True) if n}
+        wide: list[dict[str, Any]] = []
+        for (system, candidates), group in rows.groupby(["system", "candidates"], sort=False):
+            figures: dict[str, Any] = {
+                kind + end: group[column].iloc[place]
+                for place, kind in enumerate(counts)
+                for end, column in (("", "accuracy"), ("_low", "ci_low"), ("_high", "ci_high"))
+            }
+            wide.append(
+                {
+                    "system": in_words(system),
+                    "of": candidates,
+                    "candidates": in_words(candidates),
+                    **figures,
+                    **self._chosen(system, candidates),
+                }
+            )
+        heads = [one["of"] if one["head"] is not None else None for one in wide]
+        cases = [None if kind is None else self._cases(kind) for kind in heads]
+
+        def accuracy(kind: str) -> CellInfo:
+            label = f"{kind} ({counts[kind]:,})"
+            return CellInfo(
+                of=kind, low=f"{kind}_low", high=f"{kind}_high", digits=2, label=label, tone="strong"
+            )
+
+        first, *others = counts
+        printed = {
+            kind: [None if value is None else value / 100 for value in values]
+            for kind, values in zip(TYPES_PRINTED, zip(*TABLE_2.values(), strict=True), strict=True)
+        }
+        return blocks.table(
+            "systems",
+            pd.DataFrame(wide),
+            (),
+            [
+                CellInfo(of="head", name="system", aside="papers", label="system"),
+                *(CellInfo(of="candidates", tone="dim"), accuracy(first)),
+                CellInfo(of="split", low="split_low", high="split_high", digits=2, title="how"),
+                CellInfo(
+                    of="difference", low="difference_low", high="difference_high", digits=2, title="beside"
+                ),
+                *map(accuracy, others),
+            ],
+            of="coref",
+            title="Systems and types of mentions",
+            reasons=[None if kind is None else self._reason(kind) for kind in heads],
+            others={
+                "system": [*TABLE_2],
+                "candidates": ["in the paper"] * len(TABLE_2),
+                **{kind: values for kind, values in printed.items() if kind in counts},
+            },
+            off="",
+            cases=CasesInfo(
+                link="",
+                sentences=[],
+                texts=[{**each, "words": [*map(plain_text, each["words"])]} for each in self.windows],
+                rows=cases,
+                first=next((place for place, one in enumerate(cases) if one and one["mentions"]), None),
+            ),
+        )
+
+    def _chosen(self, system: str, candidates: str) -> dict[str, Any]:
+        """Of a best head, what choosing it gives over all mentions, and beside the best rule."""
+        if system != "best_head":
+            return {"layer": None, "head": None}
+        head, result = best_head(self.result, candidates), self.result.sel(candidates=candidates)
+        gain = _gain(result)
+        names = ("split", "split_low", "split_high", "difference", "difference_low", "difference_high")
+        p = gain["p"] if gain and gain["p"] is not None else math.nan
+        return {
+            "layer": head.layer,
+            "head": head.head,
+            "papers": f"  {head.paper}, best head",
+            **{name: float(result[name]) for name in names},
+            "how": f"{head} was the choice {int(result['times'])} times of {int(result['choices'])}"
+            if math.isfinite(result["split"])
+            else None,
+            "beside": gain and f"{in_words(gain['rule'])} is the best rule; p = {probability(p)}",
+        }
+
+    def _cases(self, candidates: str) -> CasesOf:
+        return CasesOf(
+            title=f"{best_head(self.result, candidates)} ",
+            about=f"chooses among {in_words(candidates)}",
+            missing="None in the texts that were drawn.",
+            none="",
+            towards=True,
+            links=[],
+            mentions=list(self.examples.get(candidates, ())),
         )
 
     def _reason(self, candidates: str) -> Reason:
@@ -258,13 +267,13 @@ def label_of(candidates: str) -> str:
     return f"antecedent ({candidates.replace('_', ' ')})"
 
 
-def _cell(accuracy: Any, low: Any, high: Any) -> CorefCell | None:
-    if not math.isfinite(accuracy):
-        return None
-    known = math.isfinite(low) and math.isfinite(high)
-    return CorefCell(
-        accuracy=float(accuracy), low=number(low) if known else None, high=number(high) if known else None
-    )
+def in_words(name: str) -> str:
+    """A name of a rule or of what it chooses among, as a reader says it.
+
+    >>> in_words("head_match_else_nearest")
+    'head match, else nearest'
+    """
+    return name.replace("_else_", ", else ").replace("_", " ")
 
 
 def _gain(result: Any) -> CorefGain | None:

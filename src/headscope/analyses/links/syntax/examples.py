@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.analyses.links.examples import arcs, drawn, first_token, picked
+from headscope.analyses.links.section import Drawn
 from headscope.analyses.links.syntax.run import syntax
-from headscope.analyses.links.syntax.section import Drawn, Syntax, TreeSentence, TreeShown
+from headscope.analyses.links.syntax.section import Syntax
 from headscope.analyses.links.syntax.statistics import ALL, DIRECTIONS, WITHOUT, predictions, table
 from headscope.analyses.study import Study
 from headscope.core.heads import Head
@@ -22,6 +23,7 @@ from headscope.core.link import Link, Span
 from headscope.corpora import Example, builtin_trees
 from headscope.runs.batches import examples
 from headscope.runs.words import gold, head_maps
+from headscope.views.blocks import LinkSentence, LinkShown
 from headscope.views.payload import Pin
 from headscope.views.section import Section
 
@@ -48,7 +50,7 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     pages.room()
     indices: dict[int, int] = {}
     shown = {name: _shown(name, *best[name], inputs, maps, indices) for name in best}
-    sentences: list[TreeSentence] = []
+    sentences: list[LinkSentence] = []
     columns = [name for name, (direction, _) in best.items() if DIRECTIONS[direction] == "head->dep"]
     for number in indices:
         words, heads, relations = gold(inputs[number])
@@ -58,9 +60,7 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
             if relation in best and head >= 0
         ]
         example = pages.add(inputs[number], named, columns)
-        sentences.append(
-            TreeSentence(words=[*words], heads=heads.tolist(), relations=[*relations], example=example)
-        )
+        sentences.append(LinkSentence(words=[*words], spans=[], second=None, example=example))
     return [Syntax(result, sentences, shown, study.typed and study.typed.on("syntax", "--treebank"))]
 
 
@@ -82,26 +82,27 @@ def _shown(
     indices: dict[int, int],
 ) -> Drawn:
     """Sentences of a relation. `indices` are those of the page's sentences by their numbers, and grow."""
-    shown: dict[int, TreeShown] = {}
+    shown: dict[int, LinkShown] = {}
     for number, example in enumerate(drawn):
         _, heads, relations = gold(example)
         words = np.flatnonzero(np.array(relations) == name)
         if words.size:
             weights = maps[number][head]
             predicted = predictions(weights[None])[direction][0][words]
-            shown[number] = TreeShown(
+            shown[number] = LinkShown(
                 sentence=number,
                 words=words.tolist(),
                 pins=[
                     Pin(side="from" if direction == 0 else "to", place=first_token(example, word))
                     for word in words.tolist()
                 ],
+                targets=[[head] for head in heads[words].tolist()],
                 predicted=predicted.tolist(),
                 right=(predicted == heads[words]).tolist(),
                 arcs=arcs(weights, direction == 0, words, (predicted, heads[words]), len(weights)),
             )
     places = picked({number: all(each["right"]) for number, each in shown.items()}, indices)
-    kinds: list[list[TreeShown]] = [
+    kinds: list[list[LinkShown]] = [
         [{**shown[number], "sentence": place} for number, place in kind] for kind in places
     ]
     return Drawn(*kinds, looked=len(shown))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
+from typing import Any, ClassVar
 
 import xarray as xr
 
 from headscope.analyses.clusters import note
 from headscope.analyses.links.section import (
-    BestRow,
+    NONE_DRAWN,
+    Drawn,
     Terms,
-    best_row,
+    best_table,
     finding,
     of_kind,
     split_note,
@@ -23,80 +24,11 @@ from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import BlocksSection, CellInfo, LinkSentence
+from headscope.views.digits import share
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, Pin, Reason, SectionInfo
-from headscope.views.section import Section
-
-
-class PrintedFigure(TypedDict):
-    """A row of table 1 of Clark et al. 2019: its label, best head, accuracy, and the best offset's."""
-
-    label: str
-    head: str
-    value: float
-    offset: int
-    baseline: float
-
-
-class TreeSentence(TypedDict):
-    """A sentence with its tree: the place of each word's head (-1: the root), and its place among the examples."""
-
-    words: list[str]
-    heads: list[int]
-    relations: list[str]
-    example: int | None
-
-
-class TreeShown(TypedDict):
-    """What a head does in a sentence.
-
-    `words` are those in the relation, `predicted` the head's choices for them, `right` whether they are their heads.
-    `arcs` are [word, word, weight]: attention from the first to the second. `pins` are the tokens at which the words
-    begin, on the side where the head is read.
-    """
-
-    sentence: int
-    words: list[int]
-    pins: list[Pin]
-    predicted: list[int]
-    right: list[bool]
-    arcs: list[list[float]]
-
-
-class SyntaxRow(BestRow):
-    """A relation and its best head, beside the best offset and the printed figure.
-
-    `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more.
-    """
-
-    relation: str
-    offset: int | None
-    printed: PrintedFigure | None
-    right: list[TreeShown]
-    wrong: list[TreeShown]
-
-
-class SyntaxSection(SectionInfo):
-    """Table 1: the best head of each relation, and sentences that show it. `others` have no counterpart here.
-
-    `clusters` are what intervals are over: documents, or sentences.
-    """
-
-    kind: Literal["syntax"]
-    clusters: str
-    rows: list[SyntaxRow]
-    sentences: list[TreeSentence]
-    others: list[PrintedFigure]
-    notes: list[str]
-    command: str | None
-
-
-class Drawn(NamedTuple):
-    """Sentences in which a relation's best head is right on all its words, and others; drawn from so many."""
-
-    right: Sequence[TreeShown] = ()
-    wrong: Sequence[TreeShown] = ()
-    looked: int = 0
+from headscope.views.payload import Part, Reason
+from headscope.views.section import Section, number
 
 
 @dataclass(frozen=True)
@@ -111,7 +43,7 @@ class Syntax(Section):
     """
 
     result: xr.Dataset
-    sentences: Sequence[TreeSentence] = ()
+    sentences: Sequence[LinkSentence] = ()
     examples: Mapping[str, Drawn] = field(default_factory=dict[str, Drawn])
     command: str | None = None
     pictured: ClassVar[str | None] = "syntax"
@@ -141,17 +73,44 @@ class Syntax(Section):
                 if (example := self.sentences[each["sentence"]]["example"]) is not None:
                     yield Head(int(row.layer), int(row.head)), example
 
-    def info(self, blobs: Blobs) -> SyntaxSection:
-        """The rows and the sentences; nothing travels beside them."""
-        best: Any = table(self.result)
-        return SyntaxSection(
-            kind="syntax",
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """Table 1: the best head of each relation, and sentences that show it; below, what has no counterpart here."""
+        rows: Any = table(self.result)
+        rows = rows[rows["relation"] != "root"]
+        offsets = zip(rows["baseline_offset"], rows["baseline_accuracy"], strict=True)
+        whole = "These are all relations together; choose one to see sentences."
+        none = NONE_DRAWN.format("sentence")
+        printed = {row.relation: row for row in TABLE_1 if row.relation is not None}
+        own = [printed.get(name) for name in rows["relation"]]
+        others = [row for row in TABLE_1 if row.relation is None]
+        figures = ("printed", "source", "heading")
+        return BlocksSection(
+            kind="blocks",
+            name="syntax",
             title="Dependency relations, head by head",
             about=self._about(),
-            clusters=str(description(self.result)["clusters"]),
-            rows=[self._row(row) for row in best.itertuples() if row.relation != "root"],
-            sentences=[{**each, "words": [*map(plain_text, each["words"])]} for each in self.sentences],
-            others=[_printed(row) for row in TABLE_1 if row.relation is None],
+            blocks=[
+                best_table(
+                    "relations",
+                    rows.assign(
+                        rule=[
+                            None if number(score) is None else f"at {_signed(at)}" for at, score in offsets
+                        ],
+                        none=[whole if name.startswith("all") else none for name in rows["relation"]],
+                        **dict(zip(figures, zip(*map(_printed, own), strict=True), strict=True)),
+                    ),
+                    _TERMS,
+                    [self._reason(row) for row in rows.itertuples()],
+                    self.examples,
+                    self.sentences,
+                    columns=list(rows.columns),
+                    more=[CellInfo(of="printed", under="source", title="heading", tone="dim")],
+                    others={
+                        "relation": [row.label for row in others],
+                        **dict(zip(figures, zip(*map(_printed, others), strict=True), strict=True)),
+                    },
+                )
+            ],
             notes=self._notes(),
             command=self.command,
         )
@@ -196,32 +155,23 @@ class Syntax(Section):
             + "; pobj and prep have no counterpart, since in UD the preposition depends on its noun (case).",
         ]
 
-    def _row(self, row: Any) -> SyntaxRow:
-        name = str(row.relation)
-        examples = self.examples.get(name, Drawn())
-        figures = best_row(row, examples.looked, self._reason(row))
-        return SyntaxRow(
-            **figures,
-            relation=name,
-            offset=None if figures["baseline"] is None else int(row.baseline_offset),
-            printed=next((_printed(each) for each in TABLE_1 if each.relation == name), None),
-            right=list(examples.right),
-            wrong=list(examples.wrong),
-        )
+
+def _signed(offset: int) -> str:
+    return f"−{-offset}" if offset < 0 else f"+{offset}"
 
 
-def _printed(row: Printed) -> PrintedFigure:
-    return PrintedFigure(
-        label=row.label,
-        head=row.head,
-        value=row.accuracy / 100,
-        offset=row.offset,
-        baseline=row.baseline / 100,
-    )
+def _printed(row: Printed | None) -> tuple[float | None, str | None, str | None]:
+    """A figure of the paper, what it is of, and what it stands beside there."""
+    if row is None:
+        return None, None, None
+    best = f"best offset {share(row.baseline / 100)} at {_signed(row.offset)}"
+    return row.accuracy / 100, f"{row.label} {row.head}", f"{row.label}: head {row.head}, {best}"
 
 
 def _rule(row: Any) -> str:
     return "by offset "
 
 
-_TERMS = Terms("dependency relation", "words", "the other word", "offset", _rule, False)
+_TERMS = Terms(
+    "dependency relation", "words", "the other word", "offset", _rule, False, "relations", "syntax"
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar
 
 import xarray as xr
 
@@ -16,11 +16,13 @@ from headscope.core.heads import Head
 from headscope.corpora import Example, builtin
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import Block, BlocksSection
 from headscope.views.digits import percent
-from headscope.views.payload import Part, Pin, Reason, SectionInfo
+from headscope.views.payload import Part, Pin, Reason
 from headscope.views.reasons import because
-from headscope.views.section import Section, number, rounded
+from headscope.views.section import Section
 from headscope.views.sentences import comma, head_name, sentence, text
 
 SHORT = (56, 96)
@@ -28,40 +30,7 @@ SHORT = (56, 96)
 
 _NAMED = 4
 OVER = "of the copied tokens"
-
-
-class RetrievalRow(TypedDict):
-    """A head, the share of copied tokens that it looks at most, between `low` and `high`; p and q of being above .1."""
-
-    layer: int
-    head: int
-    score: float
-    low: float
-    high: float
-    p: float
-    q: float
-    reason: Reason
-
-
-class Answered(TypedDict):
-    """The share of needles that are answered in one condition, between `low` and `high`."""
-
-    condition: str
-    accuracy: float
-    low: float | None
-    high: float | None
-
-
-class RetrievalSection(SectionInfo):
-    """The heads that score above `bar`, and answers without the top of them; `k` heads are ablated at once."""
-
-    kind: Literal["retrieval"]
-    rows: list[RetrievalRow]
-    answers: list[Answered]
-    bar: float
-    k: int
-    notes: list[str]
-    command: str | None
+_ENDS = ("ci_low", "ci_high")
 
 
 @dataclass(frozen=True)
@@ -79,32 +48,33 @@ class Retrieval(Section):
     command: str | None = None
     pictured: ClassVar[str | None] = "retrieval"
 
-    def info(self, blobs: Blobs) -> RetrievalSection | None:
-        """The rows; nothing travels beside them."""
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """The heads that score above `BAR`, and how many answers are right without the top of them."""
         rows: Any = table(self.result)
         rows = rows[rows["score"] > BAR]
         meta = description(self.result)
-        return RetrievalSection(
-            kind="retrieval",
+        heads = blocks.table(
+            "retrieval",
+            rows,
+            ("layer", "head", "paper", "score", "ci_low", "ci_high", "p", "q"),
+            [
+                *("head", "paper", blocks.bar("score", *_ENDS), blocks.figure("score", *_ENDS)),
+                *("p", "q"),
+            ],
+            of="retrieval",
+            title="Heads that retrieve",
+            reasons=[self._reason(score) for score in rows["score"]],
+        )
+        none = blocks.paragraph(
+            f"No head looks at more than {BAR:g} of the tokens that are copied.", tone="note"
+        )
+        return BlocksSection(
+            kind="blocks",
+            name="retrieval",
             title="Copying from far back",
             about='A sentence such as "The secret code of Oslo is 41 78 26." is hidden in a text that ends by asking '
             "for it; a head retrieves that looks most at the very token that the model copies.",
-            rows=[
-                RetrievalRow(
-                    layer=int(row.layer),
-                    head=int(row.head),
-                    score=rounded(row.score) or 0.0,
-                    low=rounded(row.ci_low) or 0.0,
-                    high=rounded(row.ci_high) or 0.0,
-                    p=float(row.p),
-                    q=float(row.q),
-                    reason=self._reason(row.score),
-                )
-                for row in rows.itertuples()
-            ],
-            answers=self._answers(),
-            bar=BAR,
-            k=int(self.result.sizes.get("top", 0)),
+            blocks=[none if rows.empty else heads, *self._answers()],
             notes=[
                 f"Of {meta['needles']:,} needles in texts of about {meta['lengths'][0]} tokens; the model produced "
                 f"{meta['produced']:,} of the {meta['answers']:,} tokens of their answers, and these count. "
@@ -160,13 +130,28 @@ class Retrieval(Section):
             measure=None if self.seen else "largest",
         )
 
-    def _answers(self) -> list[Answered]:
+    def _answers(self) -> list[Block]:
         if "accuracy" not in self.result:
             return []
-        figures = (self.result[name].values for name in ("accuracy", "accuracy_low", "accuracy_high"))
+        k = self.result.sizes["top"]
+        said = {
+            "top k": "top head" if k == 1 else f"top {k} heads",
+            "k others": "another head" if k == 1 else f"{k} other heads",
+        }
+        rows: Any = self.result[["accuracy", "accuracy_low", "accuracy_high"]].to_dataframe().reset_index()
+        for short, name in said.items():
+            rows["condition"] = rows["condition"].str.replace(short, name, regex=False)
+        ends = ("accuracy_low", "accuracy_high")
+        cells = ("condition", blocks.bar("accuracy", *ends), blocks.figure("accuracy", *ends))
         return [
-            Answered(condition=str(name), accuracy=float(value), low=number(low), high=number(high))
-            for name, value, low, high in zip(self.result["condition"].values, *figures, strict=True)
+            blocks.table(
+                "answers",
+                rows,
+                ("condition", "accuracy", *ends),
+                cells,
+                of="retrieval",
+                title="Answers without heads",
+            )
         ]
 
 

@@ -1,0 +1,40 @@
+// Names, and what is said of each; heads that stay above a bar where it can be moved.
+
+import type { ListBlock } from "../../protocol";
+import { fixed } from "../../scene/format";
+import { type Child, h } from "../../ui/dom";
+import { spoken } from "../parts";
+import type { Block } from "./block";
+
+export const list: Block<ListBlock> = ({ entries, bar }, { host }) => {
+  const root = h("dl.notes");
+  const show = (above: number | null): void => {
+    const rows = entries.flatMap(({ name, parts }) => {
+      const there = parts.filter(({ low }) => above === null || (low ?? 0) > above);
+      if (there.length === 0) return [];
+      const said = there.flatMap((part, i): Child[] => [i > 0 && ", ", ...spoken([part], host)]);
+      const heads = there.some(({ reason }) => reason);
+      return [
+        h("dt", {}, above === null ? name : `${name} (${there.length})`),
+        h(heads ? "dd.headlist" : "dd", {}, ...said),
+      ];
+    });
+    root.replaceChildren(...(rows.length > 0 ? rows : [h("dd", {}, bar?.none)]));
+  };
+  show(bar?.value ?? null);
+  if (!bar) return { root };
+  const output = h("output", {}, fixed(bar.value, 2));
+  const slider: HTMLInputElement = h("input", {
+    type: "range",
+    min: bar.least,
+    max: bar.most,
+    step: bar.step,
+    value: bar.value,
+    "aria-label": bar.label,
+    oninput: () => {
+      output.textContent = fixed(slider.valueAsNumber, 2);
+      show(slider.valueAsNumber);
+    },
+  });
+  return { root: h("div", {}, h("label.showing", {}, h("span.cap", {}, bar.label), slider, output), root) };
+};

@@ -1,0 +1,39 @@
+// A section that is data: its blocks, one below another.
+
+import type { BlocksSection } from "../../protocol";
+import { h } from "../../ui/dom";
+import type { Drawn, Host, Section } from "../host";
+import type { Block, Info, Place } from "./block";
+import { folded } from "./folded";
+import { list } from "./list";
+import { table } from "./table";
+import { text } from "./text";
+
+const BLOCKS: { readonly [Kind in Info["kind"]]: Block<Extract<Info, { kind: Kind }>> } = {
+  ...{ folded, list, table, text },
+};
+
+/** Draw blocks at the end of a section, which has this name. */
+export function append(element: HTMLElement, blocks: readonly Info[], section: string, host: Host): Drawn {
+  const within: Place["within"] = (infos) => {
+    const made = infos.map((info) => (BLOCKS[info.kind] as Block<Info>)(info, { host, section, within }));
+    return {
+      roots: made.map(({ root }) => root),
+      update: (now) => made.forEach(({ update }) => update?.(now)),
+      settled: () => made.every(({ settled }) => settled?.() ?? true),
+      tables: Object.assign({}, ...made.map(({ tables }) => tables)),
+      picture: made.find(({ picture }) => picture)?.picture,
+    };
+  };
+  const { roots, ...drawn } = within(blocks);
+  for (const root of roots) {
+    // What is folded stands beside what is folded.
+    const last = element.lastElementChild;
+    if (!root.matches("details")) element.append(root);
+    else if (last?.matches(".folds")) last.append(root);
+    else element.append(h("div.folds", {}, root));
+  }
+  return drawn;
+}
+
+export const section: Section<BlocksSection> = (element, { name, blocks }, host) => append(element, blocks, name, host);

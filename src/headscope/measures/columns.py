@@ -1,0 +1,152 @@
+"""What the columns of tables say: their labels, how their values are written, and what they mean.
+
+A table is saved with the names of its columns; the page, the terminal, LaTeX and the documentation ask here what a name
+means. A name that is not listed is its own label.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+
+Format = Literal[
+    "share", "figure", "fixed", "probability", "whole", "flag", "text", "token", "tokens", "head"
+]
+"""How a value is written.
+
+A ``share`` without the zero before its point, a ``figure`` with fewer decimals where it is large, ``fixed`` with as
+many as are said; ``whole`` numbers by thousands; a ``token`` with its mark, of ``tokens`` the first few.
+"""
+
+
+class Column(NamedTuple):
+    """What a column says.
+
+    Attributes:
+        label: above it; a flag's stands where it is true.
+        format: how its values are written.
+        digits: after the point.
+        help: what it means, for who does not know the word.
+    """
+
+    label: str
+    format: Format
+    digits: int = 3
+    help: str = ""
+
+
+_SPLIT = "the best head is chosen on some documents and scored on others: this is what choosing gives"
+_CHANCE = "what attention spread evenly would score"
+_Q = "the expected share of wrong claims among this one and all with a smaller q"
+
+_OFFSET = (
+    "a guess that looks at no attention: always the word so many places before or after, whichever is right "
+    "most often"
+)
+_BEST = {
+    "accuracy": Column(
+        "accuracy,\ngiven the\nchoice",
+        "share",
+        help="on the very words that the head was chosen on: a little too good",
+    ),
+    "baseline_accuracy": Column("baseline", "share"),
+    "baseline_offset": Column("baseline offset", "whole"),
+    "head": Column("best head", "head"),
+    "mass": Column("mass", "share"),
+    "rank": Column("rank", "figure", 1),
+    "split_accuracy": Column("split,\nchoice\nincluded", "share", help=_SPLIT),
+}
+
+COLUMNS = {
+    **{f"{of}.{name}": best for of in ("links", "syntax") for name, best in _BEST.items()},
+    "p": Column("p", "probability"),
+    "q": Column("q", "probability", help=_Q),
+    "n": Column("n", "whole"),
+    "few": Column("few", "flag", help="Too few instances for a best head"),
+    "head": Column("head", "head"),
+    "layer": Column("layer", "whole"),
+    "token": Column("token", "token"),
+    "accuracy": Column("accuracy", "share"),
+    "artefacts.attention": Column("on artefacts", "share"),
+    "artefacts.chance": Column("chance", "share", help=_CHANCE),
+    "artefacts.from_cls": Column("[CLS] on them", "share"),
+    "align.accuracy": Column("words found", "share"),
+    "align.error": Column("seconds off", "fixed", 2),
+    "align.chosen": Column("aligns best", "flag"),
+    "align.monotonic": Column("in order", "share"),
+    "attribute.contribution": Column("to the logit", "figure", 2),
+    "attribute.token": Column("mostly from", "token"),
+    "coref.all": Column("all", "share"),
+    "coref.candidates": Column("chooses among", "text"),
+    "coref.difference": Column("beside\nthe best\nrule", "share"),
+    "coref.nominal": Column("nominal", "share"),
+    "coref.pronoun": Column("pronoun", "share"),
+    "coref.proper": Column("proper", "share"),
+    "coref.split": Column("split,\nchoice\nincluded", "share", help=_SPLIT),
+    "groups.difference": Column("A − B", "figure"),
+    "groups.effect": Column("Hedges' g", "figure", 2),
+    "groups.group_a": Column("A", "figure"),
+    "groups.group_b": Column("B", "figure"),
+    "groups.n_a": Column("n", "whole"),
+    "groups.n_b": Column("n of B", "whole"),
+    "groups.title": Column("measure", "text"),
+    "probes.control": Column(
+        "control", "share", help="accuracy on a task made of random answers: what is learnt by heart"
+    ),
+    "probes.printed": Column("in the paper", "share", 2),
+    "probes.selectivity": Column(
+        "selectivity", "share", help="UAS less control: what is not learnt by heart"
+    ),
+    "probes.uas": Column(
+        "UAS", "share", help="the share of words whose head in the tree is found, punctuation left out"
+    ),
+    "probes.uuas": Column("UUAS", "share", help="the same without the direction of the link"),
+    "roles.ci_low": Column("95 % interval", "figure"),
+    "roles.offsets": Column(
+        "offsets",
+        "figure",
+        help="what a head would score that looks at places alone, each as often as this one does",
+    ),
+    "roles.threshold": Column("bar", "figure", help="the score that a head must be above to have the role"),
+    "roles.chance": Column("chance", "figure", help=_CHANCE),
+    "retrieval.accuracy": Column("right", "share"),
+    "retrieval.condition": Column("answers with", "text"),
+    "retrieval.score": Column("share of copied tokens", "share"),
+    "syntax.baseline_accuracy": Column("offset", "share", help=_OFFSET),
+    "syntax.printed": Column("in the paper", "share"),
+    "writes.copying": Column("copying", "figure", 2),
+    "writes.copying_q": Column("q", "probability", help=_Q),
+    "writes.itself": Column("itself", "share"),
+    "writes.positive": Column("positive", "share", 2),
+    "writes.promotes": Column("and raises", "tokens"),
+    "writes.token": Column("looks at", "token"),
+}
+"""By name, or by ``analysis.name`` where an analysis says more."""
+
+_OF_KIND: dict[str, Format] = {"i": "whole", "u": "whole", "b": "flag", "f": "figure"}
+
+
+def column(name: str, of: str = "", kind: str = "O") -> Column:
+    """What a column of an analysis says; `kind` is that of its values (`numpy.dtype.kind`), where nothing is listed.
+
+    >>> column("q").label, column("score", "retrieval").label, column("ci_low", kind="f")
+    ('q', 'share of copied tokens', Column(label='ci low', format='figure', digits=3, help=''))
+    """
+    known = COLUMNS.get(f"{of}.{name}") or COLUMNS.get(name)
+    return known or Column(name.replace("_", " "), _OF_KIND.get(kind, "text"))
+
+
+def plain(value: Any, format: Format) -> str | int | float | bool | None:
+    """A value of a column as JSON has it, with every digit; None for none, and for what is no finite number."""
+    if value is None or value is pd.NA or value != value:
+        return None
+    if format in ("text", "token", "tokens"):
+        return str(value)
+    if format == "flag":
+        return bool(value)
+    if format in ("whole", "head"):
+        return int(value)
+    number = float(value)
+    return number if math.isfinite(number) else None

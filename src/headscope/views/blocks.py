@@ -1,0 +1,362 @@
+"""Sections of a report as data: tables, texts and what is folded, each drawn by a file of ``report/blocks``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypedDict
+
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+
+from headscope.measures.columns import Format, column, plain
+from headscope.views.page import plain_text
+from headscope.views.payload import Part, Pin, Reason, SectionInfo
+from headscope.views.sentences import text as words
+
+Value = str | int | float | bool | None
+
+
+class ColumnInfo(TypedDict):
+    """A column of a table by the name that it is saved under, and what it says (`headscope.measures.columns`)."""
+
+    name: str
+    label: str
+    format: Format
+    digits: NotRequired[int]
+    help: NotRequired[str]
+
+
+class CellInfo(TypedDict):
+    """What stands in a column of the page: the figures of the column `of`, and what others say beside them.
+
+    `draw` draws them in place of writing them: a ``bar`` from 0 to 1 with its interval and the baseline `base`, a
+    ``change`` to both sides of 0, an ``interval`` with its score, `base` and `chance`, or a ``range`` in figures. Below
+    a figure stand its interval (with `digits`, as the figures of other rows) and what the column `under` says, behind
+    it what `aside` says and, when it is pointed at, `title`. `label` stands above where it is other than the column's.
+    The column `name` names what is no head, or counts what stands behind a plus. `error` stands where there is no
+    interval; `most` fills half of a change, by default the largest.
+    """
+
+    of: str
+    label: NotRequired[str]
+    draw: NotRequired[Literal["bar", "change", "interval", "range"]]
+    low: NotRequired[str]
+    high: NotRequired[str]
+    base: NotRequired[str]
+    chance: NotRequired[str]
+    under: NotRequired[str]
+    aside: NotRequired[str]
+    title: NotRequired[str]
+    name: NotRequired[str]
+    error: NotRequired[str]
+    most: NotRequired[float]
+    digits: NotRequired[int]
+    tone: NotRequired[Literal["strong", "dim"]]
+
+
+class LookInfo(TypedDict):
+    """Where heads are seen that have no figures: on an example, in a part of the model."""
+
+    example: int
+    part: str
+
+
+class LinkSentence(TypedDict):
+    """An input by its words or tokens, and its place among the examples.
+
+    `spans` are units of several words, [first, last] each; their numbers go on after those of the words. `second` is
+    where text B begins.
+    """
+
+    words: list[str]
+    spans: list[list[int]]
+    second: int | None
+    example: int | None
+
+
+class LinkShown(TypedDict):
+    """What a head does in an input.
+
+    `words` are the sources, by the numbers of words and spans, `targets` what would be right for each, `predicted` the
+    head's choices (-1: none), `right` whether they are targets. `arcs` are [word, word, weight]: attention from the
+    first to the second. `pins` are the tokens at which the sources begin, on the side where the head is read.
+    """
+
+    sentence: int
+    words: list[int]
+    pins: list[Pin]
+    targets: list[list[int]]
+    predicted: list[int]
+    right: list[bool]
+    arcs: list[list[float]]
+
+
+class MentionText(TypedDict):
+    """A text with mentions, [first word, word after its last, head word] each; its place among the examples.
+
+    `spaces` tells whether white space follows each word, where the corpus does.
+    """
+
+    words: list[str]
+    mentions: list[list[int]]
+    example: int | None
+    spaces: list[bool] | None
+
+
+class MentionShown(TypedDict):
+    """A mention, the word that a head chooses for it, and the mentions that would be right, by their places.
+
+    `pin` is the token at which the mention's head word begins.
+    """
+
+    window: int
+    mention: int
+    predicted: int
+    weight: float
+    antecedents: list[int]
+    right: bool
+    pin: Pin
+
+
+class CasesOf(TypedDict):
+    """Where the head of a row is right and where it is wrong.
+
+    `title` and `about` stand above. `missing` says that there are none of one kind, `none` that there are none at all
+    (empty: that of each kind). `towards`: a source is the query.
+    """
+
+    title: str
+    about: str
+    missing: str
+    none: str
+    towards: bool
+    links: list[LinkShown]
+    mentions: list[MentionShown]
+
+
+class CasesInfo(TypedDict):
+    """Real inputs, of the row that is chosen: `sentences` with arcs, of `link`, or `texts` with mentions.
+
+    `rows` has those of each row (None: none), `first` is the row whose are shown at first.
+    """
+
+    link: str
+    sentences: list[LinkSentence]
+    texts: list[MentionText]
+    rows: list[CasesOf | None]
+    first: int | None
+
+
+class TableBlock(TypedDict):
+    """A table: columns as they are saved, with their values, and `cells` that show them.
+
+    Without `cells` it is saved alone, without `columns` shown alone. With columns ``layer`` and ``head`` a row stands
+    for a head, which `reasons` opens, or `look`. Values of columns that are not in `columns` are shown and not saved.
+    Rows of which the column `faint` is true are grey. `others` are rows that stand below, which are neither saved nor
+    open anything; `off` says why they are grey. `shown` are the places of rows that are shown, where others are saved
+    alone; the column `units` has the units of a row's figures.
+    """
+
+    kind: Literal["table"]
+    name: str
+    title: str
+    columns: list[ColumnInfo]
+    more: list[ColumnInfo]
+    values: dict[str, list[Value]]
+    cells: list[CellInfo]
+    reasons: list[Reason | None]
+    look: NotRequired[LookInfo]
+    faint: NotRequired[str]
+    shown: NotRequired[list[int]]
+    units: NotRequired[str]
+    others: NotRequired[dict[str, list[Value]]]
+    off: NotRequired[str]
+    cases: NotRequired[CasesInfo]
+
+
+class TextBlock(TypedDict):
+    """A paragraph: a plain one, a small `note`, or `why` figures are no ground for conclusions."""
+
+    kind: Literal["text"]
+    tone: Literal["plain", "note", "why"]
+    parts: list[Part]
+
+
+class ListEntry(TypedDict):
+    """What is said of a name; the parts are set off by commas."""
+
+    name: str
+    parts: list[Part]
+
+
+class BarInfo(TypedDict):
+    """A bar that can be moved from `least` to `most`: parts above it stay; `none` is said where none does."""
+
+    label: str
+    least: float
+    most: float
+    step: float
+    value: float
+    none: str
+
+
+class ListBlock(TypedDict):
+    """Names, and what is said of each."""
+
+    kind: Literal["list"]
+    entries: list[ListEntry]
+    bar: NotRequired[BarInfo]
+
+
+class FoldedBlock(TypedDict):
+    """What is unfolded by a click."""
+
+    kind: Literal["folded"]
+    summary: str
+    blocks: list[Block]
+
+
+Block = TableBlock | TextBlock | ListBlock | FoldedBlock
+
+
+class BlocksSection(SectionInfo):
+    """A section that is data; `name` says what it is about."""
+
+    kind: Literal["blocks"]
+    name: str
+    blocks: list[Block]
+    notes: list[str]
+    command: str | None
+
+
+def paragraph(*parts: str | Part, tone: Literal["plain", "note", "why"] = "plain") -> TextBlock:
+    """A paragraph."""
+    return TextBlock(
+        kind="text", tone=tone, parts=[words(part) if isinstance(part, str) else part for part in parts]
+    )
+
+
+def definitions(entries: Mapping[str, str]) -> ListBlock:
+    """Names, and a text on each."""
+    return ListBlock(
+        kind="list", entries=[ListEntry(name=name, parts=[words(text)]) for name, text in entries.items()]
+    )
+
+
+def folded(summary: str, *blocks: Block) -> FoldedBlock:
+    """What is unfolded by a click."""
+    return FoldedBlock(kind="folded", summary=summary, blocks=list(blocks))
+
+
+def count(number: int, noun: str) -> str:
+    """How many there are.
+
+    >>> count(1, "head"), count(1200, "head")
+    ('1 head', '1,200 heads')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def bar(of: str, low: str, high: str, base: str = "") -> CellInfo:
+    """A bar from 0 to 1 with its interval, and a baseline."""
+    cell = CellInfo(of=of, label="0 – 1", draw="bar", low=low, high=high)
+    if base:
+        cell["base"] = base
+    return cell
+
+
+def figure(of: str, low: str, high: str) -> CellInfo:
+    """A figure that the table is about, with its interval."""
+    return CellInfo(of=of, low=low, high=high, tone="strong")
+
+
+def table(
+    name: str,
+    rows: pd.DataFrame,
+    columns: Sequence[str],
+    cells: Sequence[CellInfo | str],
+    *,
+    title: str,
+    of: str = "",
+    reasons: Sequence[Reason | None] = (),
+    look: LookInfo | None = None,
+    faint: str = "",
+    shown: Sequence[int] | None = None,
+    units: str = "",
+    cases: CasesInfo | None = None,
+    others: Mapping[str, Sequence[Any]] | None = None,
+    off: str | None = None,
+) -> TableBlock:
+    """A table of a section.
+
+    Args:
+        name: what it is saved as, and called in the page's address.
+        rows: with `columns`, and others that are shown alone.
+        columns: those that are saved; ``paper`` follows from the head.
+        cells: what stands in the columns of the page; a name alone is a figure.
+        title: what it is called for readers who hear the page.
+        of: the analysis that says what the columns mean.
+        reasons: of each row, why its head is named.
+        look: where heads are seen that have no figures.
+        faint: a column of rows that are grey.
+        shown: the places of rows that are shown; None: all.
+        units: the column of the rows' units.
+        cases: of the row that is chosen.
+        others: values of rows below, by column.
+        off: why those are grey, in a few words or none.
+    """
+    infos = [CellInfo(of=cell) if isinstance(cell, str) else cell for cell in cells]
+    beside = ("of", "low", "high", "base", "chance", "under", "aside", "title", "name", "error")
+    named = [str(value) for cell in infos for key, value in cell.items() if key in beside]
+    heads = ("layer", "head") if reasons or look is not None else ()
+    more = [each for each in dict.fromkeys([*heads, *named, units]) if each and each not in columns]
+    more += [faint] if faint and faint not in (*columns, *more) else []
+    values = {
+        each: _values(rows[each], of)
+        for each in (*columns, *more)
+        if each in rows.columns and each != "paper"
+    }
+    info = TableBlock(
+        kind="table",
+        name=name,
+        title=title,
+        columns=[_column(rows, each, of) for each in columns],
+        more=[_column(rows, each, of) for each in more],
+        values=values,
+        cells=infos,
+        reasons=list(reasons),
+    )
+    if look is not None:
+        info["look"] = look
+    if faint:
+        info["faint"] = faint
+    if shown is not None:
+        info["shown"] = list(shown)
+    if units:
+        info["units"] = units
+    if cases is not None:
+        info["cases"] = cases
+    if others is not None:
+        info["others"] = {
+            each: [plain(value, "text" if isinstance(value, str) else "figure") for value in own]
+            for each, own in others.items()
+        }
+        if off is not None:
+            info["off"] = off
+    return info
+
+
+def _values(found: Any, of: str) -> list[Value]:
+    format = column(found.name, of, found.dtype.kind).format
+    known = (plain(value, format) for value in found)
+    return [plain_text(value) if isinstance(value, str) else value for value in known]
+
+
+def _column(rows: Any, name: str, of: str) -> ColumnInfo:
+    kind = rows[name].dtype.kind if name in rows.columns else "O"
+    label, format, digits, meaning = column(name, of, kind)
+    info = ColumnInfo(name=name, label=label, format=format)
+    if digits != 3:
+        info["digits"] = digits
+    if meaning:
+        info["help"] = meaning
+    return info

@@ -1,0 +1,43 @@
+"""What sections of blocks send to the page, as rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def name_of(info: Any) -> str:
+    """What a section is about."""
+    return info.get("name", info["kind"])
+
+
+def table(info: Any, name: str) -> Any:
+    """A table of a section."""
+    (found,) = (block for block in info["blocks"] if block["kind"] == "table" and block["name"] == name)
+    return found
+
+
+def rows(info: Any, name: str) -> list[dict[str, Any]]:
+    """The rows of a table of a section, each with the reason to open its head, and its cases."""
+    found = table(info, name)
+    values = found["values"]
+    count = len(next(iter(values.values())))
+    more = {"reason": found["reasons"], "cases": found.get("cases", {}).get("rows")}
+    return [
+        {name: every[place] if every else None for name, every in more.items()}
+        | {name: every[place] for name, every in values.items()}
+        for place in range(count)
+    ]
+
+
+def shown(row: Any, *, right: bool) -> list[Any]:
+    """The sentences of a row in which its head is right, or wrong."""
+    return [one for one in row["cases"]["links"] if all(one["right"]) is right] if row["cases"] else []
+
+
+def said(info: Any) -> list[str]:
+    """The paragraphs of a section."""
+    return [
+        "".join(part["text"] for part in block["parts"])
+        for block in info["blocks"]
+        if block["kind"] == "text"
+    ]
