@@ -15,6 +15,7 @@ import xarray as xr
 import headscope as hs
 from headscope import corpora
 from headscope.models import Model
+from headscope.runs.safefile import decode
 from tests.helpers.compared_models import examples, lines, perturbed
 from tests.helpers.forked import forked
 from tests.helpers.links_sample import scopes, sentences, trees
@@ -113,7 +114,7 @@ def test_two_models_on_words(pair: Any) -> None:
 
 
 def test_maps_of_probes(demo: Model, pair: Any, tmp_path: Path) -> None:
-    """Byte by byte, of the model and of the one re-initialised for the run."""
+    """All numbers, of the model and of the one re-initialised for the run."""
     for name, engine in (("here", None), ("there", pair)):
         hs.probe(
             demo,
@@ -125,7 +126,9 @@ def test_maps_of_probes(demo: Model, pair: Any, tmp_path: Path) -> None:
             resume=tmp_path / name,
             engine=engine,
         )
-    files = sorted(path.name for path in (tmp_path / "here").glob("*.bin"))
+    files = sorted(path.name for path in (tmp_path / "here").glob("*-00000000.safetensors"))
     assert len(files) == 6
     for file in files:
-        assert (tmp_path / "here" / file).read_bytes() == (tmp_path / "there" / file).read_bytes(), file
+        here, there = (decode((tmp_path / name / file).read_bytes(), file) for name in ("here", "there"))
+        assert here[1] == there[1]
+        assert all(np.array_equal(array, there[0][name]) for name, array in here[0].items()), file

@@ -71,9 +71,10 @@ def test_a_notebook_shows_the_run_the_first_rows_and_the_dataset_folded() -> Non
 
 
 def test_every_run_over_a_corpus_returns_a_result() -> None:
-    runs = (hs.measure, hs.distance, hs.syntax, hs.coreference, hs.negation, hs.probe, hs.merge)
+    for function in (hs.measure, hs.distance, hs.links, hs.syntax, hs.coreference, hs.negation):
+        assert function.__annotations__["return"] is Result
     kit = hs.contribution
-    for function in (*runs, kit.importance, kit.ablation, kit.variability, kit.unused_token):
+    for function in (hs.probe, hs.merge, kit.importance, kit.ablation, kit.variability, kit.unused_token):
         assert inspect.unwrap(function).__globals__["returns_result"] is returns_result, function.__name__
         assert inspect.unwrap(function) is not function, function.__name__
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from headscope.runs.checkpoint import Folder
 from headscope.runs.outcome import Failure, Given, Outcome, Shard
-from headscope.runs.reduce import alone, reduce
+from headscope.runs.reduce import Each, reduce
 
 IDENTITY: Mapping[str, Any] = {
     "kind": "toy",
@@ -21,6 +21,19 @@ IDENTITY: Mapping[str, Any] = {
     "options": {"by": "token"},
     "versions": {"headscope": "1"},
 }
+
+
+def alone(work: Callable[[Given], Outcome[Any]]) -> Each[Any]:
+    """Units one after another, of what one block gives."""
+
+    def each(units: Iterator[Sequence[Given]]) -> Iterator[Outcome[Any]]:
+        for unit in units:
+            outcome: Outcome[Any] = Outcome()
+            for block in unit:
+                outcome = outcome.then(work(block))
+            yield outcome
+
+    return each
 
 
 @dataclass

@@ -27,9 +27,9 @@ from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.runs.checkpoint import Folder
 from headscope.runs.outcome import Given, Outcome, Shard
 from headscope.runs.parts import merge_parts, write_part
-from headscope.runs.reduce import Reduced, alone, reduce
+from headscope.runs.reduce import Reduced, reduce
 from headscope.runs.safefile import BrokenFileError, FormatError, decode, encode, write
-from tests.helpers.toy_blocks import IDENTITY, Corpus, Numbers, folder
+from tests.helpers.toy_blocks import IDENTITY, Corpus, Numbers, alone, folder
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -69,7 +69,7 @@ def part(path: Path, place: Path, corpus: Corpus, shard: Shard, **more: Any) -> 
 
 
 def merged(*paths: Path) -> Outcome[Numbers]:
-    return merge_parts(paths, "toy", Numbers.from_arrays).outcome
+    return merge_parts(paths, "toy", Numbers.from_arrays)[0]
 
 
 class StopError(Exception):
@@ -537,7 +537,8 @@ def test_a_full_disk_leaves_the_checkpoint_before(
     with monkeypatch.context() as patch:
         patch.setattr(f"headscope.core.saving.os.{call}", full)
         with pytest.raises(
-            RunError, match=r"^\S*total-00000005.safetensors: cannot be written \(No space left on device\)$"
+            RunError,
+            match=r"^\S*total-00000005.safetensors: cannot be written \(No space left on device\); what was done before is kept in ",
         ):
             run(corpus, folder(tmp_path))
     assert sorted(file.name for file in tmp_path.iterdir()) == before

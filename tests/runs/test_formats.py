@@ -179,13 +179,13 @@ def test_parts_of_before_merge(text: str, gather: type, kind: type[Ratios], tmp_
             group["header"] = np.frombuffer(encode({}, {**header, "shard": shard}), np.uint8)
             for number in numbers:
                 group[f"{number:08d}"] = np.frombuffer(files[number], np.uint8)
-    merged = merge_parts([tmp_path / "2.nc", tmp_path / "1.nc"], "old", kind.from_arrays)
+    merged, about = merge_parts([tmp_path / "2.nc", tmp_path / "1.nc"], "old", kind.from_arrays)
     whole = added([gather(number) for number in range(3)])
-    assert merged.about == {"what": "x"}
-    same(merged.outcome.sums, whole)
-    assert merged.outcome.sums is not None
-    np.testing.assert_allclose(merged.outcome.sums.value(), whole.value(), rtol=1e-12, atol=1e-15)
-    np.testing.assert_allclose(merged.outcome.sums.error(), whole.error(), rtol=1e-12, atol=1e-15)
+    assert about == {"what": "x"}
+    same(merged.sums, whole)
+    assert merged.sums is not None
+    np.testing.assert_allclose(merged.sums.value(), whole.value(), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(merged.sums.error(), whole.error(), rtol=1e-12, atol=1e-15)
 
 
 @KINDS

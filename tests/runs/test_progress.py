@@ -19,7 +19,7 @@ def test_what_was_done_before_does_not_count_for_the_rate() -> None:
     progress.passed(progress.place(40))
     assert "passing over what is done:  40%" in out.getvalue()
     assert shown.initial == shown.n == 40
-    progress.begin()
+    next(progress.begun(iter([None])))
     progress(10)
     assert shown.n == 50
     assert "measuring:  50%" in out.getvalue()
@@ -47,7 +47,7 @@ def test_a_limit_counts_by_inputs_and_silence_is_silent(tmp_path: Path) -> None:
     path.write_text("a line\n" * 100, encoding="utf-8")
     with bar(corpora.text(path), 20, False) as progress:
         progress.passed(progress.place(5))
-        progress.begin()
+        next(progress.begun(iter([None])))
         progress(3)
         assert progress._bar.total == 20
         assert progress._bar.disable
@@ -94,7 +94,7 @@ def test_what_an_earlier_run_did_does_not_count_for_the_rate(monkeypatch: pytest
         for inputs in range(0, 300, 100):
             now[0] += 30
             shown.passed(Place(inputs, inputs))
-        shown.begin()
+        next(shown.begun(iter([None])))
         now[0] += 60
         shown.at(Place(260, 260))
     assert err.getvalue().split("\n") == [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,15 @@ from headscope.analyses.roles.retrieval import run as retrieval
 from headscope.errors import InputError, RunError
 from headscope.models import Model
 from headscope.runs.checkpoint import Folder
+from headscope.runs.options import RunOptions
 from headscope.runs.steps import Steps
 from headscope.runs.task import Task
 from tests.analyses.links.combine.test_run import proteins
+from tests.helpers.forked import forked
 from tests.helpers.planted_alignment import recordings
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.run_sample import same
+from tests.helpers.run_sample import as_a_worker, same
 from tests.helpers.small_models import small_bert, whisper_parts
 from tests.helpers.small_tokenizers import listed
 
@@ -131,7 +135,17 @@ def test_an_error_says_where_the_rest_is(
 
 
 def test_pairs_of_prompts(tmp_path: Path) -> None:
-    model = circuit()
+    model, rows = paired()
+
+    def run(**more: Any) -> Any:
+        return hs.patching(model, rows, exact="all", edges=2, batch_size=2, **more)
+
+    for name in ("estimate", "patched", "passed"):
+        goes_on(run, tmp_path / name, patching._Runs, name, 2, 2)  # pyright: ignore[reportPrivateUsage]
+
+
+def paired() -> tuple[Model, list[dict[str, Any]]]:
+    """A model, and pairs of prompts of two lengths."""
     draw = np.random.default_rng(0)
     rows: list[dict[str, Any]] = []
     for length in (7, 9, 7, 7, 9):
@@ -139,12 +153,42 @@ def test_pairs_of_prompts(tmp_path: Path) -> None:
         corrupted = (clean + np.eye(length, dtype=int)[2]) % 30
         both = (hs.Tokens([str(each) for each in ids], ids=ids) for ids in (clean, corrupted))
         rows.append({**dict(zip(("clean", "corrupted"), both, strict=True)), "answer": 5, "wrong": 6})
+    return circuit(), rows
 
-    def run(**more: Any) -> Any:
-        return hs.patching(model, rows, exact="all", edges=2, batch_size=2, **more)
 
-    for name in ("estimate", "patched", "passed"):
-        goes_on(run, tmp_path / name, patching._Runs, name, 2, 2)  # pyright: ignore[reportPrivateUsage]
+def test_the_first_pairs(tmp_path: Path) -> None:
+    model, rows = paired()
+    few = hs.patching(model, rows[:3], exact=2, batch_size=2)
+    same(hs.patching(model, rows, exact=2, batch_size=2, limit=3), few)
+    hs.patching(model, rows, exact=2, batch_size=2, limit=4, resume=tmp_path)
+    with pytest.raises(InputError, match="a checkpoint of other inputs"):
+        hs.patching(model, rows[1:], exact=2, batch_size=2, resume=tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("of", ["needles", "pairs", "recordings"])
+def test_in_processes(planted: Model, tmp_path: Path, of: str) -> None:
+    """In two processes, ended there and gone on here, the figures are those of one to the last digit."""
+    if of == "needles":
+        run: Callable[..., Any] = partial(needles, planted)
+    elif of == "pairs":
+        run = partial(hs.patching, *paired(), exact="all", edges=2, batch_size=2)
+    else:
+        whisper = hs.load(whisper_parts(4))
+        speech = recordings(whisper, 6)
+        speech[3] = speech[3].but(times=[(0.0, 0.1)])
+        corpus = hs.corpora.Corpus("speech", lambda: iter(speech))
+        run = partial(hs.alignment_heads, whisper, corpus)
+    with as_a_worker(4, 300), forked():
+        plain = run()
+        same(run(engine="cpu:2"), plain)
+        with ended(Folder, "keep", 3):
+            run(engine="cpu:2", resume=tmp_path)
+        with counted(Folder, "keep") as kept:
+            same(run(resume=tmp_path), plain)
+        with counted(Folder, "keep") as every:
+            same(run(resume=tmp_path / "all"), plain)
+    assert kept[0] == every[0] - 2
 
 
 def test_recordings(tmp_path: Path) -> None:
@@ -201,8 +245,8 @@ def test_roles(planted: Model, tmp_path: Path) -> None:
 
 def test_of_several_stages_each_is_kept(planted: Model, tmp_path: Path) -> None:
     def each(work: Callable[[int], Any]) -> list[Any]:
-        steps = Steps(planted, "test", {}, tmp_path)
-        rows = steps.each("stage", range(5), work, digest=str, passed=lambda _: None)
+        with Steps(planted, "test", {}, RunOptions(resume=tmp_path)) as steps:
+            rows = steps.each("stage", range(5), lambda item, _: work(item), digest=str, title="", total=5)
         return [row["a"].tolist() for row in rows]
 
     def fails(number: int) -> Any:

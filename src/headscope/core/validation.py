@@ -110,8 +110,7 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """What a function's annotations allow, by argument, whether or not the libraries that they name are loaded."""
-    function = inspect.unwrap(function)
-    return get_type_hints(function, localns=_unloaded(function), include_extras=True)
+    return get_type_hints(function, localns=_unloaded(inspect.unwrap(function)), include_extras=True)
 
 
 class _Named(type):

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from headscope.attention.vision import eyes
 from headscope.core.failures import out_of_memory
@@ -21,6 +21,7 @@ from headscope.models.weights import LARGE, size_of
 from headscope.runs.engines import engine_of
 from headscope.runs.engines.here import Engine
 from headscope.runs.inputs import Inputs
+from headscope.runs.options import RunOptions
 from headscope.runs.outcome import Given
 from headscope.runs.progress import Place, Progress, bar
 
@@ -138,37 +139,31 @@ def over_blocks(
     model: Model,
     corpus: Corpus | Iterable[Example],
     work: Callable[[Sequence[Example]], T],
+    options: RunOptions,
     *,
     inputs: Iterable[Example],
     beside: Sequence[Model] = (),
-    batch_size: int,
-    limit: int | None = None,
-    progress: bool = False,
     title: str = "measuring",
-    engine: Any = None,
 ) -> Iterator[Worked[T]]:
     """What a function gives for each batch of a corpus, block by block, with a bar on stderr.
 
     Args:
         model, corpus: what runs, and over what.
-        work: what one batch gives.
+        work: what one batch gives. Where there is an engine it is sent there: what it notes in itself is lost.
+        options: how it goes through the corpus; resume, shard, part and skip_failures do not count.
         inputs: of the corpus, with their tokens.
         beside: models that read the same batches.
-        batch_size: inputs in a batch, at most; long ones come in fewer.
-        limit: use at most this many inputs of the corpus.
-        progress: show the bar.
         title: of the bar.
-        engine: where the work is done, as `headscope.runs.engines.engine_of` takes it; by default here. Work that is
-            done elsewhere is sent there: what it notes in itself is lost.
 
     Raises:
         InputError: a number below 1, or a corpus without inputs.
         RunError: the model failed on an input, which the message names.
     """
-    at_least_one(batch_size=batch_size, limit=limit)
+    at_least_one(batch_size=options.batch_size, limit=options.limit)
     block = None
-    with engine_of(engine) as workers, bar(corpus, limit, progress, title) as shown:
-        blocks = cut(inputs, batch_size, model, *beside, size=inputs_of_block(model, corpus))
+    shows = bar(corpus, options.limit, options.progress, title)
+    with engine_of(options.engine) as workers, shows as shown:
+        blocks = cut(inputs, options.batch_size, model, *beside, size=inputs_of_block(model, corpus))
         if workers.remote:
             results = _elsewhere(blocks, work, workers, [model, *beside], shown)
         else:

@@ -47,6 +47,7 @@ class Folder(Generic[S]):
         circumstances: what may move the last digits without making it another run (machine, threads); a change
             is said in a warning.
         every: how often what is not whole yet is written, in seconds.
+        stays: whether the folder is there when the run has ended, and what ends it says so.
 
     Raises `InputError` for a folder that cannot be used, whose run is another one, or at which another process is
     at work.
@@ -62,12 +63,13 @@ class Folder(Generic[S]):
         span: int = 1,
         circumstances: Mapping[str, Any] | None = None,
         every: float = EVERY,
+        stays: bool = True,
     ) -> None:
         self.path = Path(path)
         self.shard, self.width = shard, span
         self.identity = _plain({**identity, "shard": None if shard is None else str(shard)})
         self._circumstances = _plain(circumstances or {})
-        self._load, self._every = load, every
+        self._load, self._every, self._stays = load, every, stays
         self._expected: dict[int, tuple[str, str]] = {}
         self._latest: tuple[Path, Total[S], dict[str, Any]] | None = None
         self._first = ""
@@ -94,6 +96,11 @@ class Folder(Generic[S]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+        if isinstance(error, RunError) and self._stays and self._begun():
+            raise RunError(f"{error}; what was done before is kept in {self.path}") from error
+
+    def _begun(self) -> bool:
+        return any(_NAME.fullmatch(file.name) for file in self.path.iterdir())
 
     def close(self) -> None:
         """Let others use the folder."""
@@ -149,11 +156,6 @@ class Folder(Generic[S]):
             self._latest = file, total, {**described, "first": self._first}
         if (ends and self.shard is not None) or time.monotonic() - self._written >= self._every:
             self.flush()
-
-    def kept(self, error: RunError) -> RunError:
-        """What ended the run, and where the rest is, if there is any."""
-        some = any(_NAME.fullmatch(file.name) for file in self.path.iterdir())
-        return RunError(f"{error}; what was done before is kept in {self.path}") if some else error
 
     def flush(self) -> None:
         """Write the latest; of a run, keep the checkpoint before it as well."""

@@ -9,11 +9,12 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 import xarray as xr
 
@@ -22,20 +23,24 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_suffix
 from headscope.models import Model
-from headscope.runs.batches import at_least_one, corpus_name, inputs_of_block, no_input
-from headscope.runs.blocks import Batched, Encoded, Reader, reader_for, source
+from headscope.runs.batches import checked_first, corpus_name, cut, inputs_of_block, no_input
+from headscope.runs.blocks import Batched, Encoded, Reader, Source, reader_for, source
 from headscope.runs.blocks import Inputs as InputsOf
 from headscope.runs.checkpoint import Folder, remove_abandoned
 from headscope.runs.engines import engine_of
+from headscope.runs.engines.here import Engine
+from headscope.runs.estimate import ahead
+from headscope.runs.estimate import line as estimated
 from headscope.runs.identity import about_model, versions
 from headscope.runs.identity import identity as of_run
 from headscope.runs.inputs import Inputs
+from headscope.runs.options import RunOptions
 from headscope.runs.outcome import Failure, Given, Outcome, S, Shard
 from headscope.runs.parts import merge_parts, write_part
-from headscope.runs.progress import Place, bar
+from headscope.runs.progress import Place, Progress, bar
 from headscope.runs.provenance import COMMAND
 from headscope.runs.read import Read, Told
-from headscope.runs.reduce import reduce
+from headscope.runs.reduce import Reduced, reduce
 from headscope.runs.safefile import Arrays
 
 WINDOWS: int | None = 4
@@ -48,6 +53,10 @@ _HIDDEN = ".headscope-"  # what folders of a shard's checkpoints are called whil
 
 Batches = Iterable[Sequence[Example]]
 Work = Callable[[Batches, Callable[[int], None], Collection[int]], S]
+Figures = Callable[[S, dict[str, Any], Mapping[str, Any]], xr.Dataset]
+
+
+def _nothing(_: object) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -60,31 +69,33 @@ class Kind(Generic[S]):
         figures: makes the dataset of the sums, the description of the run, and what the run said besides (`merge`
             gives it back as JSON does).
         span: so many blocks add up before their sum is added to the total: more than one where sums are large.
+        title: of the progress that is shown.
+        noun: what an estimate calls an input.
+        grows: bytes that the figures take for each input, and of how many inputs at most; None: of all.
     """
 
     name: str
     load: Callable[[Arrays], S]
-    figures: Callable[[S, dict[str, Any], Mapping[str, Any]], xr.Dataset]
+    figures: Figures[S]
     span: int = 1
+    title: str = "measuring"
+    noun: str = "input"
+    grows: tuple[int, int | None] = (0, None)
 
     def merge(self, parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
         """The figures of a whole corpus from the parts of all its shards; see `headscope.merge`."""
         started = time.monotonic()
-        merged = merge_parts(parts, self.name, self.load)
-        if merged.outcome.sums is None:
+        outcome, about = merge_parts(parts, self.name, self.load)
+        if outcome.sums is None:
             raise InputError("parts: expected at least one input, found none")
-        meta = {name: value for name, value in merged.about["meta"].items() if name != "shard"}
-        meta = _with_read(meta, merged.outcome.read)
-        if said := merged.outcome.read.documents.told(meta["corpus"]["name"]):
+        meta = {name: value for name, value in about["meta"].items() if name != "shard"}
+        meta = _with_read(meta, outcome.read)
+        if said := outcome.read.documents.told(meta["corpus"]["name"]):
             warnings.warn(said, HeadscopeWarning, stacklevel=2)
-        return self._dataset(merged.outcome, meta, merged.about, started)
+        return self.dataset(outcome, meta, about, started)
 
-    def _dataset(
-        self,
-        outcome: Outcome[S],
-        meta: Mapping[str, Any],
-        about: Mapping[str, Any],
-        started: float,
+    def dataset(
+        self, outcome: Outcome[S], meta: Mapping[str, Any], about: Mapping[str, Any], started: float
     ) -> xr.Dataset:
         """The dataset of some blocks; one without figures for a shard that has none."""
         seconds = round(time.monotonic() - started, 3)
@@ -92,171 +103,193 @@ class Kind(Generic[S]):
         if described["options"].get("skip_failures"):
             failures = [each._asdict() for each in outcome.failures]
             described["failures"] = {"count": len(failures), "inputs": failures}
-        if outcome.sums is None:
-            return without_figures(described)
+        if outcome.sums is None or ("shard" in described and not outcome.sums):
+            return xr.Dataset(attrs={"meta": json.dumps(described, ensure_ascii=False)})
         return self.figures(outcome.sums, described, about)
 
 
-def run_long(
-    kind: Kind[S],
-    model: Model,
-    corpus: Corpus | Iterable[Example],
-    block: Work[S],
-    *,
-    options: Mapping[str, Any],
-    more: Mapping[str, Any] | None = None,
-    identity: Mapping[str, Any] | None = None,
-    meta: Callable[[], Mapping[str, Any]] = dict,
-    about: Mapping[str, Any] | None = None,
-    inputs: InputsOf | None = None,
-    notes: Callable[[], Mapping[str, Sequence[str]]] = dict,
-    tell: Callable[[Mapping[str, Told]], None] | None = None,
-    size: int | None = None,
-    batch_size: int,
-    limit: int | None,
-    resume: str | os.PathLike[str] | None,
-    shard: str | None,
-    part: str | os.PathLike[str] | None,
-    skip_failures: bool,
-    progress: bool,
-    title: str = "measuring",
-    engine: Any = None,
-) -> xr.Dataset:
-    """The figures of a corpus, or of a shard of one, from the sums of its blocks.
+@dataclass(frozen=True)
+class Run(Generic[S]):
+    """A run over a corpus, or over a shard of one: its blocks, the sums of these, and the figures of the sums.
 
-    Args:
+    Attributes:
         kind: of the run.
         model, corpus: what runs, and over what.
         block: the sums of a block's batches; tells how many inputs it has worked on, and is given the documents that
             have inputs in other blocks as well, all of them known when the batches have been read. It may be sent to
             other processes, so what it notes in itself is lost.
-        options: what decides about the figures besides `batch_size`, `limit` and how the corpus is packed, as JSON;
-            those that are None are left out.
-        more: options that stand after these.
+        options: how it goes through the corpus.
+        decides: what decides about the figures besides `batch_size`, `limit` and how the corpus is packed (one of these
+            names stands in its place), as JSON; those that are None are left out.
         identity: further options, for checkpoints and parts but not for the description.
-        meta: further parts of the description, asked for at the end.
         about: what `Kind.figures` needs besides, as JSON.
         inputs: of the corpus, or of a part of it, where they are more than its examples with their tokens. It is sent
             to other processes like `block`.
         notes: what was found of the inputs that were given last, by its kind; sent like `inputs`.
         tell: is told all notes at the end.
-        size: inputs of a window, in which they are sorted, and of a block about; by default
+        size: inputs of a window, in which they are sorted, and of a block about; None:
             `headscope.runs.batches.BLOCK`.
-        batch_size: inputs in a batch, at most.
-        limit: use at most this many inputs.
-        resume: the folder of checkpoints: a run that was ended goes on from there.
-        shard: such as ``2/8``: these blocks only.
-        part: where the shard's part goes, ``.nc``.
-        skip_failures: leave inputs out at which the model fails, instead of ending the run.
-        progress, title: show progress on stderr, under this title.
-        engine: where blocks are worked on (`headscope.runs.engines.engine_of`); by default here.
-
-    Raises:
-        InputError: a checkpoint that is broken, or of another run; a corpus without inputs; a shard without a part, or
-            a part that cannot be written.
-        RunError: the model failed on an input, which the message names; or the disk is full.
+        counted: of a corpus, what an estimate counts, where inputs are made of several that follow one another.
     """
-    at_least_one(batch_size=batch_size, limit=limit)
-    mine = _shard(shard, part)
-    started = time.monotonic()
-    pack = corpus.pack if isinstance(corpus, Corpus) else None
-    options = _known({**options, "limit": limit, "batch_size": batch_size, "pack": pack, **(more or {})})
-    inputs = Encoded(model) if inputs is None else inputs
-    size = inputs_of_block(model, corpus, size)
-    reader = reader_for(model, inputs, notes, batch_size=batch_size, size=size)
-    if isinstance(corpus, Corpus):
-        corpus.look()
-        if corpus.strict:
-            for _ in Inputs(model, islice(inputs(corpus), limit), corpus.name):
-                pass
-    kept = resume is not None or part is not None
-    given = source(corpus, reader, windows=WINDOWS, limit=limit, hashed=kept)
-    with ExitStack() as stack:
-        workers = stack.enter_context(engine_of(engine))
-        folder: Folder[S] | None = None
-        if resume is not None or part is not None:
-            place = resume
-            if place is None:
-                beside = Path(cast(str, part)).resolve().parent
-                remove_abandoned(beside.glob(f"{_HIDDEN}*"))
-                place = stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=beside))
-            run = {
-                **of_run(model, kind.name, workers.device(model).type),
-                "corpus": {
-                    "name": corpus_name(corpus),
-                    **({"bytes": given.bytes} if mine and given.bytes else {}),
-                },
-                "options": {**options, **(identity or {})},
-            }
-            circumstances = workers.circumstances(model)
-            folder = stack.enter_context(
-                Folder(place, run, kind.load, shard=mine, span=kind.span, circumstances=circumstances)
-            )
-        shown = stack.enter_context(bar(corpus, limit, progress, title))
 
-        watched = Inputs(model, (), corpus_name(corpus))
+    kind: Kind[S]
+    model: Model
+    corpus: Corpus | Iterable[Example]
+    block: Work[S]
+    options: RunOptions
+    decides: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    identity: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    inputs: InputsOf | None = None
+    notes: Callable[[], Mapping[str, Sequence[str]]] = dict
+    tell: Callable[[Mapping[str, Told]], None] = _nothing
+    size: int | None = None
+    counted: InputsOf | None = None
 
-        def each(units: Iterator[Sequence[Given]]) -> Iterator[Outcome[S]]:
-            return workers.each([model], _Summing(block, reader, skip_failures), begun(units), shown)
+    def result(self) -> xr.Dataset:
+        """The figures; of a shard they are also in its part, with the sums of its blocks.
 
-        def begun(units: Iterator[Sequence[Given]]) -> Iterator[Sequence[Given]]:
-            for unit in units:
-                shown.begin()
-                yield unit
+        Raises:
+            InputError: a checkpoint that is broken, or of another run; a corpus without inputs; a shard without a part,
+                or a part that cannot be written.
+            RunError: the model failed on an input, which the message names; or the disk is full.
+        """
+        options, started = self.options, time.monotonic()
+        shard = _shard(options.shard, options.part)
+        blocks = self.blocks()
+        with ExitStack() as stack:
+            workers = stack.enter_context(engine_of(options.engine))
+            folder = self._folder(stack, workers, blocks, shard)
+            shown = stack.enter_context(bar(self.corpus, options.limit, options.progress, self.kind.title))
+            watched = Inputs(self.model, (), corpus_name(self.corpus))
+            reduced = self.sums(blocks, workers, folder, shown, watched)
+            told = self._told(reduced, workers, watched)
+            figures = self.kind.dataset(reduced.outcome, told, self.about, started)
+            if options.part is not None and folder is not None:
+                write_part(options.part, figures, folder, reduced, {"meta": told, **self.about})
+        return figures
+
+    def blocks(self) -> Source:
+        """The blocks of the corpus, to be read once; those of a strict corpus are read to the end before."""
+        corpus, limit = self.corpus, self.options.limit
+        if isinstance(corpus, Corpus):
+            corpus.look()
+            checked_first(self.model, corpus, lambda: islice(self._reader.inputs(corpus), limit))
+        kept = self.options.resume is not None or self.options.part is not None
+        return source(corpus, self._reader, windows=WINDOWS, limit=limit, hashed=kept)
+
+    def sums(
+        self, blocks: Source, workers: Engine, folder: Folder[S] | None, shown: Progress, watched: Inputs
+    ) -> Reduced[S]:
+        """The sums of the blocks, added up in their order; what is done is kept in the folder.
+
+        Raises as `result` does.
+        """
+        options, corpus = self.options, self.corpus
+        sharded = options.shard is not None
 
         def reached(end: int | None, passed: bool, read: Read) -> None:
-            place = Place(read.inputs, read.inputs if end is None or limit is not None else end)
-            (shown.passed if passed and not mine else shown.at)(place)
+            place = Place(read.inputs, read.inputs if end is None or options.limit is not None else end)
+            (shown.passed if passed and not sharded else shown.at)(place)
             watched.counted(read.unknown, read.pieces, read.documents)
 
-        try:
-            reduced = reduce(
-                given,
-                each,
-                folder=folder,
-                span=kind.span,
-                fingerprint=given.fingerprint,
-                place=lambda block: block.end,
-                reached=reached,
-                together=workers.together,
-            )
-        except RunError as error:
-            if folder is None or resume is None:
-                raise
-            raise folder.kept(error) from error
-        read = reduced.outcome.read
+        work = _Summing(self.block, self._reader, options.skip_failures)
+        reduced = reduce(
+            blocks,
+            lambda units: workers.each([self.model], work, shown.begun(units), shown),
+            folder=folder,
+            span=self.kind.span,
+            fingerprint=blocks.fingerprint,
+            place=lambda block: block.end,
+            reached=reached,
+            together=workers.together,
+        )
+        read, failures = reduced.outcome.read, reduced.outcome.failures
         if isinstance(corpus, Corpus):
             corpus.was_read(read.counts, read.errors, read.left_out)
-        if not read.inputs and not mine:
+        if not read.inputs and not sharded:
             raise no_input(corpus)
         watched.counted(read.unknown, read.pieces, read.documents)
         watched.end()
-        if tell is not None:
-            tell(read.notes)
-        failures = reduced.outcome.failures
-        if failures and not skip_failures:
+        self.tell(read.notes)
+        if failures and not options.skip_failures:
             raise InputError(
-                f"{resume}: the checkpoint left out {len(failures)} inputs that failed, first {failures[0].input}: "
-                "resume with --skip-failures"
+                f"{options.resume}: the checkpoint left out {len(failures)} inputs that failed, first "
+                f"{failures[0].input}: resume with --skip-failures"
             )
         if failures and reduced.outcome.sums is None:
             raise RunError(f"every input failed, the first with: {failures[0].error}")
-        told = {**described(model, corpus, watched), "options": dict(options), **meta()}
+        return reduced
+
+    def estimate(self, corpus: Corpus, limit: int | None) -> str:
+        """One line that says what the run will take, told from the first inputs of its corpus, of at most so many."""
+        counted = self.counted or self._reader.inputs
+        told, together = ahead(corpus, counted(corpus), limit), self.counted is not None
+        kind, engine = self.kind, self.options.engine
+        line = estimated(
+            self.model, told, self._tried, kind.noun, *kind.grows, together=together, engine=engine
+        )
+        return line if kind.grows[0] else f"{line}, whatever the size of the corpus"
+
+    def _tried(self, sample: Sequence[Example]) -> None:
+        """The figures of some inputs, of what may count."""
+        given = sample if self.counted is None else Corpus("sample", partial(iter, sample))
+        batches = cut(self._reader.inputs(given), self.options.batch_size, self.model)
+        sums = self.block(chain.from_iterable(batches), _nothing, ())
+        if sums:
+            self.kind.figures(sums, {**described(self.model, given), "options": {}}, self.about)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        size = inputs_of_block(self.model, self.corpus, self.size)
+        inputs = self.inputs or Encoded(self.model)
+        return reader_for(self.model, inputs, self.notes, batch_size=self.options.batch_size, size=size)
+
+    @property
+    def _decides(self) -> dict[str, Any]:
+        """What decides about the figures, as it is described."""
+        pack = self.corpus.pack if isinstance(self.corpus, Corpus) else None
+        own = {"limit": self.options.limit, "batch_size": self.options.batch_size, "pack": pack}
+        return {name: value for name, value in {**own, **self.decides}.items() if value is not None}
+
+    def _folder(
+        self, stack: ExitStack, workers: Engine, blocks: Source, shard: Shard | None
+    ) -> Folder[S] | None:
+        """Where checkpoints are, for as long as the stack is open; None where nothing is kept."""
+        options, place = self.options, self.options.resume
+        if place is None and options.part is not None:
+            beside = Path(options.part).resolve().parent
+            remove_abandoned(beside.glob(f"{_HIDDEN}*"))
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=beside))
+        if place is None:
+            return None
+        size = {"bytes": blocks.bytes} if shard and blocks.bytes else {}
+        identity = {
+            **of_run(self.model, self.kind.name, workers.device(self.model).type),
+            "corpus": {"name": corpus_name(self.corpus), **size},
+            "options": {**self._decides, **self.identity},
+        }
+        folder = Folder(
+            place,
+            identity,
+            self.kind.load,
+            shard=shard,
+            span=self.kind.span,
+            circumstances=workers.circumstances(self.model),
+            stays=options.resume is not None,
+        )
+        return stack.enter_context(folder)
+
+    def _told(self, reduced: Reduced[S], workers: Engine, watched: Inputs) -> dict[str, Any]:
+        """The description of the run."""
+        told = {**described(self.model, self.corpus, watched), "options": self._decides}
         if workers.remote:
-            told["model"]["device"] = str(workers.device(model))
-        if skip_failures:
+            told["model"]["device"] = str(workers.device(self.model))
+        if self.options.skip_failures:
             told["options"]["skip_failures"] = True
-        if mine:
-            told["shard"] = {"shard": shard, "of_blocks": reduced.blocks}
-        figures = kind._dataset(reduced.outcome, told, about or {}, started)  # pyright: ignore[reportPrivateUsage]
-        if part is not None and folder is not None:
-            write_part(part, figures, folder, reduced, {"meta": told, **(about or {})})
-    return figures
-
-
-def without_figures(meta: Mapping[str, Any]) -> xr.Dataset:
-    """The dataset of a shard that has no figures: its description."""
-    return xr.Dataset(attrs={"meta": json.dumps(meta, ensure_ascii=False)})
+        if self.options.shard is not None:
+            told["shard"] = {"shard": self.options.shard, "of_blocks": reduced.blocks}
+        return told
 
 
 def _shard(shard: str | None, part: str | os.PathLike[str] | None) -> Shard | None:
@@ -335,9 +368,6 @@ def _left_out(
     return Outcome(None, tuple(failures))
 
 
-def _nothing(_: int) -> None: ...
-
-
 def described(
     model: Model, corpus: Corpus | Iterable[Example], inputs: Inputs | None = None
 ) -> dict[str, Any]:
@@ -371,7 +401,3 @@ def _with_read(meta: Mapping[str, Any], read: Read) -> dict[str, Any]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _known(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -25,19 +25,6 @@ from headscope.runs.checkpoint import Folder, difference, restored
 from headscope.runs.outcome import Outcome, S
 from headscope.runs.reduce import Reduced
 from headscope.runs.safefile import Arrays, decode, encode, whole
-
-
-@dataclass(frozen=True)
-class Merged(Generic[S]):
-    """All parts of a run.
-
-    Attributes:
-        outcome: of all blocks.
-        about: what the shards' runs said of themselves (that of the first part given).
-    """
-
-    outcome: Outcome[S]
-    about: Mapping[str, Any]
 
 
 def write_part(
@@ -78,13 +65,17 @@ def write_part(
         netcdf(figures, place, blocks)
 
 
-def merge_parts(paths: Sequence[str | os.PathLike[str]], kind: str, load: Callable[[Arrays], S]) -> Merged[S]:
+def merge_parts(
+    paths: Sequence[str | os.PathLike[str]], kind: str, load: Callable[[Arrays], S]
+) -> tuple[Outcome[S], Mapping[str, Any]]:
     """Add up the spans of all parts of one run, in their order; the order of `paths` does not matter.
 
     Args:
         paths: the parts.
         kind: of the run: what its identity has under ``kind``.
         load: makes sums of what their `to_arrays` gave.
+
+    Returns the outcome of all blocks, and what the run said of itself (that of the first part given).
 
     Raises `InputError`, naming the file, for one that is broken or no part, for parts of other runs or other
     inputs, for blocks that are in two parts, and for blocks that are in none.
@@ -123,7 +114,7 @@ def merge_parts(paths: Sequence[str | os.PathLike[str]], kind: str, load: Callab
         outcome: Outcome[S] = Outcome()
         for index in range(total):
             outcome = outcome.then(owner[index].span(index, load))
-    return Merged(outcome, first.header["about"])
+    return outcome, first.header["about"]
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
 from headscope.core.notebook import in_notebook
 from headscope.corpora import Corpus
+
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -66,9 +68,11 @@ class Progress:
             bar.refresh()
             bar.last_print_t = now
 
-    def begin(self) -> None:
-        """Work on new inputs begins."""
-        self._bar.set_description_str(self._title, refresh=False)
+    def begun(self, units: Iterator[T]) -> Iterator[T]:
+        """The same units: with each, work on new inputs begins."""
+        for unit in units:
+            self._bar.set_description_str(self._title, refresh=False)
+            yield unit
 
 
 @contextmanager

@@ -172,16 +172,3 @@ def reduce(
     if folder is not None:
         folder.ends(count)
     return Reduced(total.outcome, count, fingerprint())
-
-
-def alone(work: Callable[[Given], Outcome[S]]) -> Each[S]:
-    """Units one after another, of what one block gives."""
-
-    def each(units: Iterator[Sequence[Given]]) -> Iterator[Outcome[S]]:
-        for unit in units:
-            outcome: Outcome[S] = Outcome()
-            for block in unit:
-                outcome = outcome.then(work(block))
-            yield outcome
-
-    return each

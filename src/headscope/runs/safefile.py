@@ -20,12 +20,6 @@ from headscope.errors import InputError
 FORMAT = "headscope.checkpoint/4"
 
 _NO_DIGEST = b"0" * 64
-_DTYPES = {
-    **{f"{kind}{bits}": f"{kind[0].upper()}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
-    "bool": "BOOL",
-}
-
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
@@ -43,7 +37,7 @@ def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytes:
 
 
 def write(file: Path, arrays: Arrays, described: Mapping[str, Any]) -> None:
-    """Write what `encode` gives, whole or not at all, and see it safe on disk; no array is copied.
+    """Write what `encode` gives, whole or not at all, and see it safe on disk.
 
     Raises `RunError` or `InputError` where that fails.
     """
@@ -60,36 +54,21 @@ def apart(expected: str, found: str) -> str:
     return f"{expected[:size]}, found {found[:size]}"
 
 
-def _parts(arrays: Arrays, described: Mapping[str, Any]) -> list[bytes | memoryview]:
-    """The header of a safetensors file, and the bytes of each array."""
+def _parts(arrays: Arrays, described: Mapping[str, Any]) -> tuple[memoryview, bytes, memoryview]:
+    """What is before the checksum, this itself, and what is behind it."""
     strings = {name: array.tolist() for name, array in arrays.items() if array.dtype.kind == "U"}
     text = json.dumps({**described, "strings": strings})
-    header: dict[str, Any] = {
-        "__metadata__": {"format": FORMAT, "sha256": _NO_DIGEST.decode(), "description": text}
-    }
-    parts: list[bytes | memoryview] = []
-    offset = 0
-    for name, array in arrays.items():
-        if name in strings:
-            continue
-        end = offset + array.nbytes
-        header[name] = {
-            "dtype": _DTYPES[array.dtype.name],
-            "shape": list(array.shape),
-            "data_offsets": [offset, end],
-        }
-        parts.append(
-            np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
-        )
-        offset = end
-    line = json.dumps(header, separators=(",", ":")).encode()
-    line += b" " * (-len(line) % 8)
-    head = len(line).to_bytes(8, "little") + line
-    digest = hashlib.sha256(head)
-    for part in parts:
-        digest.update(part)
-    place = head.index(b'"sha256":"') + 10
-    return [head[:place] + digest.hexdigest().encode() + head[place + 64 :], *parts]
+    metadata = {"format": FORMAT, "sha256": _NO_DIGEST.decode(), "description": text}
+    numbers = {name: np.asarray(array, order="C") for name, array in arrays.items() if name not in strings}
+    data = memoryview(cast(Any, safetensors.numpy).save(numbers, metadata))
+    place = _place(data)
+    return data[:place], hashlib.sha256(data).hexdigest().encode(), data[place + 64 :]
+
+
+def _place(data: bytes | memoryview) -> int:
+    """Where the checksum is."""
+    head = bytes(data[: 8 + int.from_bytes(data[:8], "little")])
+    return head.find(b'"sha256":"') + 10
 
 
 def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
@@ -115,7 +94,7 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
         )
     if len(data) != length:
         raise BrokenFileError(f"{where}: expected {length:,} bytes, found {len(data):,}")
-    place = data.find(b'"sha256":"') + 10
+    place = _place(data)
     actual = hashlib.sha256(data[:place] + _NO_DIGEST + data[place + 64 :]).hexdigest()
     if actual != stated:
         raise BrokenFileError(f"{where}: expected the checksum {apart(stated, actual)}")

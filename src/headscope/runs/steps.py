@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy.typing as npt
 
-from headscope.errors import RunError
 from headscope.models import Model
 from headscope.runs.checkpoint import Folder
-from headscope.runs.identity import circumstances, identity
-from headscope.runs.outcome import Outcome
+from headscope.runs.engines import engine_of
+from headscope.runs.identity import identity
+from headscope.runs.options import RunOptions
+from headscope.runs.outcome import Given, Outcome
+from headscope.runs.progress import bar
+from headscope.runs.read import Read
+from headscope.runs.reduce import reduce
 from headscope.runs.safefile import Arrays
 
 T = TypeVar("T")
+Step = Callable[[T, Callable[[int], None]], Arrays]
+"""What one item gives; tells how much of it is done. It may be sent to other processes, so what it notes is lost."""
 
 
 @dataclass(frozen=True)
@@ -45,74 +50,104 @@ class _Rows:
         return cls(tuple(rows[number] for number in sorted(rows)))
 
 
+@dataclass(frozen=True)
+class _Item(Generic[T]):
+    """An item, as a block of one batch."""
+
+    number: int
+    item: T
+    told: Callable[[T], object]
+
+    def __iter__(self) -> Iterator[list[T]]:
+        yield [self.item]
+
+    def digest(self) -> str:
+        """Which item it is."""
+        return repr(self.told(self.item))
+
+
+@dataclass(frozen=True)
+class _Work(Generic[T]):
+    """What the items of a unit give."""
+
+    step: Step[T]
+
+    def __call__(self, unit: Sequence[Given], done: Callable[[int], None]) -> Outcome[_Rows]:
+        return Outcome(_Rows(tuple(self.step(item, done) for given in unit for (item,) in given)))
+
+
 class Steps:
     """The steps of a run, in stages; with a folder to go on from, what is done is kept there.
+
+    Use it in a `with` statement.
 
     Args:
         model: that runs.
         kind: of the run, such as ``retrieval``.
-        options: what decides about the figures, as JSON.
-        resume: the folder; each stage has its own in it. None: nothing is kept.
+        asked: what decides about the figures, as JSON.
+        options: how it goes through them: `resume` is a folder in which each stage has its own.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        kind: str,
-        options: Mapping[str, Any],
-        resume: str | os.PathLike[str] | None,
-    ) -> None:
-        self._model, self._place = model, None if resume is None else Path(resume)
+    def __init__(self, model: Model, kind: str, asked: Mapping[str, Any], options: RunOptions) -> None:
+        self._model, self._kind, self._asked, self._options = model, kind, asked, options
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._workers = self._stack.enter_context(engine_of(self._options.engine))
+        device = self._workers.device(self._model).type
         self._run: dict[str, Any] = {}
-        if resume is not None:
-            self._run = {**identity(model, kind, model.device.type), "options": dict(options)}
+        if self._options.resume is not None:
+            self._run = {**identity(self._model, self._kind, device), "options": dict(self._asked)}
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
 
     def each(
         self,
         stage: str,
         items: Iterable[T],
-        work: Callable[[T], Arrays],
+        step: Step[T],
         *,
         digest: Callable[[T], object],
-        passed: Callable[[T], None],
+        title: str,
+        total: int | None,
+        size: Callable[[T], int] = lambda _: 1,
+        corpus: object = None,
     ) -> list[Arrays]:
         """What each item gives.
 
         Args:
             stage: its name.
             items: of the stage, all of them.
-            work: makes arrays of one.
+            step: makes arrays of one.
             digest: what says in words which item it is: of other items a run does not go on.
-            passed: told each item that an earlier run did.
+            title, total, size, corpus: of the progress: what it is of, how much in all, how much an item is, and the
+                corpus whose files tell how far it is.
 
         Raises `InputError` where the folder is of another run, and `RunError` where work fails.
         """
-        if self._place is None:
-            return [work(item) for item in items]
-        with Folder(
-            self._place / stage,
-            {**self._run, "stage": stage},
-            _Rows.of,
-            circumstances=circumstances(self._model.device),
-        ) as folder:
-            done, total = folder.resume()
-            chain, first, number = "", "", 0
-            try:
-                for number, item in enumerate(items, 1):
-                    chain = hashlib.sha256(f"{chain}{digest(item)!r}".encode()).hexdigest()
-                    first = first or chain
-                    if number <= done:
-                        folder.compare(number, chain)
-                        passed(item)
-                        continue
-                    own = Outcome(_Rows((work(item),)))
-                    total = total.then(own, ends=True)
-                    folder.keep(number, own, total, (first, chain), ends=True)
-            except RunError as error:
-                folder.flush()
-                raise folder.kept(error) from error
-            finally:
-                folder.flush()
-            folder.ends(number)
-        rows = total.outcome.sums
+        options, workers = self._options, self._workers
+        with ExitStack() as stack:
+            shown = stack.enter_context(bar(corpus, total, options.progress, title))
+            folder: Folder[_Rows] | None = None
+            if options.resume is not None:
+                run, now = {**self._run, "stage": stage}, workers.circumstances(self._model)
+                folder = Folder(Path(options.resume) / stage, run, _Rows.of, circumstances=now)
+                stack.enter_context(folder)
+            count = 0
+
+            def reached(item: T, passed: bool, _: Read) -> None:
+                nonlocal count
+                count += size(item)
+                (shown.passed if passed else shown.at)(shown.place(count))
+
+            reduced = reduce(
+                (_Item(number, item, digest) for number, item in enumerate(items)),
+                lambda units: workers.each([self._model], _Work(step), shown.begun(units), shown),
+                folder=folder,
+                place=lambda block: block.item,
+                reached=reached,
+            )
+        rows = reduced.outcome.sums
         return [] if rows is None else list(rows.rows)

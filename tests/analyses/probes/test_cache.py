@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -29,67 +30,64 @@ def stored(numbers: list[int]) -> list[np.ndarray]:
 
 
 def test_it_goes_on_where_it_was_left(tmp_path: Path) -> None:
-    with store(tmp_path) as one:
-        one.append(stored([0]))
-        one.append(stored([1]))
-    path = tmp_path / "maps.bin"
-    path.write_bytes(path.read_bytes() + b"half of what was to come")
-    with store(tmp_path) as two:
-        assert two.done == 2
-        two.append(stored([2]))
-        assert two.done == len(two) == 3
-        assert path.stat().st_size == two.nbytes == 8 * 4
+    one = store(tmp_path)
+    one.append(stored([0, 1]))
+    (tmp_path / ".maps-00000002.1.safetensors").write_bytes(b"half of what was to come")
+    two = store(tmp_path)
+    assert two.done == 2
+    two.append(stored([2]))
+    for again in (two, store(tmp_path)):
+        assert again.done == len(again) == 3
+        assert again.nbytes == 8 * 4
         for number, array in enumerate(ARRAYS):
-            np.testing.assert_array_equal(two.read(number), array.astype(np.float32))
-        np.testing.assert_array_equal(two.read(2, 1, 2), np.float32([0.2, 0.3]))
+            np.testing.assert_array_equal(again.read(number), array.astype(np.float32))
+        np.testing.assert_array_equal(again.read(2, 1, 2), np.float32([0.2, 0.3]))
+    assert sorted(path.name for path in tmp_path.glob("maps*")) == [
+        "maps-00000000.safetensors",
+        "maps-00000002.safetensors",
+    ]
 
 
 def test_another_run_and_broken_files_are_refused(tmp_path: Path) -> None:
-    with store(tmp_path) as one:
-        one.append(stored([0, 1]))
-    about = tmp_path / "maps.json"
+    store(tmp_path).append(stored([0, 1]))
+    file = tmp_path / "maps-00000000.safetensors"
     with pytest.raises(
-        InputError, match=r"maps.json: is of another run; expected the same model\. Give another"
+        InputError,
+        match=rf"^{re.escape(str(file))}: is of another run; expected the same model\. Give another",
     ):
         store(tmp_path, model="b")
-    path = tmp_path / "maps.bin"
-    path.write_bytes(path.read_bytes()[:5])
-    with pytest.raises(InputError, match=r"maps.json: expected 2 sentences beside it, found 5 bytes"):
-        store(tmp_path)
-    about.write_text("[]")
-    with pytest.raises(InputError, match=r"maps.json: expected what a probe wrote, found something else"):
+    with pytest.raises(InputError, match=r"safetensors: expected sentences from 0 on, found others$"):
+        Store(tmp_path, "maps", SIZES[1:], "float32", {"model": "a"})
+    file.write_bytes(file.read_bytes()[:-5])
+    with pytest.raises(InputError, match=rf"^{re.escape(str(file))}: expected [\d,]+ bytes, found [\d,]+$"):
         store(tmp_path)
     with pytest.raises(InputError, match="cannot be used"):
-        store(about)
+        store(file)
+    file.unlink()
+    assert store(tmp_path).done == 0
 
 
-@pytest.mark.parametrize("done", [2, 3])
-def test_a_flipped_bit_changes_no_figure(tmp_path: Path, done: int) -> None:
-    """Wherever it is, in either file: what is read is what was written, or one sentence names the file."""
-    with store(tmp_path) as one:
-        one.append(stored([0, 1, 2][:done]))
-    about, numbers = tmp_path / "maps.json", tmp_path / "maps.bin"
-    refused = dict.fromkeys((about, numbers), 0)
-    messages: list[str] = []
-    for path in (about, numbers):
-        whole = path.read_bytes()
-        for place in range(len(whole)):
-            for bit in (0, 3, 6, 7):
-                path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
-                try:
-                    with store(tmp_path) as again:
-                        assert again.done == done
-                        for number, array in enumerate(ARRAYS[:done]):
-                            np.testing.assert_array_equal(again.read(number), array.astype(np.float32))
-                except InputError as error:
-                    refused[path] += 1
-                    messages.append(str(error))
-        path.write_bytes(whole)
-    assert all(message.startswith((str(about), str(numbers))) for message in messages)
-    assert refused[numbers] == 4 * numbers.stat().st_size
-    assert refused[about] > 3 * about.stat().st_size
-    with store(tmp_path) as again:
-        assert again.done == done
+def test_what_an_earlier_version_kept_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "maps.json").write_text('{"identity": {"format": "headscope.probes/2"}, "done": 2}')
+    (tmp_path / "maps.bin").write_bytes(bytes(16))
+    with pytest.raises(
+        InputError, match=r"maps.json: was kept by another version of headscope. Give another folder$"
+    ):
+        store(tmp_path)
+
+
+def test_a_flipped_bit_changes_no_figure(tmp_path: Path) -> None:
+    """Wherever it is, one sentence names the file."""
+    store(tmp_path).append(stored([0, 1, 2]))
+    path = tmp_path / "maps-00000000.safetensors"
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for bit in (0, 3, 6, 7):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+            with pytest.raises(InputError, match=rf"^{re.escape(str(path))}: .*$"):
+                store(tmp_path)
+    path.write_bytes(whole)
+    assert store(tmp_path).done == 3
 
 
 def test_a_disk_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

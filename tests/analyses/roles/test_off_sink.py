@@ -21,6 +21,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.models import Model
+from headscope.runs.options import RunOptions
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.small_models import sharpen, sizes
@@ -52,7 +53,7 @@ def taken_out(weights: np.ndarray) -> np.ndarray:
 
 def test_measures_off_the_sink_are_those_of_maps_without_their_first_column(llama: Model) -> None:
     off = look_off(llama, ["previous", "current", "entropy"], ["previous"])
-    look(llama, texts(), [off], batch_size=4)
+    look(llama, texts(), [off], RunOptions(batch_size=4))
     found = measured_off(llama, ["previous", "current", "entropy"], off)
     previous, current = [], []
     for example in texts():

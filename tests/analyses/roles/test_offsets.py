@@ -12,6 +12,7 @@ import headscope as hs
 from headscope.analyses.roles.offsets import Look, Profiles, Seen, look, offset_scores
 from headscope.attention.record import AttentionRecord
 from headscope.measures.choose import choose
+from headscope.runs.options import RunOptions
 
 
 def record(weights: np.ndarray, *, causal: bool = False, layer: int = 0) -> AttentionRecord:
@@ -91,7 +92,7 @@ def test_the_model_runs_once_a_batch(demo: Any) -> None:
     one = Look(demo, ["same_word"], measures=choose(["previous"]))
     handle = demo.backbone.register_forward_pre_hook(lambda *_: ran.append(1))
     try:
-        look(demo, corpus, [one], batch_size=2)
+        look(demo, corpus, [one], RunOptions(batch_size=2))
     finally:
         handle.remove()
     assert len(ran) == 3

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
 
 from headscope.analyses.align.listen import Heard, description, listen, median_width
 from headscope.analyses.align.statistics import Sums, by_word, dataset, entered, frames_of, smoothed
+from headscope.analyses.options import Stepping, with_options
 from headscope.analyses.result import returns_result
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.tokens import IntArray
-from headscope.core.validation import Count, validated
+from headscope.core.validation import Count
 from headscope.corpora import Corpus, Example
 from headscope.corpora.content import said
 from headscope.corpora.corpus import leave_out, plain
@@ -28,7 +29,7 @@ from headscope.models import Model
 from headscope.models.audio import expect_speech
 from headscope.runs.batches import no_input
 from headscope.runs.long import described
-from headscope.runs.progress import bar
+from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.runs.safefile import Arrays
 from headscope.runs.steps import Steps
@@ -39,7 +40,7 @@ MOST = 20
 
 
 @returns_result
-@validated
+@with_options()
 def alignment_heads(
     model: Model,
     corpus: Corpus | Iterable[Example],
@@ -47,8 +48,7 @@ def alignment_heads(
     best: Count | None = None,
     limit: Count | None = None,
     write: bool = False,
-    resume: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    **options: Unpack[Stepping],
 ) -> xr.Dataset:
     """Rank the heads of a model of speech by how well they align words with sound, and choose those to align with.
 
@@ -65,8 +65,6 @@ def alignment_heads(
         write: write the heads that were chosen into ``generation_config.json`` of the model's folder, as
             ``alignment_heads``, where transformers and `headscope.align` find them. What was there before is in the
             description, ``before``.
-        resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
-        progress: show progress on stderr.
 
     Returns:
         See `headscope.analyses.align.statistics.dataset`; its description has ``heads``, those that were chosen, and
@@ -84,46 +82,35 @@ def alignment_heads(
     clusters = Clusters()
     kept: list[Example] = []
     numbers: list[int] = []
-    steps = Steps(model, "align", {"best": best, "limit": limit}, resume)
     read: list[Example] = []
-    told: set[int] = set()  # the numbers of those of which it was said that they are left out
 
     def examples() -> Iterator[Example]:
         for example in islice(plain(corpus), limit):
             read.append(example)
             yield example
 
-    with bar(corpus, limit, progress, "listening") as bars:
-
-        def listened(example: Example) -> Arrays:
-            try:
-                heard = _heard(model, example)
-                spans = _spans(heard, example)
-            except InputError as error:
-                leave_out(corpus, example.error(error))
-                told.add(len(read))
-                return {"left_out": np.array([str(error)])}
-            bars(1)
-            return _listened(heard, spans, example, width)
-
-        found = steps.each("recordings", examples(), listened, digest=_told, passed=lambda _: bars(1))
-    rows: list[Arrays] = []
-    for number, (example, row) in enumerate(zip(read, found, strict=True), 1):
-        if "left_out" in row:
-            if number not in told:
+    with Steps(model, "align", {"best": best, "limit": limit}, RunOptions(**options)) as steps:
+        strict = not isinstance(corpus, Corpus) or corpus.strict
+        listened = partial(_listened, model, width, strict)
+        found = steps.each(
+            "recordings", examples(), listened, digest=_told, title="listening", total=limit, corpus=corpus
+        )
+        rows: list[Arrays] = []
+        for example, row in zip(read, found, strict=True):
+            if "left_out" in row:
                 leave_out(corpus, example.error(str(row["left_out"][0])))
-            continue
-        rows.append(row)
-        kept.append(example)
-        numbers.append(clusters.number(example.document, example.document_known))
-    if not kept:
-        raise no_input(corpus)
-    right, ordered, errors = ([row[name] for row in rows] for name in ("right", "ordered", "errors"))
-    chances, orders = ([float(row[name]) for row in rows] for name in ("chance", "order"))
-    layers: list[int] = rows[-1]["layers"].tolist()
-    words = [len(example.words or ()) for example in kept]
-    ranked = _ranked(np.sum(right, 0), np.sum(errors, 0), layers)
-    together = _together(model, kept, ranked[: best or MOST], width, progress, steps) / sum(words)
+                continue
+            rows.append(row)
+            kept.append(example)
+            numbers.append(clusters.number(example.document, example.document_known))
+        if not kept:
+            raise no_input(corpus)
+        right, ordered, errors = ([row[name] for row in rows] for name in ("right", "ordered", "errors"))
+        chances, orders = ([float(row[name]) for row in rows] for name in ("chance", "order"))
+        layers: list[int] = rows[-1]["layers"].tolist()
+        words = [len(example.words or ()) for example in kept]
+        ranked = _ranked(np.sum(right, 0), np.sum(errors, 0), layers)
+        together = _together(model, kept, ranked[: best or MOST], width, steps) / sum(words)
     count = best or int(together.argmin()) + 1
     chosen = ranked[:count]
     about = described(model, corpus)
@@ -141,11 +128,24 @@ def alignment_heads(
     return dataset(sums, layers, clusters=numbers, kind=kind, meta=meta)
 
 
-def _listened(heard: Heard, spans: IntArray, example: Example, width: int) -> Arrays:
-    """What the heads do on one recording, by layer and head, and by chance."""
+def _listened(
+    model: Model, width: int, strict: bool, example: Example, done: Callable[[int], None]
+) -> Arrays:
+    """What the heads do on one recording, by layer and head, and by chance; or why it is left out.
+
+    Raises `CorpusError` in place of that where it is `strict`.
+    """
+    try:
+        heard = _heard(model, example)
+        spans = _spans(heard, example)
+    except InputError as error:
+        if strict:
+            raise example.error(error) from None
+        return {"left_out": np.array([str(error)])}
     most = [by_word(weights, heard.rows).argmax(-1) for weights in heard.layers.values()]
     frames = next(iter(heard.layers.values())).shape[-1]
     alone = [_off(smoothed(weights, width), heard, example) for weights in heard.layers.values()]
+    done(1)
     return {
         "right": np.stack([_right(each, spans) for each in most]),
         "ordered": np.stack([(np.diff(each) >= 0).sum(-1) for each in most]).astype(np.float64),
@@ -210,28 +210,33 @@ def _ranked(right: Floats, errors: Floats, layers: Sequence[int]) -> list[Head]:
 
 
 def _together(
-    model: Model, examples: Sequence[Example], heads: Sequence[Head], width: int, progress: bool, steps: Steps
+    model: Model, examples: Sequence[Example], heads: Sequence[Head], width: int, steps: Steps
 ) -> Floats:
     """The error of the times that the first heads give together, summed over words, ``[how many heads]``."""
     total: Floats = np.zeros(len(heads))
-    counts = np.arange(1, len(heads) + 1)[:, None, None]
-    layers = sorted({head.layer for head in heads})
-    with bar(examples, len(examples), progress, "choosing") as bars:
-
-        def off(example: Example) -> Arrays:
-            assert example.audio is not None
-            assert example.words is not None
-            heard = listen(model, example.audio, example.words, layers)
-            means = np.cumsum(smoothed(heard.heads(heads), width), 0) / counts
-            bars(1)
-            return {"off": _off(means, heard, example)}
-
-        found = steps.each(
-            "together", examples, off, digest=lambda each: (heads, _told(each)), passed=lambda _: bars(1)
-        )
+    found = steps.each(
+        "together",
+        examples,
+        partial(_off_together, model, heads, width),
+        digest=lambda each: (heads, _told(each)),
+        title="choosing",
+        total=len(examples),
+    )
     for row in found:
         total += row["off"]
     return total
+
+
+def _off_together(
+    model: Model, heads: Sequence[Head], width: int, example: Example, done: Callable[[int], None]
+) -> Arrays:
+    """How far the times are off that the first heads give together, by how many they are."""
+    assert example.audio is not None
+    assert example.words is not None
+    heard = listen(model, example.audio, example.words, sorted({head.layer for head in heads}))
+    means = np.cumsum(smoothed(heard.heads(heads), width), 0) / np.arange(1, len(heads) + 1)[:, None, None]
+    done(1)
+    return {"off": _off(means, heard, example)}
 
 
 def _folder(model: Model) -> Path:

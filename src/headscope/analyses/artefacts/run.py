@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -14,9 +14,9 @@ from torch import Tensor
 
 from headscope.analyses.artefacts import statistics
 from headscope.analyses.artefacts.statistics import MEASURES, TAU, Seen
+from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
 from headscope.core.tokens import BoolArray, Tokens
-from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.dataset import description
@@ -26,22 +26,21 @@ from headscope.models import Model, expect_model
 from headscope.runs.batches import examples, no_input, over_blocks, reader_of, tokens_of
 from headscope.runs.forward import forward
 from headscope.runs.long import described
+from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.runs.states import States
 from headscope.runs.task import Task
 
 
 @returns_result
-@validated
+@with_options(batch_size=8)
 def artefacts(
     model: Model,
     corpus: Corpus | Sequence[Example],
     *,
     cutoff: float | None = None,
     dimensions: Sequence[int] | None = None,
-    batch_size: Count = 8,
-    limit: Count | None = None,
-    progress: bool = False,
+    **options: Unpack[Through],
 ) -> xr.Dataset:
     """Patches that hold no content but are looked at: how many there are, where they sit, which heads look at them.
 
@@ -64,9 +63,6 @@ def artefacts(
         corpus: of pictures (`headscope.corpora.images`), read twice; with a text each for a model of both.
         cutoff: the norm (or φ) of an artefact; by default told from all patches (or 20).
         dimensions: the sink dimensions of the model; by default the first token's.
-        batch_size: inputs in a batch, at most.
-        limit: at most so many pictures.
-        progress: show bars.
 
     Returns:
         A dataset. Over ``(layer, head)``: ``attention``, the share that goes to artefacts, over the tokens that see one
@@ -100,18 +96,18 @@ def artefacts(
     if first is None:
         raise no_input(corpus)
     look = _Look(reader, tokens_of(first), cutoff, dimensions)
-    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "progress": progress}
+    through = RunOptions(**options)
     numbers: dict[int, int] = {}
     strengths: dict[int, Floats] = {}
-    inputs = _numbered(examples(reader, corpus, limit), numbers)
-    for block in over_blocks(reader, corpus, look.strengths, inputs=inputs, title="looking", **options):
+    inputs = _numbered(examples(reader, corpus, through.limit), numbers)
+    for block in over_blocks(reader, corpus, look.strengths, through, inputs=inputs, title="looking"):
         for batch, found in block:
             strengths |= {numbers.pop(id(each)): own for each, own in zip(batch, found, strict=True)}
     every = np.concatenate([strengths[number] for number in range(len(strengths))])
     bar = look.cutoff or statistics.cutoff_of(every)
     documents, figures = Documents([measure.name for measure in MEASURES]), Gathering(Ratios)
-    marked = _marked(examples(reader, corpus, limit), look, strengths, bar)
-    for block in over_blocks(reader, corpus, look.measured, inputs=marked, title="measuring", **options):
+    marked = _marked(examples(reader, corpus, through.limit), look, strengths, bar)
+    for block in over_blocks(reader, corpus, look.measured, through, inputs=marked):
         for batch, (rows, seen) in block:
             for place, each in enumerate(batch):
                 own = rows.sums[place], rows.chance[place], rows.divisors[place]
@@ -121,7 +117,12 @@ def artefacts(
     heads = documents.close()
     meta = described(reader, corpus)
     meta["corpus"] |= {"examples": heads.counts["examples"], "tokens": heads.counts["tokens"]}
-    meta |= {"rule": look.rule, "dimensions": look.dimensions, "limit": limit, "command": COMMAND.get()}
+    meta |= {
+        "rule": look.rule,
+        "dimensions": look.dimensions,
+        "limit": through.limit,
+        "command": COMMAND.get(),
+    }
     return statistics.dataset(heads, figures.close(), look.states.layers, look.grid, every, bar, meta)
 
 

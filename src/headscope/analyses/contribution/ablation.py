@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ import xarray as xr
 from torch import Tensor
 
 from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
+from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
 from headscope.attention.objective import Objective, Prepared
 from headscope.attention.objective import objective as make_objective
@@ -21,13 +23,13 @@ from headscope.attention.recording import recording
 from headscope.attention.scalar import Scalar
 from headscope.core.heads import AnyHead, Head
 from headscope.core.tokens import Tokens
-from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.runs.batches import tokens_of
+from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 
 NAMES = ("ablation", "ablated")
@@ -35,7 +37,7 @@ _SOURCE = "Michel et al. 2019, §3.2"
 
 
 @returns_result
-@validated
+@with_options()
 def ablation(
     model: Model,
     corpus: Corpus | Iterable[Example],
@@ -43,9 +45,7 @@ def ablation(
     objective: str | Scalar | Objective | None = None,
     heads: Sequence[AnyHead] | None = None,
     together: bool = False,
-    batch_size: Count = 32,
-    limit: Count | None = None,
-    progress: bool = False,
+    **options: Unpack[Through],
 ) -> xr.Dataset:
     """What silencing a head (all its weights 0) does to a number of the output, on average over inputs.
 
@@ -61,7 +61,6 @@ def ablation(
             in every pass.
         heads: these heads only, ``Head(7, 9)`` or ``"L7H9"``.
         together: silence all `heads` at once, in one pass.
-        batch_size, limit, progress: as in `headscope.measure`.
 
     Returns:
         A dataset over ``(layer, head)``, NaN for heads not asked for: ``ablation``, the mean over inputs of the
@@ -86,10 +85,10 @@ def ablation(
     if not silent and (together or heads is not None):
         what = "those that are silenced together" if heads is None else "at least one"
         raise InputError(f"heads: expected {what}, found none")
-    if progress and isinstance(corpus, Corpus):
-        line = estimate(
-            model, corpus, objective=number, heads=silent or None, batch_size=batch_size, limit=limit
-        )
+    through = RunOptions(**options)
+    if through.progress and isinstance(corpus, Corpus):
+        size, limit = through.batch_size, through.limit
+        line = estimate(model, corpus, objective=number, heads=silent or None, batch_size=size, limit=limit)
         print(line, file=sys.stderr, flush=True)
     what = "with these heads silenced" if together else "with the head silenced"
     definitions = [
@@ -102,15 +101,11 @@ def ablation(
         definitions,
         lambda tokens: _effects(number, tokens, silent, together),
         title="ablation",
-        batch_size=batch_size,
-        limit=limit,
-        progress=progress,
-        options={
+        options=through,
+        asked={
             "objective": number.identity,
             "heads": [str(head) for head in silent] or None,
             "together": together,
-            "batch_size": batch_size,
-            "limit": limit,
         },
         meta=lambda: {"objective": number.description, "command": COMMAND.get()},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.analyses.contribution import statistics
 from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
+from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
@@ -18,12 +19,13 @@ from headscope.attention.one import Text, capture, expect_one_row, gradients, pr
 from headscope.attention.scalar import Scalar, natural
 from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.tokens import Tokens
-from headscope.core.validation import Count, validated
+from headscope.core.validation import validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.finite import not_finite
+from headscope.runs.options import RunOptions
 from headscope.runs.passes import parts, slopes_of
 from headscope.runs.provenance import COMMAND
 
@@ -31,16 +33,14 @@ NAME = "importance"
 
 
 @returns_result
-@validated
+@with_options()
 def importance(
     model: Model,
     corpus: Corpus | Iterable[Example],
     *,
     objective: str | Scalar | Objective | None = None,
     normalise: bool = False,
-    batch_size: Count = 32,
-    limit: Count | None = None,
-    progress: bool = False,
+    **options: Unpack[Through],
 ) -> xr.Dataset:
     """Head importance ``E_x |∂L(x)/∂ξ_h|``, where ξ_h is a gate that the head's output is multiplied by.
 
@@ -57,7 +57,6 @@ def importance(
         normalise: divide each layer by its l2 norm over heads, as that section does before heads of several
             layers are compared (a layer of zeros stays one). Errors are divided by the same norm, as if it were
             known exactly.
-        batch_size, limit, progress: as in `headscope.measure`.
 
     Returns:
         A dataset over ``(layer, head)``: ``importance`` (in units of L; without one when normalised), a mean over
@@ -83,14 +82,10 @@ def importance(
         [figure(NAME, "importance", text, units, "Michel et al. 2019, §4.1")],
         lambda tokens: _gates(number, tokens),
         title="importance",
-        batch_size=batch_size,
-        limit=limit,
-        progress=progress,
-        options={
+        options=RunOptions(**options),
+        asked={
             "objective": number.identity,
             "normalise": normalise,
-            "batch_size": batch_size,
-            "limit": limit,
         },
         meta=lambda: {"objective": number.description, "command": COMMAND.get()},
     )

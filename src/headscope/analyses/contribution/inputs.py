@@ -17,6 +17,7 @@ from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.runs.batches import examples, over_blocks, tokens_of
 from headscope.runs.long import described
+from headscope.runs.options import RunOptions
 
 
 class Figures(NamedTuple):
@@ -40,34 +41,31 @@ def over_inputs(
     figures: Callable[[Sequence[Tokens]], Figures],
     *,
     title: str,
-    batch_size: int,
-    limit: int | None,
-    progress: bool,
-    options: Mapping[str, Any],
+    options: RunOptions,
+    asked: Mapping[str, Any],
     meta: Callable[[], Mapping[str, Any]],
 ) -> xr.Dataset:
     """The mean over inputs of what each of them gives, with errors by document.
 
     Args:
-        model, corpus, batch_size, limit, progress: as in `headscope.measure`.
+        model, corpus: as in `headscope.measure`.
         definitions: what the figures of `figures` are, in their order.
         figures: of the inputs of a batch.
         title: of the bar of progress.
-        options: of the run, for the record.
+        options: how it goes through the corpus.
+        asked: what else was asked for, for the record.
         meta: more for the record, asked for at the end.
 
     Raises `InputError` for a corpus without inputs, and `RunError` that names the input at which the model failed.
     """
     names = [definition.name for definition in definitions]
-    inputs = examples(model, corpus, limit)
+    inputs = examples(model, corpus, options.limit)
     over = over_blocks(
         model,
         corpus,
         lambda batch: figures([tokens_of(example) for example in batch]),
+        options,
         inputs=inputs,
-        batch_size=batch_size,
-        limit=limit,
-        progress=progress,
         title=title,
     )
     total: Sums | None = None
@@ -83,7 +81,8 @@ def over_inputs(
         total = documents.close() if total is None else total + documents.close()
     assert total is not None
     record = {**described(model, corpus, inputs), **meta()}
-    record["options"] = {name: value for name, value in options.items() if value is not None}
+    told = {**asked, "batch_size": options.batch_size, "limit": options.limit}
+    record["options"] = {name: value for name, value in told.items() if value is not None}
     return dataset(total, definitions, by="segment", causal=model.causal, meta=record)
 
 

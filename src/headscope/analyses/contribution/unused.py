@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import xarray as xr
 
 from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
+from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
 from headscope.attention.one import capture, tokens_of
 from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.tokens import BoolArray, Tokens
-from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.single import surface
 from headscope.models import Model, expect_model
+from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 
 Place = int | Literal["first", "middle", "last"]
@@ -40,7 +41,7 @@ _RESERVED = (
 
 
 @returns_result
-@validated
+@with_options(batch_size=8)
 def unused_token(
     model: Model,
     corpus: Corpus | Iterable[Example] | str | tuple[str, str] | Tokens,
@@ -49,9 +50,7 @@ def unused_token(
     token: str | None = None,
     measures: Sequence[str | Measure] | None = None,
     renormalise: bool = True,
-    batch_size: Count = 8,
-    limit: Count | None = None,
-    progress: bool = False,
+    **options: Unpack[Through],
 ) -> xr.Dataset:
     """What inserting a reserved token does to the other tokens' attention among themselves, and what goes to it.
 
@@ -72,7 +71,6 @@ def unused_token(
             False: rows stay as they are, and a part of each change is the mass gone to
             the token.
         batch_size: inputs between two steps of the progress; they run one at a time.
-        limit, progress: as in `headscope.measure`.
 
     Returns:
         A dataset over ``(layer, head)``: ``to_unused``, the mean share of a row's attention that goes to the token,
@@ -128,10 +126,8 @@ def unused_token(
         definitions,
         figures,
         title="unused token",
-        batch_size=batch_size,
-        limit=limit,
-        progress=progress,
-        options={"token": piece, "position": position, "renormalise": renormalise, "limit": limit},
+        options=RunOptions(**options),
+        asked={"token": piece, "position": position, "renormalise": renormalise},
         meta=lambda: {"command": COMMAND.get()},
     )
 

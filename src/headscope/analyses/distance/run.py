@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +13,13 @@ import torch
 import xarray as xr
 
 from headscope.analyses.distance.statistics import SMOOTHING, PairDocuments, PairSums, dataset
-from headscope.analyses.result import returns_result
+from headscope.analyses.long_runs import long_run
+from headscope.analyses.options import Options
 from headscope.attention.divergence import distributions, jensen_shannon
 from headscope.attention.record import AttentionRecord
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
-from headscope.core.validation import Count, Seed, validated
+from headscope.core.validation import Count, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.surface import Preset
@@ -28,7 +28,8 @@ from headscope.models.finite import not_finite
 from headscope.runs.batches import at_least_one, reader_of, tokens_of, worked
 from headscope.runs.blocks import Encoded
 from headscope.runs.forward import self_attention
-from headscope.runs.long import Kind, run_long, without_figures
+from headscope.runs.long import Kind, Run
+from headscope.runs.options import RunOptions
 
 BLOCK = 64
 """Inputs of a numbered block: few, because a document's sums have a number for every pair of heads."""
@@ -136,8 +137,14 @@ def _print_of(tokens: Tokens) -> int:
     return zlib.crc32(b"".join(array.tobytes() for array in arrays))
 
 
-@returns_result
-@validated
+def _figures(sums: PairSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    return dataset(sums, preset=about["preset"], meta={**meta, "route": "blocks of rows"})
+
+
+KIND = Kind("distance", PairSums.from_arrays, _figures, SPAN, "comparing")
+
+
+@long_run(KIND, batch_size=8)
 def distance(
     model: Model,
     corpus: Corpus | Iterable[Example],
@@ -146,15 +153,8 @@ def distance(
     seed: Seed = 0,
     preset: Preset | None = None,
     precision: Precision = "float32",
-    batch_size: Count = 8,
-    limit: Count | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    shard: str | None = None,
-    part: str | os.PathLike[str] | None = None,
-    skip_failures: bool = False,
-    engine: Any = None,
-    progress: bool = False,
-) -> xr.Dataset:
+    **options: Unpack[Options],
+) -> Run[PairSums]:
     """Distances between all pairs of heads over a corpus: Jensen–Shannon, nats a token (Clark et al. 2019, section 6).
 
     Every token of the corpus counts once, special ones included; padding never does. In a causal model the first
@@ -174,10 +174,6 @@ def distance(
             0.001 of uniform attention, and the sum over tokens in place of the mean.
         precision: ``float64`` computes in float64, of the model's own eager weights, at twice the time. All maps of a
             batch are in memory then.
-        batch_size: inputs in a batch, at most; long ones come in fewer.
-        limit: compare on at most this many inputs.
-        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
-        progress: show progress on stderr.
 
     Returns:
         A dataset over ``(head_a, head_b)``: ``distance`` and ``distance_se`` (a jackknife by document); see
@@ -202,38 +198,22 @@ def distance(
         raise InputError(f"precision: expected float32 or float64, found {precision!r}")
     expect_model(model)
     model = reader_of(model, corpus)
-    return run_long(
+    return Run(
         KIND,
         model,
         corpus,
         Distances(model, rows, seed, preset, precision).block,
-        options={"rows": rows, "preset": preset, "precision": precision},
-        more={"seed": None if rows is None else seed},
-        meta=lambda: {"route": "blocks of rows"},
+        RunOptions(**options),
+        decides={
+            "rows": rows,
+            "preset": preset,
+            "precision": precision,
+            "seed": None if rows is None else seed,
+        },
         about={"preset": preset},
         inputs=Encoded(model, bare=True),
         size=BLOCK,
-        batch_size=batch_size,
-        limit=limit,
-        resume=resume,
-        shard=shard,
-        part=part,
-        skip_failures=skip_failures,
-        engine=engine,
-        progress=progress,
-        title="comparing",
     )
 
 
-def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
-    """The distances over a whole corpus from the parts of all its shards; see `headscope.merge`."""
-    return KIND.merge(parts)
-
-
-def _figures(sums: PairSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
-    if "shard" in meta and not sums.closed().n > 0:
-        return without_figures(meta)
-    return dataset(sums, preset=about["preset"], meta=meta)
-
-
-KIND = Kind("distance", PairSums.from_arrays, _figures, SPAN)
+merge = distance.merge

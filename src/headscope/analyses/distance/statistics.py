@@ -51,6 +51,10 @@ class PairSums(Ratios):
 
     labels = ("heads",)
 
+    def __bool__(self) -> bool:
+        """Whether any row counts."""
+        return bool(self.closed().n > 0)
+
     @classmethod
     def named(cls, arrays: Arrays) -> dict[str, Any]:
         """The heads from their array."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
-import xarray as xr
 from torch import Tensor
 
 from headscope.analyses.links.choices import Choice, Side, Units, by_label, voices, widened
@@ -36,10 +35,11 @@ from headscope.errors import CorpusError, HeadscopeWarning, InputError, RefusedE
 from headscope.models import Model, expect_model
 from headscope.models.finite import not_finite
 from headscope.models.model import uncached
-from headscope.runs.batches import checked_first, cut, tokens_of, worked
+from headscope.runs.batches import checked_first, tokens_of, worked
 from headscope.runs.forward import Passes, expect_square, foreign, forward
 from headscope.runs.inputs import Inputs
-from headscope.runs.long import Kind, run_long
+from headscope.runs.long import Kind, Run
+from headscope.runs.options import RunOptions
 from headscope.runs.read import Told
 
 Maps = npt.NDArray[Any]
@@ -204,9 +204,12 @@ class Engine:
             self.add(whole, each, whole.clusters.number(each.asked.document, known))
         return whole
 
-    def whole(self, corpus: Corpus | Iterable[Example], batch_size: int) -> LinkSums:
-        """The sums of a corpus that is small."""
-        return self.block(chain.from_iterable(cut(self.inputs(corpus, None), batch_size, self.model)))
+    def over(
+        self, kind: Kind[LinkSums], corpus: Corpus | Iterable[Example], options: RunOptions, **more: Any
+    ) -> Run[LinkSums]:
+        """The run that asks this of a corpus."""
+        given: dict[str, Any] = {"inputs": self.asked, "notes": self.notes, "tell": self.tell, **more}
+        return Run(kind, self.model, corpus, self.block, options, **given)
 
     def begin(self, sums: LinkSums) -> None:
         """Add to empty sums the answers that a run has beside."""
@@ -421,27 +424,3 @@ class _Reader:
             values = self._figures[layer]  # [figure way head label]
             sums[:, :, :, row, : values.shape[2]] = values.transpose(3, 0, 1, 2)
         return dict(zip(self._labels, sums, strict=True))
-
-
-def run(
-    kind: Kind[LinkSums],
-    asked: Engine,
-    corpus: Corpus | Iterable[Example],
-    *,
-    limit: int | None,
-    progress: bool,
-    **options: Any,
-) -> xr.Dataset:
-    """A long run of what is asked; `options` are those of `headscope.runs.long.run_long`."""
-    return run_long(
-        kind,
-        asked.model,
-        corpus,
-        asked.block,
-        inputs=asked.asked,
-        notes=asked.notes,
-        tell=asked.tell,
-        limit=limit,
-        progress=progress,
-        **options,
-    )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.links.engine import Answered, Engine, run
+from headscope.analyses.links.engine import Answered, Engine
 from headscope.analyses.links.questions import (
     DIRECTIONS,
     Asked,
@@ -27,12 +26,13 @@ from headscope.analyses.links.questions import (
 )
 from headscope.analyses.links.statistics import ALIGNED, dataset
 from headscope.analyses.links.sums import LinkSums
-from headscope.analyses.result import returns_result
+from headscope.analyses.long_runs import long_run
+from headscope.analyses.options import Options
 from headscope.attention.one import decoder_tokens
 from headscope.core.arrays import Floats
 from headscope.core.link import Link, Span
 from headscope.core.tokens import BoolArray, Tokens
-from headscope.core.validation import Count, Offset, Seed, validated
+from headscope.core.validation import Count, Offset, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
@@ -41,8 +41,9 @@ from headscope.corpora.packing import spaced
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.audio import spoken
-from headscope.runs.estimate import CLUSTERS, ahead, line
-from headscope.runs.long import Kind, without_figures
+from headscope.runs.estimate import CLUSTERS
+from headscope.runs.long import Kind, Run
+from headscope.runs.options import RunOptions
 
 OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
 """The baselines that take the unit at a fixed distance from the source."""
@@ -218,8 +219,14 @@ def _decoded(link: Link) -> Link:
     )
 
 
-@returns_result
-@validated
+def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    return dataset(sums, seed=about["seed"], least=about["least"], meta=meta)
+
+
+KIND = Kind("links", LinkSums.from_arrays, _figures, grows=CLUSTERS)
+
+
+@long_run(KIND)
 def links(
     model: Model,
     corpus: Corpus | Iterable[Example],
@@ -230,15 +237,8 @@ def links(
     offsets: Sequence[Offset] = OFFSETS,
     least: Count = 20,
     seed: Seed = 0,
-    limit: Count | None = None,
-    batch_size: Count = 32,
-    resume: str | os.PathLike[str] | None = None,
-    shard: str | None = None,
-    part: str | os.PathLike[str] | None = None,
-    skip_failures: bool = False,
-    engine: Any = None,
-    progress: bool = False,
-) -> xr.Dataset:
+    **options: Unpack[Options],
+) -> Run[LinkSums]:
     """Which head connects what belongs together, by any annotation: for this source, is the target what it looks at?
 
     Of each source a head chooses a candidate: the one that gets most of the source's row (what the source looks at),
@@ -263,10 +263,6 @@ def links(
             listed, and the average map of a head over the words of each input.
         least: instances that a label needs for a best head to be named.
         seed: of the divisions into parts, to choose heads on some and to score them on others.
-        limit: use at most this many inputs.
-        batch_size: inputs in a batch, at most.
-        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
-        progress: show progress on stderr.
 
     Returns:
         See `headscope.analyses.links.statistics.dataset`; `headscope.table` makes a table of it.
@@ -282,57 +278,13 @@ def links(
     """
     directions: Sequence[Direction] = DIRECTIONS if direction == "both" else (direction,)
     asked = Links(model, candidates, directions, offsets, rows)
-    options = {"candidates": candidates, "direction": direction, "rows": rows, "offsets": list(offsets)}
-    return run(
+    return asked.over(
         KIND,
-        asked,
         corpus,
-        options=options,
+        RunOptions(**options),
+        decides={"candidates": candidates, "direction": direction, "rows": rows, "offsets": list(offsets)},
         about={"seed": seed, "least": least},
-        batch_size=batch_size,
-        limit=limit,
-        resume=resume,
-        shard=shard,
-        part=part,
-        skip_failures=skip_failures,
-        engine=engine,
-        progress=progress,
     )
 
 
-def estimate(
-    model: Model,
-    corpus: Corpus,
-    *,
-    limit: int | None = None,
-    batch_size: int = 32,
-    engine: Any = None,
-    **options: Any,
-) -> str:
-    """One line that says what `headscope.links` will take with these options."""
-
-    def work(sample: Sequence[Example]) -> object:
-        return links(model, sample, batch_size=batch_size, **options)
-
-    return line(
-        model,
-        ahead(corpus, Links(model).examples(corpus, limit), limit),
-        work,
-        "input",
-        *CLUSTERS,
-        engine=engine,
-    )
-
-
-def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
-    """The figures of a whole corpus from the parts of all its shards; see `headscope.merge`."""
-    return KIND.merge(parts)
-
-
-def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
-    if "shard" in meta and not len(sums.answers):
-        return without_figures(meta)
-    return dataset(sums, seed=about["seed"], least=about["least"], meta=meta)
-
-
-KIND = Kind("links", LinkSums.from_arrays, _figures)
+estimate, merge = links.estimate, links.merge

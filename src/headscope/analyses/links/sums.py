@@ -67,6 +67,10 @@ class LinkSums:
         self.beside: dict[str, Answers] = {}
         self.figures: dict[str, Floats] = {}
 
+    def __bool__(self) -> bool:
+        """Whether there is any source."""
+        return len(self.answers) > 0
+
     def empty(self, baselines: int, shares: int = 0) -> Answers:
         """Answers of all heads and so many baselines, without any source."""
         return Answers(math.prod(self.shape) + baselines, shares)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import os
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import xarray as xr
 
-from headscope.analyses.result import returns_result
+from headscope.analyses.long_runs import long_run
+from headscope.analyses.options import Options
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.scalar import Scalar
-from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose, default_measures
@@ -26,16 +24,26 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
 from headscope.models import Model, expect_model
-from headscope.runs.batches import cut, reader_of
+from headscope.runs.batches import reader_of
 from headscope.runs.blocks import Encoded
-from headscope.runs.engines import engine_of
-from headscope.runs.estimate import ahead, as_worker, duration, peak_memory, where
-from headscope.runs.long import Kind, run_long
+from headscope.runs.long import Kind, Run
+from headscope.runs.options import RunOptions
 from headscope.runs.task import Task, objective_of, route
 
 
-@returns_result
-@validated
+def _figures(sums: Sums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    measures = [Measure(**each) for each in about["measures"]]
+    meta["model"] = {**meta["model"], "layers": len(sums.layers), "heads": sums.s.shape[2]}
+    meta["route"] = route(sums.counts)
+    if (of := objective_of(sums.counts)) is not None:
+        meta["objective"] = of
+    return dataset(sums, measures, by=about["by"], causal=bool(meta["model"]["causal"]), meta=meta)
+
+
+KIND = Kind("measure", Sums.from_arrays, _figures)
+
+
+@long_run(KIND)
 def measure(
     model: Model,
     corpus: Corpus | Iterable[Example],
@@ -44,15 +52,8 @@ def measure(
     by: Literal["token", "document"] = "token",
     preset: Preset | None = None,
     objective: str | Scalar | Objective | None = None,
-    batch_size: Count = 32,
-    limit: Count | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    shard: str | None = None,
-    part: str | os.PathLike[str] | None = None,
-    skip_failures: bool = False,
-    engine: Any = None,
-    progress: bool = False,
-) -> xr.Dataset:
+    **options: Unpack[Options],
+) -> Run[Sums]:
     """Surface measures of every head over a corpus, with errors and chance (Clark et al. 2019, section 3).
 
     The model runs its own fused attention, and statistics of rows are computed exactly beside it, without the
@@ -70,17 +71,6 @@ def measure(
         objective: what the measures ``gradient_…`` are of: ``masked-lm``, ``causal-lm``, ``logit:N`` or ``cosine``; by
             default what is natural for the model (docs/importance.md). Or a function that takes what the module returns
             for one input and gives a scalar tensor, as `headscope.attention.objective.objective` does.
-        batch_size: inputs in a batch, at most; long ones come in fewer.
-        limit: measure at most this many inputs.
-        resume: a folder of checkpoints: a run that was killed goes on from there, and ends with the same figures
-            to the last digit (docs/streams.md).
-        shard: such as ``2/8``: measure the second eighth of the corpus' blocks, for `merge`.
-        part: the ``.nc`` file to which a shard's sums go.
-        skip_failures: leave out inputs at which the model fails, and list them under ``failures`` in the
-            description, instead of ending the run with an error that names the first.
-        engine: where the model runs: devices of local processes, such as ``cpu:4`` or ``cuda:*``, a
-            `distributed.Client`, or one of `headscope.engines`; by default this process (docs/streams.md).
-        progress: show progress on stderr.
 
     Returns:
         A dataset over ``(layer, head)``: ``m``, ``m_se`` (standard error, a jackknife by document), ``m_n`` and
@@ -111,26 +101,20 @@ def measure(
     needed = any(one.matrix == "gradient" for one in chosen)
     of = make_objective(model, objective) if needed or objective is not None else None
     task = Task(model, chosen, unit, preset, of)
-    return run_long(
+    return Run(
         KIND,
         model,
         corpus,
         task.block,
-        options={"by": unit, "preset": preset},
-        more={"objective": None if of is None else of.identity},
+        RunOptions(**options),
+        decides={"by": unit, "preset": preset, "objective": None if of is None else of.identity},
         identity={"measures": [one.name for one in chosen], "definitions": _exactly(chosen)},
-        meta=lambda: {} if of is None else {"objective": of.name},
         about={"measures": [_definition(one) for one in chosen], "by": unit},
         inputs=Encoded(model, bare=_of_pieces(chosen)),
-        batch_size=batch_size,
-        limit=limit,
-        resume=resume,
-        shard=shard,
-        part=part,
-        skip_failures=skip_failures,
-        engine=engine,
-        progress=progress,
     )
+
+
+estimate, merge = measure.estimate, measure.merge
 
 
 def _of_pieces(measures: Iterable[Measure]) -> bool:
@@ -147,30 +131,6 @@ def _named(
     first = next(corpus.examples(), None) if corpus.kind == "images" else None
     beside_text = first is not None and first.text is not None and model.processor is not None
     return default_measures(corpus.kind, beside_text=beside_text)
-
-
-def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
-    """The figures of a whole corpus from the parts of all its shards: those of one run, to the last digit.
-
-    Args:
-        parts: files that `measure` wrote with ``shard`` and ``part``, in any order.
-
-    Raises `InputError` for a file that is broken or no part, and for parts that are not one corpus: of different
-    runs or inputs, with blocks that are missing or there twice.
-    """
-    return KIND.merge(parts)
-
-
-def _figures(sums: Sums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
-    measures = [Measure(**each) for each in about["measures"]]
-    meta["model"] = {**meta["model"], "layers": len(sums.layers), "heads": sums.s.shape[2]}
-    meta["route"] = route(sums.counts)
-    if (of := objective_of(sums.counts)) is not None:
-        meta["objective"] = of
-    return dataset(sums, measures, by=about["by"], causal=bool(meta["model"]["causal"]), meta=meta)
-
-
-KIND = Kind("measure", Sums.from_arrays, _figures)
 
 
 def _definition(measure: Measure) -> dict[str, Any]:
@@ -191,40 +151,3 @@ def _exactly(measures: Sequence[Measure]) -> str:
                 except (OSError, TypeError):
                     texts.append(function.__code__.co_code.hex() if inspect.isfunction(function) else "")
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
-
-
-def estimate(
-    model: Model,
-    corpus: Corpus,
-    *,
-    measures: Sequence[str | Measure] | None = None,
-    batch_size: int = 32,
-    limit: int | None = None,
-    engine: Any = None,
-) -> str:
-    """One line that says what `measure` will take, told from the first inputs.
-
-    Args:
-        model, corpus, measures, batch_size, limit, engine: as in `measure`.
-    """
-    workers = engine_of(engine)
-    model = reader_of(model, corpus)
-    told = ahead(corpus, corpus.encoded(model), limit)
-    with as_worker(workers):
-        task = Task(model, choose(_named(model, measures, corpus)))
-        speed = _tokens_a_second(task, told.sample, batch_size) * workers.workers
-    return (
-        f"{told.told('input')}: about {duration(told.tokens / speed)} {where(model, workers)} "
-        f"and {peak_memory(model) / 1e9:.1f} GB of memory{' each' if workers.remote else ''}, whatever the size of the "
-        "corpus"
-    )
-
-
-def _tokens_a_second(task: Task, sample: Sequence[Example], batch_size: int) -> float:
-    """How fast the first inputs go, after a first run that warms up."""
-    ready = [example for example in sample if example.tokens is not None][:batch_size]
-    task.block([ready[:1]])
-    started = time.perf_counter()
-    for block in cut(ready, batch_size, task.model):
-        task.block(block)
-    return sum(len(example.tokens or ()) for example in ready) / (time.perf_counter() - started)

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import torch
 import xarray as xr
 from torch import Tensor
 
+from headscope.analyses.options import Resumed, with_options
 from headscope.analyses.patching import statistics
 from headscope.analyses.patching.pairs import Given, Pair, read
 from headscope.analyses.result import returns_result
 from headscope.attention.outputs import Change, Kept, Outputs, Placed, Slopes
 from headscope.attention.residual import unembedding
 from headscope.core.heads import Head
-from headscope.core.validation import Count, Number, validated
+from headscope.core.validation import Number
 from headscope.errors import InputError
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.runs.long import described
-from headscope.runs.progress import Progress, bar
+from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.runs.safefile import Arrays
-from headscope.runs.steps import Steps
+from headscope.runs.steps import Step, Steps
 
 Spot = tuple[int, int]
 """The place of a layer among those with heads, and a head."""
@@ -36,7 +37,7 @@ Edge = tuple[Spot, Spot | None]
 
 
 @returns_result
-@validated
+@with_options()
 def patching(
     model: Model,
     pairs: Given | None = None,
@@ -45,9 +46,7 @@ def patching(
     positions: Literal["all", "last"] = "all",
     exact: Number | Literal["all"] = 20,
     edges: Number = 0,
-    batch_size: Count = 32,
-    resume: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    **options: Unpack[Resumed],
 ) -> xr.Dataset:
     """Which heads carry the answer: activation patching of each head's output between two prompts.
 
@@ -85,8 +84,7 @@ def patching(
         exact: how many heads are patched one by one, by their estimates; ``"all"`` for all of them.
         edges: among how many of those heads edges are measured: path patching.
         batch_size: prompts that run at once; those of one length do.
-        resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
-        progress: show a bar.
+        limit: use at most this many pairs.
 
     Returns:
         A dataset over ``(layer, head)``: ``patching`` (NaN for heads that were not patched) and ``estimate``, each with
@@ -110,9 +108,11 @@ def patching(
     ((2, 2), False)
     """
     unembedding(model)
+    through = RunOptions(**options)
     read_pairs, name, example = read(model, pairs)
+    read_pairs = read_pairs[: through.limit]
     first = model.inputs([read_pairs[0].clean])
-    runs = _Runs(model, Outputs(model, first), noising, positions == "last", batch_size)
+    runs = _Runs(model, Outputs(model, first), noising, positions == "last", through.batch_size)
     many = [(place, head) for place, count in enumerate(runs.outputs.heads) for head in range(count)]
     if exact != "all" and exact > len(many):
         raise InputError(f"exact: expected at most the {len(many)} heads of {model.name}, found {exact}")
@@ -121,7 +121,6 @@ def patching(
     gaps, clean = np.empty(len(read_pairs)), np.empty(len(read_pairs))
     estimated = np.empty((len(read_pairs), len(many)))
     asked = {"noising": noising, "positions": positions, "exact": exact, "edges": edges}
-    steps = Steps(model, "patching", {**asked, "batch_size": batch_size}, resume)
     batches = runs.batches(read_pairs)
 
     def of(batch: list[int]) -> list[Pair]:
@@ -130,67 +129,59 @@ def patching(
     def told(batch: list[int]) -> object:
         return batch, [pair.told() for pair in of(batch)]
 
-    with bar(None, len(read_pairs), progress, "estimating") as moved:
+    with Steps(model, "patching", {**asked, "batch_size": through.batch_size}, through) as steps:
 
-        def estimating(batch: list[int]) -> Arrays:
-            difference, gap, change = runs.estimate(of(batch))
-            moved(len(batch))
-            return {"clean": difference, "gap": gap, "change": change}
+        def each(stage: str, title: str, work: Step[list[Pair]], among: Sequence[Any] | None = None) -> Any:
+            """What the stage gives for each batch, `among` heads or edges."""
+            times = 1 if among is None else len(among)
+            return steps.each(
+                stage,
+                batches,
+                lambda batch, done: work(of(batch), done),
+                digest=told if among is None else lambda batch: (among, told(batch)),
+                title=title,
+                total=len(read_pairs) * times,
+                size=lambda batch: len(batch) * times,
+            )
 
-        rows = steps.each(
-            "estimates", batches, estimating, digest=told, passed=lambda batch: moved(len(batch))
-        )
-    for batch, row in zip(batches, rows, strict=True):
-        clean[batch], gaps[batch], estimated[batch] = row["clean"], row["gap"], row["change"]
-    estimates = statistics.effects(estimated, gaps)
-    order = np.argsort(-np.abs(estimates.value), kind="stable")
-    chosen: list[int] = sorted(order[: len(many) if exact == "all" else exact].tolist())
-    changed = np.empty((len(read_pairs), len(chosen)))
-    with bar(None, changed.size, progress, "patching") as moved:
-        rows = steps.each(
-            "heads",
-            batches,
-            lambda batch: {"changed": runs.patched(of(batch), [many[which] for which in chosen], moved)},
-            digest=lambda batch: (chosen, told(batch)),
-            passed=lambda batch: moved(len(batch) * len(chosen)),
-        )
-    for batch, row in zip(batches, rows, strict=True):
-        changed[batch] = row["changed"]
-    found = statistics.effects(changed, gaps)
-    spread = statistics.chance(estimates.value)
-    told_apart = statistics.told_apart(gaps)
+        for batch, row in zip(batches, each("estimates", "estimating", runs.estimate), strict=True):
+            clean[batch], gaps[batch], estimated[batch] = row["clean"], row["gap"], row["change"]
+        estimates = statistics.effects(estimated, gaps)
+        order = np.argsort(-np.abs(estimates.value), kind="stable")
+        chosen: list[int] = sorted(order[: len(many) if exact == "all" else exact].tolist())
+        changed = np.empty((len(read_pairs), len(chosen)))
+        heads = [many[which] for which in chosen]
+        for batch, row in zip(
+            batches, each("heads", "patching", partial(runs.patched, heads), chosen), strict=True
+        ):
+            changed[batch] = row["changed"]
+        found = statistics.effects(changed, gaps)
+        spread = statistics.chance(estimates.value)
+        told_apart = statistics.told_apart(gaps)
+        paths = None
+        if edges:
+            ranked: list[int] = np.argsort(-np.abs(found.value), kind="stable").tolist()
+            between = _edges(sorted(many[chosen[which]] for which in ranked[:edges]))
+            passed = np.empty((len(read_pairs), len(between)))
+            rows = each("paths", "paths", partial(runs.passed, between), between)
+            for batch, row in zip(batches, rows, strict=True):
+                passed[batch] = row["passed"]
+            along = statistics.effects(passed, gaps)
+            names = [tuple(_named(runs.outputs.layers, spot) for spot in edge) for edge in between]
+            paths = statistics.Paths(names, along, statistics.p_values(along, spread, len(gaps), told_apart))
     p = statistics.p_values(found, spread, len(gaps), told_apart)
     own = {"patching": found.value, "patching_low": found.low, "patching_high": found.high, "p": p}
     own["q"] = statistics.adjusted(p, len(many))
     shape = len(runs.outputs.layers), max(runs.outputs.heads)
-    figures = {each: np.full(shape, np.nan) for each in statistics.FIGURES}
+    figures = {figure: np.full(shape, np.nan) for figure in statistics.FIGURES}
     for column, which in enumerate(chosen):
-        for each, values in own.items():
-            figures[each][many[which]] = values[column]
+        for figure, values in own.items():
+            figures[figure][many[which]] = values[column]
     for which, spot in enumerate(many):
-        for each, values in zip(
+        for end, values in zip(
             ("", "_low", "_high"), (estimates.value, estimates.low, estimates.high), strict=True
         ):
-            figures[f"estimate{each}"][spot] = values[which]
-    paths = None
-    if edges:
-        ranked: list[int] = np.argsort(-np.abs(found.value), kind="stable").tolist()
-        largest = [many[chosen[which]] for which in ranked[:edges]]
-        between = _edges(sorted(largest))
-        passed = np.empty((len(read_pairs), len(between)))
-        with bar(None, passed.size, progress, "paths") as moved:
-            rows = steps.each(
-                "paths",
-                batches,
-                lambda batch: {"passed": runs.passed(of(batch), between, moved)},
-                digest=lambda batch: (between, told(batch)),
-                passed=lambda batch: moved(len(batch) * len(between)),
-            )
-        for batch, row in zip(batches, rows, strict=True):
-            passed[batch] = row["passed"]
-        along = statistics.effects(passed, gaps)
-        names = [tuple(_named(runs.outputs.layers, spot) for spot in edge) for edge in between]
-        paths = statistics.Paths(names, along, statistics.p_values(along, spread, len(gaps), told_apart))
+            figures[f"estimate{end}"][spot] = values[which]
     meta = {
         "model": described(model, ())["model"],
         "corpus": {"name": name},
@@ -257,7 +248,7 @@ class _Runs:
             raise not_finite(self._model.name, self._model.module, "logits")
         return difference
 
-    def estimate(self, pairs: Sequence[Pair]) -> tuple[Floats, Floats, Floats]:
+    def estimate(self, pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """Of each pair the clean logit difference, the gap, and what each head would change of it ``[pair head]``."""
         source, slopes = Kept(), Slopes()
         with torch.no_grad():
@@ -274,9 +265,10 @@ class _Runs:
         ]
         gap = (other - own.detach()) * sign
         clean = own.detach() if self._noising else other
-        return (*(_numpy(each) for each in (clean, gap, torch.cat(changes, 1))),)  # type: ignore[return-value]
+        done(len(pairs))
+        return {"clean": _numpy(clean), "gap": _numpy(gap), "change": _numpy(torch.cat(changes, 1))}
 
-    def patched(self, pairs: Sequence[Pair], heads: Sequence[tuple[int, int]], moved: Progress) -> Floats:
+    def patched(self, heads: Sequence[Spot], pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """What each head changes of each pair's gap, ``[pair head]``."""
         source, _, own = self._both(pairs)
         changes = np.empty((len(pairs), len(heads)))
@@ -285,10 +277,10 @@ class _Runs:
             outputs = [source[place][row, :, head] for row, (place, head) in zip(rows, at, strict=True)]
             placed = Placed(at, outputs, self.queries(pairs))
             changes[tuple(zip(*part, strict=True))] = self._change(pairs, rows, placed, own)
-            moved(len(part))
-        return changes
+            done(len(part))
+        return {"changed": changes}
 
-    def passed(self, pairs: Sequence[Pair], edges: Sequence[Edge], moved: Progress) -> Floats:
+    def passed(self, edges: Sequence[Edge], pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """What each edge changes of each pair's gap, ``[pair edge]``."""
         source, base, own = self._both(pairs)
         changes = np.empty((len(pairs), len(edges)))
@@ -304,7 +296,7 @@ class _Runs:
                 for which, (one, receiver) in enumerate(edges):
                     if one == sender and receiver is None:
                         changes[row, which] = direct[number]
-                        moved(1)
+                        done(1)
                     elif one == sender and receiver is not None:
                         given[row, sender, receiver] = kept.layers[receiver[0]][number, :, receiver[1]]
         between = [
@@ -317,8 +309,8 @@ class _Runs:
             at = [between[which][2] for _, which in part]
             placed = Placed(at, [given[row, between[which][1], between[which][2]] for row, which in part])
             changes[rows, [between[which][0] for _, which in part]] = self._change(pairs, rows, placed, own)
-            moved(len(part))
-        return changes
+            done(len(part))
+        return {"passed": changes}
 
     def _both(self, pairs: Sequence[Pair]) -> tuple[dict[int, Tensor], dict[int, Tensor], Tensor]:
         """The outputs of both runs by layer, first those that are put in; the logit differences of the patched run."""

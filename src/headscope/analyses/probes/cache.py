@@ -1,44 +1,40 @@
-"""What probes are trained on, on disk: an array a sentence, one after another in one file.
+"""What probes are trained on, on disk: an array a sentence, in files of several sentences that follow one another.
 
 Sentences are read one by one from any place, so memory does not grow with the treebank. Maps are kept as whole
-numbers from 0 to 255 of √w (``uint8``), hidden states as ``float16``. The file beside them says of what they are, how
-many sentences are done, and the checksum over all of these, which is compared when a run goes on.
+numbers from 0 to 255 of √w (``uint8``), hidden states as ``float16``. The files are those of checkpoints
+(`headscope.runs.safefile`): each says of what it is, and is compared with its checksum when a run goes on.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from safetensors import safe_open
 from torch import Tensor
 
-from headscope.core.saving import replacing
 from headscope.core.tokens import IntArray
 from headscope.errors import InputError, RefusedError
-from headscope.runs.safefile import apart
+from headscope.runs.safefile import decode, whole, write
 
 Precision = Literal["uint8", "float16", "float32"]
 
-_FORMAT = "headscope.probes/2"
 _SPARE = 1 << 28
 """Bytes of the disk that are left free."""
 
 
 class Store:
-    """The arrays of all sentences in one file of a folder. Use it in a `with` statement.
+    """The arrays of all sentences in files of a folder.
 
     Args:
-        folder: where it is kept; made where there is none. The file of an earlier run is continued.
-        name: of the file.
+        folder: where they are kept; made where there is none. The files of an earlier run are continued.
+        name: with which theirs begin.
         sizes: how many numbers each sentence has.
         precision: how they are kept: ``uint8`` for numbers from 0 to 1.
         identity: what the numbers are of, as JSON.
@@ -51,93 +47,80 @@ class Store:
         self, folder: Path, name: str, sizes: IntArray, precision: Precision, identity: Mapping[str, Any]
     ) -> None:
         self.precision: Precision = precision
-        self._starts: IntArray = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._sizes = np.asarray(sizes, np.int64)
         self._dtype = np.dtype(precision)
-        self._about = folder / f"{name}.json"
-        self._digest = hashlib.sha256()
-        self._identity = {"format": _FORMAT, "precision": precision, **identity}
+        self._folder, self._name = folder, name
+        self._identity = {"precision": precision, **identity}
+        self._files: list[Any] = []  # that of each sentence
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self.done = self._resume()
-            self._file = open(folder / f"{name}.bin", "r+b" if self.done else "w+b")  # noqa: SIM115
+            free = shutil.disk_usage(folder).free - _SPARE
         except OSError as error:
             raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
-        self._file.truncate(int(self._starts[self.done]) * self._dtype.itemsize)
-        needed = int(self._starts[-1] - self._starts[self.done]) * self._dtype.itemsize
-        free = shutil.disk_usage(folder).free - _SPARE
+        self._resume()
+        needed = int(self._sizes[self.done :].sum()) * self._dtype.itemsize
         if needed > free:
-            self._file.close()
             raise InputError(
                 f"{folder}: expected {needed / 1e9:,.1f} GB to be free for {name}, found {max(0, free) / 1e9:,.1f}; "
                 "use fewer sentences, or a folder on a larger disk"
             )
 
-    def _resume(self) -> int:
-        """How many sentences are there already."""
-        if not self._about.is_file():
-            return 0
-        try:
-            about: dict[str, Any] = json.loads(self._about.read_text(encoding="utf-8"))
-            identity, done, checksum = about["identity"], int(about["done"]), str(about["sha256"])
-            size = self._about.with_suffix(".bin").stat().st_size
-        except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(f"{self._about}: expected what a probe wrote, found something else") from None
-        check_run(self._about, identity, self._identity)
-        if not 0 <= done < len(self._starts) or size < int(self._starts[done]) * self._dtype.itemsize:
-            raise InputError(f"{self._about}: expected {done:,} sentences beside it, found {size:,} bytes")
-        self._check(int(self._starts[done]) * self._dtype.itemsize, checksum)
-        return done
+    def _resume(self) -> None:
+        """Take what is there already."""
+        old = self._folder / f"{self._name}.json"
+        if old.is_file():
+            raise InputError(f"{old}: was kept by another version of headscope. Give another folder")
+        while self.done < len(self) and self._file.is_file():
+            arrays, about = decode(self._file.read_bytes(), str(self._file))
+            with whole(str(self._file)):
+                check_run(self._file, about["identity"], self._identity)
+                found = {int(name): array.size for name, array in arrays.items()}
+            sizes: list[int] = self._sizes[self.done :][: len(found)].tolist()
+            if not found or found != dict(enumerate(sizes, self.done)):
+                raise InputError(f"{self._file}: expected sentences from {self.done:,} on, found others")
+            self._take(len(arrays))
 
-    def _check(self, size: int, stated: str) -> None:
-        """Raise `InputError` where the numbers on disk, of `size` bytes, are not those that were written."""
-        path = self._about.with_suffix(".bin")
-        with open(path, "rb") as file:
-            while block := file.read(min(size, 1 << 24)):
-                self._digest.update(block)
-                size -= len(block)
-        found = self._digest.hexdigest()
-        if found != stated:
-            raise InputError(
-                f"{path}: damaged; expected the checksum {apart(stated, found)}. Delete it and "
-                f"{self._about.name} to have it made again"
-            )
+    @property
+    def _file(self) -> Path:
+        """The file of the next sentences."""
+        return self._folder / f"{self._name}-{self.done:08d}.safetensors"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        self._file.close()
+    def _take(self, count: int) -> None:
+        """So many sentences are in it."""
+        self._files += [safe_open(self._file, "numpy")] * count
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return len(self._sizes)
+
+    def close(self) -> None:
+        """Let the files go."""
+        self._files.clear()
+
+    @property
+    def done(self) -> int:
+        """How many sentences there are so far."""
+        return len(self._files)
 
     @property
     def nbytes(self) -> int:
-        """Size of the whole file."""
-        return int(self._starts[-1]) * self._dtype.itemsize
+        """Size of all numbers."""
+        return int(self._sizes.sum()) * self._dtype.itemsize
 
     def append(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
         """The next sentences, as `kept` made them. They are safe on disk afterwards."""
-        for array in arrays:
-            expected = int(self._starts[self.done + 1] - self._starts[self.done])
-            if array.size != expected or array.dtype != self._dtype:
-                raise ValueError(f"expected {expected} numbers of {self._dtype}, found {array.shape}")
-            self._file.seek(int(self._starts[self.done]) * self._dtype.itemsize)
-            data = np.ascontiguousarray(array).data
-            self._file.write(data)
-            self._digest.update(data)
-            self.done += 1
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        with replacing(self._about) as path:
-            about = {"identity": self._identity, "done": self.done, "sha256": self._digest.hexdigest()}
-            path.write_text(json.dumps(about) + "\n", encoding="utf-8")
+        named = {str(number): array.ravel() for number, array in enumerate(arrays, self.done)}
+        for number, array in named.items():
+            if array.size != self._sizes[int(number)] or array.dtype != self._dtype:
+                raise ValueError(
+                    f"expected {self._sizes[int(number)]} numbers of {self._dtype}, found {array.shape}"
+                )
+        write(self._file, named, {"identity": self._identity})
+        self._take(len(named))
 
-    def read(self, sentence: int, start: int = 0, count: int = -1) -> npt.NDArray[Any]:
+    def read(self, sentence: int, start: int = 0, count: int | None = None) -> npt.NDArray[Any]:
         """The numbers of a sentence, or `count` of them from `start` on, flat and as they are kept."""
-        whole = int(self._starts[sentence + 1] - self._starts[sentence])
-        self._file.seek((int(self._starts[sentence]) + start) * self._dtype.itemsize)
-        return np.fromfile(self._file, self._dtype, whole - start if count < 0 else count)
+        numbers = self._files[sentence].get_slice(str(sentence))
+        return numbers[start : None if count is None else start + count]
 
 
 def check_run(path: Path, written: Mapping[str, Any], expected: Mapping[str, Any]) -> None:

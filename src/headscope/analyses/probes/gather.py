@@ -21,8 +21,9 @@ from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from headscope.runs.batches import Batches, tokens_per_batch
-from headscope.runs.engines.here import Engine
+from headscope.runs.engines import engine_of
 from headscope.runs.forward import forward
+from headscope.runs.options import RunOptions
 from headscope.runs.outcome import Given
 from headscope.runs.progress import Progress
 from headscope.runs.words import word_maps
@@ -40,10 +41,8 @@ def fill(
     examples: Iterable[Example],
     model: Model,
     work: Work,
-    *,
-    batch_size: int,
+    options: RunOptions,
     shown: Progress,
-    engine: Engine,
 ) -> None:
     """Write what is not yet in a store.
 
@@ -52,16 +51,16 @@ def fill(
         examples: all sentences, with tokens.
         model: that the work runs. One that padding moves gets batches of sentences of as many tokens.
         work: what is kept of each sentence of a batch.
-        batch_size: sentences in a batch, at most.
+        options: where the work is done, and how many sentences are in a batch at most.
         shown: counts the sentences.
-        engine: where the work is done.
     """
+    engine = engine_of(options.engine)
     shown(store.done)
     orders: deque[list[list[int]]] = deque()
 
     def units() -> Iterator[list[Given]]:
         for number, window in enumerate(_windows(islice(examples, store.done, None))):
-            batches = list(_batches(model, window, batch_size))
+            batches = list(_batches(model, window, options.batch_size))
             orders.append(batches)
             yield [Given(number, [[window[place] for place in batch] for batch in batches])]
 

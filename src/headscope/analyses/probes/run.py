@@ -11,12 +11,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import torch
 import xarray as xr
 
+from headscope.analyses.options import Resumed, with_options
 from headscope.analyses.probes import gather, statistics
 from headscope.analyses.probes.cache import Precision, Store
 from headscope.analyses.probes.data import Data
@@ -34,17 +35,17 @@ from headscope.analyses.probes.vectors import read_vectors
 from headscope.analyses.result import returns_result
 from headscope.attention.load import load
 from headscope.core.tokens import IntArray
-from headscope.core.validation import Count, Seed, validated
+from headscope.core.validation import Count, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.runs.batches import at_least_one, examples
+from headscope.runs.batches import examples
 from headscope.runs.engines import engine_of
-from headscope.runs.engines.here import Engine
 from headscope.runs.estimate import FEWER, RUN, ahead, as_worker, disk_size, duration, peak_memory, where
 from headscope.runs.identity import versions, weights
 from headscope.runs.inputs import Inputs, unwatched
 from headscope.runs.long import described
+from headscope.runs.options import RunOptions
 from headscope.runs.progress import bar
 from headscope.runs.provenance import COMMAND
 
@@ -62,7 +63,7 @@ _SCALE_OF = 64
 
 
 @returns_result
-@validated
+@with_options()
 def probe(
     model: Model,
     train: Corpus | Iterable[Example],
@@ -73,11 +74,7 @@ def probe(
     seed: Seed = 0,
     epochs: Count = 40,
     precision: Precision = "uint8",
-    limit: Count | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    batch_size: Count = 32,
-    engine: Any = None,
-    progress: bool = False,
+    **options: Unpack[Resumed],
 ) -> xr.Dataset:
     """Probes for dependency trees, trained on one treebank and scored on another (Clark et al. 2019, table 3).
 
@@ -95,9 +92,7 @@ def probe(
         limit: use at most this many sentences of `train`.
         resume: a folder for what is kept on disk; an interrupted run continues from there and ends with the same
             digits. None: a temporary folder that is removed afterwards.
-        batch_size: sentences in a batch of the model, at most.
         engine: as in `headscope.measure`: where the model runs; probes are trained here.
-        progress: show progress and losses on stderr.
 
     Returns:
         See `headscope.analyses.probes.statistics.dataset`; `headscope.table` makes a table of it.
@@ -115,24 +110,23 @@ def probe(
     kinds = _kinds(kinds)
     if vectors is not None and not os.path.isfile(vectors):
         raise InputError(f"vectors: expected a file of word vectors, found none at {os.fspath(vectors)}")
-    at_least_one(epochs=epochs, limit=limit, batch_size=batch_size)
+    through = RunOptions(**options)
     if precision not in get_args(Precision):
         raise InputError(f"precision: expected {', '.join(get_args(Precision))}, found {precision!r}")
     started = time.monotonic()
     with ExitStack() as stack:
-        folder = Path(resume or stack.enter_context(tempfile.TemporaryDirectory(prefix="headscope-")))
+        folder = Path(through.resume or stack.enter_context(tempfile.TemporaryDirectory(prefix="headscope-")))
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
         vocabulary: dict[str, int] = {}
         sides = (
-            _Side(model, "train", train, limit, vocabulary),
+            _Side(model, "train", train, through.limit, vocabulary),
             _Side(model, "dev", dev, None, vocabulary),
         )
-        workers = stack.enter_context(engine_of(engine))
-        options = (vectors, seed, epochs, precision, batch_size, workers, progress)
-        run = _Run(model, sides, vocabulary, *options, folder, resume is not None, stack)
+        through = replace(through, engine=stack.enter_context(engine_of(through.engine)))
+        run = _Run(model, sides, vocabulary, vectors, seed, epochs, precision, through, folder, stack)
         if vectors is not None:
             run.expect_vectors()
         rows = [row for kind in kinds for row in run.rows(kind)]
@@ -144,8 +138,8 @@ def probe(
             if side.read is not None:
                 meta["corpus"][f"unknown_{side.name}"] = dict(side.read.counts())
         meta["corpus"] |= {"scored_on": scored, **{side.name: len(side.trees) for side in sides}}
-        options = {"vectors": vectors, "epochs": epochs, "precision": precision, "limit": limit}
-        meta["options"] = {name: str(value) for name, value in options.items() if value is not None}
+        asked = {"vectors": vectors, "epochs": epochs, "precision": precision, "limit": through.limit}
+        meta["options"] = {name: str(value) for name, value in asked.items() if value is not None}
         meta |= {**run.about, "losses": run.losses, "command": COMMAND.get()}
         meta["seconds"] = round(time.monotonic() - started, 3)
         return statistics.dataset(rows, run.dev.trees, seed=seed, meta=meta)
@@ -188,7 +182,6 @@ class _Run:
     """One run: probes are made kind by kind, what several of them read once.
 
     Attributes:
-        kept: whether the folder outlives the run, so that training can go on from it.
         about: what the description of the run says of it.
         losses: of each probe, epoch by epoch.
     """
@@ -200,11 +193,8 @@ class _Run:
     seed: int
     epochs: int
     precision: Precision
-    batch_size: int
-    engine: Engine
-    progress: bool
+    options: RunOptions
     folder: Path
-    kept: bool
     stack: ExitStack
     about: dict[str, Any] = field(default_factory=dict[str, Any])
     losses: dict[str, list[list[float]]] = field(default_factory=dict[str, list[list[float]]])
@@ -345,16 +335,16 @@ class _Run:
         for side in self.sides:
             name = f"{what}-{side.name}{suffix}"
             identity = {**self._identity, "model": model_weights, "treebank": side.trees.fingerprint()}
-            store = self.stack.enter_context(Store(self.folder, name, sizes(side.trees), precision, identity))
+            store = Store(self.folder, name, sizes(side.trees), precision, identity)
+            self.stack.callback(store.close)
             side.read = side.inputs(model)
             if store.done == len(store):
                 for _ in side.read:  # their pieces are counted
                     pass
             else:
                 title = f"{name} ({store.nbytes / 1e6:,.0f} MB on disk)"
-                with bar([], len(store), self.progress, title) as shown:
-                    options: dict[str, Any] = {"batch_size": self.batch_size, "engine": self.engine}
-                    gather.fill(store, side.read, model, work, shown=shown, **options)
+                with bar([], len(store), self.options.progress, title) as shown:
+                    gather.fill(store, side.read, model, work, self.options, shown)
             stores.append(store)
         return stores
 
@@ -385,13 +375,13 @@ class _Run:
         probe, fitted = trained(
             make,
             data,
-            self.folder / file if self.kept else None,
+            self.folder / file if self.options.resume else None,
             self._identity | {"precision": self.precision, "probe": name, "task": task},
             rate=RATES[shape],
             seed=self.seed,
             epochs=self.epochs,
             title=title,
-            progress=self.progress,
+            progress=self.options.progress,
         )
         self.losses[title] = [[round(loss, 5), round(held_out, 5)] for loss, held_out in fitted.losses]
         fitted.arrays = {}  # of use to go on alone
@@ -429,7 +419,8 @@ def estimate(
     with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
         timed(f"{folder}/first", 1, FEWER)
         first, second, last = (timed(f"{folder}/all", count) for count in (1, 2, 2))
-        disk = sum(path.stat().st_size for path in Path(folder, "all").glob("*.bin"))
+        kept = (path for what in ("maps", "states") for path in Path(folder, "all").glob(f"{what}-*"))
+        disk = sum(path.stat().st_size for path in kept)
     factor = sum(side.inputs for side in sides) / sum(map(len, samples))
     epoch = max(second - last, 0.0)
     seconds = factor * (max(first - second, 0.0) / workers.workers + epochs * epoch + last)

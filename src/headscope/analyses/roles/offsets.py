@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,6 +25,7 @@ from headscope.measures.surface import SMOOTHING
 from headscope.models import Model
 from headscope.runs.batches import examples, over_blocks, tokens_of, worked
 from headscope.runs.forward import self_attention
+from headscope.runs.options import RunOptions
 from headscope.runs.rows import Found, Rows
 
 INPUTS = 500
@@ -128,26 +128,26 @@ def look(
     model: Model,
     corpus: Corpus | Iterable[Example],
     looks: Sequence[Look],
-    *,
-    batch_size: int = 32,
-    limit: int | None = None,
-    engine: Any = None,
+    options: RunOptions,
 ) -> None:
     """Show each look the attention of some inputs.
 
     Args:
         model: from `headscope.load`.
-        corpus, batch_size, limit: as in `headscope.measure`.
+        corpus: as in `headscope.measure`.
         looks: of this model.
-        engine: where is measured what is measured of all inputs; the first are looked at here.
+        options: how it goes through the corpus; its engine measures what is measured of all inputs, and the first are
+            looked at here.
     """
-    inputs: Iterable[Example] = examples(model, corpus, limit)
+    inputs: Iterable[Example] = examples(model, corpus, options.limit)
     whole = [one for one in looks if one.whole]
     if not whole:
-        inputs, engine = islice(inputs, INPUTS), None
+        inputs, options = islice(inputs, INPUTS), replace(options, engine=None)
     work = _Measured(model, whole)
     seen = 0
-    for block in over_blocks(model, corpus, work, inputs=inputs, batch_size=batch_size, engine=engine):
+    for block in over_blocks(
+        model, corpus, work, replace(options, limit=None, progress=False), inputs=inputs
+    ):
         for batch, found in block:
             for one, own in zip(whole, found, strict=True):
                 one.take(batch, own)
@@ -196,7 +196,7 @@ def offset_scores(
         batch_size, limit: as in `headscope.measure`.
     """
     one = Look(model, measures)
-    look(model, corpus, [one], batch_size=batch_size, limit=limit)
+    look(model, corpus, [one], RunOptions(batch_size, limit))
     return one.scores()
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
@@ -15,6 +15,7 @@ import xarray as xr
 from headscope.analyses.artefacts.run import artefacts
 from headscope.analyses.artefacts.statistics import TO_ARTEFACT, to_artefacts
 from headscope.analyses.measure.run import measure
+from headscope.analyses.options import Resumed, with_options
 from headscope.analyses.roles import definitions, statistics
 from headscope.analyses.roles.copying import copying
 from headscope.analyses.roles.off_sink import look_off, measured_off
@@ -23,7 +24,7 @@ from headscope.analyses.roles.retrieval.run import retrieval
 from headscope.analyses.roles.suppression import suppression
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.core.modality import Kind
-from headscope.core.validation import Count, Level, Seed, validated
+from headscope.core.validation import Level, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
@@ -31,8 +32,8 @@ from headscope.measures.patterns import SINK_TOKENS
 from headscope.measures.sums import Floats
 from headscope.models import Model, expect_model
 from headscope.runs.engines import engine_of
-from headscope.runs.engines.here import Engine
 from headscope.runs.inputs import unwatched
+from headscope.runs.options import RunOptions
 from headscope.runs.rare import with_rarest
 
 _MEASURES = tuple(role.measure for role in definitions.roles_on("text") if not role.causal)
@@ -50,18 +51,14 @@ _WINDOW = (
 )  # lines are packed into so many tokens to look for sinks: most inputs then have SINK_TOKENS
 
 
-@validated
+@with_options()
 def roles(
     model: Model,
     corpus: Corpus,
     *,
     level: Level = 0.05,
-    batch_size: Count = 32,
-    limit: Count | None = None,
     seed: Seed = 0,
-    engine: Any = None,
-    resume: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    **options: Unpack[Resumed],
 ) -> pd.DataFrame:
     """The roles of every head, with scores, confidence intervals, thresholds and q.
 
@@ -83,7 +80,6 @@ def roles(
         model: from `headscope.load`.
         corpus: of at least five documents.
         level: the expected share of wrong roles among those named.
-        batch_size, limit, progress: as in `headscope.measure`.
         seed: of the random tokens that show induction heads.
         engine: as in `headscope.measure`: where the corpus is measured; what is told from 500 inputs or fewer, from
             needles or repeated tokens is done here.
@@ -99,8 +95,7 @@ def roles(
     >>> table[(table["layer"] == 0) & (table["head"] == 2)]["role"].tolist()
     ['previous token']
     """
-    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "progress": progress}
-    every = every_role(model, corpus, seed=seed, engine=engine, resume=resume, **options)
+    every = every_role(model, corpus, seed=seed, **options)
     table = statistics.named(every, level)
     told = {"level": level, "tests": len(every), "not_found": table.attrs["not_found"]}
     table.attrs["meta"] = every.attrs["meta"] | told
@@ -111,60 +106,43 @@ def every_role(
     model: Model,
     corpus: Corpus,
     *,
-    batch_size: int = 32,
-    limit: int | None = None,
     seed: int = 0,
-    engine: Any = None,
-    resume: str | os.PathLike[str] | None = None,
-    progress: bool = False,
     retrieved: Callable[[], xr.Dataset] | None = None,
+    **options: Unpack[Resumed],
 ) -> pd.DataFrame:
     """Every head against every role, a row each, whether it has it or not; the rest as in `roles`.
 
     `retrieved` gives what is known of retrieval; by default that is measured.
     """
     expect_model(model)
-    with engine_of(engine) as workers:  # for all readings
-        return _every_role(model, corpus, batch_size, limit, seed, workers, resume, progress, retrieved)
+    through = RunOptions(**options)
+    with engine_of(through.engine) as workers:  # for all readings
+        return _every_role(model, corpus, seed, replace(through, engine=workers), retrieved)
 
 
 def _every_role(
     model: Model,
     corpus: Corpus,
-    batch_size: int,
-    limit: int | None,
     seed: int,
-    engine: Engine,
-    resume: str | os.PathLike[str] | None,
-    progress: bool,
+    through: RunOptions,
     retrieved: Callable[[], xr.Dataset] | None,
 ) -> pd.DataFrame:
-    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "engine": engine}
-
     def kept(name: str) -> Path | None:
-        return None if resume is None else Path(resume) / name
+        return None if through.resume is None else Path(through.resume) / name
 
     if corpus.kind != "text":
-        figures = measure(
-            model,
-            corpus,
-            measures=seen_measures(corpus.kind),
-            **options,
-            resume=kept("inputs"),
-            progress=progress,
-        )
-        return seen_roles(figures, partial(artefacts, model, corpus, batch_size=batch_size, limit=limit))
+        one = replace(through, resume=kept("inputs"))
+        figures = measure(model, corpus, measures=seen_measures(corpus.kind), **vars(one))
+        found = partial(artefacts, model, corpus, batch_size=through.batch_size, limit=through.limit)
+        return seen_roles(figures, found)
     datasets: list[xr.Dataset] = []
     read: list[tuple[Corpus | list[Example], Sequence[str]]] = []
     copies: xr.Dataset | str | None = None
-    for place, (inputs, measures) in enumerate(readings(model, corpus, limit=limit, seed=seed)):
+    for place, (inputs, measures) in enumerate(readings(model, corpus, limit=through.limit, seed=seed)):
         inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
-        shown = progress and not place
+        one = replace(through, resume=kept(READINGS[place]), progress=through.progress and not place)
         with unwatched():  # unknown pieces of the corpus are told where tokens are counted
-            found = measure(
-                model, inputs, measures=measures, **options, resume=kept(READINGS[place]), progress=shown
-            )
-            datasets.append(found)
+            datasets.append(measure(model, inputs, measures=measures, **vars(one)))
         read.append((inputs, measures))
         if "induction" in measures and isinstance(inputs, list):
             copies = copying(model, inputs)
@@ -175,7 +153,7 @@ def _every_role(
         if names := definitions.off_measures(measures) if sinks else []:
             looks.append(look_off(model, names, definitions.offset_measures()))
         with unwatched():
-            look(model, inputs, looks, **options)
+            look(model, inputs, looks, through)
         datasets[place] = _assigned(datasets[place], looks[0].scores())
         datasets += [measured_off(model, names, off) for off in looks[1:]]
     lowered = suppression(model, corpus.encoded(model)) if model.causal else ""

@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, Self
 import torch
 
 from headscope.core.failures import reason
+from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.models import Model
 from headscope.runs.engines.transfer import SentModel, Setup, Work, answered, natural, packed
@@ -278,6 +279,8 @@ def _label(unit: Sequence[Given]) -> str:
     if unit[0].part is not None:
         return f"{name} ({unit[0].part})"
     inputs = [example for given in unit for batch in given for example in batch]
+    if not all(isinstance(example, Example) for example in inputs):
+        return name
     begin, end = natural(example.source or f"document {example.document}" for example in inputs)
     return f"{name} ({len(inputs):,} inputs, {begin}{f' to {end}' if end != begin else ''})"
 

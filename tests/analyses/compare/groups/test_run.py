@@ -13,13 +13,17 @@ from headscope.analyses.compare.groups.values import values
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError, RunError
 from headscope.models import Model
+from headscope.runs.options import RunOptions
 from tests.helpers.compared_models import drawn, examples, pairs, perturbed
 
 
 @pytest.mark.slow
 def test_values_are_those_of_each_input_alone(demo: Model) -> None:
     found = values(
-        demo, examples(demo), ["previous", "a_to_b", "same_word_other", "sink", "entropy"], batch_size=3
+        demo,
+        examples(demo),
+        ["previous", "a_to_b", "same_word_other", "sink", "entropy"],
+        RunOptions(batch_size=3),
     )
     assert found.values.dtype == np.float32
     assert [one.name for one in found.measures] == ["previous", "a_to_b", "same_word_other", "entropy"]
@@ -38,9 +42,9 @@ def test_values_are_those_of_each_input_alone(demo: Model) -> None:
 
 @pytest.mark.slow
 def test_large_values_stay_in_a_file(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = values(demo, examples(demo), ["previous"], batch_size=5)
+    kept = values(demo, examples(demo), ["previous"], RunOptions(batch_size=5))
     monkeypatch.setattr("headscope.analyses.compare.groups.values.IN_MEMORY", 0)
-    found = values(demo, examples(demo), ["previous"], batch_size=5)
+    found = values(demo, examples(demo), ["previous"], RunOptions(batch_size=5))
     assert isinstance(found.values, np.memmap)
     np.testing.assert_array_equal(found.values, kept.values)
 

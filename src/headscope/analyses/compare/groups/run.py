@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,11 @@ from headscope.analyses.compare.groups import statistics
 from headscope.analyses.compare.groups.figure import figure
 from headscope.analyses.compare.groups.statistics import choose_groups
 from headscope.analyses.compare.groups.values import Values, values
+from headscope.analyses.options import Reading, with_options
 from headscope.analyses.result import Comparison
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
-from headscope.core.validation import Count, Draws, Level, Seed, validated
+from headscope.core.validation import Draws, Level, Seed, validated
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
 from headscope.corpora.corpus import leave_out
@@ -34,6 +35,7 @@ from headscope.runs.batches import corpus_name, no_input, tokens_of
 from headscope.runs.estimate import ahead, line
 from headscope.runs.inputs import Inputs
 from headscope.runs.long import described
+from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.statistics.design import Design
 from headscope.statistics.draws import PERMUTATIONS
@@ -126,7 +128,7 @@ class Groups(Comparison):
         return tokens_of(self.inputs.inputs[first]), tokens_of(self.inputs.inputs[second])
 
 
-@validated
+@with_options()
 def groups(
     model: Model,
     corpus: Corpus | Iterable[Example],
@@ -137,10 +139,7 @@ def groups(
     length: statistics.Length | None = None,
     permutations: Draws = PERMUTATIONS,
     seed: Seed = 0,
-    batch_size: Count = 32,
-    limit: Count | None = None,
-    engine: Any = None,
-    progress: bool = False,
+    **options: Unpack[Reading],
 ) -> Groups:
     """Compare every measure of every head between the inputs of two labels.
 
@@ -161,7 +160,6 @@ def groups(
             groups share), or in each ``stratum`` of like length. Means are tested then.
         permutations: of the labels, or draws of the bootstrap, at least 20,000.
         seed: of the permutations or draws.
-        batch_size, limit, engine, progress: as in `headscope.measure`.
 
     Raises:
         InputError: inputs without labels, other than two labels, fewer than two inputs with one of them, or a null that
@@ -176,33 +174,26 @@ def groups(
     'no head'
     """
     started = time.monotonic()
+    through = RunOptions(**options)
     if not isinstance(corpus, Corpus):
         corpus = list(corpus)
     there, documents = _labels(_labelled(model, corpus))
     if not there:
         raise no_input(corpus)
     labels = choose_groups(there, groups)
-    place = np.flatnonzero(np.isin(there, labels))[:limit]
+    place = np.flatnonzero(np.isin(there, labels))[: through.limit]
     design = Design(np.array(there)[place] == labels[1], documents[place])
     statistics.null_of(design, null, length)
     if (said := statistics.nothing(design)) is not None:
         warnings.warn(said, HeadscopeWarning, stacklevel=3)
     of_groups = (example for example in _labelled(model, corpus) if str(example.label) in labels)
-    read = Inputs(model, islice(of_groups, limit), corpus_name(corpus))
-    inputs = values(
-        model,
-        read,
-        MEASURES if measures is None else measures,
-        batch_size=batch_size,
-        limit=limit,
-        engine=engine,
-        progress=progress,
-    )
+    read = Inputs(model, islice(of_groups, through.limit), corpus_name(corpus))
+    inputs = values(model, read, MEASURES if measures is None else measures, through)
     second = np.array([label == labels[1] for label in inputs.labels], np.bool_)
     lengths = np.array([len(tokens) for tokens in inputs.tokens])
-    options = {"groups": list(labels), "limit": limit, "batch_size": batch_size}
+    asked = {"groups": list(labels), "limit": through.limit, "batch_size": through.batch_size}
     meta = described(model, corpus, read) | {
-        "options": {name: value for name, value in options.items() if value is not None},
+        "options": {name: value for name, value in asked.items() if value is not None},
         "groups": [
             {
                 "label": label,

@@ -18,6 +18,7 @@ from headscope.measures.choose import choose
 from headscope.measures.measure import Measure, without
 from headscope.models import Model
 from headscope.runs.batches import Numbered, examples, over_blocks, tokens_of
+from headscope.runs.options import RunOptions
 from headscope.runs.task import Task
 
 Singles = npt.NDArray[np.float32]
@@ -64,11 +65,7 @@ def values(
     model: Model,
     corpus: Corpus | Iterable[Example],
     measures: Sequence[str | Measure],
-    *,
-    batch_size: int = 32,
-    limit: int | None = None,
-    engine: Any = None,
-    progress: bool = False,
+    options: RunOptions | None = None,
 ) -> Values:
     """Measure each input of a corpus by itself.
 
@@ -76,21 +73,21 @@ def values(
         model: from `headscope.load`.
         corpus: from `headscope.corpora`, or examples that have their tokens.
         measures: names or definitions.
-        batch_size, limit, engine, progress: as in `headscope.measure`.
+        options: how it goes through the corpus.
 
     Raises:
         InputError: no input, or no measure that any input has.
         RunError: the model failed on an input, which the message names.
     """
+    options = options or RunOptions()
     definitions = choose(measures)
     task = Task(model, definitions, "segment")
-    inputs = Numbered(examples(model, corpus, limit))
+    inputs = Numbered(examples(model, corpus, options.limit))
     counts: Counter[str] = Counter()
     order: list[int] = []
     layers: Sequence[int] = ()
     shape: tuple[int, ...] = ()
-    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "progress": progress}
-    over = over_blocks(model, corpus, task.measured, inputs=inputs, engine=engine, **options)
+    over = over_blocks(model, corpus, task.measured, options, inputs=inputs)
     with tempfile.TemporaryFile() as file:
         for batch, sums in chain.from_iterable(over):
             by = sums.divisors

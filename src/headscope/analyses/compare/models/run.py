@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -18,10 +18,10 @@ import xarray as xr
 from headscope.analyses.compare.models import statistics, words
 from headscope.analyses.compare.models.figure import figure
 from headscope.analyses.compare.models.shapes import check_shapes, counterparts
+from headscope.analyses.options import Reading, with_options
 from headscope.analyses.result import Comparison
 from headscope.attention.divergence import distributions
 from headscope.attention.record import AttentionRecord
-from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose
@@ -32,6 +32,7 @@ from headscope.runs.batches import Worked, checked_first, corpus_name, examples,
 from headscope.runs.estimate import ahead, line
 from headscope.runs.inputs import Inputs
 from headscope.runs.long import described
+from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.runs.rows import Found
 from headscope.runs.task import Task
@@ -81,7 +82,7 @@ class Models(Comparison):
         return figure(self.figures, theme=theme, width=width, title=title, ax=ax)
 
 
-@validated
+@with_options(batch_size=16)
 def models(
     a: Model,
     b: Model,
@@ -89,10 +90,7 @@ def models(
     *,
     measures: Sequence[str | Measure] | None = None,
     by: Literal["token", "document"] = "token",
-    batch_size: Count = 16,
-    limit: Count | None = None,
-    engine: Any = None,
-    progress: bool = False,
+    **options: Unpack[Reading],
 ) -> Models:
     """Compare two models of one shape: how far each head's maps moved on the same inputs, and each of its measures.
 
@@ -109,7 +107,7 @@ def models(
         corpus: from `headscope.corpora`, or examples that have their tokens (of both models).
         measures: which measures, by names or definitions; by default the groups ``surface`` and ``patterns``.
         by: average over tokens, or over documents' means.
-        batch_size, limit, engine, progress: as in `headscope.measure`; workers load both models.
+        engine: as in `headscope.measure`; workers load both models.
 
     Raises:
         InputError: models of different shapes, or of which one is causal; see `headscope.compare.roles` for those.
@@ -128,8 +126,9 @@ def models(
         raise InputError(f"models: {why}; compare them by role")
     over = "pieces" if same_tokens(a, b, corpus) else "words"
     started = time.monotonic()
+    through = RunOptions(**options)
     absent: dict[str, str] = {}
-    inputs, of_b = examples(a, corpus, limit), None
+    inputs, of_b = examples(a, corpus, through.limit), None
     if over == "pieces":
         work = Pieces(a, b, definitions).run
     else:
@@ -138,24 +137,12 @@ def models(
         definitions = [measure for measure in definitions if measure.name not in absent]
         if not definitions:
             raise InputError(f"measures: {first}: {absent[first]}")
-        inputs = checked_first(a, corpus, lambda: islice(words.lines(a, corpus), limit))
-        batch_size = (
-            1 if a.same_length or b.same_length else batch_size
-        )  # of two tokenizers, no length is the other's
+        inputs = checked_first(a, corpus, lambda: islice(words.lines(a, corpus), through.limit))
+        if a.same_length or b.same_length:  # of two tokenizers, no length is the other's
+            through = replace(through, batch_size=1)
         of_b = Inputs(b, (), corpus_name(corpus))
         work = words.Words(a, b, definitions).run
-    blocks = over_blocks(
-        a,
-        corpus,
-        work,
-        inputs=inputs,
-        beside=[b],
-        batch_size=batch_size,
-        limit=limit,
-        engine=engine,
-        progress=progress,
-        title="comparing",
-    )
+    blocks = over_blocks(a, corpus, work, through, inputs=inputs, beside=[b], title="comparing")
 
     def summed(block: Worked[statistics.Compared]) -> Sums:
         documents = Documents(statistics.names(definitions), by)
@@ -170,11 +157,11 @@ def models(
     if of_b is not None:
         of_b.end()
     meta = described(a, corpus, inputs)
-    options = {"by": by, "limit": limit, "batch_size": batch_size}
+    asked = {"by": by, "limit": through.limit, "batch_size": through.batch_size}
     meta |= {
         "a": meta.pop("model"),
         "b": described(b, corpus)["model"],
-        "options": {name: value for name, value in options.items() if value is not None},
+        "options": {name: value for name, value in asked.items() if value is not None},
         "over": over,
         "command": COMMAND.get(),
         "seconds": round(time.monotonic() - started, 3),
@@ -268,7 +255,6 @@ def estimate(
     corpus: Corpus,
     *,
     limit: int | None = None,
-    batch_size: int = 16,
     engine: Any = None,
     **options: Any,
 ) -> str:
@@ -278,7 +264,7 @@ def estimate(
 
     def work(sample: Sequence[Example]) -> object:
         given = sample if same else Corpus(corpus.name, lambda: iter(sample))
-        return models(a, b, given, batch_size=batch_size, **options)
+        return models(a, b, given, **options)
 
     told = ahead(corpus, corpus.encoded(a) if same else words.lines(a, corpus), limit)
     return line(a, told, work, "input", engine=engine)

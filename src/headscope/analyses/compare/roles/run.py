@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
@@ -12,9 +12,10 @@ import xarray as xr
 from headscope.analyses.compare.models.run import models, same_tokens
 from headscope.analyses.compare.models.shapes import counterparts
 from headscope.analyses.compare.roles import statistics
+from headscope.analyses.options import Reading, with_options
 from headscope.analyses.roles.run import every_role, readings
 from headscope.analyses.roles.statistics import named
-from headscope.core.validation import Count, Level, Seed, validated
+from headscope.core.validation import Level, Seed
 from headscope.corpora import Corpus
 from headscope.models import Model
 from headscope.runs.inputs import unwatched
@@ -49,18 +50,15 @@ class Roles:
         return statistics.by_role(self.a, self.b)
 
 
-@validated
+@with_options()
 def roles(
     a: Model,
     b: Model,
     corpus: Corpus,
     *,
     level: Level = 0.05,
-    batch_size: Count = 32,
-    limit: Count | None = None,
     seed: Seed = 0,
-    engine: Any = None,
-    progress: bool = False,
+    **options: Unpack[Reading],
 ) -> Roles:
     """The roles of the heads of two models, of any shapes and tokenizers, on the same corpus.
 
@@ -69,18 +67,18 @@ def roles(
     Args:
         a, b: from `headscope.load`.
         corpus: of at least five documents; each model reads it with its own tokenizer.
-        level, batch_size, limit, seed, engine, progress: as in `headscope.roles`.
+        level, seed: as in `headscope.roles`.
 
     >>> hs.compare.roles(model, model, hs.corpora.builtin(), limit=12).changes["change"].unique().tolist()
     ['kept']
     """
-    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "engine": engine}
-    first, second = (every_role(model, corpus, seed=seed, progress=progress, **options) for model in (a, b))
+    first, second = (every_role(model, corpus, seed=seed, **options) for model in (a, b))
+    quiet: Reading = {**options, "progress": False}
     paired: list[xr.Dataset] = []
     if counterparts(a, b) is None and same_tokens(a, b, corpus):
         with unwatched():  # unknown pieces are told above
-            for inputs, measures in readings(a, corpus, limit=limit, seed=seed):
-                compared = models(a, b, inputs, measures=measures, **options)
+            for inputs, measures in readings(a, corpus, limit=options.get("limit"), seed=seed):
+                compared = models(a, b, inputs, measures=measures, **quiet)
                 paired.append(compared.figures)
     tables = [named(each, level) for each in (first, second)]
     for table, each in zip(tables, (first, second), strict=True):

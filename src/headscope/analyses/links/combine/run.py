@@ -38,7 +38,7 @@ from headscope.core.validation import Count, Seed, validated
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example, blocks
 from headscope.corpora.content import said
-from headscope.errors import InputError, RunError
+from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.batches import inputs_of_block, no_input, worked
 from headscope.runs.checkpoint import Folder
@@ -258,9 +258,6 @@ class _Run:
         with Folder(place / name, {**run, "pass": name}, _State, circumstances=now) as folder:
             try:
                 yield folder
-            except RunError as error:
-                folder.flush()
-                raise folder.kept(error) from error
             finally:
                 folder.flush()
 

@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
 
 from headscope.analyses.links.coref import statistics
 from headscope.analyses.links.coref.headword import SAID, By, told_by
-from headscope.analyses.links.engine import Engine, run
+from headscope.analyses.links.engine import Engine
 from headscope.analyses.links.questions import Asked, Candidates, Way
 from headscope.analyses.links.sums import LinkSums
-from headscope.analyses.result import returns_result
+from headscope.analyses.long_runs import long_run
+from headscope.analyses.options import Options
 from headscope.core.link import Link, Span
 from headscope.core.tokens import BoolArray
-from headscope.core.validation import Count, Seed, validated
+from headscope.core.validation import Count, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example, Mention
 from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.packing import spaced
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model, expect_model
-from headscope.runs.estimate import CLUSTERS, ahead, line
-from headscope.runs.long import Kind, without_figures
+from headscope.runs.blocks import Encoded
+from headscope.runs.estimate import CLUSTERS
+from headscope.runs.long import Kind, Run
+from headscope.runs.options import RunOptions
 
 _NONE: Mapping[str, str] = {}
 
 
-@returns_result
-@validated
+def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    return statistics.dataset(
+        sums, seed=about["seed"], meta=meta | {"mention_heads": about.get("mention_heads")}
+    )
+
+
+KIND = Kind("coref", LinkSums.from_arrays, _figures, noun="sentence", grows=CLUSTERS)
+
+
+@long_run(KIND)
 def coreference(
     model: Model,
     corpus: Corpus | Iterable[Example],
@@ -43,15 +52,8 @@ def coreference(
     window: Count = 128,
     rows: Rows = "mean",
     seed: Seed = 0,
-    limit: Count | None = None,
-    batch_size: Count = 32,
-    resume: str | os.PathLike[str] | None = None,
-    shard: str | None = None,
-    part: str | os.PathLike[str] | None = None,
-    skip_failures: bool = False,
-    engine: Any = None,
-    progress: bool = False,
-) -> xr.Dataset:
+    **options: Unpack[Options],
+) -> Run[LinkSums]:
     """How often each head's attention finds an antecedent (Clark et al. 2019, section 4.3 and table 2), with baselines.
 
     Args:
@@ -66,8 +68,6 @@ def coreference(
         seed: of the divisions of the documents, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: windows in a batch, at most.
-        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
-        progress: show progress on stderr.
 
     Returns:
         See `headscope.analyses.links.coref.statistics.dataset`; `headscope.table` makes a table of it.
@@ -83,8 +83,9 @@ def coreference(
     """
     expect_model(model)
     size = window if model.max_length is None else min(window, model.max_length)
-    if limit is not None:
-        corpus = _first(corpus, limit)
+    through = RunOptions(**options)
+    if through.limit is not None:
+        corpus = _first(corpus, through.limit)
     about: dict[str, Any] = {"seed": seed}
     if isinstance(corpus, Corpus) and (by := _mention_heads(windows(model, corpus, size))) is not None:
         about["mention_heads"] = by
@@ -92,22 +93,17 @@ def coreference(
             warnings.warn(
                 f"{corpus.name}: head words of mentions: {SAID[by]}", HeadscopeWarning, stacklevel=2
             )
-    return run(
+    return _Mentions(model, size, rows).over(
         KIND,
-        _Mentions(model, size, rows),
         corpus,
-        options={"rows": rows, "window": size},
+        replace(through, limit=None),
+        decides={"rows": rows, "window": size, "limit": through.limit},
         about=about,
-        batch_size=batch_size,
-        limit=None,
-        more={"limit": limit},
-        resume=resume,
-        shard=shard,
-        part=part,
-        skip_failures=skip_failures,
-        engine=engine,
-        progress=progress,
+        counted=Encoded(model),
     )
+
+
+estimate, merge = coreference.estimate, coreference.merge
 
 
 def _first(corpus: Corpus | Iterable[Example], limit: int) -> Corpus | Iterable[Example]:
@@ -173,22 +169,6 @@ class _Mentions(Engine):
 
 def _word(word: int) -> Span:
     return Span(word, word + 1)
-
-
-def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
-    if "shard" in meta and not len(sums.answers):
-        return without_figures(meta)
-    return statistics.dataset(
-        sums, seed=about["seed"], meta=meta | {"mention_heads": about.get("mention_heads")}
-    )
-
-
-KIND = Kind("coref", LinkSums.from_arrays, _figures)
-
-
-def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
-    """The accuracies over a whole corpus from the parts of all its shards; see `headscope.merge`."""
-    return KIND.merge(parts)
 
 
 def around(model: Model) -> int:
@@ -266,27 +246,3 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
         spaces=spaces if len(spaces) == len(words) else None,
     )
     return replace(joined, tokens=spaced(model.from_words(words), joined))
-
-
-def estimate(
-    model: Model,
-    corpus: Corpus,
-    *,
-    window: int = 128,
-    rows: Rows = "mean",
-    seed: int = 0,
-    limit: int | None = None,
-    batch_size: int = 32,
-    engine: Any = None,
-) -> str:
-    """One line that says what `headscope.coreference` will take with these options."""
-    size = window if model.max_length is None else min(window, model.max_length)
-
-    def work(sample: Sequence[Example]) -> None:
-        usable = Corpus("sample", partial(iter, sample))
-        mentions = _Mentions(model, size, rows).whole(usable, batch_size)
-        if len(mentions.answers):  # the first sentences of a corpus may have no antecedent
-            statistics.dataset(mentions, seed=seed)
-
-    inputs = ahead(corpus, corpus.encoded(model), limit)
-    return line(model, inputs, work, "sentence", *CLUSTERS, together=True, engine=engine)

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.links.engine import Engine, run
+from headscope.analyses.links.engine import Engine
 from headscope.analyses.links.negation.statistics import OUTSIDE, RULES, SCOPE, of_sums, rules
 from headscope.analyses.links.questions import Asked, Way, by_chance
 from headscope.analyses.links.sums import LinkSums
-from headscope.analyses.result import returns_result
+from headscope.analyses.long_runs import long_run
+from headscope.analyses.options import Options
 from headscope.core.arrays import Floats
 from headscope.core.link import Link, Span
 from headscope.core.tokens import BoolArray
-from headscope.core.validation import Count, Seed, validated
+from headscope.core.validation import Seed
 from headscope.corpora import Corpus, Example
 from headscope.models import Model
-from headscope.runs.estimate import CLUSTERS, ahead, line
-from headscope.runs.long import Kind, without_figures
+from headscope.runs.estimate import CLUSTERS
+from headscope.runs.long import Kind, Run
+from headscope.runs.options import RunOptions
 
 
-@returns_result
-@validated
+def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    return of_sums(sums, seed=about["seed"], meta=meta)
+
+
+KIND = Kind("negation", LinkSums.from_arrays, _figures, noun="sentence", grows=CLUSTERS)
+
+
+@long_run(KIND)
 def negation(
     model: Model,
     corpus: Corpus | Iterable[Example],
     *,
     seed: Seed = 0,
-    limit: Count | None = None,
-    batch_size: Count = 32,
-    resume: str | os.PathLike[str] | None = None,
-    shard: str | None = None,
-    part: str | os.PathLike[str] | None = None,
-    skip_failures: bool = False,
-    engine: Any = None,
-    progress: bool = False,
-) -> xr.Dataset:
+    **options: Unpack[Options],
+) -> Run[LinkSums]:
     """How well each head tells the scope of a negation: the words that look at its cue (Zhao & Bethard 2020).
 
     >>> corpus = hs.corpora.negations("scopes.jsonl")
@@ -51,29 +51,14 @@ def negation(
         model: from `headscope.load`.
         corpus: `headscope.corpora.negations`.
         seed: of the divisions into parts, to choose heads on some and to score them on others.
-        limit: use at most this many sentences.
-        batch_size: sentences in a batch, at most.
-        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
-        progress: show progress on stderr.
 
     Returns:
         See `headscope.analyses.links.negation.statistics.dataset`.
     """
-    return run(
-        KIND,
-        _Scopes(model),
-        corpus,
-        options={},
-        about={"seed": seed},
-        batch_size=batch_size,
-        limit=limit,
-        resume=resume,
-        shard=shard,
-        part=part,
-        skip_failures=skip_failures,
-        engine=engine,
-        progress=progress,
-    )
+    return _Scopes(model).over(KIND, corpus, RunOptions(**options), about={"seed": seed})
+
+
+estimate, merge = negation.estimate, negation.merge
 
 
 class _Scopes(Engine):
@@ -106,30 +91,3 @@ class _Scopes(Engine):
 
 def _others(example: Example) -> list[int]:
     return [word for word in range(len(example.words or ())) if word not in (example.cue or ())]
-
-
-def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
-    if "shard" in meta and not sums.count:
-        return without_figures(meta)
-    return of_sums(sums, seed=about["seed"], meta=meta)
-
-
-KIND = Kind("negation", LinkSums.from_arrays, _figures)
-
-
-def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
-    """The figures of a whole corpus from the parts of all its shards; see `headscope.merge`."""
-    return KIND.merge(parts)
-
-
-def estimate(
-    model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32, engine: Any = None
-) -> str:
-    """One line that says what `headscope.negation` will take with these options."""
-
-    def work(sample: Sequence[Example]) -> object:
-        return negation(model, sample, batch_size=batch_size)
-
-    return line(
-        model, ahead(corpus, corpus.encoded(model), limit), work, "sentence", CLUSTERS[0], engine=engine
-    )

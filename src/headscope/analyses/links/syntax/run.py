@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope.analyses.links.engine import Answered, Engine, run
+from headscope.analyses.links.engine import Answered, Engine
 from headscope.analyses.links.questions import Asked, Way
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.links.syntax import trees as spanning
 from headscope.analyses.links.syntax.statistics import DIRECTIONS, Words, by_offsets, dataset
-from headscope.analyses.result import returns_result
+from headscope.analyses.long_runs import long_run
+from headscope.analyses.options import Options
 from headscope.core.link import Link, Span
 from headscope.core.tokens import BoolArray, IntArray
-from headscope.core.validation import Count, Offset, Seed, validated
+from headscope.core.validation import Count, Offset, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.measures.surface import Preset
 from headscope.models import Model
-from headscope.runs.estimate import CLUSTERS, ahead, line
-from headscope.runs.long import Kind, without_figures
+from headscope.runs.estimate import CLUSTERS
+from headscope.runs.long import Kind, Run
+from headscope.runs.options import RunOptions
 from headscope.runs.words import gold
 from headscope.statistics.significance import false_discovery
 
@@ -36,8 +37,30 @@ OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
 _CODE_OFFSETS = tuple(range(-3, 3))
 
 
-@returns_result
-@validated
+_TREES = "trees"
+
+
+def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    options = {"seed": about["seed"], "least": about["least"]}
+    result = dataset(sums, **options, meta=meta)
+    if _TREES not in sums.beside:
+        return result
+    if not len(sums.beside[_TREES]):
+        warnings.warn(
+            "trees: no sentence has two words, so no tree has an edge", HeadscopeWarning, stacklevel=3
+        )
+        return result
+    whole = Words(sums.layers, sums.heads, spanning.CHAINS)
+    whole.count, whole.clusters, whole.answers = sums.count, sums.clusters, sums.beside[_TREES]
+    more = dataset(whole, **options)
+    joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")
+    return joined.assign(q=(("relation",), false_discovery(joined["p"].values)))
+
+
+KIND = Kind("syntax", LinkSums.from_arrays, _figures, noun="sentence", grows=CLUSTERS)
+
+
+@long_run(KIND)
 def syntax(
     model: Model,
     treebank: Corpus | Iterable[Example],
@@ -48,15 +71,8 @@ def syntax(
     least: Count = 100,
     trees: bool = False,
     seed: Seed = 0,
-    limit: Count | None = None,
-    batch_size: Count = 32,
-    resume: str | os.PathLike[str] | None = None,
-    shard: str | None = None,
-    part: str | os.PathLike[str] | None = None,
-    skip_failures: bool = False,
-    engine: Any = None,
-    progress: bool = False,
-) -> xr.Dataset:
+    **options: Unpack[Options],
+) -> Run[LinkSums]:
     """Accuracy of every head, in both directions, at every dependency relation (Clark et al. 2019, table 1).
 
     A head's prediction of a word's head is the word that it looks at most (``dep->head``), or that looks at it
@@ -76,10 +92,6 @@ def syntax(
             rows ``tree UAS`` and ``tree UUAS`` (edges without their direction); baselines are chains of neighbours.
             Takes longer.
         seed: of the divisions into parts, to choose heads on some and to score them on others.
-        limit: use at most this many sentences.
-        batch_size: sentences in a batch, at most.
-        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
-        progress: show progress on stderr.
 
     Returns:
         See `headscope.analyses.links.syntax.statistics.dataset`; `headscope.table` makes a table of it.
@@ -99,22 +111,17 @@ def syntax(
     if trees:
         spanning.maker()
     words = _Trees(model, by, rows, code=code, trees=trees)
-    return run(
+    return words.over(
         KIND,
-        words,
         treebank,
-        options={"rows": rows, "preset": preset},
+        RunOptions(**options),
+        decides={"rows": rows, "preset": preset},
         identity={"offsets": list(by), "trees": trees},
         about={"seed": seed, "least": least},
-        batch_size=batch_size,
-        limit=limit,
-        resume=resume,
-        shard=shard,
-        part=part,
-        skip_failures=skip_failures,
-        engine=engine,
-        progress=progress,
     )
+
+
+estimate, merge = syntax.estimate, syntax.merge
 
 
 class _Trees(Engine):
@@ -162,52 +169,3 @@ class _Trees(Engine):
         if self.looks:
             edges = spanning.instances(sums, answered.looked, gold(answered.asked)[1])
             sums.add_beside(_TREES, *edges, cluster)
-
-
-_TREES = "trees"
-
-
-def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
-    if "shard" in meta and not sums.count:
-        return without_figures(meta)
-    options = {"seed": about["seed"], "least": about["least"]}
-    result = dataset(sums, **options, meta=meta)
-    if _TREES not in sums.beside:
-        return result
-    if not len(sums.beside[_TREES]):
-        warnings.warn(
-            "trees: no sentence has two words, so no tree has an edge", HeadscopeWarning, stacklevel=3
-        )
-        return result
-    whole = Words(sums.layers, sums.heads, spanning.CHAINS)
-    whole.count, whole.clusters, whole.answers = sums.count, sums.clusters, sums.beside[_TREES]
-    more = dataset(whole, **options)
-    joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")
-    return joined.assign(q=(("relation",), false_discovery(joined["p"].values)))
-
-
-KIND = Kind("syntax", LinkSums.from_arrays, _figures)
-
-
-def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
-    """The accuracies over a whole treebank from the parts of all its shards; see `headscope.merge`."""
-    return KIND.merge(parts)
-
-
-def estimate(
-    model: Model,
-    treebank: Corpus,
-    *,
-    limit: int | None = None,
-    batch_size: int = 32,
-    engine: Any = None,
-    **options: Any,
-) -> str:
-    """One line that says what `headscope.syntax` will take with these options."""
-
-    def work(sample: Sequence[Example]) -> object:
-        return syntax(model, sample, batch_size=batch_size, **options)
-
-    return line(
-        model, ahead(treebank, treebank.encoded(model), limit), work, "sentence", *CLUSTERS, engine=engine
-    )

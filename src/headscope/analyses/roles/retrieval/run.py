@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Unpack
 
 import numpy as np
 import torch
 import xarray as xr
 from torch import Tensor
 
+from headscope.analyses.options import Stepping, with_options
 from headscope.analyses.result import returns_result
 from headscope.analyses.roles.retrieval import statistics
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
@@ -20,7 +21,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
 from headscope.attention.residual import unembedding
 from headscope.core.heads import Head
-from headscope.core.validation import Count, Number, Seed, validated
+from headscope.core.validation import Count, Number, Seed
 from headscope.corpora import Corpus, Example
 from headscope.corpora.readers import builtin
 from headscope.errors import InputError
@@ -28,14 +29,14 @@ from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.model import uncached
 from headscope.runs.long import described
-from headscope.runs.progress import bar
+from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.runs.safefile import Arrays
 from headscope.runs.steps import Steps
 
 
 @returns_result
-@validated
+@with_options()
 def retrieval(
     model: Model,
     corpus: Corpus | Iterable[Example] | None = None,
@@ -45,8 +46,7 @@ def retrieval(
     k: Number = 10,
     draws: Count = 3,
     seed: Seed = 0,
-    resume: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    **options: Unpack[Stepping],
 ) -> xr.Dataset:
     """Which heads retrieve, and whether the model answers without them.
 
@@ -72,8 +72,6 @@ def retrieval(
         k: how many heads are ablated at once; 0 for no ablation.
         draws: how often as many others are drawn.
         seed: of needles, places and draws.
-        resume: keep in this folder what was done, and go on from there, as in `headscope.measure`.
-        progress: show a bar.
 
     Returns:
         A dataset over ``(layer, head)``: ``retrieval`` with ``_low``, ``_high``, ``_se``, ``p`` and ``q``; over
@@ -101,23 +99,17 @@ def retrieval(
     source = builtin(pack=None) if corpus is None else corpus
     made = hidden(model, words_of(source), needles, lengths, seed)
     asked = {"needles": needles, "lengths": list(lengths), "k": k, "draws": draws, "seed": seed}
-    steps = Steps(model, "retrieval", asked, resume)
-    with bar(None, len(made), progress, "needles") as moved:
-
-        def looked(needle: Needle) -> Arrays:
-            hits, produced, layers = _looked(model, needle)
-            moved(1)
-            return {"hits": hits, "produced": np.array(produced), "layers": np.array(layers)}
-
-        rows = steps.each("needles", made, looked, digest=_told, passed=lambda _: moved(1))
-    layers = rows[-1]["layers"].tolist()
-    hits = np.stack([row["hits"] for row in rows])
-    counts = np.array([int(row["produced"]) for row in rows], np.float64)
-    if 2 * k > np.isfinite(hits[0]).sum():
-        raise InputError(f"k: expected at most half of {np.isfinite(hits[0]).sum()} heads, found {k}")
-    lengths_seen = np.array([needle.answer[0] for needle in made], np.float64)
-    scores = statistics.scores(hits, counts, chance=float((1 / lengths_seen).mean()))
-    ablated = _ablated(model, made, hits, counts, layers, k, draws, seed, progress, steps) if k else None
+    with Steps(model, "retrieval", asked, RunOptions(**options)) as steps:
+        looked = partial(_looked, model)
+        rows = steps.each("needles", made, looked, digest=_told, title="needles", total=len(made))
+        layers = rows[-1]["layers"].tolist()
+        hits = np.stack([row["hits"] for row in rows])
+        counts = np.array([int(row["produced"]) for row in rows], np.float64)
+        if 2 * k > np.isfinite(hits[0]).sum():
+            raise InputError(f"k: expected at most half of {np.isfinite(hits[0]).sum()} heads, found {k}")
+        lengths_seen = np.array([needle.answer[0] for needle in made], np.float64)
+        scores = statistics.scores(hits, counts, chance=float((1 / lengths_seen).mean()))
+        ablated = _ablated(model, made, hits, counts, layers, k, draws, seed, steps) if k else None
     meta = {
         **described(model, source),
         **asked,
@@ -134,7 +126,7 @@ def _told(needle: Needle) -> object:
     return needle.tokens.ids.tolist(), list(needle.answer), list(needle.inside)
 
 
-def _looked(model: Model, needle: Needle) -> tuple[Floats, int, list[int]]:
+def _looked(model: Model, needle: Needle, done: Callable[[int], None]) -> Arrays:
     """How many produced tokens each head looks at in the needle ``[layer head]``; how many there are; the layers."""
     asked = slice(needle.answer[0] - 1, needle.answer[-1])
     most: dict[int, Any] = {}
@@ -150,7 +142,8 @@ def _looked(model: Model, needle: Needle) -> tuple[Floats, int, list[int]]:
     for place, layer in enumerate(layers):
         found = (most[layer] == np.array(needle.inside)) & right
         hits[place, : len(found)] = found.sum(-1)
-    return hits, int(right.sum()), layers
+    done(1)
+    return {"hits": hits, "produced": np.array(int(right.sum())), "layers": np.array(layers)}
 
 
 def _answered(model: Model, needle: Needle, keep: Any) -> np.ndarray:
@@ -176,7 +169,6 @@ def _ablated(
     k: int,
     draws: int,
     seed: int,
-    progress: bool,
     steps: Steps,
 ) -> statistics.Ablation:
     """Answers to every other needle without the heads that the rest of them choose, and without others."""
@@ -194,24 +186,28 @@ def _ablated(
     outputs = Outputs(model, model.inputs([asked[0].tokens]))
     answered = np.empty((2 + draws, len(asked)))
     answered[0] = counts[1::2] == [len(needle.answer) for needle in asked]
-    with bar(None, answered[1:].size, progress, "ablation") as moved, torch.no_grad():
-
-        def without(item: tuple[list[Any], Needle]) -> Arrays:
-            spots, needle = item
-            logits = outputs.run(model.inputs([needle.tokens]), _Silence(spots))
-            moved(1)
-            return {"answered": np.array(_right(needle, logits).all())}
-
-        items = [(spots, needle) for spots in (top, *others) for needle in asked]
-        found = steps.each(
-            "ablation",
-            items,
-            without,
-            digest=lambda item: (item[0], _told(item[1])),
-            passed=lambda _: moved(1),
-        )
+    items = [(spots, needle) for spots in (top, *others) for needle in asked]
+    found = steps.each(
+        "ablation",
+        items,
+        partial(_without, model, outputs),
+        digest=lambda item: (item[0], _told(item[1])),
+        title="ablation",
+        total=len(items),
+    )
     answered[1:] = np.reshape([row["answered"] for row in found], answered[1:].shape)
     return statistics.Ablation(answered, [str(Head(layers[layer], head)) for layer, head in top])
+
+
+def _without(
+    model: Model, outputs: Outputs, item: tuple[Sequence[Any], Needle], done: Callable[[int], None]
+) -> Arrays:
+    """Whether a needle is answered without some heads."""
+    spots, needle = item
+    with torch.no_grad():
+        logits = outputs.run(model.inputs([needle.tokens]), _Silence(spots))
+    done(1)
+    return {"answered": np.array(_right(needle, logits).all())}
 
 
 class _Silence:
