@@ -35,11 +35,18 @@ def with_options(function: griffe.Function) -> None:
     for each in signature.parameters.values():
         if each.name not in function.parameters:
             kind, default = griffe.ParameterKind.keyword_only, repr(each.default)
-            parameter = griffe.Parameter(each.name, annotation=each.annotation, kind=kind, default=default)
+            parameter = griffe.Parameter(
+                each.name, annotation=written(each.annotation), kind=kind, default=default
+            )
             function.parameters.add(parameter)
     del function.parameters[rest.name]
     function.docstring.value = inspect.getdoc(own) or ""
-    function.returns = signature.return_annotation
+    function.returns = written(signature.return_annotation)
+
+
+def written(annotation: Any) -> str:
+    """An annotation as it is written, whether its module keeps it so or as a type."""
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
 
 
 def fenced(paragraph: str) -> str:
