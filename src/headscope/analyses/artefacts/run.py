@@ -17,6 +17,7 @@ from headscope.analyses.artefacts.statistics import MEASURES, TAU, Seen
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
 from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.validation import Number
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.dataset import description
@@ -39,7 +40,7 @@ def artefacts(
     corpus: Corpus | Sequence[Example],
     *,
     cutoff: float | None = None,
-    dimensions: Sequence[int] | None = None,
+    dimensions: Sequence[Number] | None = None,
     **options: Unpack[Through],
 ) -> xr.Dataset:
     """Patches that hold no content but are looked at: how many there are, where they sit, which heads look at them.

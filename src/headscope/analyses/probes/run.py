@@ -89,6 +89,7 @@ def probe(
         seed: of the split, the orders, the first weights, the control task, the re-initialised model.
         epochs: at most; training stops when it no longer helps.
         precision: how maps are kept on disk: ``uint8`` (of √w), ``float16`` or ``float32``.
+        batch_size: sentences in a batch of the model, at most; long ones come in fewer.
         limit: use at most this many sentences of `train`.
         resume: a folder for what is kept on disk; an interrupted run continues from there and ends with the same
             digits. None: a temporary folder that is removed afterwards.

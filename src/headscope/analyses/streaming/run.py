@@ -42,7 +42,7 @@ def streaming(
     sink: Number = 4,
     recent: Count = 64,
     needles: Count = 24,
-    lengths: Sequence[int] = (256,),
+    lengths: Sequence[Count] = (256,),
     exact: Number | Literal["all"] = 8,
     whole: Level = 0.1,
     draws: Count = 3,
@@ -100,8 +100,8 @@ def streaming(
     ((2, 2), False)
     """
     unembedding(model)
-    if not lengths or any(length < 1 for length in lengths):
-        raise InputError(f"lengths: expected one or more whole numbers above 0, found {list(lengths)}")
+    if not lengths:
+        raise InputError("lengths: expected one or more whole numbers above 0, found []")
     if needles < 2:
         raise InputError(f"needles: expected at least 2, one of them to choose heads, found {needles}")
     source = builtin(pack=None) if corpus is None else corpus

@@ -51,6 +51,8 @@ def negation(
         model: from `headscope.load`.
         corpus: `headscope.corpora.negations`.
         seed: of the divisions into parts, to choose heads on some and to score them on others.
+        batch_size: sentences in a batch, at most; long ones come in fewer.
+        limit: use at most this many sentences.
 
     Returns:
         See `headscope.analyses.links.negation.statistics.dataset`.

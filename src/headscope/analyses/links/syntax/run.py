@@ -92,6 +92,8 @@ def syntax(
             rows ``tree UAS`` and ``tree UUAS`` (edges without their direction); baselines are chains of neighbours.
             Takes longer.
         seed: of the divisions into parts, to choose heads on some and to score them on others.
+        batch_size: sentences in a batch, at most; long ones come in fewer.
+        limit: use at most this many sentences.
 
     Returns:
         See `headscope.analyses.links.syntax.statistics.dataset`; `headscope.table` makes a table of it.

@@ -42,7 +42,7 @@ def retrieval(
     corpus: Corpus | Iterable[Example] | None = None,
     *,
     needles: Count = 32,
-    lengths: Sequence[int] = (256, 512),
+    lengths: Sequence[Count] = (256, 512),
     k: Number = 10,
     draws: Count = 3,
     seed: Seed = 0,
@@ -92,8 +92,8 @@ def retrieval(
     {'all heads': 0.0, 'without the top k': 0.0, 'without k others': 0.0}
     """
     unembedding(model)
-    if not lengths or any(length < 1 for length in lengths):
-        raise InputError(f"lengths: expected one or more whole numbers above 0, found {list(lengths)}")
+    if not lengths:
+        raise InputError("lengths: expected one or more whole numbers above 0, found []")
     if k and needles < 2:
         raise InputError(f"needles: expected at least 2, one of them to choose heads, found {needles}")
     source = builtin(pack=None) if corpus is None else corpus
