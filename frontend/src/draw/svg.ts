@@ -10,6 +10,12 @@ export const xml = (text: string): string =>
     .replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c] ?? c)
     .replace(/[^\P{Cc}\t\n]/gu, "�");
 
+const RTL = "\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc";
+const FROM_THE_RIGHT = new RegExp(`[${RTL}]+(?:[\\s\\p{P}]+[${RTL}]+)*`, "gu");
+
+/** Text in which what is read from the right stands for itself: the number after it stays after it. */
+const isolated = (text: string): string => text.replace(FROM_THE_RIGHT, "\u2068$&\u2069");
+
 /** Stands in names until all is drawn; text has no such character. */
 const OWN = "\0";
 
@@ -190,15 +196,15 @@ export class SvgPen implements Pen {
   }
 
   fillText(text: string, x: number, y: number): void {
-    this.letters(xml(text), x, y);
+    this.letters(xml(isolated(text)), x, y);
   }
 
   /** One text whose parts have colours of their own. */
   spans(parts: readonly (readonly [color: string, text: string])[], x: number, y: number): void {
     const some = parts.filter(([, text]) => text);
     this.fillStyle = some[0]?.[0] ?? this.fillStyle;
-    const spans = some.map(([color, text]) => `<tspan fill="${color}">${xml(text)}</tspan>`);
-    this.letters(some.length === 1 ? xml(some[0]![1]) : spans.join(""), x, y);
+    const spans = some.map(([color, text]) => `<tspan fill="${color}">${xml(isolated(text))}</tspan>`);
+    this.letters(some.length === 1 ? xml(isolated(some[0]![1])) : spans.join(""), x, y);
   }
 
   private letters(inner: string, x: number, y: number): void {
