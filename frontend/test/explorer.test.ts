@@ -566,10 +566,10 @@ test("pictures keep the strongest of what they cover", () => {
 
 test("what is read from the right keeps its place among numbers", () => {
   const pen = new SvgPen(10, 10);
-  for (const text of ["שלום, עולם 12 tokens", "cat 12"]) pen.fillText(text, 0, 0);
+  for (const text of ["שלום, עולם 12 tokens", "cat 12", "שלום"]) pen.fillText(text, 0, 0);
   pen.spans([["#000", "סלאם 3"]], 0, 0);
   const said = [...pen.document().matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text);
-  expect(said).toEqual(["\u2068שלום, עולם\u2069 12 tokens", "cat 12", "\u2068סלאם\u2069 3"]);
+  expect(said).toEqual(["\u2068שלום, עולם\u2069 12 tokens", "cat 12", "שלום", "\u2068סלאם\u2069 3"]);
 });
 
 test("SVG text cannot become markup", () => {

@@ -14,7 +14,8 @@ const RTL = "\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc";
 const FROM_THE_RIGHT = new RegExp(`[${RTL}]+(?:[\\s\\p{P}]+[${RTL}]+)*`, "gu");
 
 /** Text in which what is read from the right stands for itself: the number after it stays after it. */
-const isolated = (text: string): string => text.replace(FROM_THE_RIGHT, "\u2068$&\u2069");
+const isolated = (text: string): string =>
+  text.replace(FROM_THE_RIGHT, (run) => (run === text ? run : `\u2068${run}\u2069`));
 
 /** Stands in names until all is drawn; text has no such character. */
 const OWN = "\0";
