@@ -93,15 +93,15 @@ class Part:
     Attributes:
         given: its examples.
         open: the documents that have examples in other parts as well; known when the examples have been read.
-        told: where it is, in words.
+        place: where it is, in words.
     """
 
     given: Corpus | Iterable[Example]
     open: Collection[int] = ()
-    told: str = ""
+    place: str = ""
 
     def __str__(self) -> str:
-        return self.told
+        return self.place
 
 
 class Batched:
@@ -144,19 +144,21 @@ class Batched:
     @property
     def read(self) -> Read:
         """What reading has told, when the batches have been read."""
-        notes = {kind: Told(len(each), tuple(each[:LISTED])) for kind, each in self._reader.notes().items()}
+        notes = {
+            kind: Told(len(items), tuple(items[:LISTED])) for kind, items in self._reader.notes().items()
+        }
         read = Read(
             self._inputs, self._pieces, self._unknown, notes=notes, ends=self._ends, documents=self._documents
         )
         given = self.part.given
         if not isinstance(given, Corpus):
             return read
-        return replace(read, counts=given.counts).then(told_of(given))
+        return replace(read, counts=given.counts).then(left_out_of(given))
 
 
-def told_of(corpus: Corpus) -> Read:
+def left_out_of(corpus: Corpus) -> Read:
     """What a corpus has left out so far."""
-    broken = tuple(Broken(each.path, each.line, each.message) for each in corpus.broken[:LISTED])
+    broken = tuple(Broken(error.path, error.line, error.message) for error in corpus.broken[:LISTED])
     return Read(left_out=len(corpus.broken), broken=broken)
 
 
@@ -273,9 +275,9 @@ class _Stretch:
         return self._cuts.stretch(self.number)
 
     def _part(self, *, here: bool) -> Part:
-        own = self._stretch
-        told = f"bytes {own.cut.start + 1:,} to {own.cut.end:,}"
-        return Part(self._corpus.stretch(own, here=here), own.open, told)
+        stretch = self._stretch
+        place = f"bytes {stretch.cut.start + 1:,} to {stretch.cut.end:,}"
+        return Part(self._corpus.stretch(stretch, here=here), stretch.open, place)
 
     @property
     def part(self) -> Part | None:
@@ -384,16 +386,16 @@ class _Run:
     def _seen(self, examples: Iterable[Example]) -> Iterator[Example]:
         for example in examples:
             if self._hash is not None:
-                for each in content(example):
-                    self._hash.update(len(each).to_bytes(8, "little"))
-                    self._hash.update(each)
+                for part in content(example):
+                    self._hash.update(len(part).to_bytes(8, "little"))
+                    self._hash.update(part)
             yield example
 
     @property
     def read(self) -> Read:
         """What reading has told; first what the corpus left out on the way."""
         read = self._batches.read
-        return told_of(self._corpus).then(read) if isinstance(self._corpus, Corpus) else read
+        return left_out_of(self._corpus).then(read) if isinstance(self._corpus, Corpus) else read
 
     def __iter__(self) -> Iterator[list[Example]]:
         self._begun = True

@@ -83,7 +83,7 @@ def ahead(corpus: Corpus, stream: Iterable[Example], limit: int | None) -> Ahead
 
 def line(
     model: Model,
-    told: Ahead,
+    extent: Ahead,
     work: Callable[[Sequence[Example]], object],
     noun: str,
     grows: int | Callable[[], int] = 0,
@@ -96,7 +96,7 @@ def line(
 
     Args:
         model: what runs.
-        told: what lies ahead.
+        extent: what lies ahead.
         work: the run, on some inputs.
         noun: what an input is called.
         grows: bytes of memory for each input, told after the runs; `most`: for so many inputs at most.
@@ -104,8 +104,8 @@ def line(
         engine: where the run will be; what is tried is tried here, with as many threads as a worker has.
     """
     workers = engine_of(engine)
-    step = 1 if together else max(1, len(told.sample) // RUN)
-    sample = told.sample[::step][:RUN]
+    step = 1 if together else max(1, len(extent.sample) // RUN)
+    sample = extent.sample[::step][:RUN]
     few = max(1, len(sample) // (RUN // FEWER))
 
     def timed(size: int) -> float:
@@ -121,21 +121,21 @@ def line(
     def tokens(size: int) -> int:
         return sum(len(example.tokens or ()) for example in sample[:size])
 
-    if told.inputs == len(sample):
+    if extent.inputs == len(sample):
         timed(len(sample))
         seconds = timed(len(sample))
     else:
         timed(few)
         short, long = timed(few), timed(len(sample))
-        whole = tokens(len(sample))
-        each = max(0.0, long - short) / max(1, whole - tokens(few)) or long / whole
-        seconds = long + (told.tokens - whole) * each / workers.workers
-    more = (told.inputs - len(sample)) * (grows if isinstance(grows, int) else grows())
+        total = tokens(len(sample))
+        per_token = max(0.0, long - short) / max(1, total - tokens(few)) or long / total
+        seconds = long + (extent.tokens - total) * per_token / workers.workers
+    more = (extent.inputs - len(sample)) * (grows if isinstance(grows, int) else grows())
     if most is not None and not callable(grows):
         more = min(more, most * grows)
     memory = (peak_memory(model) + more) / 1e9
     needs = f"about {duration(seconds)} {where(model, workers)} and {memory:.1f} GB of memory"
-    return f"{told.told(noun)}: {needs}{' each' if workers.remote else ''}"
+    return f"{extent.told(noun)}: {needs}{' each' if workers.remote else ''}"
 
 
 @contextmanager

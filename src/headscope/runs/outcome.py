@@ -80,9 +80,9 @@ class Total(Generic[S]):
         """What reading all of them has told."""
         return self.spans.read.then(self.open.read)
 
-    def then(self, own: Outcome[S], *, ends: bool) -> Total[S]:
+    def then(self, span: Outcome[S], *, ends: bool) -> Total[S]:
         """With the open span as it is now, and whether it is whole."""
-        return Total(self.spans.then(own)) if ends else Total(self.spans, own)
+        return Total(self.spans.then(span)) if ends else Total(self.spans, span)
 
 
 class Given:
@@ -97,7 +97,7 @@ class Given:
         tells: asked when the block has been read, before the next one is.
 
     Attributes:
-        told: what `tells` gave.
+        answer: what `tells` gave.
         here: whether it has its batches, to be read where it is.
     """
 
@@ -111,7 +111,7 @@ class Given:
         tells: Callable[[], Any] = tuple,
     ) -> None:
         self.number = number
-        self.told: Any = None
+        self.answer: Any = None
         self._batches, self._open, self._part, self._read, self._tells = batches, open, part, read, tells
 
     @property
@@ -137,15 +137,15 @@ class Given:
     def __iter__(self) -> Iterator[Any]:
         """The batches."""
         yield from self._batches
-        if self.told is None:
-            self.told = self._tells()
+        if self.answer is None:
+            self.answer = self._tells()
 
     def whole(self) -> Self:
         """The same, read to its end; a block with a part is left to the worker."""
-        if self.told is None:
+        if self.answer is None:
             part = self.part
             batches = list(self) if part is None else ()
-            self.told = self._tells() if self.told is None else self.told
+            self.answer = self._tells() if self.answer is None else self.answer
             self._open, self._read = frozenset(self.open), self.read
             self._batches, self._part = batches, part
         return self

@@ -86,7 +86,7 @@ class Read:
     @property
     def errors(self) -> Sequence[CorpusError]:
         """The first inputs that were left out, as errors."""
-        return [CorpusError(*each) for each in self.broken]
+        return [CorpusError(*error) for error in self.broken]
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON."""
@@ -100,7 +100,7 @@ class Read:
             given["pieces"],
             given["unknown"],
             given["left_out"],
-            tuple(Broken(*each) for each in given["broken"]),
+            tuple(Broken(*error) for error in given["broken"]),
             Counts(**given["counts"]),
             {kind: Told(number, tuple(first)) for kind, (number, first) in given["notes"].items()},
             None if given["ends"] is None else (given["ends"][0], given["ends"][1]),
