@@ -89,7 +89,7 @@ class Made:
         return parameters(self.analysis.full(path))
 
     def _parameters(self) -> Iterator[Parameter]:
-        """Of all functions those parameters that neither a group nor a place has, the first of each name."""
+        """The parameters of all functions that neither a group nor a place has, the first of each name."""
         known = {option.name for group in self.groups.values() for option in fields(group)}
         known |= {*_GIVEN, *self.groups, *self.places}
         known |= {name for name, written in self.command.named.items() if not written}

@@ -77,7 +77,7 @@ def written(group: Any) -> dict[str, str]:
 
 
 def names_of(option: OptionInfo) -> list[str]:
-    """By what an option is typed, where its annotation says so; Typer takes the first for its default."""
+    """The names by which an option is typed, where its annotation says so; Typer takes the first for its default."""
     declared: list[Any] = [option.default, *(option.param_decls or ())]
     return [name for name in declared if isinstance(name, str) and name.startswith("-")]
 

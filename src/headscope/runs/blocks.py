@@ -167,7 +167,7 @@ class Block(Protocol):
 
     @property
     def number(self) -> int:
-        """From 0."""
+        """The block's number, from 0."""
         ...
 
     @property
@@ -182,16 +182,16 @@ class Block(Protocol):
 
     @property
     def part(self) -> Part | None:
-        """By which anybody can read it; None where it has to be read here, in order."""
+        """The part by which anybody can read the block; None where it has to be read here, in order."""
         ...
 
     @property
     def end(self) -> int | None:
-        """Up to which byte of the files it reaches; None where these are not cut on bytes."""
+        """The byte of the files that the block reaches up to; None where these are not cut on bytes."""
         ...
 
     def __iter__(self) -> Iterator[list[Example]]:
-        """Its batches, read once and before the next block is asked for."""
+        """Iterate over the batches, once and before the next block is asked for."""
         ...
 
     def digest(self) -> str:
@@ -258,7 +258,7 @@ class _Cut:
         return sum(self._cuts.sizes)
 
     def fingerprint(self) -> str:
-        """Of the sizes of the files: who works on some blocks knows no more of the others."""
+        """A checksum of the sizes of the files: who works on some blocks knows no more of the others."""
         return hashlib.sha256(repr(self._cuts.sizes).encode()).hexdigest()
 
 
@@ -281,17 +281,17 @@ class _Stretch:
 
     @property
     def part(self) -> Part | None:
-        """By which anybody can read it, where inputs need not be counted."""
+        """The part by which anybody can read the block, where inputs need not be counted."""
         return self._part(here=False) if self._most is None else None
 
     @property
     def open(self) -> Collection[int]:
-        """As its stretch says."""
+        """The documents that, as the stretch says, have examples in other blocks as well."""
         return self._stretch.open
 
     @property
     def end(self) -> int:
-        """Of its cut."""
+        """The byte at which the block ends."""
         return self._cuts[self.number].end
 
     @property
@@ -304,7 +304,7 @@ class _Stretch:
         return iter(self._batches)
 
     def digest(self) -> str:
-        """Of its bytes."""
+        """A checksum of the block's bytes."""
         return fingerprint(self._stretch)
 
     def finish(self) -> int:
@@ -350,7 +350,7 @@ class _InOrder:
             self._digest = hashlib.sha256((self._digest + block.digest()).encode()).hexdigest()
 
     def fingerprint(self) -> str:
-        """Of all blocks so far."""
+        """A checksum of all blocks so far."""
         return self._digest
 
 
@@ -402,7 +402,7 @@ class _Run:
         return iter(self._batches)
 
     def digest(self) -> str:
-        """Of its examples; those that nobody has read are passed over."""
+        """A checksum of the examples; those that nobody has read are passed over."""
         self.finish()
         return "" if self._hash is None else f"{self._hash.hexdigest()} {sorted(self.open)}"
 

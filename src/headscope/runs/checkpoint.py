@@ -310,7 +310,7 @@ def _shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As it comes back from JSON."""
+    """A value as it comes back from JSON."""
     return json.loads(json.dumps(value))
 
 

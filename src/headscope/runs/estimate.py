@@ -49,7 +49,7 @@ class Ahead:
     exact: bool
 
     def told(self, noun: str) -> str:
-        """Such as ``about 1,200 sentences, 30,000 tokens``."""
+        """Say how much lies ahead: ``about 1,200 sentences, 30,000 tokens``."""
         about = "" if self.exact else "about "
         return f"{about}{self.inputs:,} {noun if self.inputs == 1 else f'{noun}s'}, {self.tokens:,} tokens"
 
@@ -150,7 +150,7 @@ def as_worker(workers: Engine) -> Generator[None]:
 
 
 def where(model: Model, workers: Engine) -> str:
-    """Such as ``on cpu``, or ``in 4 processes on cpu, where reading keeps up,``."""
+    """Say where a run takes place: ``on cpu``, or ``in 4 processes on cpu, where reading keeps up,``."""
     if not workers.remote:
         return f"on {model.device}"
     processes = "1 process" if workers.workers == 1 else f"{workers.workers} processes"
@@ -158,7 +158,7 @@ def where(model: Model, workers: Engine) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Such as ``1.5 h``, ``12.0 min`` or ``8 s``."""
+    """Write a time as ``1.5 h``, ``12.0 min`` or ``8 s``."""
     for unit, length in (("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {unit}"
@@ -178,5 +178,5 @@ def peak_memory(model: Model) -> float:
 
 
 def disk_size(count: float) -> str:
-    """Such as ``1.2 GB`` or ``34 MB``."""
+    """Write a size as ``1.2 GB`` or ``34 MB``."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(1, round(count / 1e6)):,} MB"

@@ -90,7 +90,7 @@ class _Mean:
 
 
 def _span(some: BoolArray | None, width: int) -> slice:
-    """From the first to the last key that is worth anything to any row ``[row key]``, within a width."""
+    """The keys from the first to the last that is worth anything to any row ``[row key]``, within a width."""
     if some is None:
         return slice(0, width)
     keys = np.flatnonzero(some[:, :width].any(0))

@@ -44,7 +44,7 @@ class Documents:
         self.last = example.document
 
     def then(self, after: Documents, *, joined: bool) -> Documents:
-        """These and those after them; `joined` where a document goes on."""
+        """Return these with those after them; `joined` where a document goes on."""
         both = replace(self, times=dict(self.times), ends=list(self.ends))
         for document, times in after.times.items():
             both.times[document] = both.times.get(document, 0) + times

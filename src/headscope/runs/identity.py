@@ -60,7 +60,7 @@ def _encoded(value: Any) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """Of the libraries that make figures."""
+    """The versions of the libraries that make figures."""
     return {
         "headscope": headscope.__version__,
         "torch": str(torch.__version__),

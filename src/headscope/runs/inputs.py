@@ -65,7 +65,7 @@ class Inputs:
             self._expect_known(HOPELESS)
 
     def counted(self, unknown: int, pieces: int, documents: Documents) -> None:
-        """So many pieces and these documents were counted in all. Raises as `count` does."""
+        """Take over what was counted elsewhere: so many pieces, and these documents. Raises as `count` does."""
         self.unknown = self.pieces = 0
         self.documents = documents
         self.add(unknown, pieces)
@@ -97,7 +97,7 @@ class Inputs:
 
     @property
     def share(self) -> str:
-        """Such as ``12 of 300 pieces (4.0 %)``."""
+        """The unknown pieces, as ``12 of 300 pieces (4.0 %)``."""
         return of_pieces(self.unknown, self.pieces)
 
     def counts(self) -> Mapping[str, int]:

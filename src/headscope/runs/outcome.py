@@ -50,7 +50,7 @@ class Outcome(Generic[S]):
     read: Read = field(default_factory=Read)
 
     def then(self, after: Outcome[S]) -> Outcome[S]:
-        """These blocks and those after them."""
+        """Return these blocks with those after them."""
         if self.sums is None or after.sums is None:
             sums = after.sums if self.sums is None else self.sums
         else:
@@ -72,7 +72,7 @@ class Total(Generic[S]):
 
     @property
     def outcome(self) -> Outcome[S]:
-        """Of all of them."""
+        """The outcome of all of them."""
         return self.spans.then(self.open)
 
     @property
@@ -81,7 +81,7 @@ class Total(Generic[S]):
         return self.spans.read.then(self.open.read)
 
     def then(self, span: Outcome[S], *, ends: bool) -> Total[S]:
-        """With the open span as it is now, and whether it is whole."""
+        """Return the total with the open span as it is now; `ends` says whether that is whole."""
         return Total(self.spans.then(span)) if ends else Total(self.spans, span)
 
 
@@ -121,7 +121,7 @@ class Given:
 
     @property
     def part(self) -> Any:
-        """By which a worker reads it."""
+        """The part by which a worker reads the block."""
         return getattr(self._batches, "part", None) if self._part is None else self._part
 
     @property

@@ -140,7 +140,7 @@ def scaled(costs: Costs, heads: int, shape: Shape) -> Costs:
 
 @contextmanager
 def _one_thread() -> Generator[None]:
-    """As a worker has one."""
+    """Let torch have one thread, as a worker has."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

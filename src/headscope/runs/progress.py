@@ -44,7 +44,7 @@ class Progress:
         return Place(inputs, inputs if self._corpus is None else self._corpus.bytes_read)
 
     def at(self, place: Place) -> None:
-        """Up to there the inputs are behind."""
+        """Move the bar to a place that the inputs have come to."""
         self._inputs = place.inputs
         notes = [f"{place.inputs:,} inputs"] if self._corpus is not None else []
         self._bar.set_postfix_str(
@@ -117,7 +117,7 @@ class _Lines:
         self._desc = text
 
     def update(self, n: int = 1) -> None:
-        """So much further."""
+        """Move the bar so much further."""
         self.n += n
         if time.time() - self.last_print_t >= self.mininterval:
             self.refresh()

@@ -21,7 +21,7 @@ class Told(NamedTuple):
     first: tuple[str, ...] = ()
 
     def then(self, after: Told) -> Told:
-        """These and those after them."""
+        """Return these with those after them."""
         return Told(self.number + after.number, (self.first + after.first)[:LISTED])
 
 
@@ -60,7 +60,7 @@ class Read:
     documents: Documents = field(default_factory=Documents)
 
     def then(self, after: Read) -> Read:
-        """These blocks and those after them."""
+        """Return these blocks with those after them."""
         ends, counts = self.ends or after.ends, self.counts + after.counts
         joined = False
         if self.ends is not None and after.ends is not None:

@@ -23,7 +23,7 @@ class Numbered(Protocol):
 
     @property
     def number(self) -> int:
-        """From 0, in the order of the corpus."""
+        """The block's number, from 0, in the order of the corpus."""
         ...
 
     def __iter__(self) -> Iterator[Any]: ...

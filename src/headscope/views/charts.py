@@ -396,7 +396,7 @@ def map_of_heads(
 
 
 def layer_colours(count: int, colours: Palette) -> list[str]:
-    """From blue for the first layer to orange for the last."""
+    """A colour for each layer, from blue for the first to orange for the last."""
     stops = [colours.heads[place] for place in (0, 4, 3, 1)]
     return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in ramp(stops, max(count, 2))[:count].tolist()]
 

@@ -84,7 +84,7 @@ class _Gathered:
         self.regions: dict[tuple[Region, bool], None] = {}  # each with whether it is the source
 
     def info(self, maps: AttentionMaps) -> LinkInfo:
-        """As it travels. What a mask hides from the source may see it: it is then drawn the other way."""
+        """The link as it travels. What a mask hides from the source may see it: it is then drawn the other way."""
         targets = sorted({place for group in self.targets for place in group})
         hides = maps.kind != "cross" and not _seen(maps, self.source, targets)
         turned = hides and _seen(maps, targets, self.source)

@@ -83,7 +83,7 @@ def peakedness(included: Included) -> list[Floats]:
 
 
 def _peaked(weights: FloatArray, seen: npt.NDArray[np.bool_], worth: Floats) -> Floats:
-    """Of each row the largest excess over what the key receives on average from those that see it, ``[query]``."""
+    """The largest excess of each row over what the key receives on average from those that see it, ``[query]``."""
     received = weights.sum(0, dtype=np.float64) / np.maximum(seen.sum(0), 1)
     return np.where(seen, (weights - received) * worth, 0.0).max(-1, initial=-np.inf)
 
