@@ -233,7 +233,7 @@ def test_the_source_says_what_python_knows(analysis: Analysis) -> None:
         }, path
         if analysis.full(path).startswith(f"headscope.analyses.{analysis.name}.run:"):
             hints = hints_of(function)
-            own = [name for name, each in made.own.items() if each is taken.get(name) and name in hints]
+            own = [name for name, each in made.options.items() if each is taken.get(name) and name in hints]
             for name in own:
                 assert typed(taken[name].hint) == typed(hints[name]), f"{path}: {name}"
 

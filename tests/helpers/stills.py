@@ -18,7 +18,7 @@ from PIL import Image
 
 import headscope as hs
 from headscope.core.maps import AttentionMaps
-from headscope.views import highlights as telling
+from headscope.views import highlights
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.still import DOTS, drawn
 from headscope.views.view import View
@@ -138,7 +138,7 @@ class Stills:
         self, inputs: Sequence[Input] | View, state: dict[str, Any] | None = None, **options: Any
     ) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(telling, "SINK", 0.2)  # all special tokens of the small inputs
+            patch.setattr(highlights, "SINK", 0.2)  # all special tokens of the small inputs
             if isinstance(inputs, View):
                 self.payload, self.blobs = inputs.payload, inputs.blobs
             else:

@@ -13,7 +13,7 @@ import numpy as np
 
 from headscope.runs.checkpoint import Folder
 from headscope.runs.outcome import Failure, Given, Outcome, Shard
-from headscope.runs.reduce import Each, reduce
+from headscope.runs.reduce import RunUnits, reduce
 
 IDENTITY: Mapping[str, Any] = {
     "kind": "toy",
@@ -23,7 +23,7 @@ IDENTITY: Mapping[str, Any] = {
 }
 
 
-def alone(work: Callable[[Given], Outcome[Any]]) -> Each[Any]:
+def alone(work: Callable[[Given], Outcome[Any]]) -> RunUnits[Any]:
     """Units one after another, of what one block gives."""
 
     def each(units: Iterator[Sequence[Given]]) -> Iterator[Outcome[Any]]:

@@ -21,7 +21,7 @@ from headscope.views.digits import percent
 from headscope.views.explorer import Input
 from headscope.views.page import script_json
 from headscope.views.payload import SectionInfo
-from headscope.views.section import Beside, Section
+from headscope.views.section import Section, SideBySide
 from tests.helpers import section_blocks
 from tests.helpers.report_sample import NASTY, dataset, example, maps, report_payload
 
@@ -154,7 +154,7 @@ def test_sections_take_turns_with_the_neurons_of_the_heads_they_name(monkeypatch
     monkeypatch.setattr(page, "NEURON_BYTES", 4 * each)
     assert there([one, one]) == [[Head(0, 0), Head(0, 1), Head(1, 2)], [Head(2, 1)]]
     monkeypatch.setattr(page, "NEURON_BYTES", 4 * each)
-    two = Beside(one, one)
+    two = SideBySide(one, one)
     assert there([two, one])[0] == [Head(0, 0)]  # of two models twice as much
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import explorer_payload
-from headscope.views.highlights import changed, difference, opening, sinks, telling
+from headscope.views.highlights import changed, difference, opening, peakedness, sinks
 from headscope.views.inputs import Included, Input, in_words, runs
 from headscope.views.view import View
 
@@ -65,19 +65,19 @@ def heads(*patterns: list[int] | None, n: int = 6) -> np.ndarray:
 PREVIOUS, FIRST, ELSEWHERE = [0, 0, 1, 2, 3, 4], [0] * 6, [3, 4, 5, 0, 1, 2]
 
 
-class TestTelling:
+class TestPeakedness:
     def opened(self, weights: np.ndarray, **more: list[int]) -> tuple[int, list[int]]:
         included = Included(maps(weights), more.get("layers"), more.get("heads"))
-        found = opening(telling(included), included)
+        found = opening(peakedness(included), included)
         return found.layer, found.heads
 
     def test_peaked_rows_that_look_elsewhere_come_before_neighbours_sinks_and_even_ones(self) -> None:
         included = Included(maps(heads(None, FIRST, PREVIOUS, ELSEWHERE)), None, None)
-        nothing, sink, neighbour, best = telling(included)[0].tolist()
+        nothing, sink, neighbour, best = peakedness(included)[0].tolist()
         assert (nothing, sink) == (0.0, 0.0)
         np.testing.assert_allclose(best, 5 / 6)  # all weight on a key that one row in six looks at
         assert 0 < neighbour < 0.1 < best
-        assert opening(telling(included), included) == (0, [3])
+        assert opening(peakedness(included), included) == (0, [3])
 
     def test_the_previous_token_where_there_is_nothing_better(self) -> None:
         assert self.opened(heads(None, FIRST, PREVIOUS)) == (0, [2])
@@ -88,9 +88,9 @@ class TestTelling:
         assert self.opened(weights, layers=[1]) == (1, [0])
         assert self.opened(weights, heads=[0, 2]) == (0, [2, 0])
 
-    def test_special_tokens_are_not_telling(self) -> None:
+    def test_special_tokens_are_no_peaks(self) -> None:
         included = Included(maps(heads(ELSEWHERE), special=(0, 1, 2)), None, None)
-        np.testing.assert_allclose(telling(included)[0], 0.0)
+        np.testing.assert_allclose(peakedness(included)[0], 0.0)
 
     def test_a_still_opens_what_the_page_opens(self) -> None:
         one = Input({"self": maps(heads(None, FIRST, PREVIOUS, ELSEWHERE))})

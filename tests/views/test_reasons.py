@@ -8,8 +8,8 @@ import pytest
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.views.inputs import Input
-from headscope.views.reasons import because, definition, seen, telling_rows
-from headscope.views.section import Beside
+from headscope.views.reasons import because, definition, nearest_rows, seen
+from headscope.views.section import SideBySide
 
 
 def maps(*rows: list[list[float]]) -> AttentionMaps:
@@ -37,7 +37,7 @@ def test_a_figure_is_seen_in_the_example_and_the_row_that_are_nearest_to_it() ->
 def test_special_tokens_are_pinned_where_no_other_row_counts() -> None:
     first = definition("entropy_first")
     assert first is not None
-    found = telling_rows(first, maps(BACK), 0, [0], np.array([0.0]))
+    found = nearest_rows(first, maps(BACK), 0, [0], np.array([0.0]))
     assert found is not None
     assert found.query.tolist() == [0]
 
@@ -52,7 +52,7 @@ def test_what_is_no_measure_of_one_input_is_seen_nowhere(name: str) -> None:
 def test_a_head_without_a_figure_and_examples_of_two_models_show_nothing() -> None:
     one = Input({"self": maps(BACK)})
     assert (seen([one], ["previous"], np.array([[[np.nan]]]), [0], [0]) == -1).all()
-    assert (seen([Beside(one, one)], ["previous"], np.array([[[0.5]]]), [0], [0]) == -1).all()
+    assert (seen([SideBySide(one, one)], ["previous"], np.array([[[0.5]]]), [0], [0]) == -1).all()
 
 
 def test_a_reason_says_its_figure_and_over_what() -> None:

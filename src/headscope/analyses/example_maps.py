@@ -19,7 +19,7 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.explorer import Input
 from headscope.views.images import Blocks, blocked
-from headscope.views.section import Beside
+from headscope.views.section import SideBySide
 
 HELD = 16_000_000
 """Up to so many weights of an example of a picture are held in memory; of more, patches are put together first."""
@@ -70,13 +70,13 @@ def look_at_both(
     inputs: tuple[Tokens, Tokens],
     labels: Sequence[str],
     state: Mapping[str, Any],
-) -> Beside:
+) -> SideBySide:
     """Two inputs beside each other, called A and B, with queries and keys of no head but those that are named."""
     first, second = (
         replace(look(model, tokens), opened=(), label=f"{letter} · {label}")
         for model, tokens, letter, label in zip(models, inputs, "AB", labels, strict=True)
     )
-    return Beside(first, second, state)
+    return SideBySide(first, second, state)
 
 
 def _perceived(model: Model, example: Example, room: int | None) -> Input:

@@ -28,7 +28,7 @@ from headscope.runs.inputs import told_once as told_once
 from headscope.views.explorer import Input
 from headscope.views.gold import of_parts
 from headscope.views.payload import Pin
-from headscope.views.section import Beside
+from headscope.views.section import SideBySide
 
 EXAMPLE_TOKENS = 32
 """The most tokens an example is packed to: a map that can be read on a page, and a page that stays small."""
@@ -57,7 +57,7 @@ class Gallery:
         show: makes one of tokens; None where the page has no examples.
     """
 
-    inputs: list[Input | Beside]
+    inputs: list[Input | SideBySide]
     show: Callable[[Tokens], Input] | None
     _left: int = field(default=0, init=False)
 
@@ -86,9 +86,9 @@ class Gallery:
             made = replace(made, links=found)
         return self.put(made)
 
-    def put(self, made: Input | Beside, *, must: bool = False) -> int | None:
+    def put(self, made: Input | SideBySide, *, must: bool = False) -> int | None:
         """The index of an example that was made; None where there is no room for it, unless it must be there."""
-        inputs = [made.first, made.second] if isinstance(made, Beside) else [made]
+        inputs = [made.first, made.second] if isinstance(made, SideBySide) else [made]
         size = sum(layer.size for one in inputs for maps in one.parts.values() for layer in maps.layers)
         if size > self._left and not must:
             return None
@@ -133,7 +133,7 @@ class Study:
     typed: Typed | None = None
     limit_sentences: int | None = None
     figures: list[xr.Dataset] = field(default_factory=list[xr.Dataset])
-    inputs: list[Input | Beside] = field(default_factory=list[Input | Beside])
+    inputs: list[Input | SideBySide] = field(default_factory=list[Input | SideBySide])
     failed: list[tuple[Entry, str]] = field(default_factory=list[tuple[Entry, str]])
     absent: dict[str, str] = field(default_factory=dict[str, str])
     seen: dict[str, Seen] = field(default_factory=dict[str, Seen])

@@ -74,8 +74,8 @@ class _Group(typer.core.TyperGroup):
 
     def add_later(self, later: Mapping[str, tuple[str, Callable[[], Any]]]) -> None:
         """Commands by their names: what each does, and what makes it."""
-        self.summaries = {name: each.short_help or "" for name, each in self.commands.items()}
-        self.summaries |= {name: said for name, (said, _) in later.items()}
+        self.summaries = {name: entry.short_help or "" for name, entry in self.commands.items()}
+        self.summaries |= {name: text for name, (text, _) in later.items()}
         self.commands = _Commands(self.commands, {name: make for name, (_, make) in later.items()})
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -88,10 +88,14 @@ class _Sections(_Group):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for title, (others, example) in SECTIONS.items():
-            records = [each.command for each in analyses().values()]
-            own = [each.words for each in records if each and each.section == title and " " not in each.words]
+            records = [analysis.command for analysis in analyses().values()]
+            names = [
+                record.words
+                for record in records
+                if record and record.section == title and " " not in record.words
+            ]
             with formatter.section(title):
-                formatter.write_dl([(name, self.summaries[name]) for name in (*own, *others.split())])
+                formatter.write_dl([(name, self.summaries[name]) for name in (*names, *others.split())])
                 formatter.write_text(f"$ {example}")
 
 
@@ -149,8 +153,8 @@ def _made(analysis: Analysis, name: str) -> Any:
     from headscope.console.commands import Made
 
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    said = analysis.command.help if analysis.command else ""
-    alone.command(name, help=said, short_help=said)(Made(analysis).function())
+    text = analysis.command.help if analysis.command else ""
+    alone.command(name, help=text, short_help=text)(Made(analysis).function())
     return typer.main.get_command(alone)
 
 
@@ -162,13 +166,13 @@ def commands() -> Any:
         if analysis.command is not None:
             group, _, name = analysis.command.words.rpartition(" ")
             later.setdefault(group, {})[name] = analysis.command.help, partial(_made, analysis, name)
-    whole: Any = typer.main.get_command(app)
-    for name, said in GROUPS.items():
-        group = _Group(name=name, help=said, short_help=said, no_args_is_help=True, rich_markup_mode=None)
+    root: Any = typer.main.get_command(app)
+    for name, text in GROUPS.items():
+        group = _Group(name=name, help=text, short_help=text, no_args_is_help=True, rich_markup_mode=None)
         group.add_later(later[name])
-        whole.add_command(group)
-    whole.add_later(later[""])
-    return whole
+        root.add_command(group)
+    root.add_later(later[""])
+    return root
 
 
 def run() -> int:

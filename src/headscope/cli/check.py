@@ -32,29 +32,29 @@ def check(
 
     with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):  # it is printed below
         loaded = model.load()
-    found = loaded.checked
+    result = loaded.checked
     sample = english(loaded)
     if as_json:
         print_json(
             {
                 "model": loaded.name,
-                "unseen": found.unseen,
-                "route": found.route,
-                "output_error": found.output_error,
-                "padding_error": found.padding_error,
-                "vocabulary": found.vocabulary and vars(found.vocabulary),
+                "unseen": result.unseen,
+                "route": result.route,
+                "output_error": result.output_error,
+                "padding_error": result.padding_error,
+                "vocabulary": result.vocabulary and vars(result.vocabulary),
                 "english": sample and dict(sample.counts()),
-                "parts": [vars(part) for part in found.parts],
+                "parts": [vars(part) for part in result.parts],
             }
         )
         return
     print(
         f"{loaded.name}: {type(loaded.module).__name__}, {loaded.parameters:,} weights, {loaded.dtype}, "
-        f"by {found.route}"
+        f"by {result.route}"
     )
-    if found.unseen:
-        print(f"  ??  {found.unseen}")
-    for part in found.parts:
+    if result.unseen:
+        print(f"  ??  {result.unseen}")
+    for part in result.parts:
         heads, keys = _counts(part.heads), _counts(part.key_heads)
         shared = "" if heads == keys else f" over {keys} key heads"
         sight = "causal" if part.causal else "bidirectional" if part.name != "cross" else "decoder to encoder"
@@ -71,21 +71,21 @@ def check(
         print(
             f"    ok  an edit of the weights reaches the output (silencing one head moves it by {part.edit_effect:.0e})"
         )
-    print(f"  ok  recording leaves the output as it is (moved by {found.output_error:.0e})")
-    if found.same_length:
+    print(f"  ok  recording leaves the output as it is (moved by {result.output_error:.0e})")
+    if result.same_length:
         print(
-            f"  padding moves an input by {found.padding_error:.0e}: batches of a corpus have inputs of one length"
+            f"  padding moves an input by {result.padding_error:.0e}: batches of a corpus have inputs of one length"
         )
-    elif found.padding_error is not None:
-        print(f"  ok  padding leaves an input as it is (moved by {found.padding_error:.0e})")
-    if found.vocabulary is not None:
-        sizes = f"{found.vocabulary.tokenizer:,} pieces, {found.vocabulary.embedding:,} rows"
-        said = found.vocabulary.problem or f"the tokenizer goes with the model's embedding ({sizes})"
-        print(f"  {'??' if found.vocabulary.problem else 'ok'}  {said}")
+    elif result.padding_error is not None:
+        print(f"  ok  padding leaves an input as it is (moved by {result.padding_error:.0e})")
+    if result.vocabulary is not None:
+        sizes = f"{result.vocabulary.tokenizer:,} pieces, {result.vocabulary.embedding:,} rows"
+        message = result.vocabulary.problem or f"the tokenizer goes with the model's embedding ({sizes})"
+        print(f"  {'??' if result.vocabulary.problem else 'ok'}  {message}")
     if sample is not None:
-        said = f"{sample.share} of an English sample are unknown to the tokenizer"
+        message = f"{sample.share} of an English sample are unknown to the tokenizer"
         print(
-            f"  {'ok' if sample.known else '??'}  {said}{'' if sample.known else ': give text that it knows'}"
+            f"  {'ok' if sample.known else '??'}  {message}{'' if sample.known else ': give text that it knows'}"
         )
 
 

@@ -44,7 +44,9 @@ def plan(
     if (corpus.size_hint() or 0) < SMALLEST:
         say("less than two whole blocks: bytes and the client's work are overstated")
     heads = loaded.config.num_hidden_layers * loaded.config.num_attention_heads
-    print("\n".join(f"{each.name}: {getattr(costs, each.name):,.4g}" for each in fields(costs)), end="\n\n")
+    print(
+        "\n".join(f"{field.name}: {getattr(costs, field.name):,.4g}" for field in fields(costs)), end="\n\n"
+    )
     others = {shape: scaled(costs, heads, SHAPES[shape]) for shape in SHAPES}
     print(table({f"{loaded.name}, {loaded.device.type}": costs, **others}, sizes, counts, cores))
 

@@ -91,7 +91,7 @@ def report(
         modality,
     )
     failed: list[tuple[Entry, str]] = []
-    own = partial(sources.once, distinct=reading.distinct)
+    once = partial(sources.once, distinct=reading.distinct)
     page = run(
         loaded,
         texts,
@@ -99,11 +99,11 @@ def report(
         examples=count,
         sections=sections.split(",") if sections else None,
         limit=reading.limit,
-        treebank=own(sources.annotated(treebank, None, strict=reading.strict)) if treebank else None,
-        coref=own(sources.annotated(coref, None, clusters=True, strict=reading.strict)) if coref else None,
+        treebank=once(sources.annotated(treebank, None, strict=reading.strict)) if treebank else None,
+        coref=once(sources.annotated(coref, None, clusters=True, strict=reading.strict)) if coref else None,
         against=model.how.trained.named(against) if against else None,
-        pairs=own(corpora.pairs(pairs, label=label, strict=reading.strict)) if pairs else None,
-        links=own(sources.linked(links, None, strict=reading.strict)) if links else None,
+        pairs=once(corpora.pairs(pairs, label=label, strict=reading.strict)) if pairs else None,
+        links=once(sources.linked(links, None, strict=reading.strict)) if links else None,
         limit_sentences=limit_sentences,
         live=live,
         progress=True,
@@ -119,6 +119,6 @@ def report(
     what = "to print" if browser else "open it in a browser, it needs no network"
     print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; {what})", flush=True)
     given = {**asked, "text": text or files or against}
-    own = [f"{entry.name} ({why})" for entry, why in failed if given.get(entry.reads)]
-    if own:
-        raise RunError(f"{output}: written without the section{'s' * (len(own) > 1)} {'; '.join(own)}")
+    unmade = [f"{entry.name} ({why})" for entry, why in failed if given.get(entry.reads)]
+    if unmade:
+        raise RunError(f"{output}: written without the section{'s' * (len(unmade) > 1)} {'; '.join(unmade)}")

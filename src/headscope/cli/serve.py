@@ -106,10 +106,10 @@ def _texts(path: Path) -> list[LiveInput]:
     from headscope.corpora.sources import suffix_of
 
     json = suffix_of(path) == ".jsonl" or holds(path) == "jsonl"
-    found = [_input(line, json) for line in Files(path, records=json) if line.text.strip()]
-    if not found:
+    inputs = [_input(line, json) for line in Files(path, records=json) if line.text.strip()]
+    if not inputs:
         raise InputError(f"{path}: expected a text on each line, found none")
-    return found
+    return inputs
 
 
 def _input(line: Line, json: bool) -> LiveInput:
@@ -119,8 +119,8 @@ def _input(line: Line, json: bool) -> LiveInput:
     from headscope.corpora.jsonlines import json_object
     from headscope.live.session import read_input
 
-    found = json_object(line)
+    fields = json_object(line)
     try:
-        return read_input(found)
+        return read_input(fields)
     except InputError as error:
         raise line.error(str(error)) from None

@@ -59,55 +59,63 @@ class Made:
         analysis, command: its record.
         groups: of options that it shares with others.
         places: what is given by its place, by the parameter that takes it.
-        own: the parameters that are options of its own.
+        options: the parameters that are options of this command alone.
     """
 
     def __init__(self, analysis: Analysis) -> None:
         assert analysis.command is not None
         self.analysis = analysis
-        own = analysis.command
+        command = analysis.command
         self.command = replace(
-            own,
-            runs=own.runs or analysis.function,
-            more=(*((analysis.function,) if own.runs else ()), *own.more),
-            estimates=own.estimates or analysis.estimate,
+            command,
+            runs=command.runs or analysis.function,
+            more=(*((analysis.function,) if command.runs else ()), *command.more),
+            estimates=command.estimates or analysis.estimate,
         )
         self.groups = {name: GROUPS[name] for name in self.command.groups}
         taken = self._taken(self.command.reads or self.command.runs)
-        ahead = [each for each in taken.values() if not each.keyword and each.name not in _GIVEN]
+        ahead = [
+            parameter
+            for parameter in taken.values()
+            if not parameter.keyword and parameter.name not in _GIVEN
+        ]
         pairs = zip(self.command.positions, [*ahead, *ahead[-1:]], strict=False)
-        self.places = {position.takes or each.name: (position, each) for position, each in pairs}
-        self.own = {each.name: each for each in self._own()}
+        self.places = {
+            position.takes or parameter.name: (position, parameter) for position, parameter in pairs
+        }
+        self.options = {parameter.name: parameter for parameter in self._parameters()}
 
     def _taken(self, path: str) -> Mapping[str, Parameter]:
         return parameters(self.analysis.full(path))
 
-    def _own(self) -> Iterator[Parameter]:
-        """Of all functions those parameters that neither a group nor a place has, the first of each name."""
-        known = {each.name for group in self.groups.values() for each in fields(group)}
+    def _parameters(self) -> Iterator[Parameter]:
+        """The parameters of all functions that neither a group nor a place has, the first of each name."""
+        known = {option.name for group in self.groups.values() for option in fields(group)}
         known |= {*_GIVEN, *self.groups, *self.places}
         known |= {name for name, written in self.command.named.items() if not written}
         for path in self.command.functions:
-            for name, each in self._taken(path).items():
-                if name not in known and each.default is not inspect.Parameter.empty:
+            for name, parameter in self._taken(path).items():
+                if name not in known and parameter.default is not inspect.Parameter.empty:
                     known.add(name)
-                    yield each
+                    yield parameter
 
     def function(self) -> Callable[..., None]:
         """The function that Typer makes a command of."""
-        every = [_parameter(*each) for each in (*self._positions(), *self._shared(), *self._options())]
+        every = [
+            _parameter(*argument) for argument in (*self._positions(), *self._shared(), *self._options())
+        ]
 
         def run(**given: Any) -> None:
             self.run(given)
 
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in every}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
         return run
 
     def _positions(self) -> Iterator[tuple[str, Any, Any]]:
-        for name, (position, each) in self.places.items():
+        for name, (position, parameter) in self.places.items():
             files = self.command.reads and "reading" not in self.groups
-            kind: Any = Path if files else typed(each.hint, repeatable=position.many)[0]
+            kind: Any = Path if files else typed(parameter.hint, repeatable=position.many)[0]
             kind = list[Path] if files and position.many else kind
             argument = typer.Argument(metavar=position.name, help=position.help)
             if position.required:
@@ -116,16 +124,16 @@ class Made:
                 yield name, Annotated[kind | None, argument], None
 
     def _shared(self) -> Iterator[tuple[str, Any, Any]]:
-        for each in (each for group in self.groups.values() for each in parameters_of(group)):
-            hint, said = each.annotation, self.command.output[0]
-            if each.name == "output" and said:
-                hint = Annotated[Path | None, typer.Option("-o", "--output", help=said)]
-            yield each.name, hint, each.default
+        for option in (option for group in self.groups.values() for option in parameters_of(group)):
+            hint, text = option.annotation, self.command.output[0]
+            if option.name == "output" and text:
+                hint = Annotated[Path | None, typer.Option("-o", "--output", help=text)]
+            yield option.name, hint, option.default
 
     def _options(self) -> Iterator[tuple[str, Any, Any]]:
-        for name, each in self.own.items():
-            shared = sources.FORMATS.get(each.hint) if name == "format" else SHARED.get(name)
-            yield name, *(self._option(each) if shared is None else (shared, each.default))
+        for name, parameter in self.options.items():
+            shared = sources.FORMATS.get(parameter.hint) if name == "format" else SHARED.get(name)
+            yield name, *(self._option(parameter) if shared is None else (shared, parameter.default))
         if self.command.reads and "reading" not in self.groups:
             yield "distinct", console.Distinct, False
         if self.command.estimates:
@@ -148,19 +156,19 @@ class Made:
     def _help(self, name: str, kind: Any, default: Any) -> str:
         """What the functions say of a parameter, the command's own first."""
         paths = sorted(self.command.functions, key=lambda path: not path.startswith("command:"))
-        said = next(filter(None, (documented(self.analysis.full(path)).get(name) for path in paths)), "")
-        said = said or self.own[name].doc
-        if other := re.match(r"as in `headscope\.(\w+)`", said):
+        text = next(filter(None, (documented(self.analysis.full(path)).get(name) for path in paths)), "")
+        text = text or self.options[name].doc
+        if other := re.match(r"as in `headscope\.(\w+)`", text):
             function = analyses()[other[1]]
-            said = parameters(function.full(function.function))[name].doc
+            text = parameters(function.full(function.function))[name].doc
         several = " Repeatable." if get_origin(kind) is list else ""
         numbers = f" By default {' and '.join(map(str, default))}." if kind == list[int] and default else ""
-        return f"{sentence(said)}{several}{numbers}"
+        return f"{sentence(text)}{several}{numbers}"
 
     def run(self, given: dict[str, Any]) -> None:
         """Do what was typed."""
         groups: dict[str, Any] = {
-            name: group(**{each.name: given[each.name] for each in fields(group)})
+            name: group(**{option.name: given[option.name] for option in fields(group)})
             for name, group in self.groups.items()
         }
         table, long = groups["table"], groups.get("long")
@@ -169,8 +177,8 @@ class Made:
         if "engines" in groups:
             given["engine"] = groups["engines"].engine()
         inputs = self._inputs(given)
-        for name, each in self.own.items():
-            given[name] = self._value(each, given)
+        for name, parameter in self.options.items():
+            given[name] = self._value(parameter, given)
         if self._foreseen(given, inputs):
             return
         result = self._call(self.command.runs, given, *inputs)
@@ -179,7 +187,11 @@ class Made:
 
     def _check(self, given: Mapping[str, Any], table: console.TableOptions, shard: bool) -> None:
         """Refuse, before anything is read, what can be told to go wrong."""
-        files = {name: _written(each.hint) for name, each in self.own.items() if given[name] is not None}
+        files = {
+            name: _written(parameter.hint)
+            for name, parameter in self.options.items()
+            if given[name] is not None
+        }
         for name, written in files.items():
             if written is not None and shard:
                 raise InputError(f"--{name}: expected no shard, found one; {written.of_parts}")
@@ -187,8 +199,8 @@ class Made:
         for name, written in files.items():
             if written is not None:
                 console.check_places(given[name], suffixes=written.suffixes)
-        for name, each in self.own.items():
-            each.check(given[name])
+        for name, option in self.options.items():
+            option.check(given[name])
         if self.command.checks:
             self._call(self.command.checks, given)
 
@@ -197,16 +209,16 @@ class Made:
         for name in ("texts", "inputs"):
             if name in self.groups:
                 return [*given[name].inputs(given["model"])]
-        found: list[Any] = [given[name] for name in self.places]
+        values: list[Any] = [given[name] for name in self.places]
         if self.command.reads and "reading" in self.groups:
-            return [*self._call(self.command.reads, given, *found)]
+            return [*self._call(self.command.reads, given, *values)]
         if self.command.reads:
-            several = [[each] for each in found] if len(found) > 1 else found
-            read = [self._call(self.command.reads, given, each) for each in several]
-            found = read
+            several = [[value] for value in values] if len(values) > 1 else values
+            read = [self._call(self.command.reads, given, value) for value in several]
+            values = read
         model = given["model"].load()
-        found = [each(model) if callable(each) else each for each in found]
-        return [model, *(sources.once(each, given.get("distinct", False)) for each in found)]
+        values = [value(model) if callable(value) else value for value in values]
+        return [model, *(sources.once(value, given.get("distinct", False)) for value in values)]
 
     def _value(self, parameter: Parameter, given: Mapping[str, Any]) -> Any:
         """What the function takes for what was typed."""
@@ -230,7 +242,7 @@ class Made:
         if not self.command.estimates:
             return False
         timed = {name: value for name, value in given.items() if name not in _UNTIMED}
-        size = sum(each.size_hint() or 0 for each in inputs if hasattr(each, "size_hint"))
+        size = sum(source.size_hint() or 0 for source in inputs if hasattr(source, "size_hint"))
         trees = self.command.reads.startswith("headscope.console.sources:")
         return console.foreseen(
             given["estimate"],
@@ -245,21 +257,21 @@ class Made:
         function = self.analysis.load(path)
         taken = inspect.signature(function).parameters
         names = {*[*taken][len(inputs) :]}
-        if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
             names |= {*given} if path == self.command.checks else self._handed_on()
         return function(*inputs, **{name: given[name] for name in names if given.get(name) not in (None, [])})
 
     def _handed_on(self) -> set[str]:
         """What functions that take ``**`` hand on: options of the analysis, or of how checkpoints are loaded."""
         names = {
-            each.name
+            option.name
             for name in ("checkpoints",)
             if name in self.groups
-            for each in fields(self.groups[name])
+            for option in fields(self.groups[name])
         }
         for path in (self.analysis.function, *self.command.more):
             taken = inspect.signature(self.analysis.load(path)).parameters.values()
-            names |= {each.name for each in taken if each.kind is each.KEYWORD_ONLY}
+            names |= {parameter.name for parameter in taken if parameter.kind is parameter.KEYWORD_ONLY}
         return names
 
 
@@ -269,5 +281,5 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 def _written(hint: Any) -> Written | None:
     """What an annotation says of a file that is written."""
-    found = [each for part in (hint, *get_args(hint)) for each in getattr(part, "__metadata__", ())]
-    return next((each for each in found if isinstance(each, Written)), None)
+    notes = [note for part in (hint, *get_args(hint)) for note in getattr(part, "__metadata__", ())]
+    return next((note for note in notes if isinstance(note, Written)), None)

@@ -72,17 +72,17 @@ def parameters(path: str) -> Mapping[str, Parameter]:
     before = [*given.posonlyargs, *given.args]
     ends: list[ast.expr | None] = [*[None] * (len(before) - len(given.defaults)), *given.defaults]
     rows = [*zip(before, ends, strict=True), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
-    found = [
+    named = [
         Parameter(
-            each.arg,
+            argument.arg,
             place >= len(before),
-            docs.get(each.arg, ""),
-            partial(_value, each.annotation, names, Any),
+            docs.get(argument.arg, ""),
+            partial(_value, argument.annotation, names, Any),
             partial(_value, default, names, inspect.Parameter.empty),
         )
-        for place, (each, default) in enumerate(rows)
+        for place, (argument, default) in enumerate(rows)
     ]
-    return {each.name: each for each in (*found, *_unpacked(node, docs, names))}
+    return {parameter.name: parameter for parameter in (*named, *_unpacked(node, docs, names))}
 
 
 def _unpacked(node: ast.FunctionDef, docs: Mapping[str, str], names: _Names) -> Iterator[Parameter]:
@@ -91,15 +91,22 @@ def _unpacked(node: ast.FunctionDef, docs: Mapping[str, str], names: _Names) -> 
     if not isinstance(kind, ast.Subscript) or ast.unparse(kind.value) != "Unpack":
         return
     name = ast.unparse(kind.slice)
-    module = importlib.import_module(next(each for each in names.imported() if each[1] == name)[0])
-    calls = [each for each in node.decorator_list if isinstance(each, ast.Call)]
-    own = {each.arg: _value(each.value, names) for call in calls for each in call.keywords}
-    said = described(inspect.getdoc(module.RunOptions) or "")
+    module = importlib.import_module(
+        next(imported for imported in names.imported() if imported[1] == name)[0]
+    )
+    calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
+    defaults = {keyword.arg: _value(keyword.value, names) for call in calls for keyword in call.keywords}
+    descriptions = described(inspect.getdoc(module.RunOptions) or "")
     hints = get_type_hints(getattr(module, name), include_extras=True)
-    for each in fields(module.RunOptions):
-        if each.name in hints:
-            doc, default = docs.get(each.name) or said[each.name], own.get(each.name, each.default)
-            yield Parameter(each.name, True, doc, partial(hints.get, each.name), partial(_as_it_is, default))
+    for option in fields(module.RunOptions):
+        if option.name in hints:
+            doc, default = (
+                docs.get(option.name) or descriptions[option.name],
+                defaults.get(option.name, option.default),
+            )
+            yield Parameter(
+                option.name, True, doc, partial(hints.get, option.name), partial(_as_it_is, default)
+            )
 
 
 def _as_it_is(value: Any) -> Any:
@@ -115,7 +122,9 @@ def documented(path: str) -> Mapping[str, str]:
 def _function(path: str) -> ast.FunctionDef:
     module, _, name = path.partition(":")
     return next(
-        each for each in _statements(module) if isinstance(each, ast.FunctionDef) and each.name == name
+        statement
+        for statement in _statements(module)
+        if isinstance(statement, ast.FunctionDef) and statement.name == name
     )
 
 
@@ -126,8 +135,8 @@ def described(docstring: str) -> dict[str, str]:
     {'a': 'how many of these.', 'b': 'how many of these.', 'c': '``x`` or y.'}
     """
     section = re.search(r"^(?:Args|Attributes):\n((?: .*\n?)+)", docstring, re.MULTILINE)
-    found = re.findall(r"^    (\S.*?): (.*(?:\n {8}.*)*)", section[1] if section else "", re.MULTILINE)
-    return {name.strip("* "): " ".join(text.split()) for names, text in found for name in names.split(",")}
+    entries = re.findall(r"^    (\S.*?): (.*(?:\n {8}.*)*)", section[1] if section else "", re.MULTILINE)
+    return {name.strip("* "): " ".join(text.split()) for names, text in entries for name in names.split(",")}
 
 
 def sentence(text: str) -> str:
@@ -211,8 +220,8 @@ def _kinds(hint: Any, expected: Expected | None = None) -> Iterator[tuple[Any, E
         kind, more = get_args(hint)[:2]
         yield from _kinds(kind, more if isinstance(more, Expected) else expected)
     elif get_origin(hint) in (Union, types.UnionType):
-        for each in get_args(hint):
-            yield from _kinds(each, expected)
+        for part in get_args(hint):
+            yield from _kinds(part, expected)
     else:
         yield hint, expected
 
@@ -227,19 +236,19 @@ class _Names(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if hasattr(builtins, name):
             raise KeyError(name)
-        self[name] = self._found(name)
+        self[name] = self._resolved(name)
         return self[name]
 
-    def _found(self, name: str) -> Any:
+    def _resolved(self, name: str) -> Any:
         if hasattr(loaded := sys.modules.get(self.module), name):
             return getattr(loaded, name)
         for node in _statements(self.module):
-            if isinstance(node, ast.Assign) and any(ast.unparse(each) == name for each in node.targets):
+            if isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets):
                 return _value(node.value, self)
             if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name and node.value:
                 return _value(node.value, self)
-        for module, own, meant in self.imported():
-            if own == name:
+        for module, alias, meant in self.imported():
+            if alias == name:
                 return _imported(module, meant)
         return type(name, (), {})
 
@@ -247,8 +256,8 @@ class _Names(dict[str, Any]):
         """What the module imports: from where (empty: a module itself), by which name, and its own name there."""
         for node in _statements(self.module):
             if isinstance(node, ast.Import | ast.ImportFrom):
-                for each in node.names:
-                    yield getattr(node, "module", ""), each.asname or each.name, each.name
+                for imported in node.names:
+                    yield getattr(node, "module", ""), imported.asname or imported.name, imported.name
 
 
 def _imported(module: str, name: str) -> Any:
@@ -296,4 +305,7 @@ def _statements(module: str) -> Sequence[ast.stmt]:
     if file is None:
         return ()
     body = ast.parse(file.read_text(encoding="utf-8")).body
-    return [*body, *(inner for each in body if isinstance(each, ast.If) for inner in each.body)]
+    return [
+        *body,
+        *(inner for statement in body if isinstance(statement, ast.If) for inner in statement.body),
+    ]

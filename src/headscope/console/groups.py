@@ -45,7 +45,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(**given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+            given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
         for name, value in given.items():
             check(name, value, hints[name])
         function(**given)
@@ -59,40 +59,40 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 def parameters_of(group: Any) -> Iterator[inspect.Parameter]:
     """The fields of a group of options."""
     hints = get_type_hints(group, include_extras=True)
-    for each in fields(group):
+    for option in fields(group):
         yield inspect.Parameter(
-            each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name]
+            option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=hints[option.name]
         )
 
 
 def written(group: Any) -> dict[str, str]:
     """What was typed of a group, by the names of its options; a flag has an empty text."""
     options: dict[str, str] = {}
-    for each in parameters_of(type(group)):
-        value, (option,) = getattr(group, each.name), each.annotation.__metadata__
-        if isinstance(option, OptionInfo) and value != each.default:
-            names = names_of(option) or [f"--{each.name.replace('_', '-')}"]
+    for parameter in parameters_of(type(group)):
+        value, (option,) = getattr(group, parameter.name), parameter.annotation.__metadata__
+        if isinstance(option, OptionInfo) and value != parameter.default:
+            names = names_of(option) or [f"--{parameter.name.replace('_', '-')}"]
             options[names[0].split("/")[0]] = "" if value is True else str(value)
     return options
 
 
 def names_of(option: OptionInfo) -> list[str]:
-    """By what an option is typed, where its annotation says so; Typer takes the first for its default."""
-    said: list[Any] = [option.default, *(option.param_decls or ())]
-    return [name for name in said if isinstance(name, str) and name.startswith("-")]
+    """The names by which an option is typed, where its annotation says so; Typer takes the first for its default."""
+    declared: list[Any] = [option.default, *(option.param_decls or ())]
+    return [name for name in declared if isinstance(name, str) and name.startswith("-")]
 
 
-def _annotated(hint: Any, parameter: inspect.Parameter, said: str) -> Any:
+def _annotated(hint: Any, parameter: inspect.Parameter, text: str) -> Any:
     """What Typer reads: an annotation of its own, which only lacks what is said of it, or one of the type."""
-    for own in getattr(hint, "__metadata__", ()):
-        if isinstance(own, ArgumentInfo | OptionInfo):
-            filled = copy(own)
-            filled.help = own.help or said
+    for annotation in getattr(hint, "__metadata__", ()):
+        if isinstance(annotation, ArgumentInfo | OptionInfo):
+            filled = copy(annotation)
+            filled.help = annotation.help or text
             return Annotated[get_args(hint)[0], filled]
     kind, more = typed(hint)
     name = parameter.name
     if parameter.kind is parameter.KEYWORD_ONLY:
-        made: Any = typer.Option(f"--{name.replace('_', '-')}", help=said, **more)
+        made: Any = typer.Option(f"--{name.replace('_', '-')}", help=text, **more)
     else:
-        made = typer.Argument(help=said, metavar=name.upper())
+        made = typer.Argument(help=text, metavar=name.upper())
     return Annotated[kind | None if parameter.default is None else kind, made]

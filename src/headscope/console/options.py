@@ -162,7 +162,7 @@ class ModelOptions:
     @property
     def how(self) -> LoadOptions:
         """How it is loaded."""
-        return LoadOptions(**{each.name: getattr(self, each.name) for each in fields(LoadOptions)})
+        return LoadOptions(**{option.name: getattr(self, option.name) for option in fields(LoadOptions)})
 
     def load(self) -> Model:
         """The model."""
@@ -326,8 +326,8 @@ def say_unseen(described: Mapping[str, Any], *, printed: bool) -> None:
     """Say what of the models' layers has no attention map: above a table that is printed, else on stderr."""
     from headscope.measures.dataset import unseen
 
-    if told := unseen(described):
-        (print if printed else say)(told)
+    if note := unseen(described):
+        (print if printed else say)(note)
 
 
 def say_left_out(described: Mapping[str, Any]) -> None:

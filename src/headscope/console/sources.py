@@ -177,11 +177,11 @@ def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
     if not os.path.isdir(path):
         return [SUFFIXES.get(suffix_of(path)) or holds(standard_input() if str(path) == STDIN else path)]
     suffixes = (".txt", *SUFFIXES)
-    found, others = walked(path, suffixes, compressed=True)
-    if not found:
-        said = counted(others) if others else "none"
-        raise InputError(f"{path}: expected files that end in {', '.join(suffixes)}, found {said}")
-    return [SUFFIXES.get(suffix_of(each), "text") for each in found]
+    files, others = walked(path, suffixes, compressed=True)
+    if not files:
+        actual = counted(others) if others else "none"
+        raise InputError(f"{path}: expected files that end in {', '.join(suffixes)}, found {actual}")
+    return [SUFFIXES.get(suffix_of(file), "text") for file in files]
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class ModalityOptions:
     @property
     def given(self) -> tuple[str, Sequence[Path]]:
         """The option that was given, and its files; empty where there are none."""
-        return next(((name, own) for name, own in _modalities(self).items() if own), ("", ()))
+        return next(((name, paths) for name, paths in _modalities(self).items() if paths), ("", ()))
 
     def read(
         self, reading: ReadingOptions, texts: Sequence[Path] | None, model: ModelOptions
@@ -315,7 +315,7 @@ def annotated(
 
     if not paths:
         return corpora.builtin_trees(words=words, relations=relations)
-    kind = _one_of([format or _told(path, _CLUSTERS if clusters else _TREES) for path in paths])
+    kind = _one_of([format or _format_of(path, _CLUSTERS if clusters else _TREES) for path in paths])
     if kind == "conllu":
         return corpora.conllu(paths, words=words, relations=relations, strict=strict)
     for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
@@ -389,7 +389,7 @@ def linked(
 
     files = list(paths or ())
     aligned = [format == "pharaoh" or (not format and path.suffix.lower() in ALIGNED) for path in files]
-    kinds = ["pharaoh"] if any(aligned) else [format or _told(path, _ENDS_LINKS) for path in files]
+    kinds = ["pharaoh"] if any(aligned) else [format or _format_of(path, _ENDS_LINKS) for path in files]
     kind = _one_of(kinds or [format or "conllu"])
     for option, off, of in (
         ("--base", base == 0, "pharaoh"),
@@ -401,8 +401,8 @@ def linked(
             raise InputError(f"{option}: expected {_FORMATS.get(of, of)}, found {_FORMATS.get(kind, kind)}")
     if kind == "pharaoh":
         if len(files) != 3 or not aligned[2]:
-            found = ", ".join(map(str, files)) or "none"
-            raise InputError(f"expected three files, A, B and their alignments last, found {found}")
+            given = ", ".join(map(str, files)) or "none"
+            raise InputError(f"expected three files, A, B and their alignments last, found {given}")
         return corpora.alignments(*files, base=base, strict=strict)
     if kind == "jsonl":
         return corpora.links(files, document=document, strict=strict)
@@ -414,7 +414,7 @@ _CLUSTERS: Mapping[str, AnnotationKind] = {".jsonl": "clusters", ".json": "clust
 _ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_TREES}
 
 
-def _told(path: Path, ends: Mapping[str, str]) -> str:
+def _format_of(path: Path, ends: Mapping[str, str]) -> str:
     """The format that a name tells by its end, or else the file by how it begins."""
     from headscope.corpora.kinds import holds
     from headscope.corpora.sources import is_compressed

@@ -34,7 +34,7 @@ from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import page, plain_text
 from headscope.views.payload import CorpusInfo, ExplorerPayload, MeasureInfo, ModelInfo, ReportPayload
 from headscope.views.reasons import seen
-from headscope.views.section import Beside, Section
+from headscope.views.section import Section, SideBySide
 
 HALVES = (
     ("A to B", "first half to second"),
@@ -56,7 +56,7 @@ NEURON_BYTES = 260_000
 
 def report_page(
     dataset: xr.Dataset,
-    examples: Sequence[Input | Beside] = (),
+    examples: Sequence[Input | SideBySide] = (),
     *,
     sections: Sequence[Section] = (),
     unseen: Sequence[Section] = (),
@@ -86,7 +86,7 @@ def report_page(
 
 def report_payload(
     dataset: xr.Dataset,
-    examples: Sequence[Input | Beside] = (),
+    examples: Sequence[Input | SideBySide] = (),
     *,
     sections: Sequence[Section] = (),
     unseen: Sequence[Section] = (),
@@ -176,13 +176,13 @@ def _measure(array: xr.DataArray, name: str, *, halves: bool) -> MeasureInfo:
 
 
 def _with_neurons(
-    examples: Sequence[Input | Beside],
+    examples: Sequence[Input | SideBySide],
     sections: Sequence[Section],
     names: Sequence[str],
     where: npt.NDArray[np.int32],
     layers: Sequence[int],
     heads: Sequence[int],
-) -> list[Input | Beside]:
+) -> list[Input | SideBySide]:
     """The examples, with queries and keys of the heads that sections open on them, as long as `NEURON_BYTES` lasts.
 
     The sections take turns, so that none uses it up.
@@ -218,19 +218,19 @@ def _neuron_bytes(example: Input, head: Head) -> int:
     return sum(vector.size for vector in vectors) + scales + (0 if bias is None else 4 * bias[0].size)
 
 
-def _inputs(example: Input | Beside) -> list[Input]:
-    return [example.first, example.second] if isinstance(example, Beside) else [example]
+def _inputs(example: Input | SideBySide) -> list[Input]:
+    return [example.first, example.second] if isinstance(example, SideBySide) else [example]
 
 
-def _opened(example: Input | Beside, heads: Collection[Head]) -> Input | Beside:
-    if isinstance(example, Beside):
+def _opened(example: Input | SideBySide, heads: Collection[Head]) -> Input | SideBySide:
+    if isinstance(example, SideBySide):
         return replace(
             example, first=replace(example.first, opened=heads), second=replace(example.second, opened=heads)
         )
     return example if example.opened is None else replace(example, opened=heads)
 
 
-def _check(examples: Sequence[Input | Beside], layers: Sequence[int], heads: Sequence[int]) -> None:
+def _check(examples: Sequence[Input | SideBySide], layers: Sequence[int], heads: Sequence[int]) -> None:
     """Refuse examples with a layer or head that the figures have not."""
     for place, example in enumerate(examples):
         maps = _inputs(example)[0].first
@@ -245,9 +245,9 @@ def _check(examples: Sequence[Input | Beside], layers: Sequence[int], heads: Seq
 
 
 def _example(
-    example: Input | Beside, dataset: xr.Dataset, model: ModelInfo, exact: bool
+    example: Input | SideBySide, dataset: xr.Dataset, model: ModelInfo, exact: bool
 ) -> tuple[ExplorerPayload, Blobs]:
-    state = example.state if isinstance(example, Beside) else None
+    state = example.state if isinstance(example, SideBySide) else None
     payload, blobs = explorer_payload(
         _inputs(example), model=model["name"], measures=dataset, state=state, exact=exact
     )

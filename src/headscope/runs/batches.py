@@ -181,7 +181,7 @@ def _elsewhere(
     models: Sequence[Model],
     shown: Progress,
 ) -> Iterator[Worked[T]]:
-    """The same from other processes; the batches are kept here until their results are back."""
+    """Run the function in other processes; the batches are kept here until their results are back."""
     read: deque[tuple[list[list[Example]], Place]] = deque()
 
     def units() -> Iterator[list[Given]]:

@@ -93,15 +93,15 @@ class Part:
     Attributes:
         given: its examples.
         open: the documents that have examples in other parts as well; known when the examples have been read.
-        told: where it is, in words.
+        place: where it is, in words.
     """
 
     given: Corpus | Iterable[Example]
     open: Collection[int] = ()
-    told: str = ""
+    place: str = ""
 
     def __str__(self) -> str:
-        return self.told
+        return self.place
 
 
 class Batched:
@@ -144,19 +144,21 @@ class Batched:
     @property
     def read(self) -> Read:
         """What reading has told, when the batches have been read."""
-        notes = {kind: Told(len(each), tuple(each[:LISTED])) for kind, each in self._reader.notes().items()}
+        notes = {
+            kind: Told(len(items), tuple(items[:LISTED])) for kind, items in self._reader.notes().items()
+        }
         read = Read(
             self._inputs, self._pieces, self._unknown, notes=notes, ends=self._ends, documents=self._documents
         )
         given = self.part.given
         if not isinstance(given, Corpus):
             return read
-        return replace(read, counts=given.counts).then(told_of(given))
+        return replace(read, counts=given.counts).then(left_out_of(given))
 
 
-def told_of(corpus: Corpus) -> Read:
+def left_out_of(corpus: Corpus) -> Read:
     """What a corpus has left out so far."""
-    broken = tuple(Broken(each.path, each.line, each.message) for each in corpus.broken[:LISTED])
+    broken = tuple(Broken(error.path, error.line, error.message) for error in corpus.broken[:LISTED])
     return Read(left_out=len(corpus.broken), broken=broken)
 
 
@@ -165,7 +167,7 @@ class Block(Protocol):
 
     @property
     def number(self) -> int:
-        """From 0."""
+        """The block's number, from 0."""
         ...
 
     @property
@@ -180,16 +182,16 @@ class Block(Protocol):
 
     @property
     def part(self) -> Part | None:
-        """By which anybody can read it; None where it has to be read here, in order."""
+        """The part by which anybody can read the block; None where it has to be read here, in order."""
         ...
 
     @property
     def end(self) -> int | None:
-        """Up to which byte of the files it reaches; None where these are not cut on bytes."""
+        """The byte of the files that the block reaches up to; None where these are not cut on bytes."""
         ...
 
     def __iter__(self) -> Iterator[list[Example]]:
-        """Its batches, read once and before the next block is asked for."""
+        """Iterate over the batches, once and before the next block is asked for."""
         ...
 
     def digest(self) -> str:
@@ -256,7 +258,7 @@ class _Cut:
         return sum(self._cuts.sizes)
 
     def fingerprint(self) -> str:
-        """Of the sizes of the files: who works on some blocks knows no more of the others."""
+        """A checksum of the sizes of the files: who works on some blocks knows no more of the others."""
         return hashlib.sha256(repr(self._cuts.sizes).encode()).hexdigest()
 
 
@@ -273,23 +275,23 @@ class _Stretch:
         return self._cuts.stretch(self.number)
 
     def _part(self, *, here: bool) -> Part:
-        own = self._stretch
-        told = f"bytes {own.cut.start + 1:,} to {own.cut.end:,}"
-        return Part(self._corpus.stretch(own, here=here), own.open, told)
+        stretch = self._stretch
+        place = f"bytes {stretch.cut.start + 1:,} to {stretch.cut.end:,}"
+        return Part(self._corpus.stretch(stretch, here=here), stretch.open, place)
 
     @property
     def part(self) -> Part | None:
-        """By which anybody can read it, where inputs need not be counted."""
+        """The part by which anybody can read the block, where inputs need not be counted."""
         return self._part(here=False) if self._most is None else None
 
     @property
     def open(self) -> Collection[int]:
-        """As its stretch says."""
+        """The documents that, as the stretch says, have examples in other blocks as well."""
         return self._stretch.open
 
     @property
     def end(self) -> int:
-        """Of its cut."""
+        """The byte at which the block ends."""
         return self._cuts[self.number].end
 
     @property
@@ -302,7 +304,7 @@ class _Stretch:
         return iter(self._batches)
 
     def digest(self) -> str:
-        """Of its bytes."""
+        """A checksum of the block's bytes."""
         return fingerprint(self._stretch)
 
     def finish(self) -> int:
@@ -348,7 +350,7 @@ class _InOrder:
             self._digest = hashlib.sha256((self._digest + block.digest()).encode()).hexdigest()
 
     def fingerprint(self) -> str:
-        """Of all blocks so far."""
+        """A checksum of all blocks so far."""
         return self._digest
 
 
@@ -384,23 +386,23 @@ class _Run:
     def _seen(self, examples: Iterable[Example]) -> Iterator[Example]:
         for example in examples:
             if self._hash is not None:
-                for each in content(example):
-                    self._hash.update(len(each).to_bytes(8, "little"))
-                    self._hash.update(each)
+                for part in content(example):
+                    self._hash.update(len(part).to_bytes(8, "little"))
+                    self._hash.update(part)
             yield example
 
     @property
     def read(self) -> Read:
         """What reading has told; first what the corpus left out on the way."""
         read = self._batches.read
-        return told_of(self._corpus).then(read) if isinstance(self._corpus, Corpus) else read
+        return left_out_of(self._corpus).then(read) if isinstance(self._corpus, Corpus) else read
 
     def __iter__(self) -> Iterator[list[Example]]:
         self._begun = True
         return iter(self._batches)
 
     def digest(self) -> str:
-        """Of its examples; those that nobody has read are passed over."""
+        """A checksum of the examples; those that nobody has read are passed over."""
         self.finish()
         return "" if self._hash is None else f"{self._hash.hexdigest()} {sorted(self.open)}"
 

@@ -133,13 +133,13 @@ class Folder(Generic[S]):
         return 0, Total()
 
     def keep(
-        self, blocks: int, own: Outcome[S], total: Total[S], fingerprints: tuple[str, str], *, ends: bool
+        self, blocks: int, span: Outcome[S], total: Total[S], fingerprints: tuple[str, str], *, ends: bool
     ) -> None:
-        """Keep what was done of the span `own`, or in all: a shard's span at once when it ends, else when it is time.
+        """Keep what was done of one span, or in all: a shard's span at once when it ends, else when it is time.
 
         Args:
             blocks: up to which block of the corpus it is done.
-            own: of the span of the last of them.
+            span: of the span of the last of them.
             total: of all of them.
             fingerprints: of the corpus (of a shard: of the span) up to the first block that was done now, and up to
                 there.
@@ -149,7 +149,7 @@ class Folder(Generic[S]):
         described: dict[str, Any] = {"blocks": blocks, "fingerprint": fingerprint}
         if self.shard is not None:
             index = (blocks - 1) // self.width
-            self._latest = self._span(index), Total(own), {**described, "span": index}
+            self._latest = self._span(index), Total(span), {**described, "span": index}
         else:
             self._first = self._first or first
             file = self.path / f"total-{blocks:08d}.safetensors"
@@ -247,8 +247,8 @@ class Folder(Generic[S]):
         arrays, about = _stored(total.spans)
         more, of_span = _stored(total.open)
         about |= {"identity": self.identity, "circumstances": self._circumstances, "span_open": of_span}
-        own = {f"{_OPEN}{name}": array for name, array in more.items()}
-        write(file, {**arrays, **own}, {**about, **described})
+        unfinished = {f"{_OPEN}{name}": array for name, array in more.items()}
+        write(file, {**arrays, **unfinished}, {**about, **described})
 
 
 def remove_abandoned(folders: Iterable[Path]) -> None:
@@ -274,18 +274,18 @@ def restored(arrays: Arrays, described: Mapping[str, Any], load: Callable[[Array
     """What a decoded checkpoint holds."""
 
     def one(about: Mapping[str, Any], arrays: Arrays) -> Outcome[S]:
-        failures = tuple(Failure(*each) for each in about["failures"])
+        failures = tuple(Failure(*failure) for failure in about["failures"])
         sums = None if about["empty"] else load(arrays)
         return Outcome(sums, failures, Read.from_json(about["read"]))
 
-    own = {name.removeprefix(_OPEN): each for name, each in arrays.items() if name.startswith(_OPEN)}
-    rest = {name: each for name, each in arrays.items() if not name.startswith(_OPEN)}
-    return Total(one(described, rest), one(described["span_open"], own))
+    unfinished = {name.removeprefix(_OPEN): array for name, array in arrays.items() if name.startswith(_OPEN)}
+    rest = {name: array for name, array in arrays.items() if not name.startswith(_OPEN)}
+    return Total(one(described, rest), one(described["span_open"], unfinished))
 
 
-def difference(expected: Any, found: Any) -> str:
+def difference(expected: Any, actual: Any) -> str:
     """What differs between two descriptions, by place; empty where nothing does."""
-    a, b = dict(_leaves("", expected)), dict(_leaves("", found))
+    a, b = dict(_leaves("", expected)), dict(_leaves("", actual))
     lines = [
         f"{name}: expected {_shown(a.get(name))}, found {_shown(b.get(name))}"
         for name in dict.fromkeys([*a, *b])
@@ -296,8 +296,8 @@ def difference(expected: Any, found: Any) -> str:
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
-        for key, each in cast(Mapping[str, Any], value).items():
-            yield from _leaves(f"{name}.{key}" if name else key, each)
+        for key, item in cast(Mapping[str, Any], value).items():
+            yield from _leaves(f"{name}.{key}" if name else key, item)
     else:
         yield name, value
 
@@ -310,7 +310,7 @@ def _shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As it comes back from JSON."""
+    """A value as it comes back from JSON."""
     return json.loads(json.dumps(value))
 
 

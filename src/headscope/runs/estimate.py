@@ -49,7 +49,7 @@ class Ahead:
     exact: bool
 
     def told(self, noun: str) -> str:
-        """Such as ``about 1,200 sentences, 30,000 tokens``."""
+        """Say how much lies ahead: ``about 1,200 sentences, 30,000 tokens``."""
         about = "" if self.exact else "about "
         return f"{about}{self.inputs:,} {noun if self.inputs == 1 else f'{noun}s'}, {self.tokens:,} tokens"
 
@@ -83,7 +83,7 @@ def ahead(corpus: Corpus, stream: Iterable[Example], limit: int | None) -> Ahead
 
 def line(
     model: Model,
-    told: Ahead,
+    extent: Ahead,
     work: Callable[[Sequence[Example]], object],
     noun: str,
     grows: int | Callable[[], int] = 0,
@@ -96,7 +96,7 @@ def line(
 
     Args:
         model: what runs.
-        told: what lies ahead.
+        extent: what lies ahead.
         work: the run, on some inputs.
         noun: what an input is called.
         grows: bytes of memory for each input, told after the runs; `most`: for so many inputs at most.
@@ -104,8 +104,8 @@ def line(
         engine: where the run will be; what is tried is tried here, with as many threads as a worker has.
     """
     workers = engine_of(engine)
-    step = 1 if together else max(1, len(told.sample) // RUN)
-    sample = told.sample[::step][:RUN]
+    step = 1 if together else max(1, len(extent.sample) // RUN)
+    sample = extent.sample[::step][:RUN]
     few = max(1, len(sample) // (RUN // FEWER))
 
     def timed(size: int) -> float:
@@ -121,21 +121,21 @@ def line(
     def tokens(size: int) -> int:
         return sum(len(example.tokens or ()) for example in sample[:size])
 
-    if told.inputs == len(sample):
+    if extent.inputs == len(sample):
         timed(len(sample))
         seconds = timed(len(sample))
     else:
         timed(few)
         short, long = timed(few), timed(len(sample))
-        whole = tokens(len(sample))
-        each = max(0.0, long - short) / max(1, whole - tokens(few)) or long / whole
-        seconds = long + (told.tokens - whole) * each / workers.workers
-    more = (told.inputs - len(sample)) * (grows if isinstance(grows, int) else grows())
+        total = tokens(len(sample))
+        per_token = max(0.0, long - short) / max(1, total - tokens(few)) or long / total
+        seconds = long + (extent.tokens - total) * per_token / workers.workers
+    more = (extent.inputs - len(sample)) * (grows if isinstance(grows, int) else grows())
     if most is not None and not callable(grows):
         more = min(more, most * grows)
     memory = (peak_memory(model) + more) / 1e9
     needs = f"about {duration(seconds)} {where(model, workers)} and {memory:.1f} GB of memory"
-    return f"{told.told(noun)}: {needs}{' each' if workers.remote else ''}"
+    return f"{extent.told(noun)}: {needs}{' each' if workers.remote else ''}"
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def as_worker(workers: Engine) -> Generator[None]:
 
 
 def where(model: Model, workers: Engine) -> str:
-    """Such as ``on cpu``, or ``in 4 processes on cpu, where reading keeps up,``."""
+    """Say where a run takes place: ``on cpu``, or ``in 4 processes on cpu, where reading keeps up,``."""
     if not workers.remote:
         return f"on {model.device}"
     processes = "1 process" if workers.workers == 1 else f"{workers.workers} processes"
@@ -158,7 +158,7 @@ def where(model: Model, workers: Engine) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Such as ``1.5 h``, ``12.0 min`` or ``8 s``."""
+    """Write a time as ``1.5 h``, ``12.0 min`` or ``8 s``."""
     for unit, length in (("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {unit}"
@@ -178,5 +178,5 @@ def peak_memory(model: Model) -> float:
 
 
 def disk_size(count: float) -> str:
-    """Such as ``1.2 GB`` or ``34 MB``."""
+    """Write a size as ``1.2 GB`` or ``34 MB``."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(1, round(count / 1e6)):,} MB"

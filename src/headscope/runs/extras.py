@@ -72,9 +72,9 @@ class _Pairs:
         """What these pairs are worth, ``[item row key]``; nothing in padding."""
         inputs = self._tokens[items]
         worth = np.zeros((len(inputs), rows.stop - rows.start, self._width), np.float32)
-        for own, tokens in zip(worth, inputs, strict=True):
+        for pairs, tokens in zip(worth, inputs, strict=True):
             queries = _queries(rows, tokens)
-            own[: len(queries), : len(tokens)] = self._of(tokens, queries)
+            pairs[: len(queries), : len(tokens)] = self._of(tokens, queries)
         return torch.as_tensor(worth, device=self._device)
 
 
@@ -90,7 +90,7 @@ class _Mean:
 
 
 def _span(some: BoolArray | None, width: int) -> slice:
-    """From the first to the last key that is worth anything to any row ``[row key]``, within a width."""
+    """The keys from the first to the last that is worth anything to any row ``[row key]``, within a width."""
     if some is None:
         return slice(0, width)
     keys = np.flatnonzero(some[:, :width].any(0))
@@ -105,22 +105,22 @@ class _Rows:
         figures = np.zeros(weights.shape[:3])
         array, sight = weights.double().cpu().numpy(), seen.cpu().numpy()
         sight = np.broadcast_to(sight, (len(array), sight.shape[1], *array.shape[2:]))
-        for own, given, visible, tokens in zip(figures, array, sight, self._tokens[items], strict=True):
+        for result, given, visible, tokens in zip(figures, array, sight, self._tokens[items], strict=True):
             queries = _queries(rows, tokens)
             if not len(queries):
                 continue
-            ready = _whole(given, len(queries), len(tokens))
-            shown = _whole(visible, len(queries), len(tokens)) if self._measure.looks else None
-            own[:, : len(queries)] = self._measure.of_rows(ready, tokens, queries, shown)
+            ready = _all_keys(given, len(queries), len(tokens))
+            shown = _all_keys(visible, len(queries), len(tokens)) if self._measure.looks else None
+            result[:, : len(queries)] = self._measure.of_rows(ready, tokens, queries, shown)
         return torch.as_tensor(figures, dtype=weights.dtype, device=weights.device)
 
 
-def _whole(block: npt.NDArray[Any], queries: int, keys: int) -> npt.NDArray[Any]:
+def _all_keys(block: npt.NDArray[Any], queries: int, keys: int) -> npt.NDArray[Any]:
     """An input's own rows of a block, with all of its keys: 0 for those beyond the block's."""
-    whole = np.zeros((len(block), queries, keys), block.dtype)
+    full = np.zeros((len(block), queries, keys), block.dtype)
     there = min(block.shape[-1], keys)
-    whole[..., :there] = block[:, :queries, :there]
-    return whole
+    full[..., :there] = block[:, :queries, :there]
+    return full
 
 
 def _queries(rows: slice, tokens: Tokens) -> IntArray:

@@ -26,29 +26,29 @@ class Documents:
     """The documents of some inputs that follow one another.
 
     Attributes:
-        whole: how many have ended.
+        ended: how many have come to their end.
         times: how often each was there, by its hash, of those kept.
         ends: the first and the last, which may go on before and after: the hash, and how many inputs; one, or none.
         last: the number of the last.
     """
 
-    whole: int = 0
+    ended: int = 0
     times: dict[int, int] = field(default_factory=dict[int, int])
     ends: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     last: int | None = None
 
     def add(self, example: Example) -> None:
         """The next input."""
-        own = _hash(example), 1
-        self._extend([own], joined=self.last == example.document)
+        end = _hash(example), 1
+        self._extend([end], joined=self.last == example.document)
         self.last = example.document
 
     def then(self, after: Documents, *, joined: bool) -> Documents:
-        """These and those after them; `joined` where a document goes on."""
+        """Return these with those after them; `joined` where a document goes on."""
         both = replace(self, times=dict(self.times), ends=list(self.ends))
-        for each, times in after.times.items():
-            both.times[each] = both.times.get(each, 0) + times
-        both.whole += after.whole
+        for document, times in after.times.items():
+            both.times[document] = both.times.get(document, 0) + times
+        both.ended += after.ended
         both._extend(after.ends, joined=joined)
         if after.ends:
             both.last = after.last
@@ -60,33 +60,33 @@ class Documents:
             mixed = (one * pow(_BASE, more, _PRIME) + other) % _PRIME
             ends = [(mixed, inputs + more), *ends[1:]]
         every = [*self.ends, *ends]
-        for own, _ in every[1:-1]:
-            self.whole += 1
-            self.times[own] = self.times.get(own, 0) + 1
+        for document, _ in every[1:-1]:
+            self.ended += 1
+            self.times[document] = self.times.get(document, 0) + 1
         self.ends = every[:1] + every[1:][-1:]
         if len(self.times) > 2 * KEPT:
             self._prune()
 
     def _prune(self) -> None:
-        self.times = {each: self.times[each] for each in nsmallest(KEPT, self.times)}
+        self.times = {document: self.times[document] for document in nsmallest(KEPT, self.times)}
 
     def identical(self) -> tuple[int, int, bool]:
         """How many documents are the same as one before, of how many, and whether all of them are kept."""
         every = replace(self, times=dict(self.times), ends=[])
-        for own, _ in self.ends:
-            every.whole += 1
-            every.times[own] = every.times.get(own, 0) + 1
+        for document, _ in self.ends:
+            every.ended += 1
+            every.times[document] = every.times.get(document, 0) + 1
         if len(every.times) > KEPT:
             every._prune()
         seen = sum(every.times.values())
         more = seen - len(every.times)
         return (
-            (more if seen == every.whole else round(more / seen * every.whole)),
-            every.whole,
-            seen == every.whole,
+            (more if seen == every.ended else round(more / seen * every.ended)),
+            every.ended,
+            seen == every.ended,
         )
 
-    def told(self, name: str) -> str:
+    def note(self, name: str) -> str:
         """How many documents of a corpus of this name are the same as one before; empty where none is."""
         same, of, exact = self.identical()
         if not same:
@@ -100,20 +100,20 @@ class Documents:
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON."""
         self._prune()
-        return {"whole": self.whole, "times": list(self.times.items()), "ends": self.ends, "last": self.last}
+        return {"whole": self.ended, "times": list(self.times.items()), "ends": self.ends, "last": self.last}
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any] | None) -> Documents:
         """What `to_json` gave; none of what an earlier release has kept."""
         if given is None:
             return cls()
-        ends = [(own, inputs) for own, inputs in given["ends"]]
+        ends = [(document, inputs) for document, inputs in given["ends"]]
         return cls(given["whole"], dict(given["times"]), ends, given["last"])
 
 
 def _hash(example: Example) -> int:
-    found = blake2b(digest_size=8)
-    for each in said(example):
-        found.update(len(each).to_bytes(8, "little"))
-        found.update(each)
-    return int.from_bytes(found.digest(), "little") % _PRIME
+    hashed = blake2b(digest_size=8)
+    for part in said(example):
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+    return int.from_bytes(hashed.digest(), "little") % _PRIME

@@ -26,39 +26,41 @@ def weights(model: Model) -> str:
         digest.update(flat.view(torch.uint8).numpy().data)
     if hasattr(model.config, "to_dict"):
         known: dict[str, Any] = model.config.to_dict()
-        told = {key: value for key, value in known.items() if not key.startswith("_")}
-        digest.update(json.dumps(told, sort_keys=True, default=_told).encode())
+        settings = {key: value for key, value in known.items() if not key.startswith("_")}
+        digest.update(json.dumps(settings, sort_keys=True, default=_encoded).encode())
     return digest.hexdigest()[:16]
 
 
 def reading(model: Model) -> str | None:
     """A sha256 of what makes inputs of texts, pictures and sounds; None for a model that has none."""
-    digest, found = hashlib.sha256(), False
+    digest, reads = hashlib.sha256(), False
     tokenizer: Any = model.tokenizer
     if tokenizer is not None:
-        found = True
+        reads = True
         backend = getattr(tokenizer, "backend_tokenizer", None)
         rules: dict[str, Any] = tokenizer.get_vocab() if backend is None else json.loads(backend.to_str())
-        for each in () if backend is None else ("padding", "truncation"):
-            rules.pop(each, None)  # as the last call had them
-        told = json.dumps(rules, sort_keys=True)
-        digest.update(f"{type(tokenizer).__name__} {tokenizer.special_tokens_map} {told}".encode())
-    for each in (model.image_processor, model.feature_extractor):
-        if each is not None:
-            found = True
-            told = {name: value for name, value in each.to_dict().items() if not name.startswith("_")}
-            digest.update(json.dumps(told, sort_keys=True, default=_told).encode())
-    return digest.hexdigest()[:16] if found else None
+        for rule in () if backend is None else ("padding", "truncation"):
+            rules.pop(rule, None)  # as the last call had them
+        written = json.dumps(rules, sort_keys=True)
+        digest.update(f"{type(tokenizer).__name__} {tokenizer.special_tokens_map} {written}".encode())
+    for processor in (model.image_processor, model.feature_extractor):
+        if processor is not None:
+            reads = True
+            settings = {
+                name: value for name, value in processor.to_dict().items() if not name.startswith("_")
+            }
+            digest.update(json.dumps(settings, sort_keys=True, default=_encoded).encode())
+    return digest.hexdigest()[:16] if reads else None
 
 
-def _told(value: Any) -> Any:
+def _encoded(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(map(str, cast(set[Any], value)))
     return type(value).__name__
 
 
 def versions() -> dict[str, str]:
-    """Of the libraries that make figures."""
+    """The versions of the libraries that make figures."""
     return {
         "headscope": headscope.__version__,
         "torch": str(torch.__version__),
@@ -90,11 +92,11 @@ def identity(model: Model, kind: str, device: str) -> dict[str, Any]:
 
 def circumstances(device: torch.device) -> dict[str, Any]:
     """What may move the last digits of what runs on a device, in this process and thread."""
-    told: dict[str, Any] = {
+    description: dict[str, Any] = {
         "machine": platform.machine(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
     }
     if device.type == "cuda":
-        told["device"] = torch.cuda.get_device_name(device)
-    return told
+        description["device"] = torch.cuda.get_device_name(device)
+    return description

@@ -23,7 +23,7 @@ SOON, HOPELESS = 20_000, 0.5
 """From so many pieces on, a share above this ends a run at once."""
 
 _watching: ContextVar[bool] = ContextVar("watching", default=True)
-_told: ContextVar[set[tuple[object, ...]] | None] = ContextVar("told", default=None)
+_warned: ContextVar[set[tuple[object, ...]] | None] = ContextVar("warned", default=None)
 
 
 class Inputs:
@@ -65,7 +65,7 @@ class Inputs:
             self._expect_known(HOPELESS)
 
     def counted(self, unknown: int, pieces: int, documents: Documents) -> None:
-        """So many pieces and these documents were counted in all. Raises as `count` does."""
+        """Take over what was counted elsewhere: so many pieces, and these documents. Raises as `count` does."""
         self.unknown = self.pieces = 0
         self.documents = documents
         self.add(unknown, pieces)
@@ -76,14 +76,14 @@ class Inputs:
         if not _watching.get():
             return
         counted = (self._model.name, self.unknown, self.pieces), self.documents.identical()
-        for key, said in zip(
-            counted, ("" if self.known else self._said(), self.documents.told(self._name)), strict=True
+        for key, message in zip(
+            counted, ("" if self.known else self._message(), self.documents.note(self._name)), strict=True
         ):
-            told = _told.get()
-            if said and (told is None or key not in told):
-                warnings.warn(said, HeadscopeWarning, stacklevel=1)
-                if told is not None:
-                    told.add(key)
+            warned = _warned.get()
+            if message and (warned is None or key not in warned):
+                warnings.warn(message, HeadscopeWarning, stacklevel=1)
+                if warned is not None:
+                    warned.add(key)
 
     @property
     def refused(self) -> bool:
@@ -97,19 +97,19 @@ class Inputs:
 
     @property
     def share(self) -> str:
-        """Such as ``12 of 300 pieces (4.0 %)``."""
+        """The unknown pieces, as ``12 of 300 pieces (4.0 %)``."""
         return of_pieces(self.unknown, self.pieces)
 
     def counts(self) -> Mapping[str, int]:
         """What was counted, for a description."""
         return {"pieces": self.pieces, "unknown": self.unknown, "identical": self.documents.identical()[0]}
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         return f"{self._name}: {self.share} are unknown to the tokenizer of {self._model.name}"
 
     def _expect_known(self, most: float) -> None:
         if self.unknown > most * self.pieces and not self._model.allow_unknown and _watching.get():
-            raise UnknownError(f"{self._said()}, expected at most {100 * most:.0f} %", ADVICE)
+            raise UnknownError(f"{self._message()}, expected at most {100 * most:.0f} %", ADVICE)
 
 
 def english(model: Model) -> Inputs | None:
@@ -140,8 +140,8 @@ def unwatched() -> Generator[None]:
 @contextmanager
 def told_once() -> Generator[None]:
     """Warn of the same pieces once, as where a corpus is read several times."""
-    token = _told.set(set())
+    token = _warned.set(set())
     try:
         yield
     finally:
-        _told.reset(token)
+        _warned.reset(token)

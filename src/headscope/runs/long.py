@@ -90,8 +90,8 @@ class Kind(Generic[S]):
             raise InputError("parts: expected at least one input, found none")
         meta = {name: value for name, value in about["meta"].items() if name != "shard"}
         meta = _with_read(meta, outcome.read)
-        if said := outcome.read.documents.told(meta["corpus"]["name"]):
-            warnings.warn(said, HeadscopeWarning, stacklevel=2)
+        if note := outcome.read.documents.note(meta["corpus"]["name"]):
+            warnings.warn(note, HeadscopeWarning, stacklevel=2)
         return self.dataset(outcome, meta, about, started)
 
     def dataset(
@@ -101,7 +101,7 @@ class Kind(Generic[S]):
         seconds = round(time.monotonic() - started, 3)
         described: dict[str, Any] = {**meta, "command": COMMAND.get(), "created": _now(), "seconds": seconds}
         if described["options"].get("skip_failures"):
-            failures = [each._asdict() for each in outcome.failures]
+            failures = [failure._asdict() for failure in outcome.failures]
             described["failures"] = {"count": len(failures), "inputs": failures}
         if outcome.sums is None or ("shard" in described and not outcome.sums):
             return xr.Dataset(attrs={"meta": json.dumps(described, ensure_ascii=False)})
@@ -163,10 +163,10 @@ class Run(Generic[S]):
             shown = stack.enter_context(bar(self.corpus, options.limit, options.progress, self.kind.title))
             watched = Inputs(self.model, (), corpus_name(self.corpus))
             reduced = self.sums(blocks, workers, folder, shown, watched)
-            told = self._told(reduced, workers, watched)
-            figures = self.kind.dataset(reduced.outcome, told, self.about, started)
+            description = self._description(reduced, workers, watched)
+            figures = self.kind.dataset(reduced.outcome, description, self.about, started)
             if options.part is not None and folder is not None:
-                write_part(options.part, figures, folder, reduced, {"meta": told, **self.about})
+                write_part(options.part, figures, folder, reduced, {"meta": description, **self.about})
         return figures
 
     def blocks(self) -> Source:
@@ -224,10 +224,10 @@ class Run(Generic[S]):
     def estimate(self, corpus: Corpus, limit: int | None) -> str:
         """One line that says what the run will take, told from the first inputs of its corpus, of at most so many."""
         counted = self.counted or self._reader.inputs
-        told, together = ahead(corpus, counted(corpus), limit), self.counted is not None
+        extent, together = ahead(corpus, counted(corpus), limit), self.counted is not None
         kind, engine = self.kind, self.options.engine
         line = estimated(
-            self.model, told, self._tried, kind.noun, *kind.grows, together=together, engine=engine
+            self.model, extent, self._tried, kind.noun, *kind.grows, together=together, engine=engine
         )
         return line if kind.grows[0] else f"{line}, whatever the size of the corpus"
 
@@ -249,8 +249,8 @@ class Run(Generic[S]):
     def _decides(self) -> dict[str, Any]:
         """What decides about the figures, as it is described."""
         pack = self.corpus.pack if isinstance(self.corpus, Corpus) else None
-        own = {"limit": self.options.limit, "batch_size": self.options.batch_size, "pack": pack}
-        return {name: value for name, value in {**own, **self.decides}.items() if value is not None}
+        options = {"limit": self.options.limit, "batch_size": self.options.batch_size, "pack": pack}
+        return {name: value for name, value in {**options, **self.decides}.items() if value is not None}
 
     def _folder(
         self, stack: ExitStack, workers: Engine, blocks: Source, shard: Shard | None
@@ -258,9 +258,9 @@ class Run(Generic[S]):
         """Where checkpoints are, for as long as the stack is open; None where nothing is kept."""
         options, place = self.options, self.options.resume
         if place is None and options.part is not None:
-            beside = Path(options.part).resolve().parent
-            remove_abandoned(beside.glob(f"{_HIDDEN}*"))
-            place = stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=beside))
+            parent = Path(options.part).resolve().parent
+            remove_abandoned(parent.glob(f"{_HIDDEN}*"))
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=parent))
         if place is None:
             return None
         size = {"bytes": blocks.bytes} if shard and blocks.bytes else {}
@@ -280,16 +280,16 @@ class Run(Generic[S]):
         )
         return stack.enter_context(folder)
 
-    def _told(self, reduced: Reduced[S], workers: Engine, watched: Inputs) -> dict[str, Any]:
+    def _description(self, reduced: Reduced[S], workers: Engine, watched: Inputs) -> dict[str, Any]:
         """The description of the run."""
-        told = {**described(self.model, self.corpus, watched), "options": self._decides}
+        description = {**described(self.model, self.corpus, watched), "options": self._decides}
         if workers.remote:
-            told["model"]["device"] = str(workers.device(self.model))
+            description["model"]["device"] = str(workers.device(self.model))
         if self.options.skip_failures:
-            told["options"]["skip_failures"] = True
+            description["options"]["skip_failures"] = True
         if self.options.shard is not None:
-            told["shard"] = {"shard": self.options.shard, "of_blocks": reduced.blocks}
-        return told
+            description["shard"] = {"shard": self.options.shard, "of_blocks": reduced.blocks}
+        return description
 
 
 def _shard(shard: str | None, part: str | os.PathLike[str] | None) -> Shard | None:
@@ -318,8 +318,8 @@ class _Summing(Generic[S]):
     def __call__(self, unit: Sequence[Given], done: Callable[[int], None]) -> Outcome[S]:
         outcome: Outcome[S] = Outcome()
         for given in unit:
-            own = given if given.here else Batched(given.part, self.reader)
-            outcome = outcome.then(replace(self._summed(own, done), read=own.read))
+            block = given if given.here else Batched(given.part, self.reader)
+            outcome = outcome.then(replace(self._summed(block, done), read=block.read))
         return outcome
 
     def _summed(self, block: Given | Batched, done: Callable[[int], None]) -> Outcome[S]:
@@ -379,14 +379,14 @@ def described(
     if inputs is not None:
         named |= inputs.counts()
     about = {**about_model(model), "device": str(model.device)}
-    told: dict[str, Any] = {"model": about, "corpus": named, "versions": versions(), "created": _now()}
+    description: dict[str, Any] = {"model": about, "corpus": named, "versions": versions(), "created": _now()}
     if isinstance(corpus, Corpus):
         corpus.tell()
         counts = {"cuts": corpus.counts.cuts, "empty": corpus.counts.empty, "left_out": corpus.left_out}
         kind = {} if corpus.kind == "text" else {"kind": corpus.kind}
-        told["corpus"] = {**named, **kind, "document": corpus.documents, **counts}
-        told["broken"] = [str(error) for error in corpus.broken[:DESCRIBED]]
-    return told
+        description["corpus"] = {**named, **kind, "document": corpus.documents, **counts}
+        description["broken"] = [str(error) for error in corpus.broken[:DESCRIBED]]
+    return description
 
 
 def _with_read(meta: Mapping[str, Any], read: Read) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class Outcome(Generic[S]):
     read: Read = field(default_factory=Read)
 
     def then(self, after: Outcome[S]) -> Outcome[S]:
-        """These blocks and those after them."""
+        """Return these blocks with those after them."""
         if self.sums is None or after.sums is None:
             sums = after.sums if self.sums is None else self.sums
         else:
@@ -72,7 +72,7 @@ class Total(Generic[S]):
 
     @property
     def outcome(self) -> Outcome[S]:
-        """Of all of them."""
+        """The outcome of all of them."""
         return self.spans.then(self.open)
 
     @property
@@ -80,9 +80,9 @@ class Total(Generic[S]):
         """What reading all of them has told."""
         return self.spans.read.then(self.open.read)
 
-    def then(self, own: Outcome[S], *, ends: bool) -> Total[S]:
-        """With the open span as it is now, and whether it is whole."""
-        return Total(self.spans.then(own)) if ends else Total(self.spans, own)
+    def then(self, span: Outcome[S], *, ends: bool) -> Total[S]:
+        """Return the total with the open span as it is now; `ends` says whether that is whole."""
+        return Total(self.spans.then(span)) if ends else Total(self.spans, span)
 
 
 class Given:
@@ -97,7 +97,7 @@ class Given:
         tells: asked when the block has been read, before the next one is.
 
     Attributes:
-        told: what `tells` gave.
+        answer: what `tells` gave.
         here: whether it has its batches, to be read where it is.
     """
 
@@ -111,7 +111,7 @@ class Given:
         tells: Callable[[], Any] = tuple,
     ) -> None:
         self.number = number
-        self.told: Any = None
+        self.answer: Any = None
         self._batches, self._open, self._part, self._read, self._tells = batches, open, part, read, tells
 
     @property
@@ -121,7 +121,7 @@ class Given:
 
     @property
     def part(self) -> Any:
-        """By which a worker reads it."""
+        """The part by which a worker reads the block."""
         return getattr(self._batches, "part", None) if self._part is None else self._part
 
     @property
@@ -137,15 +137,15 @@ class Given:
     def __iter__(self) -> Iterator[Any]:
         """The batches."""
         yield from self._batches
-        if self.told is None:
-            self.told = self._tells()
+        if self.answer is None:
+            self.answer = self._tells()
 
     def whole(self) -> Self:
         """The same, read to its end; a block with a part is left to the worker."""
-        if self.told is None:
+        if self.answer is None:
             part = self.part
             batches = list(self) if part is None else ()
-            self.told = self._tells() if self.told is None else self.told
+            self.answer = self._tells() if self.answer is None else self.answer
             self._open, self._read = frozenset(self.open), self.read
             self._batches, self._part = batches, part
         return self

@@ -142,13 +142,13 @@ class _Part:
         arrays, described = decode(_bytes(self.path, self.group, f"{index:08d}"), where)
         with whole(where):
             blocks, width = int(self.header["blocks"]), int(self.header["span"])
-            found, expected = (
+            actual, expected = (
                 (described["span"], described["blocks"]),
                 (index, min(blocks, (index + 1) * width)),
             )
-            if found != expected:
+            if actual != expected:
                 raise InputError(
-                    f"{where}: expected it up to block {expected[1]}, found span {found[0]} up to {found[1]}"
+                    f"{where}: expected it up to block {expected[1]}, found span {actual[0]} up to {actual[1]}"
                 )
             return restored(arrays, described, load).outcome
 

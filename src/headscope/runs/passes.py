@@ -64,9 +64,9 @@ def gradient(
     """Reduce ``|∂L/∂α|`` of each layer, where L is the sum of the inputs' numbers."""
     sums: list[Found] = []
     for part in parts(objective.model, inputs):
-        own = inputs[part]
-        rows = make(own)
-        _, records, slopes = slopes_of(objective.prepare(own, token_types=token_types))
+        batch = inputs[part]
+        rows = make(batch)
+        _, records, slopes = slopes_of(objective.prepare(batch, token_types=token_types))
         for record, slope in zip(records, slopes, strict=True):
             rows.reduce_matrix(record, slope.abs(), "gradient")
         sums.append(rows.close())
@@ -97,8 +97,8 @@ def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tens
 
     module = batch.objective.module
     hand_back(module)
-    again = layers_again(module, keep) if size_of(module) > LARGE else nullcontext(keep)
-    with torch.enable_grad(), again as hook, recording(module, hook):
+    recomputing = layers_again(module, keep) if size_of(module) > LARGE else nullcontext(keep)
+    with torch.enable_grad(), recomputing as hook, recording(module, hook):
         numbers = batch.run()
         if not numbers.requires_grad:
             slopes: Sequence[Tensor] = [torch.zeros_like(weights) for weights in given]
@@ -173,7 +173,7 @@ def _seen(record: AttentionRecord, tokens: Sequence[Tokens]) -> Tensor:
     device = record.q.device
     seen = (
         torch.arange(keys, device=device)
-        < torch.tensor([len(each) for each in tokens], device=device)[:, None]
+        < torch.tensor([len(item) for item in tokens], device=device)[:, None]
     )
     counted = seen[:, None, None, :]
     if queries == keys:

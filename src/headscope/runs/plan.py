@@ -109,10 +109,10 @@ def plan(costs: Costs, tokens: float, workers: int, cores: int | None = None) ->
         cores: that workers and client share; None: each has its own.
     """
     blocks = math.ceil(tokens / costs.tokens)
-    own, client = costs.encode + costs.forward + costs.sums, costs.read + costs.wire
-    sides = [blocks * client, math.ceil(blocks / workers) * own]
+    worker, client = costs.encode + costs.forward + costs.sums, costs.read + costs.wire
+    sides = [blocks * client, math.ceil(blocks / workers) * worker]
     if cores is not None:
-        sides.append(blocks * (own + client) / cores)
+        sides.append(blocks * (worker + client) / cores)
     held = min(WINDOW * workers * (costs.sent + costs.back), BYTES)
     return Plan(
         seconds=max(sides),
@@ -140,7 +140,7 @@ def scaled(costs: Costs, heads: int, shape: Shape) -> Costs:
 
 @contextmanager
 def _one_thread() -> Generator[None]:
-    """As a worker has one."""
+    """Let torch have one thread, as a worker has."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -158,7 +158,7 @@ def measured(model: Model, corpus: Corpus, blocks: int = 4) -> Costs:
     clock = time.process_time if model.device.type == "cpu" else time.perf_counter
     reader = reader_for(model, Encoded(model, bare=True), dict, batch_size=32, size=None)
     task = Task(model, choose(default_measures(corpus.kind)))
-    total, found = Outcome[Sums](), list[Costs]()
+    total, samples = Outcome[Sums](), list[Costs]()
     given = islice(source(corpus, reader, windows=4), blocks + 1)
     for block in given:
         times = [clock()]
@@ -183,13 +183,16 @@ def measured(model: Model, corpus: Corpus, blocks: int = 4) -> Costs:
         total = total.then(pickle.loads(back)[0])
         times.append(clock())
         read, encode, passes, both, wire = (after - before for before, after in pairwise(times))
-        tokens = sum(len(each) for batch in inputs for each in batch)
+        tokens = sum(len(example) for batch in inputs for example in batch)
         sums = max(0.0, both - passes)
-        found.append(Costs(tokens, read, encode, passes, sums, wire, len(data), len(back), 0))
-    if not found:
+        samples.append(Costs(tokens, read, encode, passes, sums, wire, len(data), len(back), 0))
+    if not samples:
         raise InputError("corpus: expected at least one input, found none")
-    found = found[1:] or found
-    means = {each.name: sum(getattr(one, each.name) for one in found) / len(found) for each in fields(Costs)}
+    samples = samples[1:] or samples
+    means = {
+        field.name: sum(getattr(sample, field.name) for sample in samples) / len(samples)
+        for field in fields(Costs)
+    }
     return Costs(**{**means, "memory": peak_memory(model)})
 
 
@@ -212,7 +215,7 @@ def table(
                 [
                     name,
                     f"{size:.0e}".replace("e+", "e"),
-                    *(_long(each.seconds) for each in plans),
+                    *(_long(forecast.seconds) for forecast in plans),
                     *map(_size, sizes),
                 ]
             )

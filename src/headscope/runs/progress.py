@@ -44,11 +44,11 @@ class Progress:
         return Place(inputs, inputs if self._corpus is None else self._corpus.bytes_read)
 
     def at(self, place: Place) -> None:
-        """Up to there the inputs are behind."""
+        """Move the bar to a place that the inputs have come to."""
         self._inputs = place.inputs
-        told = [f"{place.inputs:,} inputs"] if self._corpus is not None else []
+        notes = [f"{place.inputs:,} inputs"] if self._corpus is not None else []
         self._bar.set_postfix_str(
-            ", ".join([*told, *([self._workers] if self._workers else [])]), refresh=False
+            ", ".join([*notes, *([self._workers] if self._workers else [])]), refresh=False
         )
         self._bar.update(place.reached - self._bar.n)
 
@@ -80,8 +80,8 @@ def bar(corpus: object, limit: int | None, shown: bool, title: str = "measuring"
     """A bar by inputs where a limit is known, else by the bytes of the files."""
     size = corpus.size_hint() if isinstance(corpus, Corpus) and limit is None else None
     unit: dict[str, Any] = {"unit": "B", "unit_scale": True} if size else {"unit": " inputs"}
-    with bar_of(shown, total=size or limit, desc=title, **unit) as own:
-        yield Progress(own, corpus if size and isinstance(corpus, Corpus) else None, title)
+    with bar_of(shown, total=size or limit, desc=title, **unit) as meter:
+        yield Progress(meter, corpus if size and isinstance(corpus, Corpus) else None, title)
 
 
 def bar_of(shown: bool, **options: Any) -> Any:
@@ -117,7 +117,7 @@ class _Lines:
         self._desc = text
 
     def update(self, n: int = 1) -> None:
-        """So much further."""
+        """Move the bar so much further."""
         self.n += n
         if time.time() - self.last_print_t >= self.mininterval:
             self.refresh()
@@ -126,7 +126,7 @@ class _Lines:
         """Print a line."""
         self.last_print_t = time.time()
         far = "{percentage:.0f}%, {n_fmt} of {total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
-        whole = "{desc}: " + (far if self.total else "{n_fmt} [{elapsed}, {rate_fmt}{postfix}]")
+        layout = "{desc}: " + (far if self.total else "{n_fmt} [{elapsed}, {rate_fmt}{postfix}]")
         line = tqdm.format_meter(
             self.n,
             self.total or 0,
@@ -134,7 +134,7 @@ class _Lines:
             prefix=self._desc,
             unit=self.unit,
             unit_scale=self._scale,
-            bar_format=whole,
+            bar_format=layout,
             postfix=self.postfix,
             initial=self.initial,
         )

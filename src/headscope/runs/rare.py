@@ -61,7 +61,10 @@ def _marked(tokens: Tokens, counts: Counter[int], least: int | None) -> Tokens:
     rates = sorted(counts[number] for number in set(_plain(tokens)))
     rarest = two = np.zeros(len(tokens), np.bool_)
     if rates and (least is None or rates[0] < least):
-        own = np.array([counts[int(number)] for number in tokens.ids])
+        frequencies = np.array([counts[int(number)] for number in tokens.ids])
         plain = np.ones(len(tokens), np.bool_) if tokens.special_mask is None else ~tokens.special_mask
-        rarest, two = plain & (own == rates[0]), plain & (own <= rates[min(1, len(rates) - 1)])
+        rarest, two = (
+            plain & (frequencies == rates[0]),
+            plain & (frequencies <= rates[min(1, len(rates) - 1)]),
+        )
     return tokens.with_classes(rarest=rarest, rarest_two=two)

@@ -21,7 +21,7 @@ class Told(NamedTuple):
     first: tuple[str, ...] = ()
 
     def then(self, after: Told) -> Told:
-        """These and those after them."""
+        """Return these with those after them."""
         return Told(self.number + after.number, (self.first + after.first)[:LISTED])
 
 
@@ -60,7 +60,7 @@ class Read:
     documents: Documents = field(default_factory=Documents)
 
     def then(self, after: Read) -> Read:
-        """These blocks and those after them."""
+        """Return these blocks with those after them."""
         ends, counts = self.ends or after.ends, self.counts + after.counts
         joined = False
         if self.ends is not None and after.ends is not None:
@@ -86,7 +86,7 @@ class Read:
     @property
     def errors(self) -> Sequence[CorpusError]:
         """The first inputs that were left out, as errors."""
-        return [CorpusError(*each) for each in self.broken]
+        return [CorpusError(*error) for error in self.broken]
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON."""
@@ -100,7 +100,7 @@ class Read:
             given["pieces"],
             given["unknown"],
             given["left_out"],
-            tuple(Broken(*each) for each in given["broken"]),
+            tuple(Broken(*error) for error in given["broken"]),
             Counts(**given["counts"]),
             {kind: Told(number, tuple(first)) for kind, (number, first) in given["notes"].items()},
             None if given["ends"] is None else (given["ends"][0], given["ends"][1]),

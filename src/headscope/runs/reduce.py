@@ -23,7 +23,7 @@ class Numbered(Protocol):
 
     @property
     def number(self) -> int:
-        """From 0, in the order of the corpus."""
+        """The block's number, from 0, in the order of the corpus."""
         ...
 
     def __iter__(self) -> Iterator[Any]: ...
@@ -33,7 +33,7 @@ class Numbered(Protocol):
         ...
 
 
-Each = Callable[[Iterator[Sequence[Given]]], Iterator[Outcome[S]]]
+RunUnits = Callable[[Iterator[Sequence[Given]]], Iterator[Outcome[S]]]
 """The outcomes of units in their order. A unit is a block, or several of one span that follow one another."""
 
 
@@ -65,7 +65,7 @@ def _nowhere(_: object) -> None: ...
 
 def reduce(
     blocks: Iterable[Numbered],
-    each: Each[S],
+    run_units: RunUnits[S],
     *,
     folder: Folder[S] | None = None,
     span: int = 1,
@@ -78,8 +78,8 @@ def reduce(
 
     Args:
         blocks: all blocks of the corpus, whatever is done already: of those the digests are compared.
-        each: what units give, in their order, while it may be ahead of that in reading them. Whatever it raises ends
-            the run, after all blocks before have been kept.
+        run_units: gives what units give, in their order, while it may be ahead of that in reading them. Whatever it
+            raises ends the run, after all blocks before have been kept.
         folder: where checkpoints are. That of a shard works on the shard's spans only.
         span: so many blocks add up before their sum is added to the total.
         fingerprint: what the shards of one corpus have in common, asked at its end.
@@ -154,17 +154,17 @@ def reduce(
             total = total.then(kept, ends=not blocks % span)
 
     try:
-        for outcome in each(units()):
+        for outcome in run_units(units()):
             add_kept()
             done, _, blocks_done = steps.popleft()
             ends = not blocks_done % span
-            own = total.open.then(outcome)
-            total = total.then(own, ends=ends)
+            open_span = total.open.then(outcome)
+            total = total.then(open_span, ends=ends)
             if folder is not None:
-                prints = done[0].told[0], done[-1].told[0]
-                folder.keep(blocks_done, own, total, prints, ends=ends)
+                prints = done[0].answer[0], done[-1].answer[0]
+                folder.keep(blocks_done, open_span, total, prints, ends=ends)
             if reached is not None:
-                reached(done[-1].told[1], False, total.read)
+                reached(done[-1].answer[1], False, total.read)
         add_kept()
     finally:
         if folder is not None:

@@ -93,9 +93,9 @@ class Rows:
         self._classes = definitions.classes(measures)
         width = max(map(len, tokens))
         columns = np.zeros((len(tokens), width, len(self._classes)))
-        for place, each in enumerate(tokens):
+        for place, item in enumerate(tokens):
             for column, name in enumerate(self._classes):
-                columns[place, : len(each), column] = definitions.mask(each, name)
+                columns[place, : len(item), column] = definitions.mask(item, name)
         device = model.device
         statistics = {measure.statistic for measure in measures}
         self._wanted = Wanted(
@@ -110,15 +110,15 @@ class Rows:
         self._kinds: list[tuple[_Kind, Tensor]] = []
         self._by_mask: dict[object, tuple[Tensor, _Kind]] = {}
         self._columns = torch.as_tensor(columns, dtype=torch.float32, device=device)
-        self._lengths = torch.tensor([len(each) for each in tokens], device=device)
-        self._found: dict[int, tuple[Floats, Floats | float, Floats]] = {}
+        self._lengths = torch.tensor([len(item) for item in tokens], device=device)
+        self._results: dict[int, tuple[Floats, Floats | float, Floats]] = {}
         self._uniform: dict[_Kind, Floats] = {}
 
     def reduce(self, record: AttentionRecord) -> None:
         """Take in the weights of one attention call."""
         if foreign(record, self._tokens):
             return
-        expect_square(record, len(self._tokens), self._width, self._found)
+        expect_square(record, len(self._tokens), self._width, self._results)
         record = record if self._change is None else self._change(record)
         alone = self._change is None and record.given is None and record.route == "interface"
         wanted = replace(self._wanted, output=alone)
@@ -128,29 +128,29 @@ class Rows:
             statistics = row_statistics(record, self._columns, wanted)
         record.output = statistics.output
         kind = self._kind(record)
-        self._found[record.layer] = (self._sum(statistics, kind), self._chance(record, kind), kind.divisors)
+        self._results[record.layer] = (self._sum(statistics, kind), self._chance(record, kind), kind.divisors)
 
     def reduce_matrix(self, record: AttentionRecord, matrix: Tensor, called: str) -> None:
         """Take in another matrix ``[batch head query key]`` of one attention call; hidden keys do not count."""
-        expect_square(record, len(self._tokens), self._width, self._found)
+        expect_square(record, len(self._tokens), self._width, self._results)
         self._routes[f"whole maps ({called})"] += 1
         statistics = row_statistics(replace(record, given=matrix), self._columns, self._wanted)
         kind = self._kind(record)
-        self._found[record.layer] = (self._sum(statistics, kind), np.nan, kind.divisors)
+        self._results[record.layer] = (self._sum(statistics, kind), np.nan, kind.divisors)
 
     def close(self) -> Found:
         """The sums, when the forward pass is over."""
-        if not self._found:
+        if not self._results:
             raise RefusedError("no self-attention was seen in the forward pass")
-        layers = sorted(self._found)
-        heads = max(found[0].shape[2] for found in self._found.values())
+        layers = sorted(self._results)
+        heads = max(result[0].shape[2] for result in self._results.values())
         shape = (len(self._tokens), len(self._measures), len(layers), heads)
         sums, chance, divisors = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
         finite = np.ones(len(self._tokens), np.bool_)
         for place, layer in enumerate(layers):
-            layer_sums, uniform, of = self._found[layer]
-            own = (slice(None), slice(None), place, slice(layer_sums.shape[2]))
-            sums[own], chance[own], divisors[own] = layer_sums, uniform, of
+            layer_sums, uniform, of = self._results[layer]
+            index = (slice(None), slice(None), place, slice(layer_sums.shape[2]))
+            sums[index], chance[index], divisors[index] = layer_sums, uniform, of
             finite &= np.isfinite(layer_sums).all((1, 2))
         return Found(self._tokens, layers, sums, chance, divisors, finite)
 
@@ -186,21 +186,21 @@ class Rows:
         heads = 1 if seen is None else seen.shape[1]
         rows = np.zeros((len(self._tokens), len(self._measures), heads, self._width))
         divisors = np.zeros(rows.shape[:3])
-        for place, each in enumerate(self._tokens):
-            size = len(each)
+        for place, item in enumerate(self._tokens):
+            size = len(item)
             sight = self._causal if seen is None else seen[place, :, :size, :size].cpu().numpy()
-            own, of = definitions.selection(self._measures, each, sight)
-            rows[place, :, :, :size] = own.reshape(len(own), heads, size)
+            selected, of = definitions.selection(self._measures, item, sight)
+            rows[place, :, :, :size] = selected.reshape(len(selected), heads, size)
             divisors[place] = of.reshape(len(of), heads)
         return _Kind(seen, torch.as_tensor(rows, device=device), divisors)
 
     def _sum(self, statistics: RowStatistics, kind: _Kind) -> Floats:
         """Sums over the rows that count, ``[input measure head]``."""
         sums: list[Tensor] = []
-        own = iter(statistics.extras)
+        extra_rows = iter(statistics.extras)
         for place, measure in enumerate(self._measures):
             if measure.statistic in ("pairs", "rows"):
-                row = next(own)
+                row = next(extra_rows)
             elif measure.statistic == "offset":
                 row = statistics.offsets[measure.offset]
             elif measure.statistic == "mass":
@@ -218,8 +218,8 @@ class Rows:
     def _chance(self, record: AttentionRecord, kind: _Kind) -> Floats:
         """Sums of uniform attention over the visible keys, ``[input measure head|1]``."""
         if kind not in self._uniform:
-            whole = kind.seen is None and not self._wanted.extras
-            rows = self._evenly(self._causal) if whole else self._blank(record, kind)
+            plain = kind.seen is None and not self._wanted.extras
+            rows = self._evenly(self._causal) if plain else self._blank(record, kind)
             self._uniform[kind] = self._sum(rows, kind)
         return self._uniform[kind]
 
@@ -265,18 +265,18 @@ def by_matrix(results: Mapping[Matrix, Found], order: Sequence[Measure]) -> Foun
     first = next(iter(results.values()))
     if len(results) == 1:
         return first
-    for matrix, each in results.items():
-        if list(each.layers) != list(first.layers) or each.sums.shape[3] != first.sums.shape[3]:
+    for matrix, result in results.items():
+        if list(result.layers) != list(first.layers) or result.sums.shape[3] != first.sums.shape[3]:
             raise RefusedError(
                 f"measures of the {matrix}: expected the layers {list(first.layers)} and "
-                f"{first.sums.shape[3]} heads of the other measures, found {list(each.layers)} and "
-                f"{each.sums.shape[3]}"
+                f"{first.sums.shape[3]} heads of the other measures, found {list(result.layers)} and "
+                f"{result.sums.shape[3]}"
             )
     sums, chance, divisors = np.empty((3, len(first.tokens), len(order), *first.sums.shape[2:]))
-    for matrix, each in results.items():
+    for matrix, result in results.items():
         places = [place for place, measure in enumerate(order) if measure.matrix == matrix]
-        sums[:, places], chance[:, places], divisors[:, places] = each.sums, each.chance, each.divisors
-    finite = np.all([each.finite for each in results.values()], 0)
+        sums[:, places], chance[:, places], divisors[:, places] = result.sums, result.chance, result.divisors
+    finite = np.all([result.finite for result in results.values()], 0)
     return Found(first.tokens, first.layers, sums, chance, divisors, finite)
 
 

@@ -45,13 +45,13 @@ def write(file: Path, arrays: Arrays, described: Mapping[str, Any]) -> None:
         stream.writelines(_parts(arrays, described))
 
 
-def apart(expected: str, found: str) -> str:
+def apart(expected: str, actual: str) -> str:
     """Two checksums that differ, as much of them as it takes to see it."""
     alike = next(
-        (place for place, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), len(found)
+        (place for place, (a, b) in enumerate(zip(expected, actual, strict=False)) if a != b), len(actual)
     )
     size = max(12, alike + 1)
-    return f"{expected[:size]}, found {found[:size]}"
+    return f"{expected[:size]}, found {actual[:size]}"
 
 
 def _parts(arrays: Arrays, described: Mapping[str, Any]) -> tuple[memoryview, bytes, memoryview]:
@@ -84,7 +84,7 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
         header = json.loads(data[8 : 8 + size])
         metadata = cast(dict[str, str], header.pop("__metadata__"))
         version, stated = metadata["format"], metadata["sha256"]
-        length = 8 + size + max((each["data_offsets"][1] for each in header.values()), default=0)
+        length = 8 + size + max((entry["data_offsets"][1] for entry in header.values()), default=0)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found something else") from None
     if version != FORMAT:

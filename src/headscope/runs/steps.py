@@ -45,8 +45,8 @@ class _Rows:
         """What `to_arrays` gave."""
         rows: defaultdict[str, dict[str, npt.NDArray[Any]]] = defaultdict(dict)
         for name, array in arrays.items():
-            number, _, own = name.partition("/")
-            rows[number][own] = array
+            number, _, key = name.partition("/")
+            rows[number][key] = array
         return cls(tuple(rows[number] for number in sorted(rows)))
 
 
@@ -56,14 +56,14 @@ class _Item(Generic[T]):
 
     number: int
     item: T
-    told: Callable[[T], object]
+    describe: Callable[[T], object]
 
     def __iter__(self) -> Iterator[list[T]]:
         yield [self.item]
 
     def digest(self) -> str:
         """Which item it is."""
-        return repr(self.told(self.item))
+        return repr(self.describe(self.item))
 
 
 @dataclass(frozen=True)

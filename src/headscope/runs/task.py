@@ -74,10 +74,10 @@ class Task:
                     rows.divisors[place],
                 )
         sums = documents.close(open)
-        told = {f"{_ROUTE}{name}": count for name, count in (self.routes - before).items()}
+        counts = {f"{_ROUTE}{name}": count for name, count in (self.routes - before).items()}
         if self.objective is not None:
-            told |= {f"{_OBJECTIVE}{name}": sums.counts["examples"] for name in self.objective.said}
-        return replace(sums, counts=sums.counts + Counter(told))
+            counts |= {f"{_OBJECTIVE}{name}": sums.counts["examples"] for name in self.objective.said}
+        return replace(sums, counts=sums.counts + Counter(counts))
 
     def measured(self, batch: Sequence[Example], keep: passes.Keep | None = None) -> Found:
         """The sums over rows of one batch. Raises `RunError` for an input whose attention is not finite.
@@ -92,7 +92,7 @@ class Task:
 
     def run(self, inputs: Sequence[Tokens], keep: passes.Keep | None = None) -> Found:
         """The sums over rows of one batch of inputs: one pass for the measures of each matrix."""
-        tokens = [prepared(each, self.preset) for each in inputs]
+        tokens = [prepared(item, self.preset) for item in inputs]
         types = self.preset is None
         results: dict[Matrix, Found] = {}
         for matrix in _MATRICES:
@@ -117,12 +117,12 @@ def objective_of(counts: Mapping[str, int]) -> str | None:
 
     Raises `InputError` where inputs differ in it.
     """
-    said = [name.removeprefix(_OBJECTIVE) for name in counts if name.startswith(_OBJECTIVE)]
-    if len(said) > 1:
+    names = [name.removeprefix(_OBJECTIVE) for name in counts if name.startswith(_OBJECTIVE)]
+    if len(names) > 1:
         raise InputError(
-            f"objective: expected the same of all inputs, found {' and '.join(said)}: name one that all inputs have"
+            f"objective: expected the same of all inputs, found {' and '.join(names)}: name one that all inputs have"
         )
-    return said[0] if said else None
+    return names[0] if names else None
 
 
 def route(counts: Mapping[str, int], prefix: str = _ROUTE) -> str:

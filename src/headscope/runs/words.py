@@ -30,14 +30,14 @@ Further columns, where some were asked for, stand after those of the batch's wid
 def word_maps(
     model: Model,
     batch: Sequence[Example],
-    each: Layer,
+    on_layer: Layer,
     *,
     rows: Rows = "mean",
     token_types: bool = True,
     columns: Sequence[Sequence[int]] | None = None,
     sight: Callable[[int, BoolArray], None] | None = None,
 ) -> None:
-    """Run a batch of examples that are given as words, and show `each` the maps of every layer over them.
+    """Run a batch of examples that are given as words, and give `on_layer` the maps of every layer over them.
 
     Attention to a word is the sum over its pieces, attention from it the mean (or that of the first piece);
     special tokens are left out and nothing is renormalised (Clark et al. 2019, section 4.1). A word without any
@@ -87,7 +87,7 @@ def word_maps(
         got = (weights.flatten(1, 2) @ right.to(weights)).view(len(batch), heads, length, -1)
         maps = left.to(weights) @ got.transpose(1, 2).flatten(2)
         maps = maps.view(len(batch), width, heads, -1).transpose(1, 2)
-        each(record.layer, maps.cpu().numpy())
+        on_layer(record.layer, maps.cpu().numpy())
         if sight is not None:
             seen = record.visible()
             seen = (

@@ -305,22 +305,22 @@ def table(
         off: why those are grey, in a few words or none.
     """
     infos = [CellInfo(of=cell) if isinstance(cell, str) else cell for cell in cells]
-    beside = ("of", "low", "high", "base", "chance", "under", "aside", "title", "name", "error")
-    named = [str(value) for cell in infos for key, value in cell.items() if key in beside]
+    naming = ("of", "low", "high", "base", "chance", "under", "aside", "title", "name", "error")
+    named = [str(value) for cell in infos for key, value in cell.items() if key in naming]
     heads = ("layer", "head") if reasons or look is not None else ()
-    more = [each for each in dict.fromkeys([*heads, *named, units]) if each and each not in columns]
+    more = [header for header in dict.fromkeys([*heads, *named, units]) if header and header not in columns]
     more += [faint] if faint and faint not in (*columns, *more) else []
     values = {
-        each: _values(rows[each], of)
-        for each in (*columns, *more)
-        if each in rows.columns and each != "paper"
+        header: _values(rows[header], of)
+        for header in (*columns, *more)
+        if header in rows.columns and header != "paper"
     }
     info = TableBlock(
         kind="table",
         name=name,
         title=title,
-        columns=[_column(rows, each, of) for each in columns],
-        more=[_column(rows, each, of) for each in more],
+        columns=[_column(rows, header, of) for header in columns],
+        more=[_column(rows, header, of) for header in more],
         values=values,
         cells=infos,
         reasons=list(reasons),
@@ -337,17 +337,17 @@ def table(
         info["cases"] = cases
     if others is not None:
         info["others"] = {
-            each: [plain(value, "text" if isinstance(value, str) else "figure") for value in own]
-            for each, own in others.items()
+            header: [plain(value, "text" if isinstance(value, str) else "figure") for value in entries]
+            for header, entries in others.items()
         }
         if off is not None:
             info["off"] = off
     return info
 
 
-def _values(found: Any, of: str) -> list[Value]:
-    format = column(found.name, of, found.dtype.kind).format
-    known = (plain(value, format) for value in found)
+def _values(values: Any, of: str) -> list[Value]:
+    format = column(values.name, of, values.dtype.kind).format
+    known = (plain(value, format) for value in values)
     return [plain_text(value) if isinstance(value, str) else value for value in known]
 
 

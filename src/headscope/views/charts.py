@@ -70,7 +70,7 @@ class Figure:
         target = Path(path)
         kind = target.suffix.lower().removeprefix(".")
         if kind not in FORMATS:
-            expected = ", ".join(f".{each}" for each in FORMATS)
+            expected = ", ".join(f".{suffix}" for suffix in FORMATS)
             raise InputError(
                 f"{target}: expected a name that ends in {expected}, found {target.suffix or 'none'}"
             )
@@ -197,15 +197,15 @@ def chart(
             full = inches(width) * POINTS
             lines = wrapped(caption, (full - 2 * MARGIN) / 3.0)
             top, foot = MARGIN + (16.0 if title else 0.0), 8.0 * len(lines) + 2.0 + MARGIN
-            each, row = (full - 2 * MARGIN - right) / across, high + pad[2] + pad[3]
+            wide, row = (full - 2 * MARGIN - right) / across, high + pad[2] + pad[3]
             height = top + -(-panels // across) * row + foot
             figure = fonts.matplotlib().figure.Figure(figsize=(full / POINTS, height / POINTS))
             axes = [
                 figure.add_axes(
                     (
-                        (MARGIN + (panel % across) * each + pad[0]) / full,
+                        (MARGIN + (panel % across) * wide + pad[0]) / full,
                         1 - (top + (panel // across) * row + pad[2] + high) / height,
-                        (each - pad[0] - pad[1]) / full,
+                        (wide - pad[0] - pad[1]) / full,
                         high / height,
                     )
                 )
@@ -396,7 +396,7 @@ def map_of_heads(
 
 
 def layer_colours(count: int, colours: Palette) -> list[str]:
-    """From blue for the first layer to orange for the last."""
+    """A colour for each layer, from blue for the first to orange for the last."""
     stops = [colours.heads[place] for place in (0, 4, 3, 1)]
     return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in ramp(stops, max(count, 2))[:count].tolist()]
 

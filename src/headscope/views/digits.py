@@ -42,7 +42,7 @@ def significant(x: float, digits: int = 3) -> str:
 
 
 def brief(x: float, digits: int = 3) -> str:
-    """The same without zeros at its end.
+    """Write a number without zeros at its end.
 
     >>> brief(0.05), brief(120.0, 2), brief(1.5e-9)
     ('0.05', '120', '1.5e−9')
@@ -52,7 +52,7 @@ def brief(x: float, digits: int = 3) -> str:
 
 
 def bare(text: str) -> str:
-    """Without the zero before the point.
+    """Write a number without the zero before the point.
 
     >>> bare("0.54"), bare("−0.5"), bare("10.5")
     ('.54', '−.5', '10.5')

@@ -20,8 +20,7 @@ from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.measures.dataset import unseen
-from headscope.views import fold
-from headscope.views import highlights as telling
+from headscope.views import fold, highlights
 from headscope.views.blobs import ArrayRef, Blobs, Vectors
 from headscope.views.columns import from_corpus, from_input, from_scores
 from headscope.views.images import Blocks, blocks, coarse, in_words, looks, of_blocks, together
@@ -137,8 +136,8 @@ def explorer_payload(
         read = runs(list(one.parts.values())[at].query, set(parts[at]["query"].get("changed", ())))
         text = [RunInfo(text=plain_text(words), changed=mine) for words, mine in read]
         info = InputInfo(label=plain_text(one.label), parts=parts, text=text)
-        if told := unseen(one.first.meta):
-            info["unseen"] = plain_text(told)
+        if note := unseen(one.first.meta):
+            info["unseen"] = plain_text(note)
         if (seen := _picture(one)) is not None:
             info["picture"] = seen
         if (heard := sound_info(one, blobs if sound and not thumbnails else None)) is not None:
@@ -175,26 +174,26 @@ def views_page(views: Sequence[tuple[ExplorerPayload, Blobs]], *, title: str | N
     payload = ViewsPayload(kind="views", version=1, title=named, views=[one for one, _ in views])
     texts: dict[str, str] = {}
     for place, (one, blobs) in enumerate(views):
-        later, found = set(_later(one)), blobs.texts
-        texts |= {f"{place}-{name}": found[name] for name in sorted(found, key=later.__contains__)}
+        later, arrays = set(_later(one)), blobs.texts
+        texts |= {f"{place}-{name}": arrays[name] for name in sorted(arrays, key=later.__contains__)}
     return page(payload, texts, bundle="explorer", title=named)
 
 
 def _later(payload: ExplorerPayload) -> list[str]:
     """The arrays that the first picture does without: the weights of layers that are not open, and sounds."""
     sounds = [one["sound"] for one in payload["inputs"] if "sound" in one]
-    later = [each["samples"]["data"] for each in sounds if each["samples"] is not None]
+    later = [sound["samples"]["data"] for sound in sounds if sound["samples"] is not None]
     for part in (part for one in payload["inputs"] for part in one["parts"]):
         opening = part.get("opening")
         asked = payload["state"].get("layer")
-        later += [each["data"] for each in (*part.get("means", ()), *part.get("rollout", ()))]
+        later += [array["data"] for array in (*part.get("means", ()), *part.get("rollout", ()))]
         if opening is None or (part["thumbs"] is None and "looks" not in part):
             continue  # the grid is made of all of them
         first = asked if asked in part["index"] else opening["layer"]
         # A page of thumbnails has no weights.
         later += [
-            each["data"]
-            for number, each in zip(part["index"], part["layers"], strict=False)
+            layer["data"]
+            for number, layer in zip(part["index"], part["layers"], strict=False)
             if number != first
         ]
     return later
@@ -222,10 +221,10 @@ def _part(
     thumbs = np.concatenate([_pooled(layer) for layer in layers]) if large or thumbnails else None
     folds = _folds(included, name) if large or thumbnails else None
     columns = from_input(included)
-    moved = None if other is None else telling.difference(included, other)
+    moved = None if other is None else highlights.difference(included, other)
     if moved is not None:
-        columns.append(from_scores(*telling.DIFFERENCE, moved))
-    opens = telling.opening(telling.telling(included) if moved is None else moved, included)
+        columns.append(from_scores(*highlights.DIFFERENCE, moved))
+    opens = highlights.opening(highlights.peakedness(included) if moved is None else moved, included)
     if measures is not None:
         columns += from_corpus(measures, included.index, included.heads)
     info = PartInfo(
@@ -233,7 +232,7 @@ def _part(
         kind=maps.kind,
         causal=maps.causal,
         query=_axis(shown.maps.query),
-        key=_axis(maps.key, telling.sinks(included).tolist()),
+        key=_axis(maps.key, highlights.sinks(included).tolist()),
         index=included.index,
         heads=included.heads,
         layers=weights,
@@ -266,7 +265,7 @@ def _part(
             ("query", shown.maps.query, coarse(other.maps, blocks(other)).query),
             ("key", maps.key, other.maps.key),
         ):
-            info[axis]["changed"] = telling.changed(mine.pieces, theirs.pieces)
+            info[axis]["changed"] = highlights.changed(mine.pieces, theirs.pieces)
     if few is not None:
         info["query"]["counts"] = few.counts.tolist()
     areas = info["key"].get("boxes")
@@ -284,13 +283,13 @@ def _part(
 
 def _add_together(info: PartInfo, blobs: Blobs, included: Included, few: Blocks | None, exact: bool) -> None:
     """All heads of each layer as one map, and rollout or why there is none."""
-    found = together(included)
-    for name, matrices in (("means", found.means), ("rollout", found.rollout)):
+    combined = together(included)
+    for name, matrices in (("means", combined.means), ("rollout", combined.rollout)):
         if matrices is not None:
             shown = [matrix if few is None else few.mean(matrix) for matrix in matrices]
             info[name] = [blobs.weights(matrix[None], exact=exact) for matrix in shown]
-    if found.why is not None:
-        info["unrolled"] = found.why
+    if combined.why is not None:
+        info["unrolled"] = combined.why
 
 
 def _cut(
@@ -430,7 +429,7 @@ def add_quantity(
         matrices = _cut(included, one.matrices[name][part["name"]], name, few)
         layers = _cut(included, maps.layers, name, few)
         quantity = _quantity(blobs, name, matrices, layers, exact, one.notes.get(name))
-        part["quantities"] = [*(each for each in part["quantities"] if each["name"] != name), quantity]
+        part["quantities"] = [*(other for other in part["quantities"] if other["name"] != name), quantity]
         vectors: list[Vectors | None] | None = None
         if values is not None and part["name"] in values and part["neurons"] is not None:
             vectors = [
@@ -498,8 +497,8 @@ def _hidden(blobs: Blobs, included: Included) -> list[ArrayRef] | None:
 
 def _bias(blobs: Blobs, bias: FloatArray, heads: Sequence[int], maps: AttentionMaps) -> ArrayRef:
     shape = (len(maps.layers[0]), len(maps.query), len(maps.key))
-    whole = np.broadcast_to(bias, shape) if bias.shape[0] == 1 else np.asarray(bias)
-    return blobs.plain(np.nan_to_num(whole[list(heads)], neginf=-1e9, posinf=1e9), "float32")
+    full = np.broadcast_to(bias, shape) if bias.shape[0] == 1 else np.asarray(bias)
+    return blobs.plain(np.nan_to_num(full[list(heads)], neginf=-1e9, posinf=1e9), "float32")
 
 
 def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerState:
@@ -532,8 +531,8 @@ def _say_blocks(inputs: Sequence[Input], shown: Sequence[InputInfo], include: An
         for part in info["parts"]:
             included = Included(one.parts[part["name"]], *include)
             # Who asked for blocks need not be told.
-            if "counts" in part["query"] and one.side == 1 and (found := blocks(included)) is not None:
-                warnings.warn(in_words(included, found), HeadscopeWarning, stacklevel=4)
+            if "counts" in part["query"] and one.side == 1 and (grouped := blocks(included)) is not None:
+                warnings.warn(in_words(included, grouped), HeadscopeWarning, stacklevel=4)
 
 
 def _say_size(size: int, shown: Sequence[InputInfo]) -> None:

@@ -18,11 +18,11 @@ Matrix = npt.NDArray[np.float64]
 
 def within(tokens: Tokens) -> BoolArray:
     """The tokens that stand for a part of a picture or of a sound."""
-    found = np.zeros(len(tokens), np.bool_)
+    inside = np.zeros(len(tokens), np.bool_)
     for places in (tokens.boxes, tokens.times):
         if places is not None:
-            found |= np.isfinite(places[:, 0])
-    return found
+            inside |= np.isfinite(places[:, 0])
+    return inside
 
 
 def special(tokens: Tokens) -> BoolArray:

@@ -27,7 +27,7 @@ _UNLIKE = ("Last Resort", "Emoji Color", "Color Emoji", "Apple Color")
 
 @contextmanager
 def quietly() -> Generator[None]:
-    """Without matplotlib's warning for each glyph and each drawing; `complaint` says it once."""
+    """Silence matplotlib's warning for each glyph and each drawing; `complaint` says it once."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+")
         warnings.filterwarnings("ignore", "Matplotlib currently does not support")

@@ -38,21 +38,23 @@ def of_parts(given: AnyLinks, parts: Parts) -> dict[str, list[LinkInfo]]:
     model does not see. Raises `InputError` that begins with ``links[i]`` for a span that is not on its axis.
     """
     links = _of_matrix(given, parts) if isinstance(given, np.ndarray) else as_links(given)
-    found: dict[str, dict[tuple[Any, ...], _Gathered]] = {}
+    by_part: dict[str, dict[tuple[Any, ...], _Gathered]] = {}
     remarks: list[str] = []
     for index, link in enumerate(links):
         place = f"links[{index}]" + (f" ({link.place})" if link.place not in ("", f"links[{index}]") else "")
         try:
-            said = _add(link, parts, found)
+            notes = _add(link, parts, by_part)
         except InputError as error:
             raise InputError(f"{place}: {error}") from None
-        remarks += [f"{place}: {remark}" for remark in said]
+        remarks += [f"{place}: {remark}" for remark in notes]
     if remarks:
         more = f" (and {len(remarks) - 1} more)" if len(remarks) > 1 else ""
         warnings.warn(remarks[0] + more, HeadscopeWarning, stacklevel=4)
-    for name, gathered in found.items():
+    for name, gathered in by_part.items():
         _divide(list(gathered.values()), parts[name])
-    return {name: [each.info(parts[name]) for each in gathered.values()] for name, gathered in found.items()}
+    return {
+        name: [link.info(parts[name]) for link in gathered.values()] for name, gathered in by_part.items()
+    }
 
 
 def _of_matrix(matrix: npt.NDArray[Any], parts: Parts) -> list[Link]:
@@ -82,7 +84,7 @@ class _Gathered:
         self.regions: dict[tuple[Region, bool], None] = {}  # each with whether it is the source
 
     def info(self, maps: AttentionMaps) -> LinkInfo:
-        """As it travels. What a mask hides from the source may see it: it is then drawn the other way."""
+        """The link as it travels. What a mask hides from the source may see it: it is then drawn the other way."""
         targets = sorted({place for group in self.targets for place in group})
         hides = maps.kind != "cross" and not _seen(maps, self.source, targets)
         turned = hides and _seen(maps, targets, self.source)
@@ -110,17 +112,17 @@ def _divide(links: Sequence[_Gathered], maps: AttentionMaps) -> None:
     edges: tuple[set[int], set[int]] = (set(), set())
     if maps.kind != "cross":
         edges = (edges[0], edges[0])
-    for each in links:
-        own = each.way == "to"
-        others = [*each.targets, *(each.candidates or ())]
-        for group, axis in ((each.source, own), *((other, not own) for other in others)):
-            edges[axis].update((group[0], group[-1] + 1) if each.divides else ())
-    for each in links:
-        key = each.way == "from"
+    for link in links:
+        side = link.way == "to"
+        others = [*link.targets, *(link.candidates or ())]
+        for group, axis in ((link.source, side), *((other, not side) for other in others)):
+            edges[axis].update((group[0], group[-1] + 1) if link.divides else ())
+    for link in links:
+        key = link.way == "from"
         axis = maps.key if key else maps.query
         units = _units(axis, "words", sorted(edges[key]))
-        if each.divides and each.candidates is None and units != _units(axis, "words"):
-            each.candidates = dict.fromkeys(map(tuple, units))
+        if link.divides and link.candidates is None and units != _units(axis, "words"):
+            link.candidates = dict.fromkeys(map(tuple, units))
 
 
 def _seen(maps: AttentionMaps, queries: Sequence[int], keys: Sequence[int]) -> bool:
@@ -129,9 +131,9 @@ def _seen(maps: AttentionMaps, queries: Sequence[int], keys: Sequence[int]) -> b
     return any(bool(maps.sight(place)[:, queries][:, :, keys].any()) for place in layers)
 
 
-def _add(link: Link, parts: Parts, found: dict[str, dict[tuple[Any, ...], _Gathered]]) -> list[str]:
+def _add(link: Link, parts: Parts, by_part: dict[str, dict[tuple[Any, ...], _Gathered]]) -> list[str]:
     """Add a link to the parts that it is of; returns what is to be said of its spans."""
-    said: list[str] = []
+    remarks: list[str] = []
     taken = False
     to_picture = link.to_picture
     for name, maps in parts.items():
@@ -139,7 +141,7 @@ def _add(link: Link, parts: Parts, found: dict[str, dict[tuple[Any, ...], _Gathe
         if link.source.text not in sides:
             continue
         from_query = maps.kind != "cross" or link.source.text == "b"
-        own = maps.query if from_query else maps.key
+        source_axis = maps.query if from_query else maps.key
         axis = maps.key if from_query else maps.query
         others: tuple[Side, ...] = ("a" if from_query else "b",) if maps.kind == "cross" else tuple(sides)
         targets = [span for span in (*link.targets, *link.possible) if span.text in others]
@@ -147,27 +149,27 @@ def _add(link: Link, parts: Parts, found: dict[str, dict[tuple[Any, ...], _Gathe
             continue
         taken = True
         alone = maps.kind == "cross" or len(sides) == 1
-        tokens = partial(_tokens, alone=alone, said=said)
+        tokens = partial(_tokens, alone=alone, remarks=remarks)
         unit = link.target_unit or link.unit
-        source = tokens(link.source, own, link.unit)
+        source = tokens(link.source, source_axis, link.unit)
         groups: dict[End, tuple[int, ...]] = {span: tokens(span, axis, unit) for span in targets}
         right = {span: group for span, group in groups.items() if group}
         if not source or (targets and not right):  # of regions that the model does not see
             continue
         way: _Way = "from" if from_query else "to"
         units: _Units = "tokens" if to_picture or unit in ("tokens", "cells") else "words"
-        each = found.setdefault(name, {}).setdefault(
+        gathered = by_part.setdefault(name, {}).setdefault(
             (way, source, link.label, units, to_picture),
             _Gathered(link.label, way, list(source), units, unit == "characters" and not to_picture),
         )
-        each.targets |= dict.fromkeys(right.values())
+        gathered.targets |= dict.fromkeys(right.values())
         ends = [(link.source, True), *((span, False) for span in right)]
-        each.regions |= {(end, of_source): None for end, of_source in ends if isinstance(end, Region)}
+        gathered.regions |= {(end, of_source): None for end, of_source in ends if isinstance(end, Region)}
         if link.candidates is not None:
             listed = [tokens(span, axis, unit) for span in link.candidates if span.text in others]
-            each.candidates = (each.candidates or {}) | dict.fromkeys(filter(None, listed))
+            gathered.candidates = (gathered.candidates or {}) | dict.fromkeys(filter(None, listed))
         elif to_picture:
-            each.candidates = {(place,): None for place in np.flatnonzero(axis.mask("patch")).tolist()}
+            gathered.candidates = {(place,): None for place in np.flatnonzero(axis.mask("patch")).tolist()}
     if not taken:
         if len(link.spans) < len(link.ends):
             raise InputError(f"expected ends that one part has, found others in {', '.join(parts)}")
@@ -175,16 +177,16 @@ def _add(link: Link, parts: Parts, found: dict[str, dict[tuple[Any, ...], _Gathe
         raise InputError(
             f"expected spans of texts that one part shows, found {' and '.join(texts)} in {', '.join(parts)}"
         )
-    return list(dict.fromkeys(said))
+    return list(dict.fromkeys(remarks))
 
 
-def _tokens(span: End, axis: Tokens, unit: Unit, *, alone: bool, said: list[str]) -> tuple[int, ...]:
+def _tokens(span: End, axis: Tokens, unit: Unit, *, alone: bool, remarks: list[str]) -> tuple[int, ...]:
     """The places of an end of a link; adds to `said` what is to be said of it."""
     second = axis.sequence_ids is not None and bool((axis.sequence_ids == 1).any())
     if span.text == "b" and not alone and not second:
         raise InputError("expected an input with a text B, found one text")
     places, remark = located(span, unit, axis, sequence=None if alone else "ab".index(span.text))
-    said.extend([remark] if remark else [])
+    remarks.extend([remark] if remark else [])
     return tuple(places.tolist())
 
 

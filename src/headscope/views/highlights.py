@@ -18,7 +18,7 @@ SINK = 2.0
 """A sink receives at least this many times what even attention would give it."""
 
 NEIGHBOUR = 0.1
-"""What a weight on the token itself or beside it counts in `telling`, and others count 1."""
+"""What a weight on the token itself or beside it counts in `peakedness`, and others count 1."""
 
 DIFFERENCE = ("difference", "difference", "share")
 """The name, title and units of `difference` as a measure of a head."""
@@ -55,35 +55,35 @@ def sinks(included: Included) -> IntArray:
     return np.flatnonzero(first & (received >= (1 - 1e-6) * SINK * even) & (received > 0))
 
 
-def telling(included: Included) -> list[Floats]:
-    """How telling each shown head is on this input, ``[head]`` a layer: whether each row is peaked on its own key.
+def peakedness(included: Included) -> list[Floats]:
+    """How peaked the rows of each shown head are, ``[head]`` a layer: whether each looks at a key of its own.
 
     Of each row the largest weight in excess of what the key receives from all rows on average, a mean over rows: a
     sink, which all rows look at, has none. A weight on the token itself or on its neighbours counts a tenth, one on a
     special token nothing; rows of special tokens are left out.
     """
     maps = included.maps
-    beside = maps.kind != "cross" and len(maps.query) == len(maps.key)
+    neighbours = maps.kind != "cross" and len(maps.query) == len(maps.key)
     queries = np.arange(len(maps.query))[:, None]
     near = np.abs(queries - np.arange(len(maps.key))) <= 1
-    worth = np.where(near & beside, NEIGHBOUR, 1.0) * ~mask(maps.key, "special")
+    worth = np.where(near & neighbours, NEIGHBOUR, 1.0) * ~mask(maps.key, "special")
     if not worth.size:
         return [np.zeros(len(heads)) for heads in included.heads]
     rows = ~mask(maps.query, "special")
     rows = rows if rows.any() else ~rows
-    found: list[Floats] = []
+    peaks: list[Floats] = []
     for place, heads in zip(included.places, included.heads, strict=True):
         sight = maps.sight(place)
         scores = [
             _peaked(maps.layers[place][head], sight[head if len(sight) > 1 else 0], worth)[rows].mean()
             for head in heads
         ]
-        found.append(np.array(scores))
-    return found
+        peaks.append(np.array(scores))
+    return peaks
 
 
 def _peaked(weights: FloatArray, seen: npt.NDArray[np.bool_], worth: Floats) -> Floats:
-    """Of each row the largest excess over what the key receives on average from those that see it, ``[query]``."""
+    """The largest excess of each row over what the key receives on average from those that see it, ``[query]``."""
     received = weights.sum(0, dtype=np.float64) / np.maximum(seen.sum(0), 1)
     return np.where(seen, (weights - received) * worth, 0.0).max(-1, initial=-np.inf)
 
@@ -93,7 +93,7 @@ def opening(scores: Sequence[Floats], included: Included) -> Opening:
     rounded = [np.nan_to_num(np.round(score, 4), nan=-1.0) for score in scores]
     best = [int(score.argmax()) for score in rounded]
     layer = int(np.argmax([score[head] for score, head in zip(rounded, best, strict=True)]))
-    heads = [own[head] for own, head in zip(included.heads, best, strict=True)]
+    heads = [numbers[head] for numbers, head in zip(included.heads, best, strict=True)]
     return Opening(included.index[layer], heads)
 
 
@@ -112,7 +112,7 @@ def difference(one: Included, other: Included) -> list[Floats]:
     equal or replaced one by one; keys without a counterpart count together.
     """
     rows, columns = _counterparts(one.maps, other.maps)
-    found: list[Floats] = []
+    scores: list[Floats] = []
     for layer, place, heads in zip(one.index, one.places, one.heads, strict=True):
         score = np.full(len(heads), np.nan)
         theirs = other.of(layer)
@@ -123,15 +123,17 @@ def difference(one: Included, other: Included) -> list[Floats]:
                     other.maps.layers[other.maps.index.index(layer)][head],
                 )
                 score[at] = _moved(*pair, rows, columns)
-        found.append(score)
-    return found
+        scores.append(score)
+    return scores
 
 
 def _moved(
     mine: FloatArray, theirs: FloatArray, rows: tuple[IntArray, IntArray], columns: tuple[IntArray, IntArray]
 ) -> float:
-    parts = [np.asarray(matrix[own], np.float64) for matrix, own in zip((mine, theirs), rows, strict=True)]
-    kept = [part[:, own] for part, own in zip(parts, columns, strict=True)]
+    parts = [
+        np.asarray(matrix[places], np.float64) for matrix, places in zip((mine, theirs), rows, strict=True)
+    ]
+    kept = [part[:, places] for part, places in zip(parts, columns, strict=True)]
     rest = [part.sum(-1) - some.sum(-1) for part, some in zip(parts, kept, strict=True)]
     return float((np.abs(kept[0] - kept[1]).sum(-1) + np.abs(rest[0] - rest[1])).mean() / 2)
 

@@ -35,7 +35,7 @@ def looks(included: Included, on: BoolArray) -> tuple[FloatArray, FloatArray]:
     """
     text = fold.reading(included.maps.query)
     rows = slice(None) if text is None else text
-    found: list[FloatArray] = []
+    shares: list[FloatArray] = []
     largest: list[float] = []
     for place, heads in zip(included.places, included.heads, strict=True):
         sight = included.maps.sight(place)
@@ -43,8 +43,8 @@ def looks(included: Included, on: BoolArray) -> tuple[FloatArray, FloatArray]:
             seen = sight[head if len(sight) > 1 else 0]
             mean = included.maps.layers[place][head][rows].sum(0) / np.maximum(seen[rows].sum(0), 1)
             largest.append(float(mean[on].max(initial=0.0)))
-            found.append(np.where(on, mean / max(largest[-1], 1e-12), 0.0))
-    return np.stack(found), np.array(largest)
+            shares.append(np.where(on, mean / max(largest[-1], 1e-12), 0.0))
+    return np.stack(shares), np.array(largest)
 
 
 class Together(NamedTuple):
@@ -131,18 +131,18 @@ def blocks(included: Included, side: int = 1) -> Blocks | None:
     """
     maps = included.maps
     boxes = areas(maps.query)
-    each = sum(map(len, included.heads)) * len(maps.key)
+    per_query = sum(map(len, included.heads)) * len(maps.key)
     if boxes is None or maps.query.picture is None or maps.causal:
         return None
-    if side < 2 and each * len(maps.query) <= WHOLE:
+    if side < 2 and per_query * len(maps.query) <= WHOLE:
         return None
     most = int(np.sqrt((~np.isnan(boxes[:, 0])).sum()))
     side = max(2, side)
-    found = blocked(maps.query, side)
-    while each * len(found.tokens) > WHOLE and side < most:
+    grouped = blocked(maps.query, side)
+    while per_query * len(grouped.tokens) > WHOLE and side < most:
         side += 1
-        found = blocked(maps.query, side)
-    return found
+        grouped = blocked(maps.query, side)
+    return grouped
 
 
 def in_words(included: Included, blocks: Blocks) -> str:
@@ -185,7 +185,7 @@ def blocked(tokens: Tokens, side: int) -> Blocks:
         if on[place]:
             mine = of == block
             union[block] = [*boxes[mine, :2].min(0), *boxes[mine, 2:].max(0)]
-            spans = ((each[mine].min(), each[mine].max()) for each in (row, column))
+            spans = ((axis[mine].min(), axis[mine].max()) for axis in (row, column))
             pieces[block] = "patches[{},{}]".format(*(_span(*span) for span in spans))
     return Blocks(side, of, replace(tokens.take(first), pieces=pieces, boxes=union))
 
@@ -200,7 +200,7 @@ def coarse(maps: AttentionMaps, blocks: Blocks | None) -> AttentionMaps:
         return maps
     made = _known.setdefault(maps, {})
     if blocks.side not in made:
-        seen = None if maps.visible is None else [blocks.any(each) for each in maps.visible]
+        seen = None if maps.visible is None else [blocks.any(sight) for sight in maps.visible]
         made[blocks.side] = replace(
             maps,
             layers=[blocks.mean(layer) for layer in maps.layers],

@@ -59,11 +59,11 @@ class Input:
 
     def quantities(self, part: str) -> dict[str, Sequence[FloatArray]]:
         """What a part has beside its weights, by name: ``[head query key]`` a layer."""
-        beside = {name: by_part[part] for name, by_part in self.matrices.items() if part in by_part}
+        quantities = {name: by_part[part] for name, by_part in self.matrices.items() if part in by_part}
         neurons = self.neurons.get(part)
         if neurons is not None and neurons.norms is not None:
-            beside.setdefault("norms", neurons.norms)
-        return beside
+            quantities.setdefault("norms", neurons.norms)
+        return quantities
 
 
 class Included:
@@ -107,11 +107,11 @@ class Included:
         """The shown heads of one array ``[head …]`` a layer."""
         if len(layers) != len(self.maps.layers):
             raise ShapeError(f"{name}, axis layer: expected {len(self.maps.layers)}, found {len(layers)}")
-        whole = [np.asarray(layers[place]) for place in self.places]
+        shown = [np.asarray(layers[place]) for place in self.places]
         # Whole layers, which may be large, are not copied.
         return [
             layer if len(heads) == len(layer) else layer[heads]
-            for layer, heads in zip(whole, self.heads, strict=True)
+            for layer, heads in zip(shown, self.heads, strict=True)
         ]
 
 
@@ -159,7 +159,7 @@ def runs(tokens: Tokens, changed: Container[int] = ()) -> list[tuple[str, bool]]
     stems = {piece.rstrip("0123456789") for piece in pieces}
     if len(pieces) > 3 and len(stems) == 1 and pieces[0] not in stems:
         return [(f"{pieces[0]} … {pieces[-1]}", False)]
-    found: list[tuple[str, bool]] = []
+    stretches: list[tuple[str, bool]] = []
     last = ""
     for number, (place, piece) in enumerate(zip(places, pieces, strict=True)):
         if tokens.texts is None:
@@ -171,16 +171,16 @@ def runs(tokens: Tokens, changed: Container[int] = ()) -> list[tuple[str, bool]]
             if apart and text[:1].strip() and last.strip():
                 text = f" {text}"
         last = text[-1:] or last
-        own = text.lstrip()
-        found += [(text[: len(text) - len(own)], False), (own, place in changed)]
-    while found and not found[0][0].strip():
-        del found[0]
-    while found and not found[-1][0].strip():
-        found.pop()
-    if found:
-        found[-1] = (found[-1][0].rstrip(), found[-1][1])
-    said = [(text, mine) for text, mine in found if text]
-    return [("".join(text for text, _ in some), mine) for mine, some in groupby(said, itemgetter(1))]
+        stripped = text.lstrip()
+        stretches += [(text[: len(text) - len(stripped)], False), (stripped, place in changed)]
+    while stretches and not stretches[0][0].strip():
+        del stretches[0]
+    while stretches and not stretches[-1][0].strip():
+        stretches.pop()
+    if stretches:
+        stretches[-1] = (stretches[-1][0].rstrip(), stretches[-1][1])
+    kept = [(text, mine) for text, mine in stretches if text]
+    return [("".join(text for text, _ in some), mine) for mine, some in groupby(kept, itemgetter(1))]
 
 
 def _other_text(tokens: Tokens, place: int) -> bool:

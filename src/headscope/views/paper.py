@@ -23,10 +23,10 @@ MARGIN = 6.0
 
 def inches(width: float | str) -> float:
     """A width in inches. Raises `InputError` for one that no paper has."""
-    found = {"column": COLUMN, "page": PAGE}.get(width, 0.0) if isinstance(width, str) else float(width)
-    if not 1.0 <= found <= 40.0:
+    size = {"column": COLUMN, "page": PAGE}.get(width, 0.0) if isinstance(width, str) else float(width)
+    if not 1.0 <= size <= 40.0:
         raise InputError(f"width: expected 'column', 'page' or inches from 1 to 40, found {width!r}")
-    return found
+    return size
 
 
 def wrapped(text: str, longest: float) -> list[str]:

@@ -88,7 +88,7 @@ def find_browser(environ: Mapping[str, str] = os.environ, platform: str = sys.pl
     )
 
 
-def _whole(printed: Path) -> bool:
+def _complete(printed: Path) -> bool:
     """Whether a PDF is there from its first to its last line."""
     content = printed.read_bytes() if printed.is_file() else b""
     return content.startswith(b"%PDF-") and b"%%EOF" in content[-1024:]
@@ -151,12 +151,12 @@ def print_page(html: str, output: Path, browser: Path | None = None) -> None:
             raise RunError(f"{browser}: cannot be run: {error}") from None
         except subprocess.TimeoutExpired:
             raise RunError(f"{browser}: has not printed the page in {SECONDS} s") from None
-        if done.returncode or not _whole(printed):
+        if done.returncode or not _complete(printed):
             if shutil.disk_usage(folder).free < len(html):  # browsers do not say so
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            said = [
+            lines = [
                 line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()
             ]
-            last = said[-1] if said else "it says nothing"
+            last = lines[-1] if lines else "it says nothing"
             raise RunError(f"{browser}: did not print the page (exit code {done.returncode}): {last}")
         os.replace(printed, target)

@@ -21,7 +21,7 @@ from headscope.measures.single import row_statistic
 from headscope.views.images import blocks
 from headscope.views.inputs import Included, Input
 from headscope.views.payload import Pin, Reason
-from headscope.views.section import Beside
+from headscope.views.section import SideBySide
 
 CORPUS = "over the corpus"
 
@@ -53,7 +53,7 @@ def because(
 
 
 def seen(
-    examples: Sequence[Input | Beside],
+    examples: Sequence[Input | SideBySide],
     names: Sequence[str],
     value: Floats,
     layers: Sequence[int],
@@ -74,14 +74,14 @@ def seen(
     away = np.full(value.shape, np.inf)
     of = [definition(name) for name in names]
     for place, one in enumerate(examples):
-        if isinstance(one, Beside):
+        if isinstance(one, SideBySide):
             continue
         maps = one.first
         for layer, index in enumerate(maps.index):
-            own = [head for head in range(len(maps.layers[layer])) if head in heads]
-            row, columns = list(layers).index(index), [list(heads).index(head) for head in own]
+            present = [head for head in range(len(maps.layers[layer])) if head in heads]
+            row, columns = list(layers).index(index), [list(heads).index(head) for head in present]
             for at, measure in enumerate(of):
-                shown = measure and telling_rows(measure, maps, layer, own, value[at, row, columns])
+                shown = measure and nearest_rows(measure, maps, layer, present, value[at, row, columns])
                 if shown is None:
                     continue
                 nearer = shown.away < away[at, row, columns]
@@ -94,8 +94,8 @@ def seen(
 
 def places(one: Input) -> npt.NDArray[np.int64]:
     """Where each query of an input stands in a view of it, ``[query]``: patches may stand together."""
-    found = blocks(Included(one.first, None, None), one.side)
-    return np.arange(len(one.first.query)) if found is None else found.of
+    grouped = blocks(Included(one.first, None, None), one.side)
+    return np.arange(len(one.first.query)) if grouped is None else grouped.of
 
 
 def definition(name: str) -> Measure | None:
@@ -107,16 +107,16 @@ def definition(name: str) -> Measure | None:
     return measure
 
 
-class Telling(NamedTuple):
+class NearestRows(NamedTuple):
     """Of each head ``[head]``: how far its figure on an input is from a target, and the query whose row is nearest."""
 
     away: Floats
     query: npt.NDArray[np.int64]
 
 
-def telling_rows(
+def nearest_rows(
     measure: Measure, maps: AttentionMaps, layer: int, heads: Sequence[int], target: Floats
-) -> Telling | None:
+) -> NearestRows | None:
     """The rows of an input that show a figure; None where the measure says nothing of it.
 
     Args:
@@ -147,6 +147,6 @@ def telling_rows(
     counted_sum = np.maximum(counted.sum(-1), 1)
     mean = np.where(counted.any(-1), (rows * counted).sum(-1) / counted_sum, np.nan)
     goal = target if measure.matrix == "weights" else np.full(len(target), 1e9)
-    telling = np.where(plain.any(-1, keepdims=True), plain, counted)
-    query = np.where(telling, np.abs(rows - goal[:, None]), np.inf).argmin(-1)
-    return Telling(np.nan_to_num(np.abs(mean - goal), nan=np.inf), query)
+    eligible = np.where(plain.any(-1, keepdims=True), plain, counted)
+    query = np.where(eligible, np.abs(rows - goal[:, None]), np.inf).argmin(-1)
+    return NearestRows(np.nan_to_num(np.abs(mean - goal), nan=np.inf), query)

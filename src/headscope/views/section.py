@@ -88,7 +88,7 @@ def not_measured(meta: Mapping[str, Any], begin: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SideBySide:
     """An example with the maps of two models: the report's own, and another.
 
     Attributes:

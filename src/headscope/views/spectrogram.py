@@ -78,13 +78,13 @@ def sound_info(one: Input, blobs: Blobs | None) -> SoundInfo | None:
     if not axes:
         return None
     # Of several parts the one with links to its frames knows the words.
-    tokens, queries, links = max(axes, key=lambda each: len(each[2]))
+    tokens, queries, links = max(axes, key=lambda axis: len(axis[2]))
     sound = tokens.sound
     assert sound is not None
     samples = None
     if blobs is not None:
-        whole = np.rint(np.clip(sound.samples, -1, 1) * 32767).astype("<i2")
-        samples = blobs.plain(np.frombuffer(whole.tobytes(), np.uint8), "uint8")
+        codes = np.rint(np.clip(sound.samples, -1, 1) * 32767).astype("<i2")
+        samples = blobs.plain(np.frombuffer(codes.tobytes(), np.uint8), "uint8")
     all_of_it = seconds(tokens)
     return SoundInfo(
         rate=sound.rate,
@@ -99,30 +99,30 @@ def words(tokens: Tokens) -> list[SpokenInfo]:
     """The words of an axis of frames, where it knows them."""
     if tokens.word_ids is None or tokens.times is None or tokens.texts is None:
         return []
-    found: list[SpokenInfo] = []
+    spoken: list[SpokenInfo] = []
     for number, places in groupby(range(len(tokens)), tokens.word_ids.tolist().__getitem__):
-        own = list(places)
-        text = "".join(tokens.texts[place] for place in own).strip()
+        frames = list(places)
+        text = "".join(tokens.texts[place] for place in frames).strip()
         if number >= 0 and text:
-            found.append(_spoken(tokens, text, own))
-    return found
+            spoken.append(_spoken(tokens, text, frames))
+    return spoken
 
 
 def linked(tokens: Tokens, links: Sequence[LinkInfo], queries: Tokens) -> list[SpokenInfo]:
     """The words that links lead from, each to one stretch of frames, in the order in which they are heard."""
-    found: list[SpokenInfo] = []
+    spoken: list[SpokenInfo] = []
     for link in links:
         if link["side"] != "from" or len(link["targets"]) != 1:
             continue
-        own = link["targets"][0]
+        frames = link["targets"][0]
         source = link["source"]
         texts = None if queries.texts is None else [queries.texts[place] for place in source]
         text = (
             joined([queries.pieces[place] for place in source]) if texts is None else "".join(texts).strip()
         )
-        if text and own == list(range(own[0], own[-1] + 1)):
-            found.append(_spoken(tokens, text, own))
-    return sorted(found, key=lambda word: word["begin"])
+        if text and frames == list(range(frames[0], frames[-1] + 1)):
+            spoken.append(_spoken(tokens, text, frames))
+    return sorted(spoken, key=lambda word: word["begin"])
 
 
 def _spoken(tokens: Tokens, text: str, places: Sequence[int]) -> SpokenInfo:

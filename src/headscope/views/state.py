@@ -66,7 +66,7 @@ def _bool(value: Any, _: Any) -> bool:
     return value
 
 
-def _whole(value: Any, _: Any = None) -> int:
+def _natural(value: Any, _: Any = None) -> int:
     _check(not isinstance(value, bool) and value == int(value) and value >= 0)
     return int(value)
 
@@ -94,13 +94,13 @@ def _opacity(value: Any, _: Any) -> float:
 
 
 def _heads(value: Any, _: Any) -> list[int]:
-    heads = [value] if isinstance(value, int) else list(dict.fromkeys(map(_whole, value)))
+    heads = [value] if isinstance(value, int) else list(dict.fromkeys(map(_natural, value)))
     _check(bool(heads) and not isinstance(value, bool))
-    return [_whole(head) for head in heads]
+    return [_natural(head) for head in heads]
 
 
 def _numbers(value: Any, _: Any) -> list[int]:
-    return sorted({_whole(number) for number in value})
+    return sorted({_natural(number) for number in value})
 
 
 def _pin(value: Any, _: Any) -> list[str | int] | None:
@@ -108,20 +108,20 @@ def _pin(value: Any, _: Any) -> list[str | int] | None:
         return None
     side, place = value
     _check(side in ("from", "to"))
-    return [side, _whole(place)]
+    return [side, _natural(place)]
 
 
 def _between(value: Any, _: Any) -> list[int] | None:
     if value is None:
         return None
-    query, key = map(_whole, value)
+    query, key = map(_natural, value)
     return [query, key]
 
 
 def _zoom(value: Any, _: Any) -> list[int] | None:
     if value is None:
         return None
-    row, rows, column, columns = map(_whole, value)
+    row, rows, column, columns = map(_natural, value)
     _check(bool(rows and columns))
     return [row, rows, column, columns]
 
@@ -144,7 +144,7 @@ def _span(value: Any, _: Any) -> list[float] | None:
 _READERS: Mapping[Any, Callable[[Any, Any], Any]] = {
     "layer": _layer,
     bool: _bool,
-    int: _whole,
+    int: _natural,
     float: _number,
     "threshold": _share,
     "opacity": _opacity,
@@ -216,8 +216,8 @@ def _check_picture(state: ExplorerState, part: PartInfo) -> None:
         raise InputError("state: strip 'mean' needs a picture, which this input is not")
     pictures = max(len(part[axis].get("images", ())) for axis in ("query", "key"))
     if state.get("unfolded", [])[-1:] >= [pictures]:
-        found = f"0 to {pictures - 1}" if pictures else "pictures within a text, which this input has not"
-        raise _wrong("unfolded", state.get("unfolded"), found)
+        allowed = f"0 to {pictures - 1}" if pictures else "pictures within a text, which this input has not"
+        raise _wrong("unfolded", state.get("unfolded"), allowed)
     if state.get("rollout") and "rollout" not in part:
         why = part.get("unrolled", "it is drawn on a picture, which this input is not")
         raise InputError(f"state: there is no rollout: {why}")
@@ -282,5 +282,5 @@ def _wrong(key: str, value: Any, allowed: str) -> InputError:
 
 def listed(numbers: Sequence[int]) -> str:
     """Ordered numbers as text: ``0, 3, 5``, and ``0 to 11`` where none is missing."""
-    whole = list(numbers) == list(range(numbers[0], numbers[-1] + 1))
-    return f"{numbers[0]} to {numbers[-1]}" if whole and len(numbers) > 2 else ", ".join(map(str, numbers))
+    unbroken = list(numbers) == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]} to {numbers[-1]}" if unbroken and len(numbers) > 2 else ", ".join(map(str, numbers))

@@ -81,8 +81,8 @@ def picture(
     svg = drawn(payload, blobs, width=width, title=title)
     if kind == "svg":
         return described(svg, about or {}).encode()
-    said = html.unescape("".join(re.findall(r">([^<]+)</t(?:ext|span)>", svg)))
-    if missing := fonts.lacking(fonts.FAMILIES, said):
+    text = html.unescape("".join(re.findall(r">([^<]+)</t(?:ext|span)>", svg)))
+    if missing := fonts.lacking(fonts.FAMILIES, text):
         warnings.warn(fonts.complaint(missing), HeadscopeWarning, stacklevel=4)
     return (pdf_about if kind == "pdf" else png_about)(converted(svg, kind, dots), about or {})
 

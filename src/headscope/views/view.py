@@ -135,7 +135,7 @@ class View:
     ) -> bytes:
         """What is shown now as a picture, drawn by the page's own code; arguments as for `save`."""
         payload, blobs, state = self.payload, self.blobs, self.state
-        if state.get("scale", "model") != "model" and not self._whole():
+        if state.get("scale", "model") != "model" and not self._has_maps():
             # A page of thumbnails has no maps: those of the open layer are read now.
             layers = {
                 "include_layers": [state["layer"]],
@@ -154,7 +154,7 @@ class View:
         heading = (self._title or "") if title else None
         return picture(kind, payload, blobs, width=width, dots=dots, title=heading, about=about)
 
-    def _whole(self) -> bool:
+    def _has_maps(self) -> bool:
         return all(part["layers"] for one in self._payload["inputs"] for part in one["parts"])
 
     @validated
@@ -205,10 +205,10 @@ class View:
         weights = maps[layer, head]
         if quantity == "weights":
             return weights
-        beside = one.quantities(part)
-        if quantity not in beside:
+        quantities = one.quantities(part)
+        if quantity not in quantities:
             raise InputError(f"quantity: no {quantity!r} of part {part!r} in this view")
-        return np.asarray(beside[quantity][maps.index.index(layer)][head])
+        return np.asarray(quantities[quantity][maps.index.index(layer)][head])
 
     @validated
     def add(self, name: str) -> None:

@@ -25,7 +25,7 @@ from headscope.errors import InputError
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from headscope.views.payload import Pin, Reason, SectionInfo
-from headscope.views.reasons import because, definition, places, telling_rows
+from headscope.views.reasons import because, definition, nearest_rows, places
 from headscope.views.section import Section
 
 
@@ -148,7 +148,7 @@ class Cards(Section):
             return None
         shown = self.shown[each.example]
         layer, measure = list(shown.first.index).index(card.head.layer), definition(card.measure)
-        found = measure and telling_rows(
+        found = measure and nearest_rows(
             measure, shown.first, layer, [card.head.head], np.array([each.score])
         )
         return None if found is None else Pin(side="from", place=int(places(shown)[found.query[0]]))

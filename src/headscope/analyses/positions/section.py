@@ -24,7 +24,7 @@ from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from headscope.views.payload import SectionInfo
 from headscope.views.reasons import seen
-from headscope.views.section import Beside, Section, rounded
+from headscope.views.section import Section, SideBySide, rounded
 
 Rows = list[list[float | None]]
 
@@ -70,7 +70,7 @@ class Positions(Section):
     """
 
     dataset: xr.Dataset
-    examples: Sequence[Input | Beside] = ()
+    examples: Sequence[Input | SideBySide] = ()
     command: str | None = None
 
     def info(self, blobs: Blobs) -> PositionsSection:

@@ -14,8 +14,8 @@ from headscope.analyses.study import Study
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
 from headscope.views.payload import Pin
-from headscope.views.reasons import definition, telling_rows
-from headscope.views.section import Beside, Section
+from headscope.views.reasons import definition, nearest_rows
+from headscope.views.section import Section, SideBySide
 
 BYTES = 1_500_000
 """Up to how many bytes of maps the examples add to the page."""
@@ -50,7 +50,7 @@ def section(study: Study) -> list[Section]:
         if (index := indices[key]) is not None:
             examples[str(row.measure), head] = index
             view = pages.inputs[index]
-            assert isinstance(view, Beside)
+            assert isinstance(view, SideBySide)
             if (pin := _pin(str(row.measure), view.first.first, head, float(row.group_a))) is not None:
                 pins[str(row.measure), head] = pin
     return [replace(section, examples=examples, pins=pins)]
@@ -60,5 +60,5 @@ def _pin(name: str, maps: AttentionMaps, head: Head, mean: float) -> Pin | None:
     """The row of A's typical input whose figure is nearest to the mean of A; None for a measure that has no rows."""
     measure = definition(name)
     layer = list(maps.index).index(head.layer)
-    found = measure and telling_rows(measure, maps, layer, [head.head], np.array([mean]))
+    found = measure and nearest_rows(measure, maps, layer, [head.head], np.array([mean]))
     return None if found is None else Pin(side="from", place=int(found.query[0]))

@@ -34,7 +34,7 @@ from headscope.models import Model
 from headscope.models.untrained import left_out
 from headscope.runs.batches import tokens_of
 from headscope.views.payload import Pin
-from headscope.views.section import Beside, Section
+from headscope.views.section import Section, SideBySide
 
 EXAMPLES = 4
 """How many examples have the maps of both models."""
@@ -199,7 +199,7 @@ def _pins(pages: Gallery, examples: Mapping[Head, int], *, words: bool) -> dict[
     pins: dict[Head, Pin] = {}
     for head, index in examples.items():
         view = pages.inputs[index]
-        assert isinstance(view, Beside)
+        assert isinstance(view, SideBySide)
         a, b = (_rows(one.first, head, words=words) for one in (view.first, view.second))
         apart = np.abs(a.weights - b.weights).sum(-1)
         pins[head] = Pin(side="from", place=int(a.place[apart.argmax()]))
