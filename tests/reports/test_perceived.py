@@ -19,7 +19,8 @@ from headscope.cli import main
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.views.blobs import decode
-from tests.helpers.pages import arrays, payload
+from tests.helpers import section_blocks
+from tests.helpers.pages import arrays, payload, section
 from tests.helpers.perceived_reports import of_pictures, of_sounds, speech, vision
 from tests.helpers.planted_vision import planted_vit
 from tests.helpers.small_models import llava_parts, save_whisper
@@ -45,19 +46,17 @@ def sounds(build_once: Any) -> tuple[Any, dict[str, str]]:
     return read(build_once("of-sounds", of_sounds))
 
 
-def of(payload: Any, kind: str) -> Any:
-    return next(one for one in payload["sections"] if one["kind"] == kind)
-
-
 def text(finding: Any) -> str:
     return "".join(part["text"] for part in finding["parts"])
 
 
 def test_the_sections_of_pictures(pictures: Any) -> None:
     payload, _ = pictures
-    kinds = [one["kind"] for one in payload["sections"]]
+    kinds = [section_blocks.name_of(one) for one in payload["sections"]]
     assert kinds == [KINDS[0], "roles", "artefacts", "atlas", "cards", *KINDS[1:]]
-    absent = {one["measure"]: one["reason"] for one in of(payload, "absent")["absent"]}
+    absent = {
+        one["measure"]: one["reason"] for one in section_blocks.rows(section(payload, "absent"), "measures")
+    }
     assert absent["gradients"] == "of a loss on words; the inputs here are pictures"
     assert absent["writes, syntax, coref, probes, lookback"] == "about words; the inputs here are pictures"
     assert absent["to_register"] == "the inputs have no registers"
@@ -70,7 +69,7 @@ def test_the_sections_of_pictures(pictures: Any) -> None:
 
 def test_the_summary_is_of_pictures(pictures: Any) -> None:
     payload, _ = pictures
-    summary = of(payload, "summary")
+    summary = section(payload, "summary")
     said = [text(finding) for finding in summary["findings"]]
     assert said[0].startswith("5 of 8 heads have a role: ")
     assert any(line.startswith("Mean attention distance grows from ") for line in said)
@@ -89,7 +88,7 @@ def test_examples_are_pictures_whose_heads_look_where_they_are_said_to(pictures:
     assert payload["examples"][0]["state"]["picture"] == "image"
     (part,) = first["parts"]
     assert len(part["query"]["pieces"]) == len(part["key"]["pieces"]) == 197
-    for card in of(payload, "cards")["cards"]:
+    for card in section(payload, "cards")["cards"]:
         if card["roles"] != ["same row"]:
             continue
         shown = card["strongest"][0]
@@ -113,8 +112,8 @@ def test_a_model_of_texts_and_pictures_is_told_by_what_its_words_look_at() -> No
     some = [draw.integers(0, 255, (60, 80, 3)).astype(np.uint8) for _ in range(6)]
     payload, _ = read(hs.report(model, hs.corpora.images(some, text="What is it?"), examples=2))
     assert {"to_image", "to_question"} <= {one["name"] for one in payload["measures"]}
-    assert not any(one["kind"] in ("failed", "retrieval") for one in payload["sections"])
-    said = [text(finding) for finding in of(payload, "summary")["findings"]]
+    assert not any(section_blocks.name_of(one) in ("failed", "retrieval") for one in payload["sections"])
+    said = [text(finding) for finding in section(payload, "summary")["findings"]]
     assert any(line.startswith("Heads give the picture ") for line in said)
     (part,) = payload["examples"][0]["inputs"][0]["parts"]
     assert part["causal"]
@@ -134,8 +133,8 @@ def test_where_a_figure_is_seen_stands_among_the_queries_that_travel(monkeypatch
     few, other = read(hs.report(model, some, **options))
     (part,) = few["examples"][0]["inputs"][0]["parts"]
     assert (len(part["query"]["pieces"]), len(part["key"]["pieces"])) == (50, 197)
-    assert any("2 × 2 patches stand together" in note for note in of(few, "cards")["notes"])
-    assert not any("stand together" in note for note in of(whole, "cards")["notes"])
+    assert any("2 × 2 patches stand together" in note for note in section(few, "cards")["notes"])
+    assert not any("stand together" in note for note in section(whole, "cards")["notes"])
     patch, block = decode(whole["seen"], blobs), decode(few["seen"], other)
     assert (patch[..., 0] == block[..., 0]).all()
     for at, place in np.ndenumerate(patch[..., 1]):
@@ -148,14 +147,14 @@ def test_where_a_figure_is_seen_stands_among_the_queries_that_travel(monkeypatch
 
 def test_the_sections_of_sounds(sounds: Any) -> None:
     payload, _ = sounds
-    kinds = [one["kind"] for one in payload["sections"]]
+    kinds = [section_blocks.name_of(one) for one in payload["sections"]]
     assert kinds == [KINDS[0], "roles", "align", "atlas", "cards", *KINDS[1:]]
     assert payload["measures"][0]["name"] == "distance_seconds"
     example = payload["examples"][0]["inputs"][0]
     assert [part["name"] for part in example["parts"]] == ["encoder", "cross"]
     assert [word["text"] for word in example["sound"]["words"]] == ["so", "it", "was"]
-    assert of(payload, "align")["words"] == 18
-    said = [text(finding) for finding in of(payload, "summary")["findings"]]
+    assert section(payload, "align")["words"] == 18
+    said = [text(finding) for finding in section(payload, "summary")["findings"]]
     assert any(line.startswith("Heads give the silence after the sound ") for line in said)
 
 
@@ -183,7 +182,7 @@ def test_what_does_not_fit_is_refused_in_a_line(demo: Model) -> None:
         options = {"sections": ["cards"], **options}
         if "examples" in options:
             page, _ = read(hs.report(model, corpus, limit=2, **options))
-            assert of(page, "failed")["reason"].startswith(said)
+            assert section_blocks.said(section(page, "failed"))[0].startswith(said)
             continue
         with pytest.raises(InputError, match=re.escape(said)):
             hs.report(model, corpus, **options)
@@ -229,7 +228,7 @@ def test_every_printed_command_gives_the_same_figures(
         words = shlex.split(command)
         run([*words, *(["-o", "again.html"] if words[1] == "report" else [])], monkeypatch)
     capsys.readouterr()
-    run([*shlex.split(of(payload, "heads")["command"]), "--json"], monkeypatch)
+    run([*shlex.split(section(payload, "heads")["command"]), "--json"], monkeypatch)
     rows = json.loads(capsys.readouterr().out)
     names = [one["name"] for one in payload["measures"]]
     value = decode(payload["value"], blobs)
@@ -237,7 +236,7 @@ def test_every_printed_command_gives_the_same_figures(
     for row in rows:
         own = value[names.index(row["measure"]), row["layer"], row["head"]]
         assert own == pytest.approx(row["value"], abs=1e-8)
-    assert not any("stand together" in note for note in of(payload, "cards")["notes"])
+    assert not any("stand together" in note for note in section(payload, "cards")["notes"])
 
 
 def test_options_that_do_not_go_together(

@@ -110,7 +110,8 @@ def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
     corpus = hs.corpora.texts(TEXTS[:2])
     few = payload(hs.report(demo, corpus, examples=1, sections=["table"]))
     wanted = ["summary", "heads", "methods"]
-    assert [one["kind"] for one in few["sections"] if one["kind"] != "absent"] == wanted
+    named = [section_blocks.name_of(one) for one in few["sections"]]
+    assert [name for name in named if name != "absent"] == wanted
     assert len(few["examples"]) == 1
     with pytest.raises(
         InputError,
@@ -199,8 +200,8 @@ def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: A
     corpus = hs.corpora.texts(TEXTS)
     page = hs.report(demo, corpus, examples=2, sections=["roles", "clusters", "cards"], progress=True)
     found = sections(page)
-    assert found["failed"]["name"] == "clusters"
-    assert found["failed"]["reason"] == "ValueError: out of <memory>"
+    assert found["failed"]["title"] == "Not made: the map of heads by their distances (figure 6)"
+    assert section_blocks.said(found["failed"]) == ["ValueError: out of <memory>"]
     assert {"roles", "cards", "methods"} <= set(found)
     said = capsys.readouterr().err
     assert "section clusters: ValueError: out of <memory>" in said
