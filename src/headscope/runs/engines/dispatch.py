@@ -308,7 +308,7 @@ class Remote(Engine):
     """An engine whose workers are other processes. Use it in a `with` statement to keep them for several runs."""
 
     remote = True
-    threads: int  # of torch, in each worker
+    threads: int  # pyright: ignore[reportIncompatibleVariableOverride]  # of torch, in each worker
     _whole = False  # whether models are sent though workers could load them by their names
     _uses = 0
     _sent: Sequence[tuple[Model, SentModel]] = ()

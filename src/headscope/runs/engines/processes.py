@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -146,13 +147,15 @@ def _start(name: str, device: str, threads: int) -> Slot:
     # Only the process has these ends then, so that its death is seen in the midst of a message, either way.
     executor._result_queue._writer.close()
     executor._call_queue._reader.close()
-    return Slot(name, executor, device, *executor._processes.values(), tie)
+    process = next(iter(executor._processes.values()), None)  # none where it has ended already
+    return Slot(name, executor, device, process, tie)
 
 
 def _settle(client: Connection) -> None:
     """Leave Ctrl-C and stdout to the client, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)
+    gc.freeze()  # what is imported: where psutil is missing, loky collects garbage every second
 
     def follow() -> None:
         with suppress(EOFError, OSError):
