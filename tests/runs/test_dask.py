@@ -22,7 +22,7 @@ from headscope.engines import Dask
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.measures.measure import Measure
 from headscope.models import Model
-from headscope.runs.engines import dask as engine
+from headscope.runs.engines.dispatch import Dispatch
 from tests.helpers.forked import NEEDED
 from tests.helpers.run_sample import WANTED, LoadsOnce, as_a_worker, bert, corpus, even, first, same, slow
 
@@ -145,16 +145,17 @@ def test_a_worker_killed_at_a_block(
     plain = measure(model, corpus(90), measures=["previous", "entropy"])
     client.wait_for_workers(2)
     killed: list[str] = []
-    submit = engine._Cluster._submit
+    submit = Dispatch._submit
 
-    def given(self: Any, address: str, unit: int, *work: Any) -> None:
+    def given(self: Any, slot: Any, unit: int, *work: Any) -> None:
+        address = slot.name.removeprefix("worker ")
         pid = client.run(os.getpid, workers=[address])[address] if unit == at and not killed else None
-        submit(self, address, unit, *work)
+        submit(self, slot, unit, *work)
         if pid is not None:
             killed.append(address)
             os.kill(pid, signal.SIGKILL)
 
-    monkeypatch.setattr(engine._Cluster, "_submit", given)
+    monkeypatch.setattr(Dispatch, "_submit", given)
     same(measure(model, corpus(90), measures=["previous", "entropy"], engine=client), plain)
     assert killed
 
@@ -163,20 +164,21 @@ def test_a_worker_killed_at_a_block(
 def test_a_worker_killed_when_its_result_is_to_be_fetched(
     model: Model, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is given up when it is seen to be gone, not after the time that a result may take."""
+    """It is given up when it is seen to be gone, and nobody waits for the result."""
     client.wait_for_workers(2)
     pids = client.run(os.getpid)
     killed: list[str] = []
-    fetched = engine._Cluster._fetched
+    gather = distributed.Client._gather
 
-    def kill_first(self: Any, address: str, future: Any) -> Any:
-        if not killed:
-            killed.append(address)
-            os.kill(pids[address], signal.SIGKILL)
-        return fetched(self, address, future)
+    async def kill_first(self: Any, futures: Any, *more: Any, **options: Any) -> Any:
+        for key in [each.key for each in futures if str(each.key).startswith("work-")]:
+            holders = await self.scheduler.who_has(keys=[key]) if not killed else {}
+            for address in holders.get(key, ()):
+                killed.append(address)
+                os.kill(pids[address], signal.SIGKILL)
+        return await gather(self, futures, *more, **options)
 
-    monkeypatch.setattr(engine, "_FETCH", (0.5, 2.0, 2.0 * LIMIT))
-    monkeypatch.setattr(engine._Cluster, "_fetched", kill_first)
+    monkeypatch.setattr(distributed.Client, "_gather", kill_first)
     plain = measure(model, corpus(90), measures=["previous"])
     same(measure(model, corpus(90), measures=["previous"], engine=client), plain)
     assert killed
@@ -314,7 +316,7 @@ def test_a_block_at_which_workers_end_ends_the_run(model: Model) -> None:
 def test_a_model_that_only_some_can_load(tmp_path: Path, client: Any) -> None:
     client.wait_for_workers(2)
     model = Model(LoadsOnce(bert().module, tmp_path / "first"), name="heavy")
-    plain = measure(model, corpus(), measures=WANTED)
+    plain = measure(model, corpus(), measures=[*WANTED, slow(0.0)])
     told = r"^worker tcp://\S+ takes no part: OSError: no room for the weights$"
     with pytest.warns(HeadscopeWarning, match=told):
-        same(measure(model, corpus(), measures=WANTED, engine=client), plain)
+        same(measure(model, corpus(), measures=[*WANTED, slow(0.05)], engine=client), plain)

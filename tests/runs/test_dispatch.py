@@ -6,7 +6,8 @@ import pickle
 import random
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent import futures
 from typing import Any, cast
 
 import pytest
@@ -15,8 +16,8 @@ from hypothesis import strategies as st
 
 from headscope.corpora import Example
 from headscope.errors import HeadscopeError, HeadscopeWarning, InputError, ModelError, RunError
-from headscope.runs.engines import dispatch
-from headscope.runs.engines.dispatch import AHEAD, DEATHS, WINDOW, Dispatch, Event
+from headscope.runs.engines import dispatch, worker
+from headscope.runs.engines.dispatch import AHEAD, DEATHS, WINDOW, Dispatch, Slot
 from headscope.runs.engines.transfer import answer
 from headscope.runs.outcome import Given
 
@@ -30,75 +31,120 @@ def work(unit: Sequence[Given]) -> int:
 
 
 def results(
-    workers: Played, units: Iterator[list[Given]], about: Mapping[str, Any] = ABOUT
+    engine: Played, units: Iterator[list[Given]], about: Mapping[str, Any] = ABOUT
 ) -> tuple[list[int], Exception | None]:
     """What came back, and what ended the run."""
     found: list[int] = []
     try:
-        for each in Dispatch(workers, units, about).results():
+        for each in of(engine, units, about):
             found.append(each)
     except (HeadscopeError, StopError) as error:
         return found, error
     return found, None
 
 
+def of(engine: Played, units: Iterator[list[Given]], about: Mapping[str, Any] = ABOUT) -> Iterator[int]:
+    """What comes back; whenever it is waited for a step is taken."""
+
+    def step(out: Any, seconds: float, when: str) -> Any:
+        if seconds:
+            engine.step()
+        return futures.wait(out, 0, when)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatch, "wait", step)
+        patch.setattr(dispatch, "_PATIENCE", 1e-9)
+        yield from Dispatch(cast(Any, engine), (b"", []), units, about).results()
+
+
 class StopError(Exception):
     pass
 
 
+class Asked(futures.Executor):
+    """A worker, and what it was asked for: the model, or units."""
+
+    def __init__(self) -> None:
+        self.units: list[tuple[futures.Future[Any], bytes]] = []
+        self.given: list[int] = []
+        self.loading: futures.Future[Any] | None = None
+        self.ready = False
+
+    def submit(self, fn: Any, /, *args: Any, **_: Any) -> futures.Future[Any]:
+        future = futures.Future[Any]()
+        if fn is worker.prepare:
+            self.loading = future
+            return future
+        assert self.ready, "given to a worker that has no model"
+        self.units.append((future, args[0]))
+        self.given.append(pickle.loads(args[0])[0].number)
+        assert len(self.units) <= AHEAD
+        return future
+
+
 class Played:
-    """Workers whose every step is drawn."""
+    """An engine of workers whose every step is drawn."""
 
     def __init__(self, draw: random.Random, workers: int, *, deaths: int = 0, joins: int = 0) -> None:
         self.draw, self.deaths, self.joins = draw, deaths, joins
-        self.loading = [f"w{number}" for number in range(workers)]
-        self.at: dict[str, list[tuple[int, bytes]]] = {}
-        self.given: list[tuple[str, int]] = []
+        self.slots: list[Slot] = []
         self.killers: set[int] = set()
         self.work: Work = work
         self.answered = 0
+        self.given: dict[str, list[int]] = {}
+        for number in range(workers):
+            self.join(f"w{number}")
 
-    @property
-    def count(self) -> int:
-        return len(self.loading) + len(self.at)
+    def join(self, name: str) -> None:
+        asked = Asked()
+        self.given[name] = asked.given
+        self.slots.append(Slot(name, asked))
 
-    def begin(self, setup: Any) -> None: ...
+    def look(self, without: Collection[str]) -> list[Slot]:
+        return [slot for slot in self.slots if slot.name not in without]
 
-    def give(self, worker: str, unit: int, data: bytes) -> None:
-        assert worker in self.at, "given to a worker that has no model"
-        self.at[worker].append((unit, data))
-        assert len(self.at[worker]) <= AHEAD
-        self.given.append((worker, unit))
+    def drop(self, slot: Slot) -> str:
+        """A worker that ended is followed by another."""
+        self.slots.remove(slot)
+        self.join(f"{slot.name}'")
+        return "SIGKILL"
 
-    def events(self, seconds: float) -> list[Event]:
-        if seconds == 0.0:
-            return []
+    def asked(self) -> list[Asked]:
+        return [cast(Asked, slot.executor) for slot in self.slots]
+
+    def step(self) -> None:
         if self.joins and self.draw.random() < 0.2:
             self.joins -= 1
-            self.loading.append(f"late{self.joins}")
-        if self.loading and (not self.at or self.draw.random() < 0.3):
-            worker = self.loading.pop(self.draw.randrange(len(self.loading)))
-            self.at[worker] = []
-            return [Event(worker, "ready", about=ABOUT)]
-        busy = [worker for worker, units in self.at.items() if units]
-        if not busy:
-            return []
-        worker = self.draw.choice(busy)
-        unit = self.at[worker][0][0]
-        if unit in self.killers or (self.deaths and self.draw.random() < 0.3):
-            self.deaths -= unit not in self.killers
-            del self.at[worker]
-            self.loading.append(f"{worker}'")
-            return [Event(worker, "gone", why="SIGKILL")]
-        return [self.back(worker)]
+            self.join(f"late{self.joins}")
+        loading = [asked for asked in self.asked() if asked.loading]
+        busy = [asked for asked in self.asked() if asked.units]
+        if loading and (not busy or self.draw.random() < 0.3):
+            self.load(self.draw.choice(loading))
+        elif busy:
+            asked = self.draw.choice(busy)
+            unit = pickle.loads(asked.units[0][1])[0].number
+            if unit in self.killers or (self.deaths and self.draw.random() < 0.3):
+                self.deaths -= unit not in self.killers
+                self.end(asked)
+            else:
+                self.back(asked)
 
-    def back(self, worker: str) -> Event:
+    def load(self, asked: Asked) -> None:
+        assert asked.loading is not None
+        asked.loading, asked.ready = asked.loading.set_result(ABOUT), True
+
+    def end(self, asked: Asked) -> None:
+        for future, _ in asked.units:
+            future.set_exception(KILLED)
+
+    def back(self, asked: Asked) -> None:
         """What a worker is at is done."""
-        unit, data = self.at[worker].pop(0)
+        future, data = asked.units.pop(0)
         self.answered += 1
-        return Event(worker, "answer", unit, answer(lambda: self.work(pickle.loads(data))))
+        future.set_result(answer(lambda: self.work(pickle.loads(data))))
 
-    def end(self) -> None: ...
+
+KILLED = futures.BrokenExecutor()
 
 
 def blocks(count: int) -> Iterator[list[Given]]:
@@ -140,7 +186,7 @@ def test_what_is_read_ahead_is_bounded(seed: int, workers: int) -> None:
             assert read - done <= WINDOW * workers
             yield unit
 
-    for _ in Dispatch(played, source(), ABOUT).results():
+    for _ in of(played, source()):
         done += 1
 
 
@@ -163,16 +209,15 @@ def test_what_a_worker_leaves_goes_to_others_before_what_is_new() -> None:
     """To those that have a model, and not to the one that loads it again."""
 
     class Two(Played):
-        def events(self, seconds: float) -> list[Event]:
-            if seconds and all(len(self.at.get(worker, ())) == AHEAD for worker in ("w0", "w1")):
-                del self.at["w0"]
-                return [Event("w0", "gone", why="SIGKILL")]
-            if seconds and not self.loading and "w0" not in self.at:
-                return [self.back("w1")]
-            if seconds and self.loading:
-                self.at[worker := self.loading.pop()] = []
-                return [Event(worker, "ready", about=ABOUT)]
-            return []
+        def step(self) -> None:
+            first, second = self.asked()
+            if first.loading and second.loading:
+                self.load(first)
+                self.load(second)
+            elif len(first.units) == len(second.units) == AHEAD and first.ready and second.ready:
+                self.end(first)
+            else:
+                self.back(first if first.units and second.loading else second)
 
     workers = Two(random.Random(0), 2)
     with pytest.warns(
@@ -181,8 +226,7 @@ def test_what_a_worker_leaves_goes_to_others_before_what_is_new() -> None:
         "done again$",
     ):
         assert results(workers, blocks(9)) == (EXPECTED[:9], None)
-    left = [unit for worker, unit in workers.given if worker == "w0"]
-    by_other = [unit for worker, unit in workers.given if worker == "w1"]
+    left, by_other = workers.given["w0"], workers.given["w1"]
     assert sorted(left + by_other[:2]) == [0, 1, 2, 3]
     assert by_other[2:] == [*left, 4, 5, 6, 7, 8]
 
@@ -195,7 +239,8 @@ def test_a_block_at_which_workers_end_is_named_and_what_was_before_is_given() ->
     assert found == EXPECTED[:4]
     assert isinstance(error, RunError)
     assert re.fullmatch(
-        r"block 4 \(2 inputs, news.txt:17 to news.txt:18\): ended the worker 3 times, the last time \S+ \(SIGKILL\)",
+        r"block 4 \(2 inputs, news.txt:17 to news.txt:18\): ended the worker 3 times, the last time \S+ "
+        r"\(SIGKILL\)",
         str(error),
     )
     assert len(said) == DEATHS - 1
@@ -205,9 +250,12 @@ def test_what_fails_ends_the_run_in_its_turn() -> None:
     """The first in the order of the corpus, whichever failed first; what is behind it is not done."""
 
     class Backwards(Played):
-        def events(self, seconds: float) -> list[Event]:
-            busy = [worker for worker in self.at if self.at[worker]]
-            return [self.back(busy[-1])] if seconds and busy and not self.loading else super().events(seconds)
+        def step(self) -> None:
+            busy = [asked for asked in self.asked() if asked.units]
+            if busy and not any(asked.loading for asked in self.asked()):
+                self.back(busy[-1])
+            else:
+                super().step()
 
     def fails(unit: Sequence[Given]) -> int:
         if unit[0].number in (3, 5):
@@ -219,7 +267,7 @@ def test_what_fails_ends_the_run_in_its_turn() -> None:
     found, error = results(workers, blocks(40))
     assert (found, str(error)) == (EXPECTED[:3], "no 3")
     assert isinstance(error, InputError)
-    assert max(unit for _, unit in workers.given) < 3 * WINDOW
+    assert max(unit for given in workers.given.values() for unit in given) < 3 * WINDOW
 
 
 def test_what_reading_fails_with_is_told_after_what_was_read() -> None:
@@ -234,19 +282,41 @@ def test_what_reading_fails_with_is_told_after_what_was_read() -> None:
 
 def test_a_worker_that_takes_no_part_is_named_and_the_others_go_on() -> None:
     class OneFails(Played):
-        def events(self, seconds: float) -> list[Event]:
-            if seconds and "w1" in self.loading:
-                self.loading.remove("w1")
-                return [Event("w1", "failed", why="no room")]
-            return super().events(seconds)
+        def step(self) -> None:
+            for slot in self.slots:
+                asked = cast(Asked, slot.executor)
+                if slot.name == "w1" and asked.loading:
+                    asked.loading = asked.loading.set_exception(OSError("no room"))
+                    return
+            super().step()
 
-    with pytest.warns(HeadscopeWarning, match=r"^w1 takes no part: no room$"):
+    with pytest.warns(HeadscopeWarning, match=r"^w1 takes no part: OSError: no room$"):
         assert results(OneFails(random.Random(0), 2), blocks(9)) == (EXPECTED[:9], None)
     alone = OneFails(random.Random(0), 0)
-    alone.loading = ["w1"]
+    alone.join("w1")
     found, error = results(alone, blocks(9))
-    assert (found, str(error)) == ([], "no worker takes part: w1: no room")
+    assert (found, str(error)) == ([], "no worker takes part: w1: OSError: no room")
     assert isinstance(error, ModelError)
+
+
+def test_a_worker_that_ends_as_it_loads_is_given_up_in_the_end() -> None:
+    class Ends(Played):
+        def drop(self, slot: Slot) -> str:
+            self.slots.remove(slot)
+            self.join(slot.name)
+            return "SIGKILL"
+
+        def step(self) -> None:
+            for slot in self.slots:
+                asked = cast(Asked, slot.executor)
+                if slot.name == "w1" and asked.loading:
+                    asked.loading.set_exception(KILLED)
+                    return
+            super().step()
+
+    told = rf"^w1 takes no part: ended {DEATHS} times as it loaded the model, the last time by SIGKILL$"
+    with pytest.warns(HeadscopeWarning, match=told):
+        assert results(Ends(random.Random(0), 2), blocks(9)) == (EXPECTED[:9], None)
 
 
 def test_other_circumstances_of_a_worker_are_said() -> None:

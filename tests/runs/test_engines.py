@@ -16,6 +16,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Generator, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,8 +32,10 @@ from headscope.engines import Here, Processes
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.models import Model
 from headscope.runs.engines import engine_of, processes
+from headscope.runs.engines.dispatch import Dispatch
 from headscope.runs.engines.processes import parse
 from headscope.runs.engines.transfer import answer, answered, packed, save
+from headscope.runs.task import Task
 from tests.helpers.forked import forked
 from tests.helpers.run_sample import (
     WANTED,
@@ -43,6 +46,7 @@ from tests.helpers.run_sample import (
     corpus,
     deadly,
     even,
+    first,
     same,
     slow,
 )
@@ -77,7 +81,7 @@ def pair(forks: None) -> Iterator[Processes]:
 
 
 def pids(engine: Processes) -> list[int]:
-    return [child.process.pid for child in engine._workers._children if child.process is not None]
+    return [slot.process.pid for slot in engine._slots.values() if slot.process and slot.process.pid]
 
 
 def alive(pid: int) -> bool:
@@ -264,36 +268,24 @@ def test_failures_are_left_out_and_said(model: Model, pair: Processes) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", [None, 0, 7, 14], ids=["as it loads", "first", "in the midst", "last"])
+@pytest.mark.parametrize("unit", [-1, 0, 7, 14], ids=["as it loads", "first", "in the midst", "last"])
 @pytest.mark.filterwarnings("ignore:process:headscope.errors.HeadscopeWarning")
 def test_a_worker_killed_at_a_block(
-    model: Model, pair: Processes, unit: int | None, monkeypatch: pytest.MonkeyPatch
+    model: Model, pair: Processes, unit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measures = ["previous", "entropy"]
     plain = measure(model, corpus(90), measures=measures)
     measure(model, corpus(4), measures=measures, engine=pair)  # somebody is ready
     killed: list[int] = []
-    children = processes._Children
-    begin, give = children.begin, children.give
+    submit = Dispatch._submit
 
-    def kill(child: processes._Child) -> None:
-        assert child.process is not None
-        killed.append(child.process.pid)
-        os.kill(killed[0], signal.SIGKILL)
-
-    def begun(self: Any, setup: Any) -> None:
-        begin(self, setup)
-        kill(self._children[0])
-
-    def given(self: Any, worker: str, number: int, data: bytes) -> None:
-        give(self, worker, number, data)
+    def submitted(self: Any, slot: Any, number: int, *work: Any) -> None:
+        submit(self, slot, number, *work)
         if number == unit and not killed:
-            kill(next(child for child in self._children if child.name == worker))
+            killed.append(slot.process.pid)
+            os.kill(killed[0], signal.SIGKILL)
 
-    if unit is None:
-        monkeypatch.setattr(children, "begin", begun)
-    else:
-        monkeypatch.setattr(children, "give", given)
+    monkeypatch.setattr(Dispatch, "_submit", submitted)
     same(measure(model, corpus(90), measures=measures, engine=pair), plain)
     assert len(killed) == 1
 
@@ -326,6 +318,7 @@ def test_a_worker_that_ends_is_replaced_and_its_block_done_again(
     model: Model, pair: Processes, tmp_path: Path
 ) -> None:
     measures = ["entropy", deadly(13, tmp_path / "once")]
+    measure(model, corpus(4), measures=["entropy"], engine=pair)  # both are there
     before = {
         pid for pid in pids(pair) if alive(pid)
     }  # one may have been killed at the end of the test before
@@ -338,6 +331,29 @@ def test_a_worker_that_ends_is_replaced_and_its_block_done_again(
     same(found, measure(model, corpus(90), measures=measures))
     assert len(before - set(pids(pair))) == 1
     assert len(pids(pair)) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:process:headscope.errors.HeadscopeWarning")
+def test_a_worker_killed_in_the_midst_of_its_answer(model: Model, pair: Processes, tmp_path: Path) -> None:
+    """What it has sent of it is no answer, and nobody waits for the rest."""
+    home, write = os.getpid(), os.write
+
+    @hs.pair_measure("cut", "Mass on even places, once not told whole.")
+    def cut(tokens: Any, queries: Any) -> Any:
+        def half(handle: int, data: Any) -> int:
+            if len(data) > 200 and first(tmp_path / "once"):
+                write(handle, bytes(data[: len(data) // 2]))
+                os.kill(os.getpid(), signal.SIGKILL)
+            return write(handle, data)
+
+        if os.getpid() != home:
+            cast(Any, Connection)._send.__defaults__ = (half,)
+        return np.broadcast_to(np.arange(len(tokens)) % 2 == 0, (len(queries), len(tokens)))
+
+    found = measure(model, corpus(), measures=["entropy", cut], engine=pair)
+    assert (tmp_path / "once").exists()
+    same(found, measure(model, corpus(), measures=["entropy", cut]))
 
 
 @pytest.mark.slow
@@ -365,11 +381,11 @@ def test_a_block_at_which_workers_end_ends_the_run(model: Model, pair: Processes
 def test_a_model_that_only_some_can_load(pair: Processes, tmp_path: Path) -> None:
     """Is said by name, and the others go on."""
     model = Model(LoadsOnce(bert().module, tmp_path / "first"), name="heavy")
-    plain = measure(model, corpus(), measures=WANTED)
+    plain = measure(model, corpus(), measures=[*WANTED, slow(0.0)])
     with pytest.warns(
         HeadscopeWarning, match=r"^process \d \(cpu\) takes no part: OSError: no room for the weights$"
     ):
-        same(measure(model, corpus(), measures=WANTED, engine=pair), plain)
+        same(measure(model, corpus(), measures=[*WANTED, slow(0.05)], engine=pair), plain)
 
 
 @pytest.mark.slow
@@ -399,7 +415,7 @@ headscope.runs.batches.BLOCK = 4
 Folder.__init__.__kwdefaults__["every"] = 0.0
 with Processes("cpu:{workers}") as engine:  # no guard: a script as anybody writes it
     measure(bert(), corpus(4), measures=["entropy"], engine=engine)
-    print(*[child.process.pid for child in engine._workers._children], flush=True)
+    print(*[slot.process.pid for slot in engine._slots.values()], flush=True)
     measure(bert(), corpus(120), measures=[*WANTED, slow(0.0, {place!r})], resume={place!r}, engine=engine)
 print("done", flush=True)
 """
@@ -441,7 +457,7 @@ def test_a_client_that_ends_leaves_nobody_and_one_process_goes_on(
     worked: list[int] = []
     monkeypatch.setattr(
         "headscope.runs.task.Task.block",
-        lambda *args, own=hs.stream.task.Task.block: worked.append(1) or own(*args),
+        lambda *args, own=Task.block: worked.append(1) or own(*args),
     )
     found = measure(bert(), corpus(120), measures=measures, resume=tmp_path / "run")
     assert len(worked) == 20 - done

@@ -133,8 +133,8 @@ def test_workers_of_devices() -> None:
     with Processes("cpu:2") as engine:
 
         def pids() -> list[int]:
-            workers: Any = engine._workers  # pyright: ignore[reportPrivateUsage]
-            return [child.process.pid for child in workers._children if child.process is not None]
+            slots: Any = engine._slots  # pyright: ignore[reportPrivateUsage]
+            return [slot.process.pid for slot in list(slots.values())]
 
         of_workers(engine, pids)
 

@@ -21,7 +21,7 @@ def engine_of(given: Any) -> Engine:
     """The engine that is meant. Raises `InputError` for what stands for none."""
     if given is None:
         return Here()
-    if isinstance(given, Here | Processes | Dask):
+    if isinstance(given, Engine):
         return given
     if isinstance(given, str):
         return Processes(given)

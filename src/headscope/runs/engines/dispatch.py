@@ -1,20 +1,25 @@
 """Workers in other processes, and how they share the blocks of a run, whichever way they are reached.
 
-Each worker that is ready has a few blocks at a time, the first of which it works on. One that ends leaves its blocks to
-those that are ready, before any that are new, so that nobody waits for a model that is loaded again. Results come back
-in any order and are given on in that of the corpus. What is read ahead, and what waits for its turn, is bounded.
+Each is reached by an executor of its own (`concurrent.futures`), so that one that ends takes no other's model with it.
+One that is ready has a few blocks at a time, the first of which it works on. One that ends leaves its blocks to those
+that are ready, before any that are new, so that nobody waits for a model that is loaded again. Results come back in any
+order and are given on in that of the corpus. What is read ahead, and what waits for its turn, is bounded.
 """
 
 from __future__ import annotations
 
 import pickle
+import time
 import warnings
-from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections import Counter, deque
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any, Self
 
 import torch
 
@@ -22,7 +27,9 @@ from headscope.core.failures import reason
 from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.models import Model
-from headscope.runs.engines.transfer import SentModel, Setup, Work, answered, natural, packed
+from headscope.runs.engines import worker
+from headscope.runs.engines.here import Engine, Work
+from headscope.runs.engines.transfer import SentModel, Setup, answered, natural, packed
 from headscope.runs.identity import versions, weights
 from headscope.runs.outcome import Given
 from headscope.runs.progress import Progress
@@ -43,53 +50,26 @@ LONG = 2
 """From so many spans for each worker on, the corpus is long enough that a whole span goes to one."""
 
 _PATIENCE = 0.2  # seconds
+_MODEL = -1  # in place of a unit's number
 
 
-@dataclass(frozen=True)
-class Event:
-    """What became of a worker.
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """A worker, as it is reached.
 
     Attributes:
-        worker: its name.
-        kind: it is ``ready`` for units; or has ``failed`` to become so, and does not take part; has an ``answer``; or
-            is ``gone``.
-        unit: of an answer.
-        data: the answer.
-        why: it failed or is gone.
-        about: of one that is ready, what may move last digits there.
+        name: what to call it.
+        executor: has it call functions, one after the other.
+        device: of its models; None for that of the setup.
+        process: on this machine, where it is one of its own.
+        tie: what it ends with, as this process does.
     """
 
-    worker: str
-    kind: Literal["ready", "failed", "answer", "gone"]
-    unit: int = -1
-    data: bytes = b""
-    why: str = ""
-    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-
-class Workers(Protocol):
-    """How workers are reached."""
-
-    @property
-    def count(self) -> int:
-        """Workers that take part, or soon will."""
-        ...
-
-    def begin(self, setup: Setup) -> None:
-        """A run begins: every worker is to be made ready for it, those that come later as well."""
-        ...
-
-    def give(self, worker: str, unit: int, data: bytes) -> None:
-        """Give a worker that is ready a unit."""
-        ...
-
-    def events(self, seconds: float) -> Sequence[Event]:
-        """What happened since; waits so long for something to happen."""
-        ...
-
-    def end(self) -> None:
-        """The run has ended: what is still out is no more asked for."""
-        ...
+    name: str
+    executor: Executor
+    device: str | None = None
+    process: BaseProcess | None = None
+    tie: Connection | None = None
 
 
 @dataclass
@@ -105,7 +85,8 @@ class Dispatch:
     """The units of one run on their way to workers and back.
 
     Args:
-        workers: the workers.
+        engine: reaches the workers.
+        prepare: the arguments by which each is made ready (`headscope.runs.engines.worker.prepare`), but its device.
         units: read one by one, as there is room.
         about: what may move last digits, as it is expected of all workers.
         shown: is told how many workers there are.
@@ -113,16 +94,21 @@ class Dispatch:
 
     def __init__(
         self,
-        workers: Workers,
+        engine: Remote,
+        prepare: Sequence[Any],
         units: Iterator[Sequence[Given]],
         about: Mapping[str, Any],
         shown: Progress | None = None,
     ) -> None:
-        self._workers, self._source, self._about, self._shown = workers, units, about, shown
+        self._engine, self._prepare, self._source = engine, prepare, units
+        self._about, self._shown = about, shown
         self._units: dict[int, _Unit] = {}
         self._todo: deque[int] = deque()
-        self._at: dict[str, deque[int]] = {}
+        self._at: dict[Slot, list[int]] = {}
+        self._ready: set[Slot] = set()
+        self._out: dict[Future[Any], tuple[Slot, int]] = {}
         self._failed: dict[str, str] = {}
+        self._ended: Counter[str] = Counter()  # as they loaded the model
         self._said: set[tuple[str, type[Warning]]] = set()
         self._read = self._next = self._largest = 0
         self._reading = True
@@ -130,29 +116,34 @@ class Dispatch:
 
     def results(self) -> Iterator[Any]:
         """What the units gave, in their order. Raises what the first of them failed with, after those before it."""
-        while True:
-            self._hear(0.0)
-            self._hand_out()
-            unit = self._units.get(self._next)
-            if unit is not None and unit.answer is not None:
-                del self._units[self._next]
-                self._next += 1
-                value, error = unit.answer
-                if error is not None:
-                    raise error
-                yield value
-            elif self._reading and self._room():
-                self._take()
-            elif self._units:
-                self._hear(_PATIENCE)
-            else:
-                if self._error is not None:
-                    raise self._error
-                return
+        try:
+            while True:
+                self._meet()
+                self._hear(0.0)
+                self._hand_out()
+                unit = self._units.get(self._next)
+                if unit is not None and unit.answer is not None:
+                    del self._units[self._next]
+                    self._next += 1
+                    value, error = unit.answer
+                    if error is not None:
+                        raise error
+                    yield value
+                elif self._reading and self._room():
+                    self._take()
+                elif self._units:
+                    self._hear(_PATIENCE)
+                else:
+                    if self._error is not None:
+                        raise self._error
+                    return
+        finally:  # what is still out is no more asked for; those that load a model may go on
+            for slot in [slot for slot, units in self._at.items() if units]:
+                self._engine.drop(slot)
 
     def _room(self) -> bool:
         """Whether one more unit may be read."""
-        count, workers = len(self._units), max(1, self._workers.count)
+        count, workers = len(self._units), max(1, len(self._at))
         if count >= WINDOW * workers:
             return False
         held = sum(len(unit.data) + (unit.size or self._largest) for unit in self._units.values())
@@ -177,80 +168,111 @@ class Dispatch:
         for given in unit:
             given.forget()
 
+    def _meet(self) -> None:
+        """Make ready who came, and see who left."""
+        there = dict.fromkeys(self._engine.look(self._failed))
+        for slot in [slot for slot in self._at if slot not in there]:
+            self._lose(slot, "left the cluster")
+        for slot in [slot for slot in there if slot not in self._at]:
+            self._at[slot] = []
+            self._submit(slot, _MODEL, worker.prepare, self._prepare[0], slot.device, *self._prepare[1:])
+        if self._failed and not self._at:
+            told = "; ".join(f"{name}: {why}" for name, why in self._failed.items())
+            raise ModelError(f"no worker takes part: {told}")
+
     def _hand_out(self) -> None:
         """Give units to those who have the fewest, as long as somebody has room."""
-        while self._todo and self._at:
-            worker = min(self._at, key=lambda name: len(self._at[name]))
-            if len(self._at[worker]) >= AHEAD:
+        while self._todo and self._ready:
+            slot = min(self._ready, key=lambda slot: len(self._at[slot]))
+            if len(self._at[slot]) >= AHEAD:
                 return
             number = self._todo.popleft()
             unit = self._units.get(number)
             if unit is not None and unit.answer is None:
-                self._at[worker].append(number)
-                self._workers.give(worker, number, unit.data)
+                self._at[slot].append(number)
+                self._submit(slot, number, worker.work, unit.data)
+
+    def _submit(self, slot: Slot, number: int, function: Any, *arguments: Any) -> None:
+        try:
+            with quiet():
+                self._out[slot.executor.submit(function, *arguments)] = slot, number
+        except BrokenExecutor as error:  # it ended before it was given this
+            if number != _MODEL:
+                self._at[slot].remove(number)
+                self._todo.appendleft(number)
+            self._lose(slot, reason(error))
 
     def _hear(self, seconds: float) -> None:
-        for event in self._workers.events(seconds):
-            if event.kind == "ready":
-                self._ready(event)
-            elif event.kind == "failed":
-                self._failed[event.worker] = event.why
-                if self._workers.count:
-                    _warn(f"{event.worker} takes no part: {event.why}")
-            elif event.kind == "answer":
-                self._back(event)
+        """What workers gave; waits so long for something."""
+        if not self._out:
+            time.sleep(seconds)
+        for future in wait(self._out, seconds, FIRST_COMPLETED).done:
+            if future not in self._out:  # of one that was lost
+                continue
+            slot, number = self._out.pop(future)
+            error = CancelledError() if future.cancelled() else future.exception()
+            if error is None:
+                (self._prepared if number == _MODEL else self._back)(slot, number, future.result())
+            elif number == _MODEL and not isinstance(error, BrokenExecutor | CancelledError):
+                del self._at[slot]
+                self._fail(slot, reason(error))
             else:
-                self._gone(event)
+                self._lose(slot, reason(error))
             if self._shown is not None:
-                self._shown.workers(len(self._at))
-        if self._failed and not self._workers.count:
-            told = "; ".join(f"{worker}: {why}" for worker, why in self._failed.items())
-            raise ModelError(f"no worker takes part: {told}")
+                self._shown.workers(len(self._ready))
 
-    def _ready(self, event: Event) -> None:
-        self._at[event.worker] = deque()
+    def _fail(self, slot: Slot, why: str) -> None:
+        self._failed[slot.name] = why
+        if self._at:
+            _warn(f"{slot.name} takes no part: {why}")
+
+    def _prepared(self, slot: Slot, _: int, about: Mapping[str, Any]) -> None:
+        self._ready.add(slot)
         differs = [
-            f"{name}: expected {each}, found {event.about.get(name)}"
+            f"{name}: expected {each}, found {about.get(name)}"
             for name, each in self._about.items()
-            if event.about.get(name) != each
+            if about.get(name) != each
         ]
         if differs:
-            _warn(f"{event.worker}: its last digits may differ: {'; '.join(differs)}")
+            _warn(f"{slot.name}: its last digits may differ: {'; '.join(differs)}")
 
-    def _back(self, event: Event) -> None:
-        """A unit is done; of one that was given to several only the first answer counts."""
-        with_it = self._at.get(event.worker)
-        if with_it is not None and event.unit in with_it:
-            with_it.remove(event.unit)
-        unit = self._units.get(event.unit)
-        if unit is None or unit.answer is not None:
+    def _back(self, slot: Slot, number: int, data: bytes) -> None:
+        self._at[slot].remove(number)
+        unit = self._units.get(number)
+        if unit is None:
             return
-        value, error, said = answered(event.data)
-        unit.answer, unit.size, unit.data = (value, error), len(event.data), b""
+        value, error, said = answered(data)
+        unit.answer, unit.size, unit.data = (value, error), len(data), b""
         self._largest = max(self._largest, unit.size)
         for told in said:
             if told not in self._said:
                 self._said.add(told)
                 warnings.warn(told[0], told[1], stacklevel=2)
         if error is not None:
-            self._stop_behind(event.unit)
+            self._stop_behind(number)
 
-    def _gone(self, event: Event) -> None:
+    def _lose(self, slot: Slot, why: str) -> None:
         """Its units go to others, first of all; the one that it was working on may be why."""
-        left = [each for each in self._at.pop(event.worker, ()) if each in self._units]
+        self._out = {future: at for future, at in self._out.items() if at[0] is not slot}
+        why = self._engine.drop(slot) or why
+        left = [each for each in self._at.pop(slot) if each in self._units]
+        if slot in self._ready:
+            self._ready.remove(slot)
+        else:
+            self._ended[slot.name] += 1
+            if self._ended[slot.name] >= DEATHS:
+                self._fail(slot, f"ended {DEATHS} times as it loaded the model, the last time by {why}")
         if not left:
             return
         first = self._units[left[0]]
         first.deaths += 1
         self._todo.extendleft(reversed(left))
         if first.deaths >= DEATHS:
-            told = (
-                f"{first.label}: ended the worker {DEATHS} times, the last time {event.worker} ({event.why})"
-            )
+            told = f"{first.label}: ended the worker {DEATHS} times, the last time {slot.name} ({why})"
             first.answer = None, RunError(told)
             self._stop_behind(left[0])
         else:
-            _warn(f"{event.worker} ended ({event.why}); what it was working on, {first.label}, is done again")
+            _warn(f"{slot.name} ended ({why}); what it was working on, {first.label}, is done again")
 
     def _stop_behind(self, number: int) -> None:
         """The run ends with this unit: what is behind it need not be done."""
@@ -285,38 +307,30 @@ def _label(unit: Sequence[Given]) -> str:
     return f"{name} ({len(inputs):,} inputs, {begin}{f' to {end}' if end != begin else ''})"
 
 
-class Remote(ABC):
-    """An engine whose workers are other processes. Use it in a `with` statement to keep them for several runs.
+class Remote(Engine):
+    """An engine whose workers are other processes. Use it in a `with` statement to keep them for several runs."""
 
-    Attributes:
-        threads: of torch, in each worker.
-    """
-
-    threads: int
-    _workers: Any = None
+    remote = True
+    threads: int  # pyright: ignore[reportIncompatibleVariableOverride]  # of torch, in each worker
+    _whole = False  # whether models are sent though workers could load them by their names
     _uses = 0
-
-    @property
-    def remote(self) -> bool:
-        """Whether blocks are sent to other processes."""
-        return True
-
-    @property
-    @abstractmethod
-    def workers(self) -> int:
-        """How many there are, or will be."""
+    _sent: Sequence[tuple[Model, SentModel]] = ()
+    _by_key: Mapping[str, Any] = {}  # models that go to workers with the setup
 
     @abstractmethod
-    def device(self, model: Model) -> torch.device:
-        """Where a model runs: the kind of device."""
+    def look(self, without: Collection[str]) -> Collection[Slot]:
+        """The workers that are there, or are started, but for those of these names."""
 
     @abstractmethod
-    def circumstances(self, model: Model) -> Mapping[str, Any]:
-        """What may move last digits where it runs."""
+    def drop(self, slot: Slot) -> str | None:
+        """Take back what a worker has not done, and say what it ended by, where that is known.
+
+        `look` finds another in its place, if there is one.
+        """
 
     @abstractmethod
-    def _reach(self) -> Workers:
-        """Reach, or start, the workers."""
+    def _begin(self) -> None:
+        """Reach workers."""
 
     @abstractmethod
     def _leave(self) -> None:
@@ -328,16 +342,16 @@ class Remote(ABC):
 
     def __enter__(self) -> Self:
         if not self._uses:
-            self._workers, self._sent = self._reach(), list[tuple[Model, SentModel]]()
+            self._sent = []
+            self._begin()
         self._uses += 1
         return self
 
     def __exit__(self, *_: object) -> None:
         self._uses -= 1
         if not self._uses:
-            self._sent.clear()
+            self._sent = []
             self._leave()
-            self._workers = None
 
     def each(
         self,
@@ -348,12 +362,6 @@ class Remote(ABC):
     ) -> Iterator[Any]:
         """What `work` gives for each unit, in their order; it reads of `units` what lies some way ahead.
 
-        Args:
-            models: that the work runs.
-            work: sent to workers, its models left out.
-            units: blocks, one or several that follow one another.
-            shown: is told how many workers there are.
-
         Raises what the work raised; `RunError` for a unit at which workers end, `ModelError` where none can load a
         model.
         """
@@ -362,19 +370,14 @@ class Remote(ABC):
             precision = torch.get_float32_matmul_precision()
             where = str(self.device(models[0]))
             setup = Setup(sent, packed(work, models), versions(), where, self.threads, precision)
-            self._workers.begin(setup)
-            try:
-                yield from Dispatch(self._workers, units, self.circumstances(models[0]), shown).results()
-            finally:
-                self._workers.end()
-
-    def _by_recipe(self, model: Model) -> bool:
-        return model.recipe is not None and model.recipe.holds(model)
+            keys = [model.key for model in sent if model.key in self._by_key]
+            prepare = (pickle.dumps(setup, 5), keys, *map(self._by_key.__getitem__, keys))
+            yield from Dispatch(self, prepare, units, self.circumstances(models[0]), shown).results()
 
     def _send(self, model: Model) -> SentModel:
         """How workers get a model: by the recipe that holds for it, or else itself, saved once."""
         known = weights(model)
-        if self._by_recipe(model):
+        if not self._whole and model.recipe is not None and model.recipe.holds(model):
             return SentModel(
                 model.name, known, model.recipe.arguments, True, f"{known} {model.recipe.arguments}"
             )
@@ -382,7 +385,7 @@ class Remote(ABC):
             if own is model and sent.weights == known:
                 return sent
         sent = self._saved(model, known, f"{known} {len(self._sent)} {id(self)}")
-        self._sent.append((model, sent))
+        self._sent = [*self._sent, (model, sent)]
         return sent
 
     def together(self, span: int) -> bool:

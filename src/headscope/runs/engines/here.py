@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -13,61 +14,63 @@ from headscope.runs.identity import circumstances
 from headscope.runs.outcome import Given
 from headscope.runs.progress import Progress
 
+Work = Callable[[Sequence[Any], Callable[[int], None]], Any]
+"""What a unit of blocks gives; it tells how many inputs it has worked on."""
 
-class Engine(Protocol):
-    """What works on the blocks of a run. Within a `with` statement it keeps its workers for several runs."""
+
+class Engine(AbstractContextManager["Engine"]):
+    """What works on the blocks of a run. Within a `with` statement it keeps its workers for several runs.
+
+    Attributes:
+        remote: whether blocks are sent to other processes, so that they are read before they are worked on.
+        threads: of torch, for each worker; None for what this process has.
+    """
+
+    remote: bool
+    threads: int | None
 
     @property
-    def remote(self) -> bool:
-        """Whether blocks are sent to other processes, so that they are read before they are worked on."""
-        ...
-
-    @property
+    @abstractmethod
     def workers(self) -> int:
-        """How many work at a time."""
-        ...
+        """How many work at a time, or will."""
 
-    @property
-    def threads(self) -> int | None:
-        """Of torch, for each; None for what this process has."""
-        ...
-
+    @abstractmethod
     def device(self, model: Model) -> torch.device:
         """Where a model runs."""
-        ...
 
+    @abstractmethod
     def circumstances(self, model: Model) -> Mapping[str, Any]:
         """What may move last digits there."""
-        ...
 
+    @abstractmethod
     def together(self, span: int) -> bool:
         """Whether a span of blocks goes to one worker, as one unit."""
-        ...
 
+    @abstractmethod
     def each(
         self,
         models: Sequence[Model],
-        work: Callable[[Sequence[Given], Callable[[int], None]], Any],
+        work: Work,
         units: Iterator[Sequence[Given]],
         shown: Progress | None = None,
     ) -> Iterator[Any]:
         """What work with these models gives for each unit, in their order."""
-        ...
-
-    def __enter__(self) -> Engine: ...
-
-    def __exit__(self, *error: object) -> None: ...
 
 
-class Here(AbstractContextManager["Here"]):
+class Here(Engine):
     """This process: block after block, as every run does that is told nothing else.
 
     >>> stats = hs.measure(model, corpus, measures=["previous"], engine=hs.engines.Here())
     """
 
-    remote, workers, threads = False, 1, None
+    remote, threads = False, None
 
     def __exit__(self, *_: object) -> None: ...
+
+    @property
+    def workers(self) -> int:
+        """One."""
+        return 1
 
     def device(self, model: Model) -> torch.device:
         """The model's own."""
@@ -84,7 +87,7 @@ class Here(AbstractContextManager["Here"]):
     def each(
         self,
         models: Sequence[Model],
-        work: Callable[[Sequence[Given], Callable[[int], None]], Any],
+        work: Work,
         units: Iterator[Sequence[Given]],
         shown: Progress | None = None,
     ) -> Iterator[Any]:

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import json
+import gc
 import os
-import pickle
-import queue
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from headscope.core.lazy import module
 from headscope.core.validation import Count, validated
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.load import check_device
-from headscope.runs.engines.child import receive, send
-from headscope.runs.engines.dispatch import DEATHS, Event, Remote, Workers
-from headscope.runs.engines.transfer import SentModel, Setup, save
+from headscope.runs.engines.dispatch import Remote, Slot
+from headscope.runs.engines.transfer import SentModel, save
 from headscope.runs.identity import circumstances
 
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from headscope.runs.engines.child import main; main()"
-)
+_CONTEXT: Any = None  # of loky: processes that are started, and do not run the main module again
+_NO_RESTART = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}  # for its growth: the model would be loaded again
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -57,6 +52,7 @@ class Processes(Remote):
         self.devices = parse(devices)
         self.threads = threads
         self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._slots: dict[str, Slot] = {}
 
     def __repr__(self) -> str:
         return f"Processes({','.join(self.devices)!r}, threads={self.threads})"
@@ -74,12 +70,30 @@ class Processes(Remote):
         """Of this machine, with the threads of a process."""
         return {**circumstances(torch.device(self.devices[0])), "threads": self.threads}
 
-    def _reach(self) -> Workers:
+    def look(self, without: Collection[str]) -> Collection[Slot]:
+        """Those of all devices; in place of one that is no more another is started."""
+        for number, device in enumerate(self.devices, 1):
+            name = f"process {number} ({device})"
+            if name not in self._slots and name not in without:
+                self._slots[name] = _start(name, device, self.threads)
+        return [slot for slot in self._slots.values() if slot.name not in without]
+
+    def drop(self, slot: Slot) -> str:
+        """End it, even in the midst of a unit, if it has not ended, and say by what."""
+        del self._slots[slot.name]
+        slot.executor.shutdown(kill_workers=True)  # pyright: ignore[reportCallIssue]
+        code = (slot.process and slot.process.exitcode) or 0
+        if code >= 0:
+            return f"exit code {code}"
+        name = signal.Signals(-code).name
+        return f"{name}{': killed, or out of memory' if name == 'SIGKILL' else ''}"
+
+    def _begin(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="headscope-")
-        return _Children(self.devices, self.threads)
 
     def _leave(self) -> None:
-        self._workers.close()
+        for slot in list(self._slots.values()):
+            self.drop(slot)
         if self._folder is not None:
             self._folder.cleanup()
 
@@ -122,150 +136,33 @@ def _count(kind: str) -> int:
     return int(getattr(torch, kind).device_count()) if hasattr(torch, kind) else 1
 
 
-@dataclass
-class _Child:
-    """A place for a process, and the one that is there.
-
-    Attributes:
-        name: what to call it.
-        device: of its model.
-        process: None where none was started, or where the place is given up.
-        ready: whether it has loaded the model.
-        ended: how many ended as they loaded it.
-        out: units that it was given and has not answered.
-        lost: whether the place is given up.
-    """
-
-    name: str
-    device: str
-    process: subprocess.Popen[bytes] | None = None
-    ready: bool = False
-    ended: int = 0
-    out: int = 0
-    lost: bool = False
+def _start(name: str, device: str, threads: int) -> Slot:
+    limits = {**dict.fromkeys(_THREADS, str(threads)), "TOKENIZERS_PARALLELISM": "false", **_NO_RESTART}
+    client, tie = Pipe(duplex=False)
+    executor = module("loky").ProcessPoolExecutor(
+        1, context=_CONTEXT, initializer=_settle, initargs=(client,), env=limits
+    )
+    executor.submit(_nothing)  # it starts now
+    client.close()
+    # Only the process has these ends then, so that its death is seen in the midst of a message, either way.
+    executor._result_queue._writer.close()
+    executor._call_queue._reader.close()
+    process = next(iter(executor._processes.values()), None)  # none where it has ended already
+    return Slot(name, executor, device, process, tie)
 
 
-class _Children:
-    """The processes."""
+def _settle(client: Connection) -> None:
+    """Leave Ctrl-C and stdout to the client, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)
+    gc.freeze()  # what is imported: where psutil is missing, loky collects garbage every second
 
-    def __init__(self, devices: Sequence[str], threads: int) -> None:
-        self._children = [_Child(f"process {place} ({name})", name) for place, name in enumerate(devices, 1)]
-        self._heard: queue.SimpleQueue[tuple[_Child, Any, Any]] = queue.SimpleQueue()
-        limits = dict.fromkeys(_THREADS, str(threads))
-        self._environment = {**os.environ, **limits, "TOKENIZERS_PARALLELISM": "false"}
-        self._setup, self._run = b"", 0
+    def follow() -> None:
+        with suppress(EOFError, OSError):
+            client.recv()
+        os._exit(0)  # even in the midst of a block: nobody waits for it
 
-    @property
-    def count(self) -> int:
-        """Places that are not given up."""
-        return sum(not child.lost for child in self._children)
-
-    def begin(self, setup: Setup) -> None:
-        """Start the processes that are not there, and tell all what to do."""
-        self._setup, self._run = pickle.dumps(setup, 5), self._run + 1
-        for child in self._children:
-            child.ended, child.lost = 0, False
-            if child.process is None:
-                self._start(child)
-            else:
-                self._prepare(child)
-
-    def give(self, worker: str, unit: int, data: bytes) -> None:
-        """Send a unit."""
-        child = next(child for child in self._children if child.name == worker)
-        child.out += 1
-        self._tell(child, (self._run, unit, data, None))
-
-    def events(self, seconds: float) -> Sequence[Event]:
-        """What the processes said, and which of them ended."""
-        found: list[Event] = []
-        wait = seconds > 0
-        with suppress(queue.Empty):
-            while True:
-                child, process, message = self._heard.get(wait, seconds)
-                if child.process is process:
-                    found += self._ended(child) if message is None else self._said(child, *message)
-                wait = False
-        return found
-
-    def end(self) -> None:
-        """End those that are still at a unit; those that load a model may go on."""
-        for child in self._children:
-            if child.out:
-                self._stop(child)
-
-    def close(self) -> None:
-        """End all."""
-        for child in self._children:
-            self._stop(child)
-
-    def _start(self, child: _Child) -> None:
-        command = [sys.executable, "-c", _START, json.dumps(sys.path)]
-        pipe = subprocess.PIPE
-        child.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=self._environment)
-        threading.Thread(target=self._listen, args=(child, child.process), daemon=True).start()
-        self._prepare(child)
-
-    def _listen(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        with process.stdout as answers:
-            message: Any = True
-            while message is not None:
-                message = receive(answers)
-                self._heard.put((child, process, message))
-
-    def _prepare(self, child: _Child) -> None:
-        child.ready, child.out = False, 0
-        self._tell(child, (self._run, 0, self._setup, child.device))
-
-    def _tell(self, child: _Child, message: object) -> None:
-        assert child.process is not None
-        assert child.process.stdin is not None
-        with suppress(OSError):  # it has ended, which is heard
-            send(child.process.stdin, message)
-
-    def _said(self, child: _Child, kind: str, run: int, unit: int, content: Any) -> list[Event]:
-        if run != self._run:
-            return []
-        if kind == "answer":
-            child.out -= 1
-            return [Event(child.name, "answer", unit, content)]
-        if kind == "ready":
-            child.ready = True
-            return [Event(child.name, "ready", about=content)]
-        child.lost = True
-        self._stop(child)
-        return [Event(child.name, "failed", why=content)]
-
-    def _ended(self, child: _Child) -> list[Event]:
-        """A process is no more: another takes its place, unless it ends as it loads the model."""
-        assert child.process is not None
-        why, was_ready = _why(child.process.wait()), child.ready
-        self._stop(child)
-        if not was_ready:
-            child.ended += 1
-            if child.ended >= DEATHS:
-                child.lost = True
-                told = f"ended {DEATHS} times as it loaded the model, the last time by {why}"
-                return [Event(child.name, "failed", why=told)]
-        self._start(child)
-        return [Event(child.name, "gone", why=why)] if was_ready else []
-
-    def _stop(self, child: _Child) -> None:
-        process, child.process = child.process, None
-        child.ready, child.out = False, 0
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        with suppress(OSError):
-            if process.stdin is not None:
-                process.stdin.close()
+    threading.Thread(target=follow, daemon=True).start()
 
 
-def _why(code: int) -> str:
-    """What a process ended by."""
-    if code < 0:
-        name = signal.Signals(-code).name
-        return f"{name}{': killed, or out of memory' if name == 'SIGKILL' else ''}"
-    return f"exit code {code}"
+def _nothing() -> None: ...

@@ -34,10 +34,8 @@ from headscope.core.lazy import module as library
 from headscope.errors import HeadscopeError, InputError, ModelError, RunError
 from headscope.models import Model
 from headscope.models import load as find
+from headscope.runs.engines.here import Work
 from headscope.runs.identity import weights
-
-Work = Callable[[Sequence[Any], Callable[[int], None]], Any]
-"""What a unit of blocks gives; it tells how many inputs it has worked on."""
 
 cloudpickle: Any = library("cloudpickle")
 
