@@ -107,12 +107,12 @@ def _unasked(dataset: Any) -> list[str]:
     labels = [
         label for label in dataset["label"].values if label != statistics.ALL or dataset.sizes["label"] == 1
     ]
-    own = dataset.sel(label=labels)
-    missing = own["n"] - own["asked"].where(own["asked"] > 0, own["n"])
+    some = dataset.sel(label=labels)
+    missing = some["n"] - some["asked"].where(some["asked"] > 0, some["n"])
     return [
-        f"{direction}: {int(count):,} of {int(own['n'].sum()):,} sources have no candidates: no head is right there, "
+        f"{direction}: {int(count):,} of {int(some['n'].sum()):,} sources have no candidates: no head is right there, "
         "and mass, rank and average precision are over the others"
-        for direction, count in zip(own["direction"].values, missing.sum("label").values, strict=True)
+        for direction, count in zip(some["direction"].values, missing.sum("label").values, strict=True)
         if count
     ]
 

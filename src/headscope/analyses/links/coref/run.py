@@ -161,7 +161,7 @@ class _Mentions(Engine):
         _, items = statistics.annotated(asked)
         predicted = [statistics.by_rules(item) for item in items]
         right = [
-            [each[rule] in item.right for each, item in zip(predicted, items, strict=True)]
+            [choices[rule] in item.right for choices, item in zip(predicted, items, strict=True)]
             for rule in self.baselines
         ]
         return np.array(right, np.bool_).reshape(len(self.baselines), len(items))
@@ -189,20 +189,20 @@ def windows(
     A sentence that cannot be used is left out of the corpus, and `CorpusError` for examples that are none.
     """
     special = around(model)
-    whole = window - special
+    capacity = window - special
     for _, document in groupby(islice(plain(corpus), limit), key=lambda example: example.document):
         run: list[Example] = []
-        room = whole
+        room = capacity
         for example in document:
             size = pieces(model, example)
-            if (why := _unusable(example)) is None and size > whole:
+            if (why := _unusable(example)) is None and size > capacity:
                 why = f"expected at most {window} tokens in a sentence, found {size + special}; give a larger window"
             if why is not None:
                 leave_out(corpus, example.error(why))
                 continue
             if size > room:
                 yield _joined(model, run)
-                run, room = [], whole
+                run, room = [], capacity
             run.append(example)
             room -= size
         if run:
@@ -223,7 +223,9 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
     starts = np.cumsum([0, *(len(example.words or ()) for example in run)]).tolist()
     words = [word for example in run for word in example.words or ()]
     spaces = [space for example in run for space in example.spaces or ()]
-    features = [each for example in run for each in example.features or [_NONE] * len(example.words or ())]
+    features = [
+        feature for example in run for feature in example.features or [_NONE] * len(example.words or ())
+    ]
     numbered = list(zip(starts, run, strict=False))
     parsed = all(example.heads is not None for example in run)
     tagged = all(example.tags is not None for example in run)
