@@ -68,11 +68,11 @@ def suppression(model: Model, examples: Iterable[Example]) -> xr.Dataset | str:
         if len(set(ids.tolist())) < _LEAST + 2:
             continue
         try:
-            found, layers = _of_text(model, ids, special)
+            scores, layers = _of_text(model, ids, special)
         except RefusedError as error:
             return str(error)
         documents.add(example.document)
-        sums.append(found)
+        sums.append(scores)
         if len(sums) == TEXTS:
             break
     if not sums:
@@ -104,7 +104,7 @@ class _Context:
         places[special | (np.arange(len(ids)) == 0)] = 0
         seen = np.cumsum(places, 0) > 0
         seen[np.arange(len(ids)), of] = False
-        return cls([int(each) for each in types], places, seen)
+        return cls([int(kind) for kind in types], places, seen)
 
 
 def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tuple[Floats, list[int]]:
@@ -127,12 +127,12 @@ def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tupl
             lens = head(final[0](block.before))[0]
         predicted = _predicted(lens, context)
         inner = direction * block.factor
-        for each in reversed(block.norms):
-            inner = frozen_norm(model, *each, 0).along(inner)
+        for layer_norm in reversed(block.norms):
+            inner = frozen_norm(model, *layer_norm, 0).along(inner)
         count, _, size = call.values.shape
         sent = torch.einsum("hdm,tm->htd", call.matrix.double().reshape(count, size, -1), inner)
-        own = torch.einsum("hkd,htd,kt->hk", call.values.double(), sent, places)
-        lowered = (call.weights.double() * own[:, None]) @ places  # [head row type]
+        raised = torch.einsum("hkd,htd,kt->hk", call.values.double(), sent, places)
+        lowered = (call.weights.double() * raised[:, None]) @ places  # [head row type]
         sums[:, place, :count] = _scores(lowered.cpu().numpy(), predicted, context.seen)
     return sums, [call.layer for call in calls]
 

@@ -125,9 +125,9 @@ def _places(tokens: Tokens, start: int, end: int) -> list[int]:
     """The tokens that stand within these characters, or reach into them, with those of nothing between them."""
     if tokens.offsets is None:
         return []
-    found = [
+    places = [
         place
         for place, (first, last) in enumerate(tokens.offsets.tolist())
         if first < end and last > start and last > first
     ]
-    return list(range(found[0], found[-1] + 1)) if found else []
+    return list(range(places[0], places[-1] + 1)) if places else []
