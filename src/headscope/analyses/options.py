@@ -26,39 +26,39 @@ R = TypeVar("R")
 
 
 class Shown(TypedDict, total=False):
-    """Of any run."""
+    """Options of any run."""
 
     progress: bool
 
 
 class Stepping(Shown, total=False):
-    """Of a list of steps."""
+    """Options of a list of steps."""
 
     resume: str | os.PathLike[str] | None
     engine: Any
 
 
 class Through(Shown, total=False):
-    """Of what goes through a corpus here."""
+    """Options of what goes through a corpus here."""
 
     batch_size: Count
     limit: Count | None
 
 
 class Reading(Through, total=False):
-    """Of what goes through a corpus wherever it is worked on."""
+    """Options of what goes through a corpus wherever it is worked on."""
 
     engine: Any
 
 
 class Resumed(Reading, total=False):
-    """Of what can go on as well."""
+    """Options of what can be resumed as well."""
 
     resume: str | os.PathLike[str] | None
 
 
 class Options(Resumed, total=False):
-    """Of what adds up block by block: all `RunOptions`."""
+    """Options of what adds up block by block: all `RunOptions`."""
 
     shard: str | None
     part: str | os.PathLike[str] | None

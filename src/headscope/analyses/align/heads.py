@@ -157,7 +157,7 @@ def _listened(
 
 
 def _digest(example: Example) -> str:
-    """Which recording it is."""
+    """Tell this recording from others."""
     return hashlib.sha256(b"".join(said(example))).hexdigest()
 
 

@@ -23,7 +23,7 @@ from headscope.views.section import Section
 from headscope.views.sentences import sentence
 
 SHOWN = 20
-"""So many heads have a row, the best ones."""
+"""How many heads have a row: the best ones."""
 
 CROSS = "cross"
 

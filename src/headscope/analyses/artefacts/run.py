@@ -173,7 +173,7 @@ class _Look:
         return mask(tokens, "patch") & ((self.rule == "norm") | (np.arange(len(tokens)) > 0))
 
     def strengths(self, batch: Sequence[Example]) -> list[Floats]:
-        """Of each input what is compared with the cutoff, of each of its patches."""
+        """Measure what is compared with the cutoff, of each patch of each input."""
         tokens = [tokens_of(example) for example in batch]
         with torch.no_grad(), self.states.watching(self._reduced) as reduced:
             forward(self._model, tokens)

@@ -20,16 +20,16 @@ from headscope.statistics.resample import share_interval
 from headscope.views.digits import brief
 
 DEVIATIONS = 6.0
-"""So many robust standard deviations above the median a norm is far above the rest."""
+"""How many robust standard deviations above the median a norm is far above the rest."""
 
 FACTOR = 1.5
-"""At least so many times the median, too: where norms hardly differ, deviations are small."""
+"""At least how many times the median it is, too: where norms hardly differ, deviations are small."""
 
 TAU = 20.0
-"""From where on a token of a language model is a visual sink (Kang et al. 2025, section 4.1)."""
+"""The least φ at which a token of a language model is a visual sink (Kang et al. 2025, section 4.1)."""
 
 CELLS = 8
-"""So many rows and columns, at most, has the map that says where artefacts sit."""
+"""How many rows and columns, at most, the map has that says where artefacts sit."""
 
 KINDS = ("artefacts", "others")
 
@@ -132,7 +132,7 @@ def grid_of(tokens: Tokens, patches: BoolArray) -> tuple[int, int]:
 
 
 def cells_of(tokens: Tokens, patches: BoolArray, grid: tuple[int, int]) -> IntArray:
-    """In which cell of a grid over what the model sees each patch has its middle, row by row, ``[token]``."""
+    """The cell of a grid over what the model sees in which each patch has its middle, row by row, ``[token]``."""
     rows, columns = grid
     column, row = (_relative(tokens, patches) * (columns, rows)).astype(np.int64).T
     cells = np.zeros(len(tokens), np.int64)

@@ -136,7 +136,7 @@ def _vectors(example: Input, layer: int, head: int, places: npt.NDArray[np.int64
 def _looks(
     example: Input, layer: int, head: int, places: npt.NDArray[np.int64], first: int
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Of each token the one that it looks at most, of those that stand on the plane, and the weight."""
+    """Find what each token looks at most, of those that stand on the plane, and the weight."""
     weights = np.asarray(example.first.layers[layer][head], np.float64)[np.ix_(places, places)]
     key = weights.argmax(-1)
     weight = weights[np.arange(len(places)), key]

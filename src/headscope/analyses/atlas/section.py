@@ -72,7 +72,7 @@ class AtlasSection(SectionInfo):
 
 @dataclass(frozen=True)
 class Atlas(Section):
-    """Every head a point.
+    """A plane on which every head is a point.
 
     Attributes:
         heads: in their order.

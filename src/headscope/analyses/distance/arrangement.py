@@ -216,7 +216,7 @@ def summary(found: xr.Dataset, *, seed: int = 0) -> list[str]:
 
 
 def _rows(result: xr.Dataset, **columns: npt.NDArray[Any]) -> pd.DataFrame:
-    """A row a head."""
+    """Give each head a row."""
     names = heads(result)
     layers, numbers = np.array(names).T
     return pd.DataFrame(

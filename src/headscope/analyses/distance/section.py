@@ -47,7 +47,7 @@ class ClustersSection(SectionInfo):
 
 
 ROWS = 64
-"""So many patches of each picture, or frames of each sound, are compared: there are many, and heads in pairs."""
+"""How many patches of each picture, or frames of each sound, are compared: there are many, and heads in pairs."""
 
 _NEAR = 3  # nearest heads that a point names
 
@@ -121,12 +121,12 @@ class Clusters(Section):
         for head in heads(self.result):
             counts[head.layer] = counts.get(head.layer, 0) + 1
         if len(counts) > 1 and max(counts.values()) > 1:
-            own = arrangement.same_layer(self.result, seed=self.seed)
-            nearer = "are" if own.within < own.between else "are not"
+            test = arrangement.same_layer(self.result, seed=self.seed)
+            nearer = "are" if test.within < test.between else "are not"
             lines.append(
-                f"Heads of one layer {nearer} nearer to each other ({own.within:.3f}) than to heads of other layers "
-                f"({own.between:.3f}): p = {own.p:.2g}, one-sided, by {own.permutations:,} permutations of the heads "
-                "over the layers."
+                f"Heads of one layer {nearer} nearer to each other ({test.within:.3f}) than to heads of other layers "
+                f"({test.between:.3f}): p = {test.p:.2g}, one-sided, by {test.permutations:,} permutations of the "
+                "heads over the layers."
             )
         if len(counts) > 2:
             ends = arrangement.first_and_last(self.result)

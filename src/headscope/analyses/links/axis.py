@@ -38,7 +38,7 @@ class Axis:
     """
 
     def __init__(self, tokens: Tokens, unit: Unit, ends: Sequence[End], *, alone: bool) -> None:
-        """The axis' own units.
+        """Find the axis' own units.
 
         Args:
             tokens: of the axis.

@@ -101,7 +101,7 @@ def shown(dataset: Any, *, all_heads: bool = False, together: bool = False) -> S
 
 
 def _unasked(dataset: Any) -> list[str]:
-    """Of each direction in which some sources of a label have candidates and others none, how many these are."""
+    """Count the sources without candidates, in each direction in which others of their label have some."""
     from headscope.analyses.links import statistics
 
     labels = [

@@ -261,7 +261,7 @@ def heads_of(
 
 
 def best_heads(result: xr.Dataset, every: Any, axis: str, baseline: str) -> pd.DataFrame:
-    """Of the rows of every head, those of the best of each value of the axis, with what choosing gives."""
+    """Keep of the rows of every head those of the best of each value of the axis, with what choosing gives."""
     best = result["best"].values
     few = best < 0
     rows = every.iloc[np.arange(len(best)) * (len(every) // len(best)) + best.clip(0)].reset_index(drop=True)

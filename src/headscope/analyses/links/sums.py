@@ -83,7 +83,7 @@ class LinkSums:
         cluster: int | None = None,
         shares: Floats | None = None,
     ) -> None:
-        """The sources of an input.
+        """Add the sources of an input.
 
         Args:
             labels: of each.
@@ -187,7 +187,7 @@ class LinkSums:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LinkSums:
-        """From what `to_arrays` gave."""
+        """Restore sums from what `to_arrays` gave."""
         count, heads, blind = map(int, arrays["count"])
         sums = LinkSums(
             arrays["ways"].tolist(),

@@ -44,7 +44,7 @@ class Pair:
     place: int
 
     def identity(self) -> object:
-        """Which pair it is."""
+        """Tell this pair from others."""
         prompts = [
             None if prompt.ids is None else prompt.ids.tolist() for prompt in (self.clean, self.corrupted)
         ]

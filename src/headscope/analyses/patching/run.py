@@ -205,7 +205,7 @@ def patching(
 
 
 def _edges(heads: Sequence[Spot]) -> list[Edge]:
-    """From each head to each of a later layer, and to the logits (None)."""
+    """The edges from each head to each of a later layer, and to the logits (None)."""
     return [(one, other) for one in heads for other in (*heads, None) if other is None or one[0] < other[0]]
 
 
@@ -253,7 +253,7 @@ class _Runs:
         return difference
 
     def estimate(self, pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
-        """Of each pair the clean logit difference, the gap, and what each head would change of it ``[pair head]``."""
+        """Give each pair's clean logit difference and gap, and what each head would change of it ``[pair head]``."""
         source, slopes = Kept(), Slopes()
         with torch.no_grad():
             other = self.difference(pairs, self.outputs.run(self.ready(pairs, not self._noising), source))

@@ -86,7 +86,7 @@ class Store:
         return self._folder / f"{self._name}-{self.done:08d}.safetensors"
 
     def _take(self, count: int) -> None:
-        """So many sentences are in it."""
+        """Note how many sentences are in it."""
         self._files += [safe_open(self._file, "numpy")] * count
 
     def __len__(self) -> int:

@@ -87,7 +87,7 @@ class Fitted:
 
     @classmethod
     def of(cls, arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str, Any]) -> Fitted:
-        """What `described` and `arrays` were of."""
+        """Restore the state that `described` and `arrays` were of."""
         losses = [(float(loss), float(held_out)) for loss, held_out in described["losses"]]
         best, before, stale = (described[name] for name in ("best", "before", "stale"))
         return cls(losses, int(best), float(before), int(stale), dict(arrays))

@@ -174,7 +174,7 @@ def layers_of(model: Model, example: Example) -> tuple[int, int]:
 
 
 def _hidden(model: Model, inputs: Sequence[Tokens]) -> list[npt.NDArray[np.float64]]:
-    """Of each layer, ``[input token size]``."""
+    """The hidden states of each layer, ``[input token size]``."""
     with torch.no_grad(), evaluating(model.backbone):
         out = forward(model, inputs, output_hidden_states=True)
     states = getattr(out, "hidden_states", None)

@@ -53,7 +53,7 @@ Kind = Literal[
     "right-branching", "distance+words", "reinitialised", "attention", "attention+words", "structural"
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
-"""In the order of table 3."""
+"""The probes in the order of table 3."""
 
 RATES = {"attention": 0.05, "attention+words": 0.001, "distance+words": 0.001, "structural": 0.002}
 """Adam's first rate for each kind."""

@@ -50,7 +50,7 @@ class Edges:
 
     @classmethod
     def of(cls, trees: Trees) -> Edges:
-        """Those of the gold trees."""
+        """Take the edges of the gold trees."""
         sentence = np.repeat(np.arange(len(trees)), trees.lengths)
         dependents = np.flatnonzero((trees.heads >= 0) & ~trees.punct)
         heads = trees.heads[dependents] + trees.starts[sentence[dependents]]
@@ -90,7 +90,7 @@ def by_depths(heads: IntArray, deep: npt.NDArray[np.floating]) -> float:
 
 
 def _spearman(values: npt.NDArray[np.number], gold: npt.NDArray[np.number]) -> Floats:
-    """Of each row; 0 where a row is constant."""
+    """Correlate the ranks within each row; 0 where a row is constant."""
     rank = module("scipy.stats").rankdata
     first, second = (np.asarray(rank(rows, axis=1)) for rows in (values, gold))
     first, second = (ranks - ranks.mean(1, keepdims=True) for ranks in (first, second))
@@ -362,7 +362,7 @@ def _of_structure(row: Row, _: Trees, draw: ByCluster, edges: Edges) -> dict[str
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:
-    """A row a probe, with `COLUMNS`."""
+    """Give each probe a row, with `COLUMNS`."""
     rows: Any = pd.DataFrame({name: result[name].values for name in COLUMNS})
     rows["layer"] = rows["layer"].astype("Int64").where(rows["layer"] >= 0)
     return rows

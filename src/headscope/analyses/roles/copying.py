@@ -20,7 +20,7 @@ from headscope.runs.batches import tokens_of
 from headscope.statistics.jackknife import effective, error, skewness
 
 SEQUENCES = 16
-"""So many sequences are looked at."""
+"""How many sequences are looked at."""
 
 
 def copying(model: Model, repeated: Sequence[Example]) -> xr.Dataset | str:

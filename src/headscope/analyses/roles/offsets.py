@@ -29,7 +29,7 @@ from headscope.runs.options import RunOptions
 from headscope.runs.rows import Found, Rows
 
 INPUTS = 500
-"""From so many inputs, at most, offsets are taken: where a head looks settles soon."""
+"""How many inputs, at most, offsets are taken from: where a head looks settles soon."""
 
 _WHOLE = 1e-5
 """How far from 1 the sums of rows may be by rounding."""

@@ -38,10 +38,10 @@ from headscope.runs.rare import with_rarest
 
 _MEASURES = tuple(role.measure for role in definitions.roles_on("text") if not role.causal)
 SEQUENCES = 64
-"""Of repeated random tokens."""
+"""How many sequences of repeated random tokens are made."""
 
 NEEDLES, NEEDLE_TEXT = 16, 256
-"""So many needles are hidden, in texts of about so many tokens."""
+"""How many needles are hidden, and in texts of about how many tokens."""
 
 READINGS = ("corpus", "long", "repeated")
 """What is measured, in the order of `readings`, as folders of checkpoints call it."""

@@ -214,7 +214,7 @@ _OFF = {role.name for role in ROLES if role.of is not None}
 
 
 def _first(names: list[str]) -> str:
-    """Of several roles the first that says more than that a head parks its attention; those off the sink come apart."""
+    """Choose the first role that says more than that a head parks its attention; those off the sink come apart."""
     return next((name for name in names if name != SINK and name not in _OFF), names[0])
 
 

@@ -171,7 +171,7 @@ def _most(documents: Floats) -> float:
 
 
 def _documents(effective: float) -> str:
-    """So many effective documents, in words.
+    """Say in words how many effective documents there are.
 
     >>> _documents(1.0), _documents(3.27)
     ('1 document', '3.3 effective documents')
@@ -218,7 +218,7 @@ def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
 
 
 def _nearest(tests: Any) -> pd.DataFrame:
-    """Of each head the role that it comes nearest to, and its score there."""
+    """Find the role that each head comes nearest to, and its score there."""
     shares = tests[
         (tests["role"].map(units_of) == "share") & tests["score"].notna() & ~tests["role"].isin(OF_TWO)
     ]

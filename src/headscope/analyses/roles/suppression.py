@@ -27,7 +27,7 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.intp]
 
 TEXTS, TOKENS = 12, 128
-"""So many texts are looked at, one a document, and of each so many tokens."""
+"""How many texts are looked at, one a document, and how many tokens of each."""
 LIKELY = 10
 """A token counts as predicted where it is among so many of the vocabulary."""
 _LEAST = 8
@@ -108,7 +108,7 @@ class _Context:
 
 
 def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tuple[Floats, list[int]]:
-    """Of each head the sums of its score, of chance and of what counts, ``[3 layer head]``; and the layers."""
+    """Sum each head's score, chance and what counts, ``[3 layer head]``; and give the layers."""
     context = _Context.of(ids, special)
     batch = torch.as_tensor(ids, device=model.device)[None]
     ready = {"input_ids": batch, "attention_mask": torch.ones_like(batch)}
@@ -138,7 +138,7 @@ def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tupl
 
 
 def _predicted(lens: torch.Tensor, context: _Context) -> Ints:
-    """Of each token the type that is predicted most, of those that it has before it; -1 where none is likely."""
+    """Find the type predicted most after each token, of those before it; -1 where none is likely."""
     least = lens.topk(min(LIKELY, lens.shape[-1]), -1).values[:, -1].cpu().numpy()
     logits = np.where(context.seen, lens[:, context.ids].cpu().numpy(), -np.inf)
     best = logits.argmax(1)

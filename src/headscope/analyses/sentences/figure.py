@@ -17,7 +17,7 @@ from headscope.views.paper import Width
 
 _ROW = 11.0  # of a sentence, in points
 _MOST = 46
-"""Of more sentences only their numbers are written."""
+"""The most sentences that are written out; of more there are only the numbers."""
 _LETTERS = 44
 
 

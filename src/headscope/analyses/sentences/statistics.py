@@ -35,10 +35,10 @@ FIGURES = {
 """Variables over heads, and what they are."""
 
 LEAST = 5
-"""Of so many sentences at least a kurtosis can be tested."""
+"""How many sentences at least a test of a kurtosis takes."""
 
 SHORT = 60
-"""So many characters of a sentence are shown."""
+"""How many characters of a sentence are shown."""
 
 
 class Maps(NamedTuple):

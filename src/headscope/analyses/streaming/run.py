@@ -158,7 +158,7 @@ def streaming(
 
 
 class _Answers(NamedTuple):
-    """Of each needle, or of some, what a token of the answer costs, and whether the whole answer is produced."""
+    """What a token of each needle's answer costs, and whether the whole answer is produced."""
 
     nats: Floats
     right: Floats

@@ -28,7 +28,7 @@ from headscope.views.section import Section
 from headscope.views.sentences import comma, head_name, sentence, text, token
 
 MOST = 8
-"""So many heads that copy are shown, as many that suppress, and as many terms of a logit."""
+"""How many heads that copy are shown, heads that suppress, and terms of a logit."""
 
 COPIES = 0.1
 """A head copies that surely raises more tokens when it looks at them than by chance, by this share."""

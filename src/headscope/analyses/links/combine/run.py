@@ -167,7 +167,7 @@ class _State:
         return other
 
     def to_arrays(self) -> Arrays:
-        """Itself."""
+        """Give the arrays themselves."""
         return self.arrays
 
 
@@ -335,7 +335,7 @@ class _Run:
         return undirected(answered, self._apart, self.heads)
 
     def _half(self, cluster: int) -> int:
-        """Of two clusters that follow each other, one is in each half."""
+        """Put one of two clusters that follow each other in each half."""
         return int(np.random.default_rng([self._seed, cluster // 2]).integers(2)) ^ (cluster % 2)
 
     def choose(self, asked: Asked, pairs: Pairs, cluster: int) -> None:

@@ -30,7 +30,7 @@ ALL = "all"
 """The name of the rows over all labels."""
 
 MEANS = (2, 3, 5, 10)
-"""Of how many of the best heads the mean is taken."""
+"""How many of the best heads the mean is taken of."""
 
 BEST, REGRESSION, CHANCE = "best head", "regression", "chance"
 

@@ -148,7 +148,7 @@ class _Mentions(Engine):
         return windows(self.model, corpus, self._window, limit=limit)
 
     def links(self, example: Example) -> Sequence[Link]:
-        """From the head word of each mention to those of its antecedents, among those of all mentions."""
+        """The links from the head word of each mention to those of its antecedents, among those of all mentions."""
         mentions, items = statistics.annotated(example)
         heads = tuple(_word(word) for word in sorted({mention.head for mention in mentions}))
         return [

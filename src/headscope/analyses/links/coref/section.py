@@ -179,7 +179,7 @@ class Coref(Section):
         )
 
     def _chosen(self, system: str, candidates: str) -> dict[str, Any]:
-        """Of a best head, what choosing it gives over all mentions, and beside the best rule."""
+        """Say what choosing a best head gives over all mentions, and beside the best rule."""
         if system != "best_head":
             return {"layer": None, "head": None}
         head, result = best_head(self.result, candidates), self.result.sel(candidates=candidates)

@@ -137,7 +137,7 @@ class _Trees(Engine):
         self.settles, self.looks = code, trees
 
     def links(self, example: Example) -> Sequence[Link]:
-        """From each word to its head; the root has none."""
+        """The links from each word to its head; the root has none."""
         _, heads, relations = gold(example)
         return [
             Link(Span(word, word + 1), (Span(head, head + 1),) if head >= 0 else (), relation)

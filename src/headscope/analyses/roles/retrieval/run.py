@@ -121,7 +121,7 @@ def retrieval(
 
 
 def _identity(needle: Needle) -> object:
-    """Which needle it is."""
+    """Tell this needle from others."""
     assert needle.tokens.ids is not None
     return needle.tokens.ids.tolist(), list(needle.answer), list(needle.inside)
 
