@@ -44,7 +44,7 @@ from headscope.runs.read import Told
 
 Maps = npt.NDArray[Any]
 
-_TOLD = (
+_NOTES = (
     ("remarks", "1 span parts a piece", "spans part a piece"),
     ("unseen", f"left out 1 region: {OUT_OF_SIGHT}", f"regions left out: {OUT_OF_SIGHT}"),
     ("idle", "1 source left out, without any candidate", "sources left out, without any candidate"),
@@ -169,7 +169,7 @@ class Engine:
         """Warn of what was found of inputs, by default of the last."""
         if notes is None:
             notes = {kind: Told(len(lines), tuple(lines)) for kind, lines in self.notes().items()}
-        for kind, one, several in _TOLD if self.sifts else _TOLD[:2]:
+        for kind, one, several in _NOTES if self.sifts else _NOTES[:2]:
             count, listed = notes.get(kind, Told())
             if listed:
                 title = one if count == 1 else f"{count:,} {several}"

@@ -34,7 +34,7 @@ SIZE = 2, 32
 DRAWN = 24
 """How many inputs are looked at for each label."""
 
-EACH = 3
+SHOWN = 3
 """How many are shown where a head is right, and where it is wrong."""
 
 LEAST = 0.04
@@ -106,7 +106,7 @@ def picked(right: Mapping[int, bool], indices: dict[int, int]) -> list[list[tupl
     pairs: list[list[tuple[int, int]]] = []
     for kind in (True, False):
         numbers = [number for number, outcome in right.items() if outcome is kind]
-        numbers = sorted(numbers, key=lambda number: number not in indices)[:EACH]
+        numbers = sorted(numbers, key=lambda number: number not in indices)[:SHOWN]
         pairs.append([(number, indices.setdefault(number, len(indices))) for number in numbers])
     return pairs
 

@@ -31,7 +31,7 @@ from headscope.runs.rows import Found, Rows
 INPUTS = 500
 """How many inputs, at most, offsets are taken from: where a head looks settles soon."""
 
-_WHOLE = 1e-5
+_ROUNDING = 1e-5
 """How far from 1 the sums of rows may be by rounding."""
 
 
@@ -227,7 +227,7 @@ class Seen:
                 mask = same.record.mask
         q, k = (tensor.new_empty((*tensor.shape[:-1], 0)) for tensor in (record.q, record.k))
         bare = replace(record, q=q, k=k, v=None, mask=mask, bias=None, given=None)
-        complete = (totals - pairs.any(-1).double()).abs().amax() < _WHOLE
+        complete = (totals - pairs.any(-1).double()).abs().amax() < _ROUNDING
         return cls(bare, pairs, None if complete else totals)
 
 

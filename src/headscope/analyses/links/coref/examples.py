@@ -25,7 +25,7 @@ from headscope.views.blocks import MentionShown, MentionText
 from headscope.views.payload import Pin
 from headscope.views.section import Section
 
-EACH = 3
+SHOWN = 3
 """How many mentions are shown where a head is right, and where it is wrong."""
 
 WINDOW = 48
@@ -108,7 +108,7 @@ def _shown(
         texts = sorted(range(len(drawn)), key=lambda number: number not in indices)
         chosen = (_choice(maps[number], drawn[number], annotations[number], kind, right) for number in texts)
         choices = ((number, choice) for number, choice in zip(texts, chosen, strict=True) if choice)
-        for number, choice in islice(choices, EACH):
+        for number, choice in islice(choices, SHOWN):
             shown.append({**choice, "window": indices.setdefault(number, len(indices))})
     return shown
 

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.links.coref import statistics
-from headscope.analyses.links.coref.headword import SAID, By, told_by
+from headscope.analyses.links.coref.headword import HEAD_RULES, By, rule_of
 from headscope.analyses.links.engine import Engine
 from headscope.analyses.links.questions import Asked, Candidates, Way
 from headscope.analyses.links.sums import LinkSums
@@ -91,7 +91,7 @@ def coreference(
         about["mention_heads"] = by
         if by != "parse":
             warnings.warn(
-                f"{corpus.name}: head words of mentions: {SAID[by]}", HeadscopeWarning, stacklevel=2
+                f"{corpus.name}: head words of mentions: {HEAD_RULES[by]}", HeadscopeWarning, stacklevel=2
             )
     return _Mentions(model, size, rows).over(
         KIND,
@@ -122,7 +122,7 @@ def _mention_heads(texts: Iterable[Example]) -> By | None:
     for text in texts:
         count += 1
         if statistics.annotated(text)[1]:
-            return told_by(text)
+            return rule_of(text)
     if count:
         raise statistics.nothing(count)
     return None
