@@ -45,7 +45,7 @@ def rule_of(example: Example) -> By:
 def mention_head(
     start: int, end: int, words: Sequence[str], heads: Sequence[int] | None, tags: Sequence[str] | None
 ) -> int:
-    """The place of the head word of a span of words, by the rule of `HEAD_RULES`; its first word where that has none."""
+    """The place of the head word of a span, by the rule of `HEAD_RULES`; its first word where that has none."""
     if heads is None:
         return _by_words(start, end, words) if tags is None else _by_tags(start, end, words, tags)
     for word in range(start, end):
