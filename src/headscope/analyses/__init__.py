@@ -15,7 +15,7 @@ from headscope.core import lazy
 @cache
 def analyses() -> Mapping[str, Analysis]:
     """Every analysis by its name, in the order of the command line's help."""
-    packages = [each.name for each in pkgutil.walk_packages(__path__, f"{__name__}.") if each.ispkg]
+    packages = [info.name for info in pkgutil.walk_packages(__path__, f"{__name__}.") if info.ispkg]
     records = [
         replace(cast("Analysis", module.ANALYSIS), package=module.__name__)
         for module in map(lazy.module, packages)

@@ -14,10 +14,10 @@ CHOSEN_ON = "three quarters"
 def over(meta: Mapping[str, Any]) -> str:
     """Such as ``316 documents``, or ``2,077 sentences, since the corpus names no documents``."""
     kind, count = str(meta["clusters"]), int(meta["clusters_count"])
-    said = f"{count:,} {kind[:-1] if count == 1 else kind}"
+    counted = f"{count:,} {kind[:-1] if count == 1 else kind}"
     if kind == "documents":
-        return said
-    return f"{said}, since {'the corpus' if kind == 'sentences' else 'a file'} names no documents"
+        return counted
+    return f"{counted}, since {'the corpus' if kind == 'sentences' else 'a file'} names no documents"
 
 
 def note(meta: Mapping[str, Any]) -> str:
@@ -29,10 +29,10 @@ def note(meta: Mapping[str, Any]) -> str:
         else " Sentences of one text are alike, so intervals over them are too narrow."
     )
     same = int(meta.get("corpus", {}).get("identical", 0))
-    again = f" {alike(same)}." if same else ""
+    repeated = f" {alike(same)}." if same else ""
     return (
         f"Intervals and tests are of a jackknife over {over(meta)}, with Student's t for as many as count in effect; "
-        f"under {LEAST:.0f} of these there are none.{narrow}{again}"
+        f"under {LEAST:.0f} of these there are none.{narrow}{repeated}"
     )
 
 

@@ -46,8 +46,8 @@ def look(model: Model, given: str | tuple[str, str] | Tokens | Example, room: in
         return _perceived(model, given, room)
     text = given.tokens if isinstance(given, Example) else given
     maps, neurons = capture_with_neurons(model, text, target="." if model.encoder_decoder else None)
-    own = _measured(model, maps)
-    return Input({own.kind: own}, neurons=_of(neurons, own))
+    measured = _measured(model, maps)
+    return Input({measured.kind: measured}, neurons=_of(neurons, measured))
 
 
 def _measured(model: Model, maps: Any) -> AttentionMaps:
@@ -62,7 +62,7 @@ def _measured(model: Model, maps: Any) -> AttentionMaps:
 
 
 def _of(neurons: Mapping[str, Neurons], maps: AttentionMaps) -> dict[str, Neurons]:
-    return {name: each for name, each in neurons.items() if name == maps.kind}
+    return {name: layers for name, layers in neurons.items() if name == maps.kind}
 
 
 def look_at_both(
@@ -84,12 +84,12 @@ def _perceived(model: Model, example: Example, room: int | None) -> Input:
         text = None if model.processor is None else example.text
         captured, neurons = capture_with_neurons(model, text, image=example.image)
         return _of_picture(_measured(model, captured), example, neurons, room)
-    said = _said(model, example)
-    target = (said or ".") if model.encoder_decoder else None
+    transcript = _transcript(model, example)
+    target = (transcript or ".") if model.encoder_decoder else None
     captured, neurons = capture_with_neurons(model, audio=example.audio, target=target)
     maps = _measured(model, captured)
     shown = [maps]
-    if isinstance(captured, Parts) and said:
+    if isinstance(captured, Parts) and transcript:
         shown.append(captured["cross"])
     frames = maps.key
     if example.words is not None and example.times is not None:
@@ -98,20 +98,20 @@ def _perceived(model: Model, example: Example, room: int | None) -> Input:
     most = FRAMES if room is None else min(FRAMES, int(np.sqrt(room / len(maps.heads))))
     few = frames_together(frames, most)
     parts: dict[str, AttentionMaps] = {}
-    for each in shown:
-        same = each.kind != "cross"
-        named = replace(each, key=frames, query=frames if same else each.query)
-        parts[each.kind] = put_together(named, few if same else None, few)
+    for part in shown:
+        same = part.kind != "cross"
+        named = replace(part, key=frames, query=frames if same else part.query)
+        parts[part.kind] = put_together(named, few if same else None, few)
     return Input(parts, neurons={} if few else _of(neurons, maps))
 
 
-def _said(model: Model, example: Example) -> str | None:
+def _transcript(model: Model, example: Example) -> str | None:
     """What a model that writes what it hears is to write, where that is known and not longer than it takes."""
-    said = " ".join(example.words or ()) or example.text
+    transcript = " ".join(example.words or ()) or example.text
     most: Any = getattr(model.config, "max_target_positions", None)
-    if not model.encoder_decoder or not said or (most and len(model.encode(said)) > most):
+    if not model.encoder_decoder or not transcript or (most and len(model.encode(transcript)) > most):
         return None
-    return said
+    return transcript
 
 
 def _of_picture(
@@ -191,5 +191,5 @@ def put_together(maps: AttentionMaps, query: Blocks | None, key: Blocks | None) 
         query=maps.query if query is None else query.tokens,
         key=maps.key if key is None else key.tokens,
         sink=sink if sink is None or query is None else [query.mean(row, -1) for row in sink],
-        visible=None if maps.visible is None else [sight(each) for each in maps.visible],
+        visible=None if maps.visible is None else [sight(layer) for layer in maps.visible],
     )

@@ -26,39 +26,39 @@ R = TypeVar("R")
 
 
 class Shown(TypedDict, total=False):
-    """Of any run."""
+    """Options of any run."""
 
     progress: bool
 
 
 class Stepping(Shown, total=False):
-    """Of a list of steps."""
+    """Options of a list of steps."""
 
     resume: str | os.PathLike[str] | None
     engine: Any
 
 
 class Through(Shown, total=False):
-    """Of what goes through a corpus here."""
+    """Options of what goes through a corpus here."""
 
     batch_size: Count
     limit: Count | None
 
 
 class Reading(Through, total=False):
-    """Of what goes through a corpus wherever it is worked on."""
+    """Options of what goes through a corpus wherever it is worked on."""
 
     engine: Any
 
 
 class Resumed(Reading, total=False):
-    """Of what can go on as well."""
+    """Options of what can be resumed as well."""
 
     resume: str | os.PathLike[str] | None
 
 
 class Options(Resumed, total=False):
-    """Of what adds up block by block: all `RunOptions`."""
+    """Options of what adds up block by block: all `RunOptions`."""
 
     shard: str | None
     part: str | os.PathLike[str] | None
@@ -74,12 +74,12 @@ def with_options(**defaults: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
-        *own, rest = signature.parameters.values()
+        *first, rest = signature.parameters.values()
         typed = SimpleNamespace(__annotations__={rest.name: rest.annotation})
         (kind,) = get_args(get_type_hints(typed, function.__globals__)[rest.name])
         hints = get_type_hints(kind, include_extras=True)
-        known = [each for each in fields(RunOptions) if each.name in hints]
-        filled = {each.name: each.default for each in known} | defaults
+        known = [option for option in fields(RunOptions) if option.name in hints]
+        filled = {option.name: option.default for option in known} | defaults
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -88,10 +88,12 @@ def with_options(**defaults: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
             return cast(Any, function)(*args, **{**filled, **kwargs})
 
         named = [
-            inspect.Parameter(each.name, rest.KEYWORD_ONLY, default=filled[each.name], annotation=each.type)
-            for each in known
+            inspect.Parameter(
+                option.name, rest.KEYWORD_ONLY, default=filled[option.name], annotation=option.type
+            )
+            for option in known
         ]
-        listed = signature.replace(parameters=[*own, *named])
+        listed = signature.replace(parameters=[*first, *named])
         annotations = {**function.__annotations__, **hints}
         del annotations[rest.name]
         vars(call).update(__signature__=listed)
@@ -106,10 +108,10 @@ _ENTRY = re.compile(r"^ {8}(\w[\w, ]*):.*\n(?:^ {9,}.*\n)*", re.MULTILINE)
 
 def _described(text: str | None, names: Iterable[str]) -> str | None:
     """A docstring, with the options that it does not describe at the end of its ``Args``."""
-    found = re.search(r"^ {4}Args:\n(?:^(?: {8}.*)?\n)*?(?=^\s*$)", text or "", re.MULTILINE)
-    if text is None or found is None:
+    entries = re.search(r"^ {4}Args:\n(?:^(?: {8}.*)?\n)*?(?=^\s*$)", text or "", re.MULTILINE)
+    if text is None or entries is None:
         return text
-    there = {name for entry in _ENTRY.finditer(found[0]) for name in entry[1].split(", ")}
+    there = {name for entry in _ENTRY.finditer(entries[0]) for name in entry[1].split(", ")}
     about = {entry[1]: entry[0] for entry in _ENTRY.finditer(RunOptions.__doc__ or "")}
     more = "".join(about[name] for name in about if name in names and name not in there)
-    return text[: found.end()] + more + text[found.end() :]
+    return text[: entries.end()] + more + text[entries.end() :]

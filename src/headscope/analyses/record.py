@@ -160,5 +160,5 @@ class Analysis:
 
 def entries(analyses: Mapping[str, Analysis]) -> list[tuple[Analysis, Entry]]:
     """All sections of a report, in the order of the page."""
-    found = [(one, entry) for one in analyses.values() for entry in one.sections]
-    return sorted(found, key=lambda each: each[1].order)
+    pairs = [(one, entry) for one in analyses.values() for entry in one.sections]
+    return sorted(pairs, key=lambda pair: pair[1].order)

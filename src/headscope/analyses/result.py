@@ -66,11 +66,11 @@ class Result(xr.Dataset):
             return save(path, self.figure, lambda: dataset.write(self, path, tables.table))
 
     def _repr_html_(self) -> str:
-        whole = str(super()._repr_html_())
+        full = str(super()._repr_html_())
         if not tables.has_table(self):
-            return whole
+            return full
         title = tables.title(self)
-        return f"{shown(title, meta_of(self), self.table())}<details><summary>all figures</summary>{whole}</details>"
+        return f"{shown(title, meta_of(self), self.table())}<details><summary>all figures</summary>{full}</details>"
 
 
 class Comparison:
@@ -135,6 +135,6 @@ def shown(title: str, meta: dict[str, Any], rows: pd.DataFrame) -> str:
     first: Any = rows.head(ROWS)
     more = f"<p>{len(rows):,} rows</p>" if len(rows) > ROWS else ""
     about = html_text(" · ".join(part for part in parts if part))
-    told = dataset.unseen(meta)
-    lacking = f"<br>{html_text(told)}" if told else ""
+    notice = dataset.unseen(meta)
+    lacking = f"<br>{html_text(notice)}" if notice else ""
     return f"<p><b>{html_text(title)}</b><br>{about}{lacking}</p>{first.to_html(index=False)}{more}"

@@ -60,13 +60,13 @@ class Shown:
     after: Sequence[str] = ()
 
 
-def drawn(figure: Callable[..., Any], theme: Theme | None = None, said: str = "a figure") -> Save:
+def drawn(figure: Callable[..., Any], theme: Theme | None = None, description: str = "a figure") -> Save:
     """What saves a figure; it is drawn only then. On paper the theme is light or dark."""
 
     def save(path: Path) -> str:
         options = {} if theme is None else {"theme": "dark" if theme == "dark" else "light"}
         figure(**options).save(path)
-        return said
+        return description
 
     return save
 
@@ -91,7 +91,7 @@ def on_screen(
     """
     heads = zip(rows["layer"], rows[head], strict=True)
     missing = rows[head].isna()
-    names = ["" if missing.iloc[place] else (name or _name)(*each) for place, each in enumerate(heads)]
+    names = ["" if missing.iloc[place] else (name or _name)(*spot) for place, spot in enumerate(heads)]
     shown = rows.drop(columns=[head, *dropped]).rename(columns={"layer": "name"}).assign(name=names)
     lines: list[str] = (
         rounded(shown).astype(object).where(shown.notna(), "").to_string(index=False).splitlines()

@@ -79,11 +79,11 @@ class Gallery:
         if links:
             with warnings.catch_warnings():  # of pieces that a span parts: the measuring says so
                 warnings.simplefilter("ignore", HeadscopeWarning)
-                found = of_parts(links, made.parts)
-            for link in (link for own in found.values() for link in own):
+                by_part = of_parts(links, made.parts)
+            for link in (link for part in by_part.values() for link in part):
                 if link["label"] in columns:
                     link["side"] = "to"
-            made = replace(made, links=found)
+            made = replace(made, links=by_part)
         return self.put(made)
 
     def put(self, made: Input | SideBySide, *, must: bool = False) -> int | None:

@@ -66,13 +66,13 @@ def parts(count: int) -> list[LinkSums]:
     found: list[LinkSums] = []
     for block in range(count):
         sums = LinkSums(["row"], [0], 3, [1, 2], chance=True)
-        sums.beside["more"] = Answers(3 + 2, 0)
+        sums.others["more"] = Answers(3 + 2, 0)
         for document in (block, block + 1):
             labels = draw.choice(["a", "b", str(block)], 4).tolist()
             bits = draw.random((1, 1, 3, 4)) < 0.5
             cluster = sums.clusters.number(document, True)
             sums.add(labels, bits, draw.random((2, 4)) < 0.5, cluster, draw.random((1, 4)))
-            sums.add_beside("more", labels[:2], bits[..., :2], draw.random((2, 2)) < 0.5, cluster)
+            sums.add_other("more", labels[:2], bits[..., :2], draw.random((2, 2)) < 0.5, cluster)
         sums.figures = {"a": draw.random((4, 1, 1, 3)), str(block): draw.random((4, 1, 1, 3))}
         found.append(sums)
     return found

@@ -62,7 +62,7 @@ def run(
     from headscope.analyses.align.heads import alignment_heads
     from headscope.analyses.align.run import align
 
-    model = _told(model, language)
+    model = _in_language(model, language)
     if choose is None:
         assert audio is not None
         assert text is not None
@@ -89,7 +89,7 @@ def shown(result: Any, *, choose: Any = None, write: bool = False) -> Shown:
     return Shown(rows, "\n".join(first_rows(rows, on_screen(rows.head(SHOWN)))), result, remarks=remarks)
 
 
-def _told(model: Any, language: str | None) -> Any:
+def _in_language(model: Any, language: str | None) -> Any:
     """A model whose tokenizer begins a text with this language."""
     if language is not None:
         tell: Any = getattr(model.tokenizer, "set_prefix_tokens", None)

@@ -92,11 +92,11 @@ def alignment_heads(
     with Steps(model, "align", {"best": best, "limit": limit}, RunOptions(**options)) as steps:
         strict = not isinstance(corpus, Corpus) or corpus.strict
         listened = partial(_listened, model, width, strict)
-        found = steps.each(
-            "recordings", examples(), listened, digest=_told, title="listening", total=limit, corpus=corpus
+        heard = steps.each(
+            "recordings", examples(), listened, digest=_digest, title="listening", total=limit, corpus=corpus
         )
         rows: list[Arrays] = []
-        for example, row in zip(read, found, strict=True):
+        for example, row in zip(read, heard, strict=True):
             if "left_out" in row:
                 leave_out(corpus, example.error(str(row["left_out"][0])))
                 continue
@@ -147,8 +147,8 @@ def _listened(
     alone = [_off(smoothed(weights, width), heard, example) for weights in heard.layers.values()]
     done(1)
     return {
-        "right": np.stack([_right(each, spans) for each in most]),
-        "ordered": np.stack([(np.diff(each) >= 0).sum(-1) for each in most]).astype(np.float64),
+        "right": np.stack([_right(peaks, spans) for peaks in most]),
+        "ordered": np.stack([(np.diff(peaks) >= 0).sum(-1) for peaks in most]).astype(np.float64),
         "errors": np.stack(alone),
         "chance": np.array(float(np.diff(spans, axis=1).sum()) / frames),
         "order": np.array((len(spans) - 1) * (frames + 1) / (2 * frames)),
@@ -156,8 +156,8 @@ def _listened(
     }
 
 
-def _told(example: Example) -> str:
-    """Which recording it is."""
+def _digest(example: Example) -> str:
+    """Tell this recording from others."""
     return hashlib.sha256(b"".join(said(example))).hexdigest()
 
 
@@ -199,8 +199,8 @@ def _off(scores: Floats, heard: Heard, example: Example) -> Floats:
 
     Of a word it is the mean of its beginning's and its end's error.
     """
-    found = entered(scores)[..., heard.rows] * heard.seconds  # [... word 2]
-    return np.abs(found - np.array(example.times)).mean(-1).sum(-1)
+    times = entered(scores)[..., heard.rows] * heard.seconds  # [... word 2]
+    return np.abs(times - np.array(example.times)).mean(-1).sum(-1)
 
 
 def _ranked(right: Floats, errors: Floats, layers: Sequence[int]) -> list[Head]:
@@ -214,15 +214,15 @@ def _together(
 ) -> Floats:
     """The error of the times that the first heads give together, summed over words, ``[how many heads]``."""
     total: Floats = np.zeros(len(heads))
-    found = steps.each(
+    rows = steps.each(
         "together",
         examples,
         partial(_off_together, model, heads, width),
-        digest=lambda each: (heads, _told(each)),
+        digest=lambda example: (heads, _digest(example)),
         title="choosing",
         total=len(examples),
     )
-    for row in found:
+    for row in rows:
         total += row["off"]
     return total
 

@@ -43,21 +43,21 @@ class Heard(NamedTuple):
 
 def listen(model: Model, audio: Audio, words: Sequence[str], layers: Sequence[int] | None = None) -> Heard:
     """The cross attention of all layers of the decoder, or of some, for what was said."""
-    said = spoken(model, audio, words)
-    assert said.tokens.word_ids is not None
-    rows = word_rows(said.tokens.word_ids, len(words))
+    speech = spoken(model, audio, words)
+    assert speech.tokens.word_ids is not None
+    rows = word_rows(speech.tokens.word_ids, len(words))
     there = rows[rows[:, 0] >= 0]
     first, last = int(there.min()), int(there.max())
-    found: dict[int, npt.NDArray[Any]] = {}
+    maps: dict[int, npt.NDArray[Any]] = {}
 
     def keep(record: AttentionRecord) -> None:
         if record.kind == "cross" and (layers is None or record.layer in layers):
-            weights = record.weights()[0, :, first : last + 1, : said.frames]
-            found[record.layer] = weights.detach().to(torch.float32).cpu().numpy()
+            weights = record.weights()[0, :, first : last + 1, : speech.frames]
+            maps[record.layer] = weights.detach().to(torch.float32).cpu().numpy()
 
-    with torch.no_grad(), recording(model.module, keep), running(model, said.inputs):
-        model.module(**said.inputs, **uncached(model.module))
-    return Heard(dict(sorted(found.items())), np.where(rows >= 0, rows - first, -1), said.seconds)
+    with torch.no_grad(), recording(model.module, keep), running(model, speech.inputs):
+        model.module(**speech.inputs, **uncached(model.module))
+    return Heard(dict(sorted(maps.items())), np.where(rows >= 0, rows - first, -1), speech.seconds)
 
 
 def decoder_shape(model: Model) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from headscope.runs.provenance import COMMAND
 Sound = Annotated[str | Path | np.ndarray[Any, Any], Expected("a WAV file or an array of samples")]
 """What was recorded."""
 
-Said = Annotated[str | Sequence[str], Expected("a string or a list of words")]
+Transcript = Annotated[str | Sequence[str], Expected("a string or a list of words")]
 """What was said."""
 
 
@@ -31,7 +31,7 @@ Said = Annotated[str | Sequence[str], Expected("a string or a list of words")]
 def align(
     model: Model,
     audio: Sound,
-    text: Said,
+    text: Transcript,
     *,
     sampling_rate: Count | None = None,
     heads: Sequence[AnyHead] | None = None,

@@ -23,7 +23,7 @@ from headscope.views.section import Section
 from headscope.views.sentences import sentence
 
 SHOWN = 20
-"""So many heads have a row, the best ones."""
+"""How many heads have a row: the best ones."""
 
 CROSS = "cross"
 
@@ -104,7 +104,7 @@ class Align(Section):
 
 def section(study: Study) -> list[Section]:
     """Heads that align, where sounds come with their words and the model writes what it hears."""
-    spoken = [each for each in study.corpus.examples() if each.words and each.times]
+    spoken = [example for example in study.corpus.examples() if example.words and example.times]
     why = None
     if not study.model.encoder_decoder or study.model.tokenizer is None:
         why = f"{study.model.name} writes no words"

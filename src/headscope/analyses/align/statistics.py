@@ -87,9 +87,9 @@ def word_rows(word_ids: IntArray, words: int) -> IntArray:
     """The first row of each word and the one after its last, ``[word 2]``; -1 for a word that has none."""
     rows = np.full((words, 2), -1)
     for word in range(words):
-        own = np.flatnonzero(word_ids == word)
-        if len(own):
-            rows[word] = own[0], own[-1] + 1
+        places = np.flatnonzero(word_ids == word)
+        if len(places):
+            rows[word] = places[0], places[-1] + 1
     return rows
 
 
@@ -140,8 +140,8 @@ def dataset(
     """
     numbers, starts = np.unique(np.array(clusters), return_index=True)
     hits, order, off, n, chance, even = (
-        np.add.reduceat(np.stack([np.asarray(one, np.float64) for one in each]), starts, axis=0)
-        for each in sums
+        np.add.reduceat(np.stack([np.asarray(one, np.float64) for one in arrays]), starts, axis=0)
+        for arrays in sums
     )
     recordings = np.add.reduceat(np.ones(len(clusters)), starts)
     grid: dict[str, Floats] = {}
@@ -179,8 +179,8 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     """
     about = description(result)
     grid = np.meshgrid(result["layer"].values, result["head"].values, indexing="ij")
-    layers, heads = (each.ravel() for each in grid)
-    chosen = {tuple(each) for each in about["heads"]}
+    layers, heads = (axis.ravel() for axis in grid)
+    chosen = {tuple(head) for head in about["heads"]}
     rows: Any = pd.DataFrame(
         {
             "layer": layers,

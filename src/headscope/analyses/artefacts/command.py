@@ -28,7 +28,7 @@ def shown(dataset: Any) -> Shown:
     from headscope.analyses.artefacts import statistics
 
     rows: Any = statistics.table(dataset)
-    lines = [statistics.told(dataset)]
+    lines = [statistics.summary(dataset)]
     if dataset["artefacts"].item() > 0:
         lines.append(on_screen(rows.head(SHOWN)))
     return Shown(rows, "\n".join(lines), dataset)

@@ -102,19 +102,21 @@ def artefacts(
     strengths: dict[int, Floats] = {}
     inputs = _numbered(examples(reader, corpus, through.limit), numbers)
     for block in over_blocks(reader, corpus, look.strengths, through, inputs=inputs, title="looking"):
-        for batch, found in block:
-            strengths |= {numbers.pop(id(each)): own for each, own in zip(batch, found, strict=True)}
+        for batch, values in block:
+            strengths |= {
+                numbers.pop(id(example)): value for example, value in zip(batch, values, strict=True)
+            }
     every = np.concatenate([strengths[number] for number in range(len(strengths))])
     bar = look.cutoff or statistics.cutoff_of(every)
     documents, figures = Documents([measure.name for measure in MEASURES]), Gathering(Ratios)
     marked = _marked(examples(reader, corpus, through.limit), look, strengths, bar)
     for block in over_blocks(reader, corpus, look.measured, through, inputs=marked):
         for batch, (rows, seen) in block:
-            for place, each in enumerate(batch):
-                own = rows.sums[place], rows.chance[place], rows.divisors[place]
-                documents.add(each.document, rows.tokens[place], rows.layers, *own)
-                told = statistics.figures_of(seen[place], look.grid)
-                figures.gather(each.document, told, Counter(examples=1))
+            for place, picture in enumerate(batch):
+                sums = rows.sums[place], rows.chance[place], rows.divisors[place]
+                documents.add(picture.document, rows.tokens[place], rows.layers, *sums)
+                of_picture = statistics.figures_of(seen[place], look.grid)
+                figures.gather(picture.document, of_picture, Counter(examples=1))
     heads = documents.close()
     meta = described(reader, corpus)
     meta["corpus"] |= {"examples": heads.counts["examples"], "tokens": heads.counts["tokens"]}
@@ -130,9 +132,9 @@ def artefacts(
 def marked(model: Model, inputs: Iterable[Example], result: xr.Dataset) -> Iterator[Example]:
     """Inputs with the class ``artefact``, as a result tells them."""
     cutoff, look = float(result["cutoff"]), None
-    for each in inputs:
-        look = look or _Look(model, tokens_of(each), cutoff, description(result)["dimensions"])
-        yield from _marked([each], look, {0: look.strengths([each])[0]}, cutoff)
+    for example in inputs:
+        look = look or _Look(model, tokens_of(example), cutoff, description(result)["dimensions"])
+        yield from _marked([example], look, {0: look.strengths([example])[0]}, cutoff)
 
 
 class _Look:
@@ -171,13 +173,16 @@ class _Look:
         return mask(tokens, "patch") & ((self.rule == "norm") | (np.arange(len(tokens)) > 0))
 
     def strengths(self, batch: Sequence[Example]) -> list[Floats]:
-        """Of each input what is compared with the cutoff, of each of its patches."""
-        tokens = [tokens_of(each) for each in batch]
+        """Measure what is compared with the cutoff, of each patch of each input."""
+        tokens = [tokens_of(example) for example in batch]
         with torch.no_grad(), self.states.watching(self._reduced) as reduced:
             forward(self._model, tokens)
         states = reduced[-1:] if self.rule == "norm" else reduced[:-1]
         most = torch.stack(states).amax(0).double().cpu().numpy()
-        return [own[: len(each)][self.patches(each)] for own, each in zip(most, tokens, strict=True)]
+        return [
+            values[: len(picture)][self.patches(picture)]
+            for values, picture in zip(most, tokens, strict=True)
+        ]
 
     def measured(self, batch: Sequence[Example]) -> tuple[Any, list[Seen]]:
         """What heads give to artefacts, and what is known of each picture."""
@@ -185,8 +190,8 @@ class _Look:
             rows = self._task.measured(batch)
         states = torch.stack(reduced, 1).double().cpu().numpy()
         seen = [
-            Seen(tokens, self.patches(tokens), mask(tokens, "artefact"), own[:, : len(tokens)])
-            for tokens, own in zip(map(tokens_of, batch), states, strict=True)
+            Seen(tokens, self.patches(tokens), mask(tokens, "artefact"), state[:, : len(tokens)])
+            for tokens, state in zip(map(tokens_of, batch), states, strict=True)
         ]
         return rows, seen
 
@@ -207,7 +212,7 @@ class _Look:
         if given is None:
             assert self.cutoff is not None
             return np.flatnonzero(most >= self.cutoff).tolist()
-        if not given or not all(0 <= each < len(most) for each in given):
+        if not given or not all(0 <= dimension < len(most) for dimension in given):
             raise InputError(f"dimensions: expected some from 0 to {len(most) - 1}, found {list(given)}")
         return list(given)
 

@@ -96,9 +96,9 @@ class Artefacts(Section):
             edges=[rounded(edge) or 0.0 for edge in edges],
             counts=[int(count) for count in result["count"].values],
             layers=[int(layer) for layer in result["state"].values],
-            artefacts=[rounded(each) for each in strength[0]],
-            others=[rounded(each) for each in strength[1]],
-            where=[[rounded(each) for each in row] for row in result["where"].values],
+            artefacts=[rounded(value) for value in strength[0]],
+            others=[rounded(value) for value in strength[1]],
+            where=[[rounded(value) for value in row] for row in result["where"].values],
             heads=self._heads(),
             notes=self._notes(),
             command=self.command,
@@ -178,13 +178,13 @@ def _reason(attention: float) -> Reason:
 
 def section(study: Study) -> list[Section]:
     """Artefacts, and what heads give to them."""
-    result = found(study)
+    result = study_artefacts(study)
     if result["artefacts"] > 0:
         study.figures.append(to_artefacts(result))
     return [Artefacts(result, study.typed and study.typed.positional("artefacts"))]
 
 
-def found(study: Study) -> xr.Dataset:
+def study_artefacts(study: Study) -> xr.Dataset:
     """The artefacts of the report's pictures."""
 
     def look() -> xr.Dataset:
@@ -199,14 +199,14 @@ def marked(study: Study, examples: Iterable[Example]) -> Iterable[Example]:
     if study.corpus.kind != "images":
         return examples
     try:
-        result = found(study)
+        result = study_artefacts(study)
     except Exception:  # said in the sections of roles and of artefacts
         return examples
     if not result["artefacts"] > 0 or description(result)["rule"] != "norm":
         return examples
     see = study.model.see
     seen = (
-        each if each.tokens is not None else replace(each, tokens=see(each.image, each.text))
-        for each in examples
+        example if example.tokens is not None else replace(example, tokens=see(example.image, example.text))
+        for example in examples
     )
     return run.marked(study.model, seen, result)

@@ -20,16 +20,16 @@ from headscope.statistics.resample import share_interval
 from headscope.views.digits import brief
 
 DEVIATIONS = 6.0
-"""So many robust standard deviations above the median a norm is far above the rest."""
+"""How many robust standard deviations above the median a norm is far above the rest."""
 
 FACTOR = 1.5
-"""At least so many times the median, too: where norms hardly differ, deviations are small."""
+"""At least how many times the median it is, too: where norms hardly differ, deviations are small."""
 
 TAU = 20.0
-"""From where on a token of a language model is a visual sink (Kang et al. 2025, section 4.1)."""
+"""The least φ at which a token of a language model is a visual sink (Kang et al. 2025, section 4.1)."""
 
 CELLS = 8
-"""So many rows and columns, at most, has the map that says where artefacts sit."""
+"""How many rows and columns, at most, the map has that says where artefacts sit."""
 
 KINDS = ("artefacts", "others")
 
@@ -111,28 +111,28 @@ def figures_of(seen: Seen, grid: tuple[int, int]) -> tuple[Floats, Floats]:
 
 def contrast_of(tokens: Tokens, patches: BoolArray) -> Floats:
     """The standard deviation of brightness (0 to 255) within each patch, ``[token]``; 0 for what is none."""
-    found = np.zeros(len(tokens))
+    deviations = np.zeros(len(tokens))
     if tokens.boxes is None or tokens.picture is None:
-        return found
+        return deviations
     grey = tokens.picture.pixels.mean(-1)
     down, across = grey.shape
     for place in np.flatnonzero(patches):
         left, top, right, bottom = tokens.boxes[place]
         first = min(max(int(top), 0), down - 1), min(max(int(left), 0), across - 1)
         last = max(first[0] + 1, int(np.ceil(bottom))), max(first[1] + 1, int(np.ceil(right)))
-        found[place] = grey[first[0] : last[0], first[1] : last[1]].std()
-    return found
+        deviations[place] = grey[first[0] : last[0], first[1] : last[1]].std()
+    return deviations
 
 
 def grid_of(tokens: Tokens, patches: BoolArray) -> tuple[int, int]:
     """Rows and columns of the map of artefacts for pictures such as this: those of its patches, at most `CELLS`."""
     middle = _relative(tokens, patches).round(6)
-    columns, rows = (min(CELLS, len(np.unique(each))) for each in middle.T)
+    columns, rows = (min(CELLS, len(np.unique(coordinates))) for coordinates in middle.T)
     return rows, columns
 
 
 def cells_of(tokens: Tokens, patches: BoolArray, grid: tuple[int, int]) -> IntArray:
-    """In which cell of a grid over what the model sees each patch has its middle, row by row, ``[token]``."""
+    """The cell of a grid over what the model sees in which each patch has its middle, row by row, ``[token]``."""
     rows, columns = grid
     column, row = (_relative(tokens, patches) * (columns, rows)).astype(np.int64).T
     cells = np.zeros(len(tokens), np.int64)
@@ -143,9 +143,9 @@ def cells_of(tokens: Tokens, patches: BoolArray, grid: tuple[int, int]) -> IntAr
 def _relative(tokens: Tokens, patches: BoolArray) -> Floats:
     """Where the middle of each patch is, across and down, from 0 to 1 of what the model sees, ``[patch 2]``."""
     assert tokens.boxes is not None
-    own = tokens.boxes[patches]
-    start, end = own[:, :2].min(0), own[:, 2:].max(0)
-    return ((own[:, :2] + own[:, 2:]) / 2 - start) / (end - start)
+    boxes = tokens.boxes[patches]
+    start, end = boxes[:, :2].min(0), boxes[:, 2:].max(0)
+    return ((boxes[:, :2] + boxes[:, 2:]) / 2 - start) / (end - start)
 
 
 def dataset(
@@ -177,16 +177,16 @@ def dataset(
         about = {"units": "share", "description": measure.description}
         values[measure.name] = (("layer", "head"), value[place], about)
         rest = {"se": error, "chance": chance, "documents": documents, "skewness": heads.skewness()}
-        rest = {name: each[place] for name, each in rest.items()} | {"low": low, "high": high}
+        rest = {name: array[place] for name, array in rest.items()} | {"low": low, "high": high}
         rest["n"] = np.where(there, heads.n[place], np.nan)
-        values |= {f"{measure.name}_{name}": (("layer", "head"), each) for name, each in rest.items()}
+        values |= {f"{measure.name}_{name}": (("layer", "head"), column) for name, column in rest.items()}
     figures = figures.closed()
-    found, spread, alike = figures.value(), figures.error(), figures.effective()
-    low, high = share_interval(found[0], spread[0], alike[0], figures.n[0])
+    means, spread, alike = figures.value(), figures.error(), figures.effective()
+    low, high = share_interval(means[0], spread[0], alike[0], figures.n[0])
     many = 2 * len(layers)
     values["artefacts"] = (
         (),
-        found[0],
+        means[0],
         {"units": "share", "description": "Share of patches that are artefacts."},
     )
     values |= {"artefacts_low": ((), float(low)), "artefacts_high": ((), float(high))}
@@ -195,10 +195,10 @@ def dataset(
         "cutoff": ((), cutoff),
         "median": ((), float(np.median(strengths))),
     }
-    for end, each in (("", found), ("_se", spread)):
-        values[f"strength{end}"] = ("state", "kind"), each[1 : 1 + many].reshape(-1, 2)
-        values[f"contrast{end}"] = "kind", each[1 + many : 3 + many]
-    values["where"] = ("row", "column"), found[3 + many :].reshape(grid)
+    for end, part in (("", means), ("_se", spread)):
+        values[f"strength{end}"] = ("state", "kind"), part[1 : 1 + many].reshape(-1, 2)
+        values[f"contrast{end}"] = "kind", part[1 + many : 3 + many]
+    values["where"] = ("row", "column"), means[3 + many :].reshape(grid)
     counts, edges = np.histogram(strengths, bins=_bins(strengths))
     values["count"] = "bin", counts
     coords: dict[str, Any] = {
@@ -216,20 +216,20 @@ def _bins(strengths: Floats) -> Floats:
     return np.geomspace(low * (1 - 1e-6), high * (1 + 1e-6), 61)
 
 
-def told(result: xr.Dataset) -> str:
+def summary(result: xr.Dataset) -> str:
     """What was found, in a few lines."""
     about, share, count = description(result), float(result["artefacts"]), int(result["artefacts_n"])
     norms = about["rule"] == "norm"
     what = "norm above" if norms else "φ of at least"
-    found, name = round(share * count), "artefacts" if norms else "visual sinks"
+    above, name = round(share * count), "artefacts" if norms else "visual sinks"
     lines = [
-        f"{found:,} of {count:,} patches of {about['corpus']['examples']:,} pictures are {name} ({100 * share:.2f} %): "
+        f"{above:,} of {count:,} patches of {about['corpus']['examples']:,} pictures are {name} ({100 * share:.2f} %): "
         f"{what} {brief(float(result['cutoff']), 4)}, median {brief(float(result['median']), 4)}"
     ]
     if not norms:
         named = ", ".join(map(str, about["dimensions"])) or "none, as the first token stands out in none"
         lines.append(f"sink dimensions: {named}")
-    if found:
+    if above:
         strength, contrast = result["strength"].values, result["contrast"].values
         best = int(np.nanargmax(strength[:, 0] / np.maximum(strength[:, 1], 1e-12)))
         lines.append(
@@ -243,8 +243,8 @@ def told(result: xr.Dataset) -> str:
 def to_artefacts(result: xr.Dataset) -> xr.Dataset:
     """What heads give to artefacts as a measure among others, as `headscope.measure` has them: `TO_ARTEFACT`."""
     of = "attention"
-    found = result[[f"{of}{part}" for part in ("", "_se", "_n", "_chance", "_documents", "_skewness")]]
-    renamed = found.rename({str(name): f"{TO_ARTEFACT}{str(name).removeprefix(of)}" for name in found})
+    figures = result[[f"{of}{part}" for part in ("", "_se", "_n", "_chance", "_documents", "_skewness")]]
+    renamed = figures.rename({str(name): f"{TO_ARTEFACT}{str(name).removeprefix(of)}" for name in figures})
     renamed[TO_ARTEFACT].attrs |= {"title": "artefacts", "by": "token", "over": "pieces", "source": SOURCE}
     return renamed
 
@@ -262,7 +262,9 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     figures = {column: np.asarray(result[name].values, np.float64) for name, column in names.items()}
     for spot in np.argwhere(np.isfinite(figures["n"])):
         head = Head(int(result["layer"].values[spot[0]]), int(spot[1]))
-        own = {column: float(each[tuple(spot)]) for column, each in figures.items()}
-        rows.append({"layer": head.layer, "head": head.head, "paper": head.paper, **own, "n": int(own["n"])})
+        values = {column: float(array[tuple(spot)]) for column, array in figures.items()}
+        rows.append(
+            {"layer": head.layer, "head": head.head, "paper": head.paper, **values, "n": int(values["n"])}
+        )
     rows.sort(key=lambda row: -np.nan_to_num(row["attention"]))
     return pd.DataFrame(rows, columns=list(COLUMNS))

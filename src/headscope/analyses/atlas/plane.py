@@ -79,8 +79,8 @@ def plane(query: npt.ArrayLike, key: npt.ArrayLike) -> Plane:
     two = two * np.where(two[np.arange(len(two)), np.abs(two).argmax(1)] < 0, -1.0, 1.0)[:, None]
     shown = np.zeros((len(both), 2))
     shown[:, : len(two)] = both @ two.T * scale
-    whole = float((values**2).sum())
-    share = float((values[:2] ** 2).sum() / whole) if whole > 0 else 1.0
+    total = float((values**2).sum())
+    share = float((values[:2] ** 2).sum() / total) if total > 0 else 1.0
     return Plane(shown[: len(sides[0])], shown[len(sides[0]) :], share)
 
 
@@ -112,17 +112,19 @@ def planes(examples: Iterable[tuple[int, Input]], most: int = POINTS) -> Planes 
         points += [Point(number, int(place), written[place]) for place in places]
     if len(points) < 2:
         return None
-    found = Planes(points, {}, {}, {})
+    result = Planes(points, {}, {}, {})
     maps = kept[0][0].first
     for layer, index in enumerate(maps.index):
         for head in range(len(maps.layers[layer])):
-            own = Head(index, head)
+            named = Head(index, head)
             vectors = [_vectors(example, layer, head, places) for example, places, _ in kept]
             query, key = (np.concatenate(side) for side in zip(*vectors, strict=True))
-            found.planes[own] = plane(query, key)
+            result.planes[named] = plane(query, key)
             looks = [_looks(example, layer, head, places, first) for example, places, first in kept]
-            found.key[own], found.weight[own] = (np.concatenate(side) for side in zip(*looks, strict=True))
-    return found
+            result.key[named], result.weight[named] = (
+                np.concatenate(side) for side in zip(*looks, strict=True)
+            )
+    return result
 
 
 def _vectors(example: Input, layer: int, head: int, places: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -134,7 +136,7 @@ def _vectors(example: Input, layer: int, head: int, places: npt.NDArray[np.int64
 def _looks(
     example: Input, layer: int, head: int, places: npt.NDArray[np.int64], first: int
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Of each token the one that it looks at most, of those that stand on the plane, and the weight."""
+    """Find what each token looks at most, of those that stand on the plane, and the weight."""
     weights = np.asarray(example.first.layers[layer][head], np.float64)[np.ix_(places, places)]
     key = weights.argmax(-1)
     weight = weights[np.arange(len(places)), key]

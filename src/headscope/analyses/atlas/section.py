@@ -72,12 +72,12 @@ class AtlasSection(SectionInfo):
 
 @dataclass(frozen=True)
 class Atlas(Section):
-    """Every head a point.
+    """A plane on which every head is a point.
 
     Attributes:
         heads: in their order.
         roles: of each head that has some.
-        found: the distances of heads; None where they could not be taken.
+        distances: the distances of heads; None where they could not be taken.
         planes: queries and keys; None without examples.
         cards: of each head, where the page has them nowhere else, and from how many inputs.
         command: what gives the same.
@@ -85,7 +85,7 @@ class Atlas(Section):
 
     heads: Sequence[Head]
     roles: Mapping[Head, Sequence[str]]
-    found: xr.Dataset | None
+    distances: xr.Dataset | None
     planes: Planes | None
     cards: Sequence[CardInfo] = ()
     inputs: int = 0
@@ -98,8 +98,8 @@ class Atlas(Section):
             "filter takes names of heads and comparisons: L5 entropy<1.",
         ]
         places = None
-        if self.found is not None:
-            table: Any = arrangement.head_map(self.found)
+        if self.distances is not None:
+            table: Any = arrangement.head_map(self.distances)
             of = {
                 Head(int(row.layer), int(row.head)): [rounded(row.x), rounded(row.y)]
                 for row in table.itertuples()
@@ -139,48 +139,48 @@ def section(study: Study) -> list[Section]:
     there = np.isfinite(shown.values) if shown.ndim == 2 else np.ones((len(layers), len(columns)), bool)
     heads = [Head(int(layers[i]), int(columns[j])) for i, j in np.argwhere(there)]
     try:
-        found = distances(study)
+        result = distances(study)
     except FewError:
-        found = None
+        result = None
     made = cards(study)
-    own = made.info(Blobs()) if made is not None and "cards" not in study.sections else None
+    info = made.info(Blobs()) if made is not None and "cards" not in study.sections else None
     most = min(POINTS, max(2, PLANE_BYTES // (6 * len(heads))))
     examples = [(place, one) for place, one in enumerate(study.inputs) if isinstance(one, Input)]
     return [
         Atlas(
             heads,
             roles_of(known_roles(study)),
-            found,
+            result,
             planes(examples, most),
-            own["cards"] if own else (),
+            info["cards"] if info else (),
             made.inputs if made else 0,
             study.typed and study.typed.section("atlas"),
         )
     ]
 
 
-def _planes(heads: Sequence[Head], found: Planes, blobs: Blobs) -> PlanesInfo:
-    count = len(found.points)
+def _planes(heads: Sequence[Head], drawn: Planes, blobs: Blobs) -> PlanesInfo:
+    count = len(drawn.points)
     query, key = np.zeros((2, len(heads), count, 2))
     looks = np.tile(np.arange(count), (len(heads), 1))
     weight = np.zeros((len(heads), count))
     for row, head in enumerate(heads):
-        if head not in found.planes:
+        if head not in drawn.planes:
             continue
-        own = found.planes[head]
-        both = np.concatenate([own.query, own.key])
+        plane = drawn.planes[head]
+        both = np.concatenate([plane.query, plane.key])
         low, side = both.min(0), max(float(np.ptp(both, axis=0).max()), 1e-12)
         low = low - (side - np.ptp(both, axis=0)) / 2
-        query[row], key[row] = (np.rint(255 * (part - low) / side) for part in (own.query, own.key))
-        looks[row] = np.where(found.key[head] < 0, np.arange(count), found.key[head])
-        weight[row] = np.where(found.key[head] < 0, 0.0, found.weight[head])
+        query[row], key[row] = (np.rint(255 * (part - low) / side) for part in (plane.query, plane.key))
+        looks[row] = np.where(drawn.key[head] < 0, np.arange(count), drawn.key[head])
+        weight[row] = np.where(drawn.key[head] < 0, 0.0, drawn.weight[head])
     return PlanesInfo(
         tokens=[
-            PlaneToken(piece=each.piece, example=each.example, place=each.place) for each in found.points
+            PlaneToken(piece=point.piece, example=point.example, place=point.place) for point in drawn.points
         ],
         query=blobs.plain(query, "uint8"),
         key=blobs.plain(key, "uint8"),
         looks=blobs.plain(looks, "uint8"),
         weight=blobs.weights(weight.clip(0, 1)),
-        share=[rounded(found.planes[head].share) if head in found.planes else None for head in heads],
+        share=[rounded(drawn.planes[head].share) if head in drawn.planes else None for head in heads],
     )

@@ -12,7 +12,7 @@ def shown(result: Any) -> Shown:
     from headscope.measures.dataset import description
 
     rows: Any = result.table()
-    told = description(result)
+    about = description(result)
     parts = ", ".join(
         f"{name} {float(result[key].sum()):.3f}"
         for key, name in {
@@ -23,10 +23,10 @@ def shown(result: Any) -> Shown:
             "bias": "final biases",
         }.items()
     )
-    capped = f", before the softcap of {told['softcap']:g}" if told["softcap"] else ""
+    capped = f", before the softcap of {about['softcap']:g}" if about["softcap"] else ""
     heads = rows[rows["part"] == "head"]
     lines = [
-        f"the logit of {told['token']!r} after {told['after']!r}: {float(result['logit']):.3f}{capped} = {parts}",
+        f"the logit of {about['token']!r} after {about['after']!r}: {float(result['logit']):.3f}{capped} = {parts}",
         "the heads that add or take most (token: from which most of it comes)",
         on_screen(heads.head(SHOWN).reset_index(drop=True), dropped=("part", "source")),
     ]

@@ -66,22 +66,22 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
     place = position + len(tokens) if position < 0 else position
     if not 0 <= place < len(tokens):
         raise InputError(f"position: expected a place in an input of {len(tokens)} tokens, found {position}")
-    found = written(model, ready, place, None if token is None else token_id(model, token))
+    parts = written(model, ready, place, None if token is None else token_id(model, token))
     meta = {
         "model": described(model, ())["model"],
-        "token": shown_piece(model.tokenizer, found.token),
-        "id": found.token,
+        "token": shown_piece(model.tokenizer, parts.token),
+        "id": parts.token,
         "position": place,
         "after": tokens.pieces[place],
-        "softcap": found.softcap,
+        "softcap": parts.softcap,
         "command": COMMAND.get(),
     }
     terms = {
-        "attention_bias": np.array(found.biases),
-        "mlp": np.array(found.rest),
-        "embedding": found.embedding,
-        "bias": found.bias,
-        "logit": found.logit,
+        "attention_bias": np.array(parts.biases),
+        "mlp": np.array(parts.rest),
+        "embedding": parts.embedding,
+        "bias": parts.bias,
+        "logit": parts.logit,
     }
-    heads = [layer.numpy() for layer in found.heads]
-    return statistics.dataset(heads, terms, found.layers, tokens.pieces, meta)
+    heads = [layer.numpy() for layer in parts.heads]
+    return statistics.dataset(heads, terms, parts.layers, tokens.pieces, meta)

@@ -42,10 +42,10 @@ def dataset(
         pieces: of the input's tokens.
         meta: what made them.
     """
-    whole = np.full((len(heads), max(map(len, heads)), len(pieces)), np.nan)
+    padded = np.full((len(heads), max(map(len, heads)), len(pieces)), np.nan)
     for place, layer in enumerate(heads):
-        whole[place, : len(layer)] = layer
-    variables: dict[str, Any] = {"heads": (("layer", "head", "source"), whole)}
+        padded[place, : len(layer)] = layer
+    variables: dict[str, Any] = {"heads": (("layer", "head", "source"), padded)}
     for name, value in terms.items():
         variables[name] = ("layer", value) if np.ndim(value) else ((), value)
     result = xr.Dataset(

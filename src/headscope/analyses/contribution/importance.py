@@ -143,10 +143,10 @@ def relevance(
         if not isinstance(maps, AttentionMaps) or "self" not in axes:
             raise InputError("objective: a name needs a text and a model of one part; give a function")
         _, _, slopes = slopes_of(make_objective(model, objective).prepare([axes["self"]]))
-        found = statistics.relevance(maps, [slope[0].float().cpu().numpy() for slope in slopes])
-        if not np.isfinite(found).all():
+        result = statistics.relevance(maps, [slope[0].float().cpu().numpy() for slope in slopes])
+        if not np.isfinite(result).all():
             raise not_finite(model.name, model.module, "gradients")
-        return found
+        return result
     if objective is None or isinstance(objective, str):
         objective = natural(model, axes, ready)
     by_part = gradients(model, text, objective, **given)

@@ -81,8 +81,8 @@ def over_inputs(
         total = documents.close() if total is None else total + documents.close()
     assert total is not None
     record = {**described(model, corpus, inputs), **meta()}
-    told = {**asked, "batch_size": options.batch_size, "limit": options.limit}
-    record["options"] = {name: value for name, value in told.items() if value is not None}
+    given = {**asked, "batch_size": options.batch_size, "limit": options.limit}
+    record["options"] = {name: value for name, value in given.items() if value is not None}
     return dataset(total, definitions, by="segment", causal=model.causal, meta=record)
 
 

@@ -108,11 +108,11 @@ def relevance(maps: AttentionMaps, gradients: Sequence[FloatArray]) -> Floats:
     array([[3., 0.],
            [2., 1.]])
     """
-    _whole(maps)
+    _check_full(maps)
     total = np.eye(len(maps.query))
     totals: list[Floats] = []
-    for each in _weighted("self", maps, gradients):
-        total = total + each @ total
+    for weights in _weighted("self", maps, gradients):
+        total = total + weights @ total
         totals.append(total)
     return np.stack(totals)
 
@@ -137,7 +137,7 @@ def relevance_of_parts(
     inner = relevance(encoder, gradients["encoder"])
     inside, taken = np.eye(len(decoder.query)), np.zeros((len(cross.query), len(cross.key)))
     totals: dict[str, list[Floats]] = {"decoder": [], "cross": []}
-    _whole(decoder)
+    _check_full(decoder)
     layers = zip(
         _weighted("decoder", decoder, gradients["decoder"]),
         _weighted("cross", cross, gradients["cross"]),
@@ -148,10 +148,10 @@ def relevance_of_parts(
         taken = taken + _normal(inside).T @ reads @ _normal(inner[-1])
         totals["decoder"].append(inside)
         totals["cross"].append(taken)
-    return {"encoder": inner, **{name: np.stack(each) for name, each in totals.items()}}
+    return {"encoder": inner, **{name: np.stack(layers) for name, layers in totals.items()}}
 
 
-def _whole(maps: AttentionMaps) -> None:
+def _check_full(maps: AttentionMaps) -> None:
     if maps.kind == "cross" or maps.partial or len(maps.query) != len(maps.key):
         kind = "a part" if maps.partial else f"{maps.kind}-attention"
         raise InputError(f"maps: expected whole self-attention maps, found {kind}")
@@ -159,7 +159,7 @@ def _whole(maps: AttentionMaps) -> None:
 
 def _means(maps: AttentionMaps) -> list[Floats]:
     """Each layer's mean over heads."""
-    _whole(maps)
+    _check_full(maps)
     return [layer.mean(0, dtype=np.float64) for layer in maps.layers]
 
 
@@ -195,11 +195,11 @@ def _flow(layers: Sequence[Floats]) -> Floats:
     ends: list[npt.NDArray[np.int64]] = []
     sizes: list[npt.NDArray[np.int32]] = []
     for depth, layer in enumerate(layers):  # node depth * count + i is token i below layer `depth`
-        whole = np.rint(layer * FLOW_SCALE).astype(np.int32)
-        query, key = np.nonzero(whole)
+        capacities = np.rint(layer * FLOW_SCALE).astype(np.int32)
+        query, key = np.nonzero(capacities)
         starts.append((depth + 1) * count + query)
         ends.append(depth * count + key)
-        sizes.append(whole[query, key])
+        sizes.append(capacities[query, key])
     nodes = (deep + 1) * count
     graph = coo_matrix(
         (np.concatenate(sizes), (np.concatenate(starts), np.concatenate(ends))), shape=(nodes, nodes)

@@ -225,10 +225,10 @@ def _others(
     layers, sinks = kept.layers, kept.sink or [np.zeros(share.shape) for share in mass]
     if renormalise:
         rest = [layer.sum(-1) + sink for layer, sink in zip(layers, sinks, strict=True)]
-        alive = [np.where(each > 0, each, 1.0) for each in rest]
-        layers = [layer / each[..., None] for layer, each in zip(layers, alive, strict=True)]
+        alive = [np.where(mass > 0, mass, 1.0) for mass in rest]
+        layers = [layer / mass[..., None] for layer, mass in zip(layers, alive, strict=True)]
         sinks = [
-            np.where(each > 0, sink / safe, 1.0) for sink, each, safe in zip(sinks, rest, alive, strict=True)
+            np.where(mass > 0, sink / safe, 1.0) for sink, mass, safe in zip(sinks, rest, alive, strict=True)
         ]
     else:
         sinks = [sink + share for sink, share in zip(sinks, mass, strict=True)]

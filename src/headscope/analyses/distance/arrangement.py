@@ -53,11 +53,13 @@ def head_map(
         draw = np.random.default_rng(seed)
         spread = max(float(distances.mean()), 1e-12)
         starts = [places, *(draw.normal(scale=spread, size=places.shape) for _ in range(_STARTS - 1))]
-        places = min((_smacof(distances, start) for start in starts), key=lambda own: _stress(distances, own))
+        places = min(
+            (_smacof(distances, start) for start in starts), key=lambda layout: _stress(distances, layout)
+        )
     places = _turned(places)
     rows = _rows(found, x=places[:, 0], y=places[:, 1])
-    whole = float((distances**2).sum())
-    stress = float(np.sqrt(_stress(distances, places) / whole)) if whole else 0.0
+    total = float((distances**2).sum())
+    stress = float(np.sqrt(_stress(distances, places) / total)) if total else 0.0
     rows.attrs = {"kind": kind, "seed": seed, "stress": stress}
     return rows
 
@@ -82,12 +84,12 @@ def clusters(found: xr.Dataset, count: int = 8) -> pd.DataFrame:
     hierarchy = module("scipy.cluster.hierarchy")
     labels = np.asarray(hierarchy.fcluster(tree(found), count, "maxclust"))
     order = {label: place + 1 for place, label in enumerate(dict.fromkeys(labels.tolist()))}
-    own = np.array([order[label] for label in labels.tolist()])
+    numbers = np.array([order[label] for label in labels.tolist()])
     medoids: list[str] = []
     for label in order.values():
-        inside = np.flatnonzero(own == label)
+        inside = np.flatnonzero(numbers == label)
         medoids.append(str(names[inside[distances[np.ix_(inside, inside)].sum(1).argmin()]]))
-    rows = _rows(found, cluster=own)
+    rows = _rows(found, cluster=numbers)
     rows.attrs = {"medoids": medoids}
     return rows
 
@@ -185,11 +187,11 @@ def first_and_last(found: xr.Dataset) -> FirstAndLast:
     if len(means) < 3:
         raise InputError(f"first_and_last: expected three layers or more, found {len(means)}")
     every = means[np.triu_indices(len(means), 1)]
-    own = float(means[0, -1])
+    distance = float(means[0, -1])
     return FirstAndLast(
-        distance=own,
-        others=float((every.sum() - own) / (len(every) - 1)),
-        rank=int((every <= own).sum()),
+        distance=distance,
+        others=float((every.sum() - distance) / (len(every) - 1)),
+        rank=int((every <= distance).sum()),
         pairs=len(every),
     )
 
@@ -199,10 +201,10 @@ def summary(found: xr.Dataset, *, seed: int = 0) -> list[str]:
     lines: list[str] = []
     layers, member = _layers(found)
     if len(layers) > 1 and member.sum(0).max() > 1:
-        own = same_layer(found, seed=seed)
+        test = same_layer(found, seed=seed)
         lines.append(
-            f"within a layer {own.within:.4g}, between layers {own.between:.4g}: one-sided p = {own.p:.2g} "
-            f"({own.permutations:,} permutations of the heads over the layers)"
+            f"within a layer {test.within:.4g}, between layers {test.between:.4g}: one-sided p = {test.p:.2g} "
+            f"({test.permutations:,} permutations of the heads over the layers)"
         )
     if len(layers) > 2:
         ends = first_and_last(found)
@@ -213,25 +215,25 @@ def summary(found: xr.Dataset, *, seed: int = 0) -> list[str]:
     return lines
 
 
-def _rows(found: xr.Dataset, **columns: npt.NDArray[Any]) -> pd.DataFrame:
-    """A row a head."""
-    names = heads(found)
+def _rows(result: xr.Dataset, **columns: npt.NDArray[Any]) -> pd.DataFrame:
+    """Give each head a row."""
+    names = heads(result)
     layers, numbers = np.array(names).T
     return pd.DataFrame(
         {"layer": layers, "head": numbers, "paper": [head.paper for head in names], **columns}
     )
 
 
-def _square(found: xr.Dataset) -> Floats:
-    distances = np.asarray(found["distance"].transpose("head_a", "head_b").values, np.float64)
+def _square(result: xr.Dataset) -> Floats:
+    distances = np.asarray(result["distance"].transpose("head_a", "head_b").values, np.float64)
     if len(distances) < 2:
         raise InputError(f"distances: expected two heads or more, found {len(distances)}")
     return distances
 
 
-def _layers(found: xr.Dataset) -> tuple[npt.NDArray[np.int64], Floats]:
+def _layers(result: xr.Dataset) -> tuple[npt.NDArray[np.int64], Floats]:
     """The layers, and 1 where a head is of a layer, ``[head layer]``."""
-    layers, place = np.unique(found["layer_a"].values, return_inverse=True)
+    layers, place = np.unique(result["layer_a"].values, return_inverse=True)
     return layers, np.eye(len(layers))[place]
 
 

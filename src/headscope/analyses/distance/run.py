@@ -91,11 +91,13 @@ class Distances:
         """
         documents = PairDocuments()
         for batch, pairs in worked(block, self.run, done):
-            for example, each in zip(batch, pairs, strict=True):
-                if not np.isfinite(each.sums).all():
+            for example, measured in zip(batch, pairs, strict=True):
+                if not np.isfinite(measured.sums).all():
                     raise not_finite(self.model.name, self.model.module, f"{example.source}: attention")
                 count = len(tokens_of(example))
-                documents.add(example.document, each.heads, each.sums, each.rows, each.compared, count)
+                documents.add(
+                    example.document, measured.heads, measured.sums, measured.rows, measured.compared, count
+                )
         return documents.close(open)
 
     def run(self, batch: Sequence[Example]) -> list[Compared]:

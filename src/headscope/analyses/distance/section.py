@@ -47,7 +47,7 @@ class ClustersSection(SectionInfo):
 
 
 ROWS = 64
-"""So many patches of each picture, or frames of each sound, are compared: there are many, and heads in pairs."""
+"""How many patches of each picture, or frames of each sound, are compared: there are many, and heads in pairs."""
 
 _NEAR = 3  # nearest heads that a point names
 
@@ -57,30 +57,30 @@ class Clusters(Section):
     """Heads on a plane by their distances, coloured by layer and by role.
 
     Attributes:
-        found: from `headscope.distance`.
+        result: from `headscope.distance`.
         roles: the leading role of heads that have one.
         seed: of the map and of the test.
         command: what gives the same map.
     """
 
-    found: xr.Dataset
+    result: xr.Dataset
     roles: Mapping[Head, str] = field(default_factory=dict[Head, str])
     seed: int = 0
     command: str | None = None
 
     def info(self, blobs: Blobs) -> ClustersSection:
         """The map, the distances of layers, and what the test says."""
-        found, names = self.found, heads(self.found)
-        places: Any = arrangement.head_map(found, seed=self.seed)
-        distances = np.asarray(found["distance"].transpose("head_a", "head_b").values, np.float64)
-        groups: Any = arrangement.clusters(found, min(8, len(names)))
-        layers = arrangement.by_layer(found)
-        units = str(found["distance"].attrs["units"])
+        result, names = self.result, heads(self.result)
+        places: Any = arrangement.head_map(result, seed=self.seed)
+        distances = np.asarray(result["distance"].transpose("head_a", "head_b").values, np.float64)
+        groups: Any = arrangement.clusters(result, min(8, len(names)))
+        layers = arrangement.by_layer(result)
+        units = str(result["distance"].attrs["units"])
         stress = float(places.attrs["stress"])
         others = distances + np.diag(np.full(len(names), np.inf))
         order = np.argsort(others, axis=1, kind="stable")[:, :_NEAR]
         note = (
-            f"Distances are Jensen–Shannon divergences in {units}, from {int(found.attrs['n']):,} tokens, laid out by "
+            f"Distances are Jensen–Shannon divergences in {units}, from {int(result.attrs['n']):,} tokens, laid out by "
             f"metric multidimensional scaling (stress {stress:.2f}; 0 would be a perfect map; Clark et al. 2019, §6, "
             "figure 6)."
         )
@@ -92,15 +92,15 @@ class Clusters(Section):
             layer=[head.layer for head in names],
             head=[head.head for head in names],
             role=[self.roles.get(head) for head in names],
-            cluster=[int(own) for own in groups["cluster"]],
-            near=[[int(place) for place in row if place != own] for own, row in enumerate(order)],
+            cluster=[int(cluster) for cluster in groups["cluster"]],
+            near=[[int(place) for place in row if place != index] for index, row in enumerate(order)],
             reason=[
                 because(
                     f"attends most like {names[row[0]]}",
-                    f"{distances[own, row[0]]:.3f} {units}",
+                    f"{distances[index, row[0]]:.3f} {units}",
                     measure="entropy",
                 )
-                for own, row in enumerate(order)
+                for index, row in enumerate(order)
             ],
             places=[
                 [round(float(x), 5), round(float(y), 5)]
@@ -118,18 +118,18 @@ class Clusters(Section):
         """What the permutation test and the order of the layers say, in sentences."""
         lines: list[str] = []
         counts: dict[int, int] = {}
-        for head in heads(self.found):
+        for head in heads(self.result):
             counts[head.layer] = counts.get(head.layer, 0) + 1
         if len(counts) > 1 and max(counts.values()) > 1:
-            own = arrangement.same_layer(self.found, seed=self.seed)
-            nearer = "are" if own.within < own.between else "are not"
+            test = arrangement.same_layer(self.result, seed=self.seed)
+            nearer = "are" if test.within < test.between else "are not"
             lines.append(
-                f"Heads of one layer {nearer} nearer to each other ({own.within:.3f}) than to heads of other layers "
-                f"({own.between:.3f}): p = {own.p:.2g}, one-sided, by {own.permutations:,} permutations of the heads "
-                "over the layers."
+                f"Heads of one layer {nearer} nearer to each other ({test.within:.3f}) than to heads of other layers "
+                f"({test.between:.3f}): p = {test.p:.2g}, one-sided, by {test.permutations:,} permutations of the "
+                "heads over the layers."
             )
         if len(counts) > 2:
-            ends = arrangement.first_and_last(self.found)
+            ends = arrangement.first_and_last(self.result)
             lines.append(
                 f"The first and the last layer are {ends.distance:.3f} apart, other pairs of layers {ends.others:.3f} "
                 f"on average: rank {ends.rank} of {ends.pairs} from the nearest."

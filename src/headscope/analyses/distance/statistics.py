@@ -70,7 +70,7 @@ class PairDocuments(Gathering[PairSums]):
     def add(
         self, document: int, heads: Sequence[Head], sums: Floats, rows: int, compared: int, tokens: int
     ) -> None:
-        """One input of a document.
+        """Add one input of a document.
 
         Args:
             document: its number.

@@ -29,7 +29,7 @@ class Axis:
         unit: what the numbers of spans count.
         groups: the tokens of each unit.
         first, last: of each unit, the first and the last of the axis' own units that it has.
-        own: how many units the axis has by itself, in the order of their tokens; spans and regions of several follow.
+        size: how many units the axis has by itself, in the order of their tokens; spans and regions of several follow.
         text: 0 or 1 of each of the axis' own units, for text A or B.
         side: the same, −1 of special tokens.
         patch: which of the axis' own units are patches of a picture.
@@ -38,7 +38,7 @@ class Axis:
     """
 
     def __init__(self, tokens: Tokens, unit: Unit, ends: Sequence[End], *, alone: bool) -> None:
-        """The axis' own units.
+        """Find the axis' own units.
 
         Args:
             tokens: of the axis.
@@ -51,48 +51,48 @@ class Axis:
         self.remarks: dict[End, str] = {}
         self._extra: dict[tuple[int, ...], int] = {}
         self._starts = (0, 0)
-        whole = unit in ("tokens", "cells")
+        single = unit in ("tokens", "cells")
         known = {
             end: self._located(end)
             for end in dict.fromkeys(ends)
             if unit == "characters" or not isinstance(end, Span)
         }
         groups: list[IntArray]
-        if whole:
+        if single:
             groups = [np.array([place], np.int64) for place in range(len(tokens))]
         elif unit == "words":
             groups, self._starts = _words(tokens, alone)
         else:
-            groups = _parted(tokens, [found for end, found in known.items() if isinstance(end, Span)])
+            groups = _parted(tokens, [places for end, places in known.items() if isinstance(end, Span)])
         self._words = len(groups)
         patches = tokens.mask("patch") if tokens.boxes is not None else np.zeros(len(tokens), np.bool_)
-        kinds = patches if whole else np.zeros(len(groups), np.bool_)
+        kinds = patches if single else np.zeros(len(groups), np.bool_)
         place = np.arange(len(groups))
-        if not whole and (patches.any() or any(isinstance(end, Named) for end in known)):
-            named = [found for end, found in known.items() if isinstance(end, Named)]
-            beside = np.unique(np.concatenate([np.flatnonzero(patches), *named]))
-            beside = np.setdiff1d(beside, np.concatenate([beside[:0], *groups]))
-            groups += [np.array([token], np.int64) for token in beside.tolist()]
-            kinds = np.concatenate([kinds, patches[beside]])
+        if not single and (patches.any() or any(isinstance(end, Named) for end in known)):
+            named = [places for end, places in known.items() if isinstance(end, Named)]
+            others = np.unique(np.concatenate([np.flatnonzero(patches), *named]))
+            others = np.setdiff1d(others, np.concatenate([others[:0], *groups]))
+            groups += [np.array([token], np.int64) for token in others.tolist()]
+            kinds = np.concatenate([kinds, patches[others]])
             order = np.argsort(_starts(groups), kind="stable")
             kinds, place = kinds[order], np.argsort(order)
             groups = [groups[number] for number in order.tolist()]
         self.groups = groups
-        self.own = len(groups)
-        self.first = list(range(self.own))
-        self.last = list(range(self.own))
+        self.size = len(groups)
+        self.first = list(range(self.size))
+        self.last = list(range(self.size))
         self.patch: BoolArray = kinds
         self.aside: BoolArray = ~kinds
         self.aside[place[: self._words]] = False
         self._place: list[int] = place[: self._words].tolist()  # of each word among all units
-        self.side = np.zeros(self.own, np.int64)
+        self.side = np.zeros(self.size, np.int64)
         if unit == "words":
             self.side[self._place[self._starts[1] :]] = 1
         elif tokens.sequence_ids is not None and not alone:
-            firsts = slice(None) if whole else _starts(groups)
+            firsts = slice(None) if single else _starts(groups)
             self.side = tokens.sequence_ids[firsts]
         self.text = np.maximum(self.side, 0)
-        self._known = {end: self._units(found) for end, found in known.items()}
+        self._known = {end: self._units(places) for end, places in known.items()}
 
     def _units(self, tokens: IntArray) -> list[int]:
         """The own units of some tokens."""
@@ -102,16 +102,16 @@ class Axis:
     def _of_token(self) -> IntArray:
         """The own unit of each token."""
         units = np.full(len(self.tokens), _NONE)
-        for number, group in enumerate(self.groups[: self.own]):
+        for number, group in enumerate(self.groups[: self.size]):
             units[group] = number
         return units
 
     def _located(self, end: End) -> IntArray:
         sequence = None if self._alone else ("a", "b").index(end.text)
-        found, remark = located(end, self.unit, self.tokens, sequence=sequence)
+        places, remark = located(end, self.unit, self.tokens, sequence=sequence)
         if remark:
             self.remarks[end] = remark
-        return found
+        return places
 
     def units(self, end: End) -> Sequence[int]:
         """The axis' own units of a span, a region or a class; none of a region that is out of sight.
@@ -142,16 +142,16 @@ class Axis:
     @cached_property
     def stretches(self) -> IntArray:
         """The own units of text A and of text B: the first, and how many there are up to the last, ``[text 2]``."""
-        found = np.zeros((2, 2), np.int64)
+        stretches = np.zeros((2, 2), np.int64)
         for text in range(2):
             places = np.flatnonzero(self.side == text)
             if len(places):
-                found[text] = places[0], places[-1] + 1 - places[0]
-        return found
+                stretches[text] = places[0], places[-1] + 1 - places[0]
+        return stretches
 
     def members(self) -> BoolArray:
         """Which of the axis' own units each unit has, ``[unit own]``."""
-        members = np.zeros((len(self.groups), self.own), np.bool_)
+        members = np.zeros((len(self.groups), self.size), np.bool_)
         np.fill_diagonal(members, True)
         for units, number in self._extra.items():
             members[number, list(units)] = True
@@ -165,14 +165,14 @@ class Axis:
         """
         words, sequence = self.tokens.word_ids, self.tokens.sequence_ids
         if words is None or not (words >= 0).any():
-            return np.full(self.own, float(not column))
+            return np.full(self.size, float(not column))
         text = np.flatnonzero(words >= 0)
         names = words[text]
         if sequence is not None:
             names = names + (names.max() + 1) * np.maximum(sequence[text], 0)
         shares = np.zeros(len(words))
         shares[text] = 1 / np.bincount(names)[names]
-        weights = np.array([shares[group].sum() for group in self.groups[: self.own]])
+        weights = np.array([shares[group].sum() for group in self.groups[: self.size]])
         return np.sign(weights) if column else weights
 
     def off_centre(self) -> Floats:
@@ -209,11 +209,11 @@ def _words(tokens: Tokens, alone: bool) -> tuple[list[IntArray], tuple[int, int]
     sequence = tokens.sequence_ids
     second = sequence is not None and not alone and bool((sequence == 1).any())
     for side in (0, 1) if second else (0,):
-        own = tokens.word_ids >= 0
+        inside = tokens.word_ids >= 0
         if second:
             assert sequence is not None
-            own = own & (sequence == side)
-        places = np.flatnonzero(own)
+            inside = inside & (sequence == side)
+        places = np.flatnonzero(inside)
         words = tokens.word_ids[places]
         count = int(words.max(initial=-1)) + 1
         ends = np.searchsorted(words, np.arange(count + 1)) if (np.diff(words) >= 0).all() else None

@@ -20,9 +20,9 @@ def by_label(questions: Sequence[Question], labels: Sequence[str], sources: int)
     """1 where a source has a label and counts, ``[input · source, label]``."""
     numbers = {label: number for number, label in enumerate(labels)}
     hot = np.zeros((len(questions), sources, len(labels)))
-    for place, each in enumerate(questions):
-        for source, label in enumerate(each.labels):
-            hot[place, source, numbers[label]] = not (each.bare[source] or each.idle[source])
+    for place, question in enumerate(questions):
+        for source, label in enumerate(question.labels):
+            hot[place, source, numbers[label]] = not (question.bare[source] or question.idle[source])
     return torch.as_tensor(hot).flatten(0, 1)
 
 
@@ -78,7 +78,7 @@ def voices(axes: Sequence[Axis], direction: Direction, device: torch.device) -> 
     """What the units of each axis weigh in the average map of an input, ``[input unit]``."""
     weights = np.zeros((len(axes), max(len(axis.groups) for axis in axes)), np.float32)
     for place, axis in enumerate(axes):
-        weights[place, : axis.own] = axis.voices(column=direction == "column")
+        weights[place, : axis.size] = axis.voices(column=direction == "column")
     return torch.as_tensor(weights, device=device)
 
 
@@ -109,7 +109,7 @@ class Side:
         units: int,
         device: torch.device,
     ) -> None:
-        reads = [each.read[direction] for each in questions]
+        reads = [question.read[direction] for question in questions]
         self._column = direction == "column"
         index = np.zeros((len(reads), sources), np.int64)
         for place, read in enumerate(reads):
@@ -118,10 +118,10 @@ class Side:
         self._index = torch.as_tensor(index, device=device)
 
         def batch(arrays: Sequence[BoolArray]) -> Tensor:
-            whole = np.zeros((len(arrays), sources, units), np.bool_)
+            padded = np.zeros((len(arrays), sources, units), np.bool_)
             for place, array in enumerate(arrays):
-                whole[place, : array.shape[0], : array.shape[1]] = array
-            return torch.as_tensor(whole, device=device)
+                padded[place, : array.shape[0], : array.shape[1]] = array
+            return torch.as_tensor(padded, device=device)
 
         self._patches, self._within = (
             batch([getattr(read, name) for read in reads]) for name in ("patches", "within")
@@ -129,10 +129,10 @@ class Side:
         self.target = batch([read.target for read in reads])
         self.sure = batch([read.sure for read in reads])
         allowed = {kind: batch([read.allowed[kind] for read in reads]) for kind in reads[0].allowed}
-        self._count = {kind: each.sum(-1).float() for kind, each in allowed.items()}
+        self._count = {kind: mask.sum(-1).float() for kind, mask in allowed.items()}
         self._hidden = {
-            kind: torch.zeros(each.shape, device=device).masked_fill_(~each, -torch.inf)
-            for kind, each in allowed.items()
+            kind: torch.zeros(mask.shape, device=device).masked_fill_(~mask, -torch.inf)
+            for kind, mask in allowed.items()
         }
         most = max(1, int(self.target.sum(-1).max()))
         order = torch.argsort(~self.target, dim=-1, stable=True)[..., :most]  # the targets first
@@ -167,9 +167,9 @@ class Side:
         best, at = masked.max(-1)
         some = best > 0
         choice = Choice(masked, at, some, some)
-        return choice._replace(right=self.found(choice, self.target))
+        return choice._replace(right=self.hits(choice, self.target))
 
-    def found(self, choice: Choice, target: Tensor) -> Tensor:
+    def hits(self, choice: Choice, target: Tensor) -> Tensor:
         """Whether what is chosen is among some targets, ``[input head source]``."""
         heads = choice.at.shape[1]
         return (
@@ -203,10 +203,10 @@ class Side:
 
     def regions(self, lines: Tensor) -> Tensor:
         """`IN_REGIONS`, ``[figure input head source]``; 0 of other links, and where the picture gets nothing."""
-        within, patches = (each[:, None].to(lines) for each in (self._within, self._patches))
-        whole = (lines * patches).sum(-1)
-        some = (whole > 0).to(lines)
-        share = (lines * within).sum(-1) / whole.clamp(min=torch.finfo(lines.dtype).tiny)
+        within, patches = (mask[:, None].to(lines) for mask in (self._within, self._patches))
+        total = (lines * patches).sum(-1)
+        some = (total > 0).to(lines)
+        share = (lines * within).sum(-1) / total.clamp(min=torch.finfo(lines.dtype).tiny)
         area = within.sum(-1) / patches.sum(-1).clamp(min=1)
         return torch.stack([share * some, area * some, some])
 
@@ -214,16 +214,16 @@ class Side:
 _FEW = 8  # targets up to which a rank each is soonest found
 
 
-def _ranks(weights: Tensor, own: Tensor) -> Tensor:
-    """The rank of each of `own` ``[... target]`` among the weights along their last axis, from 1.
+def _ranks(weights: Tensor, targets: Tensor) -> Tensor:
+    """The rank of each of `targets` ``[... target]`` among the weights along their last axis, from 1.
 
     Of equals it is the mean. So many more are above it than below: half of that and of all of them, and one half.
     """
     count = weights.shape[-1]
-    if own.shape[-1] <= _FEW:
-        each = [(weights - own[..., slot, None]).sign_().sum(-1) for slot in range(own.shape[-1])]
-        return 0.5 + (torch.stack(each, -1) + count) / 2
-    ordered, own = (each.contiguous() for each in (weights.sort(-1).values, own))
-    below = torch.searchsorted(ordered, own, right=False)
-    upto = torch.searchsorted(ordered, own, right=True)
+    if targets.shape[-1] <= _FEW:
+        above = [(weights - targets[..., slot, None]).sign_().sum(-1) for slot in range(targets.shape[-1])]
+        return 0.5 + (torch.stack(above, -1) + count) / 2
+    ordered, targets = (tensor.contiguous() for tensor in (weights.sort(-1).values, targets))
+    below = torch.searchsorted(ordered, targets, right=False)
+    upto = torch.searchsorted(ordered, targets, right=True)
     return 0.5 + (2 * count - below - upto).to(weights) / 2

@@ -101,18 +101,18 @@ def shown(dataset: Any, *, all_heads: bool = False, together: bool = False) -> S
 
 
 def _unasked(dataset: Any) -> list[str]:
-    """Of each direction in which some sources of a label have candidates and others none, how many these are."""
+    """Count the sources without candidates, in each direction in which others of their label have some."""
     from headscope.analyses.links import statistics
 
     labels = [
         label for label in dataset["label"].values if label != statistics.ALL or dataset.sizes["label"] == 1
     ]
-    own = dataset.sel(label=labels)
-    missing = own["n"] - own["asked"].where(own["asked"] > 0, own["n"])
+    some = dataset.sel(label=labels)
+    missing = some["n"] - some["asked"].where(some["asked"] > 0, some["n"])
     return [
-        f"{direction}: {int(count):,} of {int(own['n'].sum()):,} sources have no candidates: no head is right there, "
+        f"{direction}: {int(count):,} of {int(some['n'].sum()):,} sources have no candidates: no head is right there, "
         "and mass, rank and average precision are over the others"
-        for direction, count in zip(own["direction"].values, missing.sum("label").values, strict=True)
+        for direction, count in zip(some["direction"].values, missing.sum("label").values, strict=True)
         if count
     ]
 

@@ -44,7 +44,7 @@ from headscope.runs.read import Told
 
 Maps = npt.NDArray[Any]
 
-_TOLD = (
+_NOTES = (
     ("remarks", "1 span parts a piece", "spans part a piece"),
     ("unseen", f"left out 1 region: {OUT_OF_SIGHT}", f"regions left out: {OUT_OF_SIGHT}"),
     ("idle", "1 source left out, without any candidate", "sources left out, without any candidate"),
@@ -168,14 +168,14 @@ class Engine:
     def tell(self, notes: Mapping[str, Told] | None = None) -> None:
         """Warn of what was found of inputs, by default of the last."""
         if notes is None:
-            notes = {kind: Told(len(each), tuple(each)) for kind, each in self.notes().items()}
-        for kind, one, several in _TOLD if self.sifts else _TOLD[:2]:
+            notes = {kind: Told(len(lines), tuple(lines)) for kind, lines in self.notes().items()}
+        for kind, one, several in _NOTES if self.sifts else _NOTES[:2]:
             count, listed = notes.get(kind, Told())
             if listed:
                 title = one if count == 1 else f"{count:,} {several}"
                 more = [f"and {count - LISTED:,} more"] if count > LISTED else []
-                said = "\n  ".join([f"{title}:", *listed[:LISTED], *more])
-                warnings.warn(said, HeadscopeWarning, stacklevel=3)
+                message = "\n  ".join([f"{title}:", *listed[:LISTED], *more])
+                warnings.warn(message, HeadscopeWarning, stacklevel=3)
 
     def inputs(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Inputs:
         """The same, counted; those of a strict corpus are read to the end before."""
@@ -188,21 +188,21 @@ class Engine:
         open: Collection[int] = (),
     ) -> LinkSums:
         """The sums of one block, given as batches."""
-        found: list[Answered] = []
+        answers: list[Answered] = []
         figures: dict[str, Floats] = {}
         shape: tuple[list[int], int] = [], 0
         for _, (answered, sums, shape) in worked(batches, self.run, done):  # noqa: B007 (all have one shape)
-            found += answered
+            answers += answered
             for label, values in sums.items():
                 figures[label] = figures[label] + values if label in figures else values
         ways = [way.name for way in self.ways]
-        whole = LinkSums(ways, *shape, self.baselines, chance=self.chance, blind=self.sees)
-        whole.figures = figures
-        self.begin(whole)
-        for each in sorted(found, key=lambda each: each.asked.number):
-            known = each.asked.document_known or self.documents
-            self.add(whole, each, whole.clusters.number(each.asked.document, known))
-        return whole
+        total = LinkSums(ways, *shape, self.baselines, chance=self.chance, blind=self.sees)
+        total.figures = figures
+        self.begin(total)
+        for answer in sorted(answers, key=lambda answer: answer.asked.number):
+            known = answer.asked.document_known or self.documents
+            self.add(total, answer, total.clusters.number(answer.asked.document, known))
+        return total
 
     def over(
         self, kind: Kind[LinkSums], corpus: Corpus | Iterable[Example], options: RunOptions, **more: Any
@@ -223,26 +223,26 @@ class Engine:
         self, batch: Sequence[Example]
     ) -> tuple[list[Answered], dict[str, Floats], tuple[list[int], int]]:
         """What is right in one batch, its `FIGURES` by label ``[figure way layer head]``, and layers and heads."""
-        reader = _Reader(self, [each for each in batch if isinstance(each, Asked)])
+        reader = _Reader(self, [asked for asked in batch if isinstance(asked, Asked)])
         reader.run()
         return reader.answers(), reader.figures(), reader.shape
 
     def maps(self, asked: Asked, heads: Collection[Head]) -> dict[Head, Maps]:
         """The maps of some heads over the units of one input, ``[unit unit]``; of self-attention."""
-        found: dict[Head, Maps] = {}
+        kept: dict[Head, Maps] = {}
         units = Units([asked.question.key], self.rows, self.model.device)
 
         def look(record: AttentionRecord) -> None:
-            own = [head for head in heads if head.layer == record.layer]
-            if own and not foreign(record, [tokens_of(asked)]):
+            here = [head for head in heads if head.layer == record.layer]
+            if here and not foreign(record, [tokens_of(asked)]):
                 weights = record.weights()
                 weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
                 maps = units.given(units.received(weights))[0].cpu().numpy()
-                found.update({head: maps[head.head] for head in own})
+                kept.update({head: maps[head.head] for head in here})
 
         with torch.no_grad(), recording(self.model.backbone, look):
             forward(self.model, [tokens_of(asked)], token_types=self.token_types)
-        return found
+        return kept
 
 
 class Answered(NamedTuple):
@@ -268,28 +268,32 @@ class _Reader:
 
     def __init__(self, engine: Engine, asked: Sequence[Asked]) -> None:
         self._engine, self._asked, self._model = engine, asked, engine.model
-        self._inputs = [tokens_of(each) for each in asked]
+        self._inputs = [tokens_of(example) for example in asked]
         device = engine.model.device
-        questions = [each.question for each in asked]
+        questions = [example.question for example in asked]
         self._crossed = questions[0].crossed
-        self._query = Units([each.query for each in questions], engine.rows, device)
+        self._query = Units([question.query for question in questions], engine.rows, device)
         self._key = (
-            Units([each.key for each in questions], engine.rows, device) if self._crossed else self._query
+            Units([question.key for question in questions], engine.rows, device)
+            if self._crossed
+            else self._query
         )
-        sources = max(1, *(len(each.labels) for each in questions))
+        sources = max(1, *(len(question.labels) for question in questions))
         self._directions: dict[Direction, Side] = {}
         for direction in directions_of(engine.ways):
-            if self._directions and all(each.read["row"] is each.read["column"] for each in questions):
+            if self._directions and all(
+                question.read["row"] is question.read["column"] for question in questions
+            ):
                 self._directions[direction] = self._directions["row"].turned()
             else:
                 units = (self._key if direction == "row" else self._query).count
                 self._directions[direction] = Side(questions, direction, sources, units, device)
-        self._aligned = any(each.aligned for each in questions)
-        self._labels = sorted({label for each in questions for label in each.labels})
+        self._aligned = any(question.aligned for question in questions)
+        self._labels = sorted({label for question in questions for label in question.labels})
         self.by_label = by_label(questions, self._labels, sources).to(device) if engine.full else None
         self._voices: dict[Direction, Tensor] = {}
         for direction in self._directions if engine.sees else ():
-            axes = [each.query if direction == "row" else each.key for each in questions]
+            axes = [question.query if direction == "row" else question.key for question in questions]
             self._voices[direction] = voices(axes, direction, device)
         self._right: dict[int, list[BoolArray]] = {}
         self._blind: dict[int, list[BoolArray]] = {}
@@ -318,12 +322,14 @@ class _Reader:
 
     def _both(self) -> dict[str, Tensor]:
         """What encoder and decoder take."""
-        made = [each.ready for each in self._asked if each.ready is not None]
+        made = [example.ready for example in self._asked if example.ready is not None]
         if made:
-            wide = max(each["decoder_input_ids"].shape[1] for each in made)
-            return {name: torch.cat([widened(each[name], name, wide) for each in made]) for name in made[0]}
+            wide = max(inputs["decoder_input_ids"].shape[1] for inputs in made)
+            return {
+                name: torch.cat([widened(inputs[name], name, wide) for inputs in made]) for name in made[0]
+            }
         ready = self._model.inputs(self._inputs)
-        read = self._model.inputs([each.decoder for each in self._asked if each.decoder is not None])
+        read = self._model.inputs([example.decoder for example in self._asked if example.decoder is not None])
         both = ("input_ids", "attention_mask")
         if "input_ids" in ready:
             ready = {name: ready[name] for name in both}
@@ -339,12 +345,12 @@ class _Reader:
         weights = record.weights()
         weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
         if not torch.isfinite(weights.sum()):
-            sources = list(dict.fromkeys(each.source for each in (self._asked[0], self._asked[-1])))
+            sources = list(dict.fromkeys(example.source for example in (self._asked[0], self._asked[-1])))
             what = f"{' to '.join(sources)}: attention of layer {record.layer}"
             raise not_finite(self._model.name, self._model.module, what)
         maps = self._query.given(self._key.received(weights))
         engine, layer = self._engine, record.layer
-        lines = {name: each.lines(maps) for name, each in self._directions.items()}
+        lines = {name: side.lines(maps) for name, side in self._directions.items()}
         choices = [self._directions[way.direction].choose(lines[way.direction], way) for way in engine.ways]
         self._right[layer] = [choice.right.cpu().numpy() for choice in choices]
         if engine.sees:
@@ -352,7 +358,7 @@ class _Reader:
         if self._aligned:
             sides = [self._directions[way.direction] for way in engine.ways]
             self._sure[layer] = [
-                side.found(choice, side.sure).cpu().numpy()
+                side.hits(choice, side.sure).cpu().numpy()
                 for side, choice in zip(sides, choices, strict=True)
             ]
         if engine.settles:
@@ -367,12 +373,13 @@ class _Reader:
             flat = figures.permute(1, 0, 3, 2, 4).flatten(3).double()
             self._figures[layer] = (flat @ self.by_label).cpu().numpy()
         if engine.looks:
-            whole = maps.cpu().numpy()
+            averaged = maps.cpu().numpy()
             self._looked[layer] = [
                 engine.look(
-                    each, whole[place, :, : len(each.question.query.groups), : len(each.question.key.groups)]
+                    asked,
+                    averaged[place, :, : len(asked.question.query.groups), : len(asked.question.key.groups)],
                 )
-                for place, each in enumerate(self._asked)
+                for place, asked in enumerate(self._asked)
             ]
 
     def _without_source(self, maps: Tensor, way: Way) -> BoolArray:
@@ -390,7 +397,7 @@ class _Reader:
     def answers(self) -> list[Answered]:
         """What is right of each input's sources."""
         engine, (layers, heads) = self._engine, self.shape
-        found: list[Answered] = []
+        answers: list[Answered] = []
         for place, asked in enumerate(self._asked):
             right = self._of(self._right, place, layers, heads)
             if engine.settles:
@@ -398,8 +405,8 @@ class _Reader:
             blind = self._of(self._blind, place, layers, heads) if engine.sees else None
             sure = self._of(self._sure, place, layers, heads) if self._aligned else None
             looked = [self._looked[layer][place] for layer in layers] if engine.looks else []
-            found.append(Answered(asked, right, blind, sure, looked))
-        return found
+            answers.append(Answered(asked, right, blind, sure, looked))
+        return answers
 
     def _of(
         self, by_layer: Mapping[int, Sequence[Maps]], place: int, layers: Sequence[int], heads: int
@@ -409,8 +416,8 @@ class _Reader:
         kind = by_layer[layers[0]][0].dtype
         padded = np.zeros((len(self._engine.ways), len(layers), heads, size), kind)
         for row, layer in enumerate(layers):
-            for way, each in enumerate(by_layer[layer]):
-                padded[way, row, : each.shape[1]] = each[place, :, :size]
+            for way, values in enumerate(by_layer[layer]):
+                padded[way, row, : values.shape[1]] = values[place, :, :size]
         return padded
 
     def figures(self) -> dict[str, Floats]:

@@ -34,7 +34,7 @@ SIZE = 2, 32
 DRAWN = 24
 """How many inputs are looked at for each label."""
 
-EACH = 3
+SHOWN = 3
 """How many are shown where a head is right, and where it is wrong."""
 
 LEAST = 0.04
@@ -65,20 +65,20 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
         for row in rows.itertuples()
         if not row.few and (row.label != ALL or len(rows) == 1)
     }
-    asked = (each for each in engine.asked(corpus, limit) if SIZE[0] <= each.question.key.own <= SIZE[1])
-    inputs = drawn(((each, _labels(each)) for each in asked), best, seed)
-    maps = [engine.maps(each, {head for _, head in best.values()}) for each in inputs]
+    asked = (item for item in engine.asked(corpus, limit) if SIZE[0] <= item.question.key.size <= SIZE[1])
+    inputs = drawn(((item, _labels(item)) for item in asked), best, seed)
+    maps = [engine.maps(item, {head for _, head in best.values()}) for item in inputs]
     pages.room()
     indices: dict[int, int] = {}
     shown = {
-        name: _shown(name, direction, [each[head] for each in maps], inputs, indices)
+        name: _shown(name, direction, [by_head[head] for by_head in maps], inputs, indices)
         for name, (direction, head) in best.items()
     }
     sentences: list[LinkSentence] = []
     columns = [name for name, (direction, _) in best.items() if direction == "column"]
     for number in indices:
-        each = inputs[number]
-        sentences.append(_sentence(each, pages.add(each, engine.links(each), columns)))
+        one = inputs[number]
+        sentences.append(_sentence(one, pages.add(one, engine.links(one), columns)))
     return [Linked(result, sentences, shown, study.typed and study.typed.on("links", "--links"))]
 
 
@@ -86,14 +86,14 @@ def drawn(items: Iterable[tuple[Item, Collection[str]]], names: Iterable[str], s
     """For each name a uniform sample of the items that have it, in an order of their own."""
     draw = np.random.default_rng(seed)
     samples: dict[str, Sample[tuple[int, Item]]] = {name: Sample(DRAWN, draw) for name in names}
-    for number, (item, own) in enumerate(items):
-        for name in sorted(samples.keys() & set(own)):
+    for number, (item, labels) in enumerate(items):
+        for name in sorted(samples.keys() & set(labels)):
             samples[name].add((number, item))
-    found = dict(
-        sorted((item for sample in samples.values() for item in sample.items), key=lambda each: each[0])
+    unique = dict(
+        sorted((item for sample in samples.values() for item in sample.items), key=lambda item: item[0])
     )
-    whole = list(found.values())
-    return [whole[index] for index in draw.permutation(len(whole))]
+    kept = list(unique.values())
+    return [kept[index] for index in draw.permutation(len(kept))]
 
 
 def picked(right: Mapping[int, bool], indices: dict[int, int]) -> list[list[tuple[int, int]]]:
@@ -103,15 +103,17 @@ def picked(right: Mapping[int, bool], indices: dict[int, int]) -> list[list[tupl
         right: by number, whether it is right on all.
         indices: the places of those on the page by their numbers; grows.
     """
-    found: list[list[tuple[int, int]]] = []
+    pairs: list[list[tuple[int, int]]] = []
     for kind in (True, False):
-        numbers = [number for number, each in right.items() if each is kind]
-        numbers = sorted(numbers, key=lambda number: number not in indices)[:EACH]
-        found.append([(number, indices.setdefault(number, len(indices))) for number in numbers])
-    return found
+        numbers = [number for number, outcome in right.items() if outcome is kind]
+        numbers = sorted(numbers, key=lambda number: number not in indices)[:SHOWN]
+        pairs.append([(number, indices.setdefault(number, len(indices))) for number in numbers])
+    return pairs
 
 
-def arcs(weights: Map, row: bool, words: IntArray, others: Iterable[IntArray], own: int) -> list[list[float]]:
+def arcs(
+    weights: Map, row: bool, words: IntArray, others: Iterable[IntArray], size: int
+) -> list[list[float]]:
     """What is drawn: attention of at least `LEAST`, and that between the words and these others.
 
     Args:
@@ -119,10 +121,10 @@ def arcs(weights: Map, row: bool, words: IntArray, others: Iterable[IntArray], o
         row: whether a word is the query of what belongs to it.
         words: of the links.
         others: for each word another one.
-        own: how many are words; the rest are spans of several, of which only what is named is drawn.
+        size: how many are words; the rest are spans of several, of which only what is named is drawn.
     """
     strong = weights >= LEAST
-    strong[own:] = strong[:, own:] = False
+    strong[size:] = strong[:, size:] = False
     for other in others:
         strong[(words, other) if row else (other, words)] = True
     np.fill_diagonal(strong, False)
@@ -155,8 +157,8 @@ def _shown(
         chosen = lines.argmax(1)
         some = np.take_along_axis(lines, chosen[:, None], 1)[:, 0] > 0
         right = some & read.target[links, chosen]
-        targets = [np.flatnonzero(each) for each in read.target[links]]
-        pairs = [(word, target) for word, own in zip(words, targets, strict=True) for target in own]
+        targets = [np.flatnonzero(mask) for mask in read.target[links]]
+        pairs = [(word, target) for word, places in zip(words, targets, strict=True) for target in places]
         pairs += zip(words[some], chosen[some], strict=True)
         sources, others = np.array(pairs, np.int64).reshape(-1, 2).T
         shown[number] = LinkShown(
@@ -166,12 +168,12 @@ def _shown(
                 Pin(side="from" if row else "to", place=int(question.key.groups[word][0]))
                 for word in cast("list[int]", words.tolist())
             ],
-            targets=[own.tolist() for own in targets],
+            targets=[places.tolist() for places in targets],
             predicted=np.where(some, chosen, -1).tolist(),
             right=right.tolist(),
-            arcs=arcs(weights, row, sources, [others], question.key.own),
+            arcs=arcs(weights, row, sources, [others], question.key.size),
         )
-    places = picked({number: all(each["right"]) for number, each in shown.items()}, indices)
+    places = picked({number: all(link["right"]) for number, link in shown.items()}, indices)
     kinds: list[list[LinkShown]] = [
         [{**shown[number], "sentence": place} for number, place in kind] for kind in places
     ]
@@ -183,17 +185,17 @@ def _sentence(asked: Asked, example: int | None) -> LinkSentence:
     axis = asked.question.key
     second = next(iter(np.flatnonzero(axis.text).tolist()), None)
     if axis.unit == "words":
-        words = [*(asked.words or ())[:second], *(asked.pair_words or ())][: axis.own]
+        words = [*(asked.words or ())[:second], *(asked.pair_words or ())][: axis.size]
     else:
         pieces, texts = axis.tokens.pieces, axis.tokens.texts or [""] * len(axis.tokens)
         words = [
             "".join(texts[int(token)] for token in group).strip()
             or joined([pieces[int(token)] for token in group])
-            for group in axis.groups[: axis.own]
+            for group in axis.groups[: axis.size]
         ]
     return LinkSentence(
         words=words,
-        spans=[[axis.first[unit], axis.last[unit]] for unit in range(axis.own, len(axis.groups))],
+        spans=[[axis.first[unit], axis.last[unit]] for unit in range(axis.size, len(axis.groups))],
         second=second,
         example=example,
     )

@@ -114,7 +114,7 @@ class Asked(Example):
     @classmethod
     def of(cls, example: Example, number: int, question: Question, **more: Any) -> Asked:
         """An example with its question; `more` are other attributes."""
-        known = {each.name: getattr(example, each.name) for each in dataclasses.fields(Example)}
+        known = {part.name: getattr(example, part.name) for part in dataclasses.fields(Example)}
         return cls(**{**known, **more}, number=number, question=question)
 
 
@@ -160,7 +160,10 @@ def question(
             "row": (queries, keys, "b"),
             "column": (keys, queries, "a"),
         }
-        sides = {each: _Side(*ends[each][:2], len(links), only=ends[each][2]) for each in directions}
+        sides = {
+            direction: _Side(*ends[direction][:2], len(links), only=ends[direction][2])
+            for direction in directions
+        }
     else:  # in both directions sources and targets are the same
         sides = dict.fromkeys(directions, _Side(keys, keys, len(links)))
     listed = any("listed" in way.candidates for way in ways)
@@ -172,11 +175,11 @@ def question(
             raise InputError(f"{link.place}: {error}" if link.place else str(error)) from None
     read: dict[Direction, Read] = {}
     made: dict[Any, Read] = {}  # of both directions one, where it is the same
-    for each, side in sides.items():
-        kinds: tuple[Candidates, ...] = (*(way.candidates for way in ways if way.direction == each),)
-        sees = each if causal and not crossed else None
-        read[each] = made.get((side, kinds, sees)) or side.read(kinds, sees)
-        made[side, kinds, sees] = read[each]
+    for direction, side in sides.items():
+        kinds: tuple[Candidates, ...] = (*(way.candidates for way in ways if way.direction == direction),)
+        sees = direction if causal and not crossed else None
+        read[direction] = made.get((side, kinds, sees)) or side.read(kinds, sees)
+        made[side, kinds, sees] = read[direction]
     bare = np.array([link.place == _BARE for link in links], np.bool_)
     divided = {**keys.remarks, **queries.remarks}
     remarks = [
@@ -209,8 +212,8 @@ def _axis(links: Sequence[Link], tokens: Tokens, unit: Unit, only: Side | None) 
                     [end for end in link.ends if only in (None, end.text)],
                     alone=only is not None,
                 )
-            except InputError as own:
-                raise InputError(f"{link.place}: {own}" if link.place else str(own)) from None
+            except InputError as of_link:
+                raise InputError(f"{link.place}: {of_link}" if link.place else str(of_link)) from None
         raise error
 
 
@@ -223,10 +226,10 @@ def _in_sight(links: Sequence[Link], axis: Axis) -> tuple[list[Link], list[str]]
     if not hidden:
         return list(links), []
     kept: list[Link] = []
-    said: list[str] = []
+    notes: list[str] = []
     for link in links:
         lost = [end for end in dict.fromkeys(link.ends) if end in hidden]
-        said += [f"{link.place}: {end}" for end in lost]
+        notes += [f"{link.place}: {end}" for end in lost]
         targets, possible, candidates = (
             tuple(end for end in ends if end not in hidden)
             for ends in (link.targets, link.possible, link.candidates or ())
@@ -235,7 +238,7 @@ def _in_sight(links: Sequence[Link], axis: Axis) -> tuple[list[Link], list[str]]
         if link.source not in hidden and not gone:
             among = None if link.candidates is None else candidates
             kept.append(dataclasses.replace(link, targets=targets, possible=possible, candidates=among))
-    return kept, said
+    return kept, notes
 
 
 def _units(links: Sequence[Link], key: Tokens, query: Tokens | None) -> dict[Side, Unit]:
@@ -271,21 +274,21 @@ def _bare(links: Sequence[Link], keys: Axis, queries: Axis) -> list[Link]:
     """For each label, a link without a target for each unit of its sources' text that has none."""
     more: list[Link] = []
     for label in dict.fromkeys(link.label for link in links):
-        own = [link for link in links if link.label == label]
-        side = own[0].source.text
+        group = [link for link in links if link.label == label]
+        side = group[0].source.text
         axis = queries if side == "b" else keys
         units = [
-            number for number in range(axis.own) if keys is not queries or axis.text[number] == (side == "b")
+            number for number in range(axis.size) if keys is not queries or axis.text[number] == (side == "b")
         ]
         begin = units[0] if units else 0
         named = {
             begin + place
-            for link in own
+            for link in group
             if isinstance(link.source, Span)
             for place in range(link.source.start, link.source.end)
         }
         more += [
-            Link(Span(unit - begin, unit - begin + 1, side), (), label, unit=own[0].unit, place=_BARE)
+            Link(Span(unit - begin, unit - begin + 1, side), (), label, unit=group[0].unit, place=_BARE)
             for unit in units
             if unit not in named
         ]
@@ -337,13 +340,13 @@ class _Side:
 
     def read(self, candidates: Sequence[Candidates], sees: Direction | None) -> Read:
         """All of it as arrays, of what is visible in this direction of a causal model, or of all."""
-        axis, own = self._targets, self._sources
+        axis, sources = self._targets, self._sources
         count = len(axis.groups)
         source = np.array(self._source, np.int64)
         there = source != _NONE
         first, last = np.array(axis.first), np.array(axis.last)
-        low, high = np.array(own.first)[source][:, None], np.array(own.last)[source][:, None]
-        same, pictures = axis is own, axis.patch.any()
+        low, high = np.array(sources.first)[source][:, None], np.array(sources.last)[source][:, None]
+        same, pictures = axis is sources, axis.patch.any()
         if not same:
             apart = np.ones((len(source), count), np.bool_)
         elif not pictures:
@@ -351,7 +354,7 @@ class _Side:
         else:  # a region is no stretch of the axis
             members = axis.members().astype(np.float32)
             apart = members[source] @ members.T == 0
-        among = np.ones((len(source), axis.own), np.bool_)
+        among = np.ones((len(source), axis.size), np.bool_)
         if axis.unit not in ("tokens", "cells"):
             among = among & ~axis.patch & ~axis.aside
         among = np.where(self._pictured[:, None], axis.patch, among)
@@ -374,7 +377,7 @@ class _Side:
             elif kind == "later":
                 which = which & (first > high)
             elif kind == "other" and same:
-                which = which & (axis.text[first] != own.text[low])
+                which = which & (axis.text[first] != sources.text[low])
             heard[kind] = which & apart & there[:, None]
             allowed[kind] = heard[kind] & seen
         patches = self._wide(self._pictured[:, None] & axis.patch, count) & apart & there[:, None]
@@ -383,9 +386,9 @@ class _Side:
         return Read(source, target, sure, allowed, heard, patches, within)
 
     @staticmethod
-    def _wide(own: BoolArray, count: int) -> BoolArray:
+    def _wide(units: BoolArray, count: int) -> BoolArray:
         """Own units ``[source own]``, and after them no others, ``[source unit]``."""
-        return np.pad(own, ((0, 0), (0, count - own.shape[1])))
+        return np.pad(units, ((0, 0), (0, count - units.shape[1])))
 
     def _filled(self, pairs: Sequence[tuple[int, int]], count: int) -> BoolArray:
         filled = np.zeros((len(self._source), count), np.bool_)
@@ -403,10 +406,10 @@ def offsets_of(question: Question, offsets: Sequence[int], name: str = "target")
     right = np.zeros((len(offsets), len(question.labels)), np.bool_)
     if question.query.unit != question.key.unit:
         return right
-    for read, axis, own in _sides(question):
+    for read, axis, sources in _sides(question):
         target: BoolArray = getattr(read, name)
-        begin, first, size, _ = _stretches(read, axis, own)
-        places = np.array(own.first)[read.source] - begin + np.array(offsets, np.int64)[:, None]
+        begin, first, size, _ = _stretches(read, axis, sources)
+        places = np.array(sources.first)[read.source] - begin + np.array(offsets, np.int64)[:, None]
         inside = (places >= 0) & (places < size) & (read.source >= 0)
         right |= inside & target[np.arange(len(read.source)), np.where(inside, first + places, 0)]
     return right
@@ -418,42 +421,42 @@ def nearest(question: Question, name: str = "target") -> BoolArray:
     Between two texts that is the one nearest to the source's share of its own.
     """
     right = np.zeros((2, len(question.labels)), np.bool_)
-    for read, axis, own in _sides(question):
+    for read, axis, sources in _sides(question):
         target: BoolArray = getattr(read, name)
         which = next(iter(read.heard.values()))
         if not which.size:
             continue
-        codes = {string: code for code, string in enumerate(dict.fromkeys((*own.strings, *axis.strings)))}
-        strings, others = (np.array([codes[each] for each in side.strings]) for side in (own, axis))
-        begin, first, size, whole = (each[:, None] for each in _stretches(read, axis, own))
-        places, base = np.array(axis.first) - first, np.array(own.first)[read.source][:, None] - begin
+        codes = {string: code for code, string in enumerate(dict.fromkeys((*sources.strings, *axis.strings)))}
+        strings, others = (np.array([codes[string] for string in side.strings]) for side in (sources, axis))
+        begin, first, size, total = (array[:, None] for array in _stretches(read, axis, sources))
+        places, base = np.array(axis.first) - first, np.array(sources.first)[read.source][:, None] - begin
         which = which & (places >= 0) & (places < size)
         alike = which & (strings[read.source][:, None] == others)
-        apart = places + 0.5 - (base + 0.5) * (size / whole)
+        apart = places + 0.5 - (base + 0.5) * (size / total)
         far = np.abs(apart) - 1e-6 * (apart < 0)
         rows = np.arange(right.shape[1])
-        for rule, each in enumerate((which, alike)):
-            best = np.where(each, far, np.inf).argmin(1)
-            right[rule] |= each[rows, best] & target[rows, best]
+        for rule, candidates in enumerate((which, alike)):
+            best = np.where(candidates, far, np.inf).argmin(1)
+            right[rule] |= candidates[rows, best] & target[rows, best]
     return right
 
 
-def _stretches(read: Read, axis: Axis, own: Axis) -> IntArray:
+def _stretches(read: Read, axis: Axis, sources: Axis) -> IntArray:
     """Where places are counted from, ``[4 source]``: the first unit on the source's axis and on that of its targets,
     and how many units there are on the latter and on the former.
 
     Both axes are taken whole, but of one that holds two texts, for a source whose targets are all in the other text,
     each text by itself.
     """
-    found = np.repeat([[0], [0], [axis.own], [own.own]], len(read.source), 1)
-    if axis is not own:
-        return found
-    side = own.side[np.array(own.first)[read.source]]
+    stretches = np.repeat([[0], [0], [axis.size], [sources.size]], len(read.source), 1)
+    if axis is not sources:
+        return stretches
+    side = sources.side[np.array(sources.first)[read.source]]
     others = (read.target & (axis.side[axis.first] != (1 - side)[:, None])).any(1)
     across = (side >= 0) & read.target.any(1) & ~others
     mine, other = (axis.stretches[text[across]].T for text in (side, 1 - side))
-    found[:, across] = mine[0], other[0], other[1], mine[1]
-    return found
+    stretches[:, across] = mine[0], other[0], other[1], mine[1]
+    return stretches
 
 
 def central(question: Question, name: str = "target") -> BoolArray:

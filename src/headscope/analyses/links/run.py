@@ -164,9 +164,9 @@ class Links(Engine):
         """Whether offsets, the nearest candidate and the nearest of the same string are right; of pictures also their
         middle and, of candidates that are listed, the largest.
         """
-        own = asked.question
-        pictured = [rule(own, name)[None] for rule in (central, largest)[: len(self._pictures)]]
-        return np.concatenate([offsets_of(own, self._offsets, name), nearest(own, name), *pictured])
+        question = asked.question
+        pictured = [rule(question, name)[None] for rule in (central, largest)[: len(self._pictures)]]
+        return np.concatenate([offsets_of(question, self._offsets, name), nearest(question, name), *pictured])
 
     def shares(self, asked: Asked, name: str = "target") -> Floats:
         """The share of candidates that are targets."""
@@ -174,7 +174,7 @@ class Links(Engine):
 
     def begin(self, sums: LinkSums) -> None:
         """Answers for the alignment error rate."""
-        sums.beside[ALIGNED] = sums.empty(len(sums.baselines), 1)
+        sums.others[ALIGNED] = sums.empty(len(sums.baselines), 1)
 
     def add(self, sums: LinkSums, answered: Answered, cluster: int) -> None:
         """Add the sources of an input that have candidates; those that no link names count for the alignment error rate
@@ -183,25 +183,25 @@ class Links(Engine):
         That is 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|): an instance for each choice, right where it is possible, and one
         for each sure link, of which as many are right as choices are sure.
         """
-        asked, own = answered.asked, answered.asked.question
-        kept = ~(own.bare | own.idle)
-        labels = np.array(own.labels)
+        asked, question = answered.asked, answered.asked.question
+        kept = ~(question.bare | question.idle)
+        labels = np.array(question.labels)
         possible, shares = self.guesses(asked), self.shares(asked)
         right = answered.right
         bits = right if answered.blind is None else np.stack([right, answered.blind])
         sums.add(labels[kept].tolist(), bits[..., kept], possible[:, kept], cluster, shares[:, kept])
-        if answered.sure is None or not own.aligned:
+        if answered.sure is None or not question.aligned:
             return
-        links = np.max([read.sure.sum(1) for read in own.read.values()], 0)
-        whole = (right, possible, shares, np.ones(len(labels), np.int64))
+        links = np.max([read.sure.sum(1) for read in question.read.values()], 0)
+        every = (right, possible, shares, np.ones(len(labels), np.int64))
         must = (answered.sure, self.guesses(asked, "sure"), self.shares(asked, "sure"), links)
-        for bits, rules, chance, times in (whole, must):
+        for bits, rules, chance, times in (every, must):
             for rows, real in (
                 (np.flatnonzero(times), True),
                 (np.repeat(np.arange(len(labels)), (times - 1).clip(0)), False),
             ):
                 parts = (bits[..., rows] & real, rules[:, rows] & real, cluster, chance[:, rows] * real)
-                sums.add_beside(ALIGNED, labels[rows].tolist(), *parts)
+                sums.add_other(ALIGNED, labels[rows].tolist(), *parts)
 
 
 def _decoded(link: Link) -> Link:

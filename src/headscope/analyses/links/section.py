@@ -69,8 +69,8 @@ class Linked(Section):
         rows: Any = table(self.result)
         for row in rows.itertuples():
             shown = self.examples.get(row.label, Drawn())
-            for each in (*shown.right, *shown.wrong):
-                if (example := self.sentences[each["sentence"]]["example"]) is not None:
+            for link in (*shown.right, *shown.wrong):
+                if (example := self.sentences[link["sentence"]]["example"]) is not None:
                     yield Head(int(row.layer), int(row.head)), example
 
     def info(self, blobs: Blobs) -> BlocksSection:
@@ -84,12 +84,12 @@ class Linked(Section):
             else rule
             for rule, accuracy in zip(rows["baseline"], rows["baseline_accuracy"], strict=True)
         ]
-        whole = [name == ALL and len(rows) > 1 for name in rows["label"]]
+        together = [name == ALL and len(rows) > 1 for name in rows["label"]]
         none = [
             "These are all labels together; choose one to see sentences."
             if all_of_them
             else NONE_DRAWN.format("input")
-            for all_of_them in whole
+            for all_of_them in together
         ]
         return BlocksSection(
             kind="blocks",
@@ -181,7 +181,7 @@ def best_table(
         gain, low, high = row.difference, row.difference_low, row.difference_high
         how = f"{head} was the choice {row.times} times of {row.choices}; beside {best}: {share(gain)}"
         chosen.append(None if number(row.split_accuracy) is None else f"{how}, 95\u00a0% {span(low, high)}")
-    arrows = [str(each).replace("->", "→") for each in rows["direction"]]
+    arrows = [str(direction).replace("->", "→") for direction in rows["direction"]]
     few = rows["few"].to_numpy(bool)
     rows = rows.assign(arrow=arrows, chosen=chosen)
     cases = [
@@ -205,13 +205,13 @@ def best_table(
         ],
         of=terms.of,
         title=f"{terms.kinds.capitalize()} and their best heads",
-        reasons=[None if each else reason for each, reason in zip(few, reasons, strict=True)],
+        reasons=[None if faint else reason for faint, reason in zip(few, reasons, strict=True)],
         faint="few",
         others=others,
         off=f"No counterpart among these {terms.kinds}",
         cases=CasesInfo(
             link=f"the {terms.kinds[:-1]}" if kind == "relation" else "the link",
-            sentences=[{**each, "words": [*map(plain_text, each["words"])]} for each in sentences],
+            sentences=[{**item, "words": [*map(plain_text, item["words"])]} for item in sentences],
             texts=[],
             rows=cases,
             first=max(shown, key=lambda place: rows["accuracy"].iloc[place], default=None),
@@ -219,9 +219,9 @@ def best_table(
     )
 
 
-def _cases(row: Any, kind: str, own: Drawn | None) -> CasesOf:
+def _cases(row: Any, kind: str, drawn: Drawn | None) -> CasesOf:
     head = Head(int(row.layer), int(row.head))
-    right, wrong, looked = own or Drawn()
+    right, wrong, looked = drawn or Drawn()
     sentences = f"{looked:,} sentence{'' if looked == 1 else 's'}"
     return CasesOf(
         title=f"{kind}: {head} ",
@@ -245,18 +245,18 @@ def of_kind(row: Any, terms: Terms, drawn: Mapping[str, Any], sentences: Sequenc
     """
     name = plain_text(str(cast("tuple[Any, ...]", row)[1]))
     arrow = str(row.direction).replace("->", "→")
-    own = drawn.get(str(cast("tuple[Any, ...]", row)[1]))
-    each: list[Any] = [own] if own else list(drawn.values())
-    shown: Iterator[Any] = (one for kind in each for one in (*kind.right, *kind.wrong))
+    named = drawn.get(str(cast("tuple[Any, ...]", row)[1]))
+    kinds: list[Any] = [named] if named else list(drawn.values())
+    shown: Iterator[Any] = (one for kind in kinds for one in (*kind.right, *kind.wrong))
     places: Iterator[Any] = ((sentences[one["sentence"]]["example"], one["pins"][0]) for one in shown)
     example, pin = next((place for place in places if place[0] is not None), (None, None))
     return because(
-        f"{name}, {arrow}: finds {terms.found} of",
+        f"{name}, {arrow}: finds {terms.target} of",
         percent(float(row.accuracy)),
         f"of {int(row.n):,} {terms.instances}, {CORPUS}",
         example=example,
         pin=pin,
-        label=name if own else None,
+        label=name if named else None,
     )
 
 
@@ -272,18 +272,18 @@ def split_note(clusters: str, kinds: str, rule: str, instances: str) -> str:
 
 
 class Terms(NamedTuple):
-    """What things are called: a kind of link, its instances, what is found, and the baselines.
+    """What things are called: a kind of link, its instances, what a head finds of it, and the baselines.
 
-    In a finding `rule` is how the best baseline of a row is called, and `again` whether this is said of each row; a
+    In a finding `rule` is how the best baseline of a row is called, and `always` whether this is said of each row; a
     table is of `kinds`, and its columns are those `of` the analysis.
     """
 
     kind: str
     instances: str
-    found: str
+    target: str
     baseline: str
     rule: Callable[[Any], str]
-    again: bool
+    always: bool
     kinds: str
     of: str
 
@@ -309,7 +309,7 @@ def finding(
         terms: what things are called.
         reason: why the head of a row is named.
     """
-    kind, instances, found, baseline, rule, again, *_ = terms
+    kind, instances, target, baseline, rule, always, *_ = terms
     enough = [row for row in rows if not row.few]
     tried = [row for row in enough if row.q == row.q]
     if not enough:
@@ -317,7 +317,7 @@ def finding(
     if not tried:
         return [text(f"No {kind} can be tested here: {untested(meta)}.")]
     tested = f"{len(tried)} {kind}{'' if len(tried) == 1 else 's'} with enough {instances}"
-    better = f"a head that finds {found} better than the best {baseline}"
+    better = f"a head that finds {target} better than the best {baseline}"
     clear = sorted((row for row in tried if row.q < LEVEL), key=lambda row: -row.difference)
     if not clear:
         return [text(f"Of {tested}, none is known to have {better}.")]
@@ -325,20 +325,25 @@ def finding(
     explained = False
     for position, row in enumerate(clear[:NAMED]):
         head = Head(int(row.layer), int(row.head))
-        own, other, split = (
-            percent(each) for each in (row.accuracy, row.baseline_accuracy, row.split_accuracy)
+        accuracy, other, split = (
+            percent(figure) for figure in (row.accuracy, row.baseline_accuracy, row.split_accuracy)
         )
-        said = f"{rule(row) if again or position == 0 else ''}{other}"
-        if split != own or row.times < row.choices:  # what choosing the head adds to its figure
+        comparison = f"{rule(row) if always or position == 0 else ''}{other}"
+        if split != accuracy or row.times < row.choices:  # what choosing the head adds to its figure
             chosen = "" if explained else f" where the best head is chosen on other {meta['clusters']}"
             whose = (
                 f"{row.times} of {row.choices}"
                 if explained
                 else f"{head} in {row.times} of {row.choices} choices"
             )
-            said += f"; {split}{chosen}, {whose}"
+            comparison += f"; {split}{chosen}, {whose}"
             explained = True
         name = plain_text(str(cast("tuple[Any, ...]", row)[1]))
-        parts += [*comma(position), text(f"{name} "), head_name(head, reason(row)), text(f" ({own}, {said})")]
+        parts += [
+            *comma(position),
+            text(f"{name} "),
+            head_name(head, reason(row)),
+            text(f" ({accuracy}, {comparison})"),
+        ]
     more = len(clear) - NAMED
     return [*parts, text(f" and {more} more." if more > 0 else ".")]

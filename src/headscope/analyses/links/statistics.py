@@ -109,22 +109,22 @@ def dataset(
             result = result.drop_vars("mean_map")
         named |= {name: result[name].values for name in HEADS}
         result = result.assign(
-            {name: (axes, np.where(asked > 0, each, np.nan)) for name, each in named.items()}
+            {name: (axes, np.where(asked > 0, array, np.nan)) for name, array in named.items()}
         )
         result["asked"] = axes[:2], asked.max((2, 3)).astype(np.int64)
-    if ALIGNED in sums.beside and len(sums.beside[ALIGNED]):
+    if ALIGNED in sums.others and len(sums.others[ALIGNED]):
         result = result.assign(_error_rates(sums, list(subsets), seed))
     return result
 
 
 def _error_rates(sums: LinkSums, labels: Sequence[str], seed: int) -> dict[str, Any]:
     """The alignment error rate of heads and rules: 1 minus the share that `ALIGNED` gets right."""
-    answers = sums.beside[ALIGNED]
+    answers = sums.others[ALIGNED]
     resampling, numbers = Resampling(answers, seed=seed), answers.numbers()
     count, rows = math.prod(sums.shape), list[dict[str, Any]]()
     for label in labels:
-        own = np.ones(len(numbers), np.bool_) if label == ALL else numbers == answers.labels.get(label, -1)
-        scores = resampling.of(own)
+        mask = np.ones(len(numbers), np.bool_) if label == ALL else numbers == answers.labels.get(label, -1)
+        scores = resampling.of(mask)
         low, high = scores.interval()
         ends = zip(ERROR_RATE, (scores.value, high, low), strict=True)
         rows.append({name: 1 - values[:count].reshape(sums.shape) for name, values in ends})
@@ -177,7 +177,7 @@ def accuracies(
         NaN with too few effective clusters (`headscope.statistics.jackknife.LEAST`).
     """
     resampling = Resampling(sums.answers, seed=seed)
-    columns = stacked([_figures(sums, resampling.of(own), least) for own in subsets.values()])
+    columns = stacked([_figures(sums, resampling.of(mask), least) for mask in subsets.values()])
     columns["q"] = false_discovery(columns["p"])
     axes = {**dict.fromkeys((*HEADS, "mean_map"), ("direction", "layer", "head")), "baseline": (rule,)}
     described = {**(meta or {}), "seed": seed, "least": least}
@@ -253,7 +253,7 @@ def heads_of(
     rows: Any = result[["n", *figures]].to_dataframe([axis, "direction", "layer", "head"]).reset_index()
     heads = len(rows) // result.sizes[axis]
     rules = result[rule].values
-    best = [_best(each, rules) for each in result["baseline"].transpose(axis, rule).values]
+    best = [_best(figures, rules) for figures in result["baseline"].transpose(axis, rule).values]
     rows["paper"] = papers(rows["layer"], rows["head"])
     rows[baseline] = [name for name, _ in best for _ in range(heads)]
     rows["baseline_accuracy"] = [accuracy for _, accuracy in best for _ in range(heads)]
@@ -261,7 +261,7 @@ def heads_of(
 
 
 def best_heads(result: xr.Dataset, every: Any, axis: str, baseline: str) -> pd.DataFrame:
-    """Of the rows of every head, those of the best of each value of the axis, with what choosing gives."""
+    """Keep of the rows of every head those of the best of each value of the axis, with what choosing gives."""
     best = result["best"].values
     few = best < 0
     rows = every.iloc[np.arange(len(best)) * (len(every) // len(best)) + best.clip(0)].reset_index(drop=True)
@@ -269,8 +269,8 @@ def best_heads(result: xr.Dataset, every: Any, axis: str, baseline: str) -> pd.D
     rows[of_head] = rows[of_head].mask(np.repeat(few[:, None], len(of_head), 1))
     figures: dict[str, Any] = {name: result[name].values for name in CHOSEN if name in result}
     rows = rows.assign(**figures, few=few, clusters=description(result)["clusters"])
-    whole = [name for name in ("layer", "head", "baseline_offset", "times", "choices") if name in rows]
-    return rows.astype(dict.fromkeys(whole, "Int64"))
+    integers = [name for name in ("layer", "head", "baseline_offset", "times", "choices") if name in rows]
+    return rows.astype(dict.fromkeys(integers, "Int64"))
 
 
 def _best(accuracies: Floats, rules: npt.NDArray[Any]) -> tuple[Any, float]:

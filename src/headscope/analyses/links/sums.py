@@ -64,7 +64,7 @@ class LinkSums:
         self.count = 0
         self.clusters = Clusters()
         self.answers = self.empty(len(self.baselines) + blind * math.prod(self.shape), int(chance))
-        self.beside: dict[str, Answers] = {}
+        self.others: dict[str, Answers] = {}
         self.figures: dict[str, Floats] = {}
 
     def __bool__(self) -> bool:
@@ -83,7 +83,7 @@ class LinkSums:
         cluster: int | None = None,
         shares: Floats | None = None,
     ) -> None:
-        """The sources of an input.
+        """Add the sources of an input.
 
         Args:
             labels: of each.
@@ -95,7 +95,7 @@ class LinkSums:
         self._put(self.answers, labels, right, baselines, self.count if cluster is None else cluster, shares)
         self.count += 1
 
-    def add_beside(
+    def add_other(
         self,
         name: str,
         labels: Sequence[str],
@@ -105,7 +105,7 @@ class LinkSums:
         shares: Floats | None = None,
     ) -> None:
         """Instances of the answers `beside` with this name; arguments as of `add`."""
-        self._put(self.beside[name], labels, right, baselines, cluster, shares)
+        self._put(self.others[name], labels, right, baselines, cluster, shares)
 
     @staticmethod
     def _put(
@@ -133,12 +133,12 @@ class LinkSums:
         `IN_REGIONS` are means over those where the picture gets any attention.
         """
         sums: Floats = np.sum([self.figures[label] for label in labels], 0)
-        found: dict[str, Floats] = dict(zip((*FIGURES, *IN_REGIONS), sums, strict=False))
+        means: dict[str, Floats] = dict(zip((*FIGURES, *IN_REGIONS), sums, strict=False))
         for of, names in (("asked", FIGURES[:-1]), ("pictured", IN_REGIONS[:-1])):
-            if of in found:
-                some = np.where(found[of] > 0, found[of], np.nan)
-                found |= {name: found[name] / some for name in names}
-        return found
+            if of in means:
+                some = np.where(means[of] > 0, means[of], np.nan)
+                means |= {name: means[name] / some for name in names}
+        return means
 
     def __add__(self, other: Self) -> Self:
         if (self.ways, self.layers, self.heads, self.baselines, self.blind) != (
@@ -156,7 +156,7 @@ class LinkSums:
         both.count = self.count + other.count
         both.clusters, shift = self.clusters.then(other.clusters)
         both.answers = self.answers.then(other.answers, shift)
-        both.beside = {name: own.then(other.beside[name], shift) for name, own in self.beside.items()}
+        both.others = {name: answers.then(other.others[name], shift) for name, answers in self.others.items()}
         both.figures = dict(self.figures)
         for label, values in other.figures.items():
             both.figures[label] = both.figures[label] + values if label in both.figures else values
@@ -175,19 +175,19 @@ class LinkSums:
             "layers": np.array(self.layers, np.int64),
             "ways": np.array(self.ways, np.str_),
             "baselines": np.array(self.baselines),
-            "beside": np.array(list(self.beside), np.str_),
+            "beside": np.array(list(self.others), np.str_),
             "figures": np.array(list(self.figures), np.str_),
             "sums": np.array(list(self.figures.values())),
         }
         kept = {"clusters": self.clusters, "main": self.answers}
-        kept |= {f"beside {name}": answers for name, answers in self.beside.items()}
+        kept |= {f"beside {name}": answers for name, answers in self.others.items()}
         return arrays | {
-            f"{name}.{each}": array for name, part in kept.items() for each, array in part.to_arrays().items()
+            f"{name}.{key}": array for name, part in kept.items() for key, array in part.to_arrays().items()
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LinkSums:
-        """From what `to_arrays` gave."""
+        """Restore sums from what `to_arrays` gave."""
         count, heads, blind = map(int, arrays["count"])
         sums = LinkSums(
             arrays["ways"].tolist(),
@@ -200,14 +200,14 @@ class LinkSums:
 
         def part(name: str) -> dict[str, npt.NDArray[Any]]:
             return {
-                each.removeprefix(f"{name}."): array
-                for each, array in arrays.items()
-                if each.startswith(f"{name}.")
+                key.removeprefix(f"{name}."): array
+                for key, array in arrays.items()
+                if key.startswith(f"{name}.")
             }
 
         sums.clusters = Clusters.from_arrays(part("clusters"))
         sums.answers = Answers.from_arrays(part("main"))
         names = arrays["beside"].tolist()
-        sums.beside = {name: Answers.from_arrays(part(f"beside {name}")) for name in names}
+        sums.others = {name: Answers.from_arrays(part(f"beside {name}")) for name in names}
         sums.figures = dict(zip(arrays["figures"].tolist(), arrays["sums"], strict=True))
         return sums

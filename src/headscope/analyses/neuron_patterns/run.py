@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
-from headscope.analyses.neuron_patterns.statistics import Carried, sums_of, table
+from headscope.analyses.neuron_patterns.statistics import PatternSums, sums_of, table
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import tokens_of
 from headscope.core.maps import AttentionMaps
@@ -53,7 +53,7 @@ def neuron_patterns(
         raise InputError(f"{model.name}: expected a model of one part, found an encoder-decoder")
     if isinstance(corpus, (str, tuple, Tokens)):
         corpus = [Example(tokens=tokens_of(model, corpus), source="text")]
-    sums: dict[tuple[int, str], Carried] = {}
+    sums: dict[tuple[int, str], PatternSums] = {}
     read = 0
     with bar(corpus, limit, progress, "neurons") as done:
         for example in examples(model, corpus, limit):

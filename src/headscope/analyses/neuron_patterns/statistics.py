@@ -71,12 +71,12 @@ def patterns(tokens: Tokens, sight: BoolArray) -> dict[str, Pairs]:
 
 
 @dataclass
-class Carried:
+class PatternSums:
     """Sums over rows of one pattern in one layer; `add` takes in one input.
 
     Attributes:
         rows: how many rows counted.
-        each: what each dimension adds, ``[head dim]``.
+        parts: what each dimension adds, ``[head dim]``.
         weight: attention to the keys inside ``[head]``.
         breadth: over how many of the keys inside it is spread, as a share of them ``[head]``.
         positive: positive products inside and outside, as shares of the row's ``[2 head]``.
@@ -90,7 +90,7 @@ class Carried:
     at: int = 0
 
     def __post_init__(self) -> None:
-        self.each: Floats = np.zeros((self.heads, self.size))
+        self.parts: Floats = np.zeros((self.heads, self.size))
         self.weight, self.breadth, self.weight_at, self.score_at = np.zeros((4, self.heads))
         self.positive, self.keys = np.zeros((2, 2, self.heads))
 
@@ -108,7 +108,7 @@ class Carried:
         plain, at = alive & ~delimiters, alive & delimiters
         self.rows += int(plain.sum())
         self.at += int(at.sum())
-        self.each += added[:, plain].sum(1)
+        self.parts += added[:, plain].sum(1)
         self.weight += mass[:, plain].sum(1)
         self.breadth += _breadth(weights[:, plain], pairs.inside[plain]).sum(1)
         self.weight_at += mass[:, at].sum(1)
@@ -122,7 +122,7 @@ class Carried:
             self.keys[side] += (spread[:, None] * share)[:, plain].sum((1, 2))
 
 
-def table(sums_by_pattern: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
+def table(sums_by_pattern: Mapping[tuple[int, str], PatternSums]) -> pd.DataFrame:
     """One row a head and pattern, from the sums by layer and pattern, with `COLUMNS`:
 
     - ``rank``: of the head among all heads in the pattern, 1 for the first: by ``weight``, and for ``bag_of_words`` by
@@ -143,8 +143,8 @@ def table(sums_by_pattern: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
     for (layer, pattern), sums in sums_by_pattern.items():
         if not sums.rows:
             continue
-        each = sums.each / sums.rows
-        orders = [carrying(parts) for parts in each]
+        means = sums.parts / sums.rows
+        orders = [carrying(parts) for parts in means]
         at = sums.at or np.nan
         columns: dict[str, Any] = {
             "layer": layer,
@@ -154,7 +154,7 @@ def table(sums_by_pattern: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
             "rank": 0,
             "weight": sums.weight / sums.rows,
             "breadth": sums.breadth / sums.rows,
-            "score": [parts.sum() for parts in each],
+            "score": [parts.sum() for parts in means],
             "dimensions": [float(len(order)) if order else np.nan for order in orders],
             "of": sums.size,
             "which": [" ".join(map(str, order)) for order in orders],
@@ -175,23 +175,23 @@ def table(sums_by_pattern: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
     return rows.assign(rank=ranks.astype(int))
 
 
-def carrying(each: Floats, share: float = CARRY) -> list[int]:
+def carrying(parts: Floats, share: float = CARRY) -> list[int]:
     """The fewest dimensions whose parts add up to a share of the whole, largest first; none where it is not above 0.
 
     >>> carrying(np.array([1.0, 8.0, -1.0, 2.0]))  # of 10
     [1, 3]
     """
-    whole = each.sum()
-    if not whole > 0:
+    total = parts.sum()
+    if not total > 0:
         return []
-    order = np.argsort(-each, kind="stable")
-    count = int(np.argmax(np.cumsum(each[order]) >= share * whole)) + 1
+    order = np.argsort(-parts, kind="stable")
+    count = int(np.argmax(np.cumsum(parts[order]) >= share * total)) + 1
     return [int(dimension) for dimension in order[:count]]
 
 
 def sums_of(
-    inputs: Sequence[tuple[AttentionMaps, Neurons]], into: dict[tuple[int, str], Carried] | None = None
-) -> dict[tuple[int, str], Carried]:
+    inputs: Sequence[tuple[AttentionMaps, Neurons]], into: dict[tuple[int, str], PatternSums] | None = None
+) -> dict[tuple[int, str], PatternSums]:
     """The sums of some inputs' maps and neurons, by the model's index of the layer and by pattern."""
     sums = {} if into is None else into
     for maps, neurons in inputs:
@@ -203,8 +203,8 @@ def sums_of(
             k = np.repeat(neurons.k[position].astype(np.float64), neurons.groups(position), 0)
             weights = maps.layers[position].astype(np.float64)
             for name, pairs in named.items():
-                carried = sums.setdefault((layer, name), Carried(len(q), q.shape[2]))
-                carried.add(q, k, neurons.scaling[position], weights, pairs, delimiters)
+                pattern = sums.setdefault((layer, name), PatternSums(len(q), q.shape[2]))
+                pattern.add(q, k, neurons.scaling[position], weights, pairs, delimiters)
     return sums
 
 

@@ -25,9 +25,9 @@ def shown(
     heads, paths = (
         rows[here].head(SHOWN).reset_index(drop=True) for here in (rows["to"] == "", rows["to"] != "")
     )
-    told = description(result)
+    about = description(result)
     lines = [
-        f"{told['corpus']['name']}: {told['pairs']:,} pairs; logit of the answer less that of the other token: "
+        f"{about['corpus']['name']}: {about['pairs']:,} pairs; logit of the answer less that of the other token: "
         f"{float(result['clean']):.2f} after clean prompts (above 0 in {float(result['solved']):.0%}), "
         f"{float(result['corrupted']):.2f} after corrupted ones",
         f"effect: share of that gap that a head's output {'takes away' if noising else 'brings back'}; by chance "
@@ -40,8 +40,8 @@ def shown(
             "edges: what a head hands to another, or to the logits directly, all other heads held",
             on_screen(paths, dropped=("estimate", *_DROPPED)),
         ]
-    if told["example"] is not None:
-        lines.append(_opens(told["example"], rows.iloc[0], model.model))
+    if about["example"] is not None:
+        lines.append(_opens(about["example"], rows.iloc[0], model.model))
     none = "no interval, p or q: the model does not tell the clean prompts from the corrupted, or there are too few"
     return Shown(
         rows,

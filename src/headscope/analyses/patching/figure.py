@@ -58,10 +58,10 @@ def figure(
     )
 
 
-def _caption(meta: dict[str, Any], every: bool, found: int, level: float) -> list[str]:
+def _caption(meta: dict[str, Any], every: bool, significant: int, level: float) -> list[str]:
     how = "noising" if meta["noising"] else "denoising"
     return [
         f"{meta['pairs']:,} pairs ({meta['corpus']['name']})",
         f"{'activation' if every else 'attribution'} patching of heads' outputs, {how}",
-        f"edge: q ≤ {level:g} of the exact effect ({found} heads)",
+        f"edge: q ≤ {level:g} of the exact effect ({significant} heads)",
     ]

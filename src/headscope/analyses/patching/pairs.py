@@ -43,9 +43,11 @@ class Pair:
     wrong: int
     place: int
 
-    def told(self) -> object:
-        """Which pair it is."""
-        prompts = [None if each.ids is None else each.ids.tolist() for each in (self.clean, self.corrupted)]
+    def identity(self) -> object:
+        """Tell this pair from others."""
+        prompts = [
+            None if prompt.ids is None else prompt.ids.tolist() for prompt in (self.clean, self.corrupted)
+        ]
         return prompts, self.answer, self.wrong, self.place
 
 

@@ -126,25 +126,29 @@ def patching(
     def of(batch: list[int]) -> list[Pair]:
         return [read_pairs[number] for number in batch]
 
-    def told(batch: list[int]) -> object:
-        return batch, [pair.told() for pair in of(batch)]
+    def identity_of(batch: list[int]) -> object:
+        return batch, [pair.identity() for pair in of(batch)]
 
     with Steps(model, "patching", {**asked, "batch_size": through.batch_size}, through) as steps:
 
-        def each(stage: str, title: str, work: Step[list[Pair]], among: Sequence[Any] | None = None) -> Any:
+        def through_batches(
+            stage: str, title: str, work: Step[list[Pair]], among: Sequence[Any] | None = None
+        ) -> Any:
             """What the stage gives for each batch, `among` heads or edges."""
             times = 1 if among is None else len(among)
             return steps.each(
                 stage,
                 batches,
                 lambda batch, done: work(of(batch), done),
-                digest=told if among is None else lambda batch: (among, told(batch)),
+                digest=identity_of if among is None else lambda batch: (among, identity_of(batch)),
                 title=title,
                 total=len(read_pairs) * times,
                 size=lambda batch: len(batch) * times,
             )
 
-        for batch, row in zip(batches, each("estimates", "estimating", runs.estimate), strict=True):
+        for batch, row in zip(
+            batches, through_batches("estimates", "estimating", runs.estimate), strict=True
+        ):
             clean[batch], gaps[batch], estimated[batch] = row["clean"], row["gap"], row["change"]
         estimates = statistics.effects(estimated, gaps)
         order = np.argsort(-np.abs(estimates.value), kind="stable")
@@ -152,30 +156,30 @@ def patching(
         changed = np.empty((len(read_pairs), len(chosen)))
         heads = [many[which] for which in chosen]
         for batch, row in zip(
-            batches, each("heads", "patching", partial(runs.patched, heads), chosen), strict=True
+            batches, through_batches("heads", "patching", partial(runs.patched, heads), chosen), strict=True
         ):
             changed[batch] = row["changed"]
-        found = statistics.effects(changed, gaps)
+        effects = statistics.effects(changed, gaps)
         spread = statistics.chance(estimates.value)
         told_apart = statistics.told_apart(gaps)
         paths = None
         if edges:
-            ranked: list[int] = np.argsort(-np.abs(found.value), kind="stable").tolist()
+            ranked: list[int] = np.argsort(-np.abs(effects.value), kind="stable").tolist()
             between = _edges(sorted(many[chosen[which]] for which in ranked[:edges]))
             passed = np.empty((len(read_pairs), len(between)))
-            rows = each("paths", "paths", partial(runs.passed, between), between)
+            rows = through_batches("paths", "paths", partial(runs.passed, between), between)
             for batch, row in zip(batches, rows, strict=True):
                 passed[batch] = row["passed"]
             along = statistics.effects(passed, gaps)
             names = [tuple(_named(runs.outputs.layers, spot) for spot in edge) for edge in between]
             paths = statistics.Paths(names, along, statistics.p_values(along, spread, len(gaps), told_apart))
-    p = statistics.p_values(found, spread, len(gaps), told_apart)
-    own = {"patching": found.value, "patching_low": found.low, "patching_high": found.high, "p": p}
-    own["q"] = statistics.adjusted(p, len(many))
+    p = statistics.p_values(effects, spread, len(gaps), told_apart)
+    columns = {"patching": effects.value, "patching_low": effects.low, "patching_high": effects.high, "p": p}
+    columns["q"] = statistics.adjusted(p, len(many))
     shape = len(runs.outputs.layers), max(runs.outputs.heads)
     figures = {figure: np.full(shape, np.nan) for figure in statistics.FIGURES}
     for column, which in enumerate(chosen):
-        for figure, values in own.items():
+        for figure, values in columns.items():
             figures[figure][many[which]] = values[column]
     for which, spot in enumerate(many):
         for end, values in zip(
@@ -201,7 +205,7 @@ def patching(
 
 
 def _edges(heads: Sequence[Spot]) -> list[Edge]:
-    """From each head to each of a later layer, and to the logits (None)."""
+    """The edges from each head to each of a later layer, and to the logits (None)."""
     return [(one, other) for one in heads for other in (*heads, None) if other is None or one[0] < other[0]]
 
 
@@ -249,40 +253,40 @@ class _Runs:
         return difference
 
     def estimate(self, pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
-        """Of each pair the clean logit difference, the gap, and what each head would change of it ``[pair head]``."""
+        """Give each pair's clean logit difference and gap, and what each head would change of it ``[pair head]``."""
         source, slopes = Kept(), Slopes()
         with torch.no_grad():
             other = self.difference(pairs, self.outputs.run(self.ready(pairs, not self._noising), source))
         with torch.enable_grad():
-            own = self.difference(pairs, self.outputs.run(self.ready(pairs, self._noising), slopes))
+            unpatched = self.difference(pairs, self.outputs.run(self.ready(pairs, self._noising), slopes))
             places = sorted(slopes.leaves)
-            gradients = torch.autograd.grad(own.sum(), [slopes.leaves[place] for place in places])
+            gradients = torch.autograd.grad(unpatched.sum(), [slopes.leaves[place] for place in places])
         some = self.queries(pairs)
         sign = -1.0 if self._noising else 1.0
         changes = [
             ((source.layers[place] - slopes.leaves[place].detach()) * gradient)[:, some].sum((1, 3)) * sign
             for place, gradient in zip(places, gradients, strict=True)
         ]
-        gap = (other - own.detach()) * sign
-        clean = own.detach() if self._noising else other
+        gap = (other - unpatched.detach()) * sign
+        clean = unpatched.detach() if self._noising else other
         done(len(pairs))
         return {"clean": _numpy(clean), "gap": _numpy(gap), "change": _numpy(torch.cat(changes, 1))}
 
     def patched(self, heads: Sequence[Spot], pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """What each head changes of each pair's gap, ``[pair head]``."""
-        source, _, own = self._both(pairs)
+        source, _, unpatched = self._both(pairs)
         changes = np.empty((len(pairs), len(heads)))
         for part in self._parts(pairs, len(heads)):
             rows, at = [row for row, _ in part], [heads[which] for _, which in part]
             outputs = [source[place][row, :, head] for row, (place, head) in zip(rows, at, strict=True)]
             placed = Placed(at, outputs, self.queries(pairs))
-            changes[tuple(zip(*part, strict=True))] = self._change(pairs, rows, placed, own)
+            changes[tuple(zip(*part, strict=True))] = self._change(pairs, rows, placed, unpatched)
             done(len(part))
         return {"changed": changes}
 
     def passed(self, edges: Sequence[Edge], pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """What each edge changes of each pair's gap, ``[pair edge]``."""
-        source, base, own = self._both(pairs)
+        source, base, unpatched = self._both(pairs)
         changes = np.empty((len(pairs), len(edges)))
         senders = sorted({sender for sender, _ in edges})
         given: dict[tuple[int, Spot, Spot], Tensor] = {}
@@ -291,7 +295,7 @@ class _Runs:
             outputs = [source[place][row, :, head] for row, (place, head) in zip(rows, at, strict=True)]
             held = {place: layer[rows] for place, layer in base.items()}
             kept, placed = Kept(), Placed(at, outputs, self.queries(pairs), held)
-            direct = self._change(pairs, rows, _Seen(kept, placed), own)
+            direct = self._change(pairs, rows, _Seen(kept, placed), unpatched)
             for number, (row, sender) in enumerate(zip(rows, at, strict=True)):
                 for which, (one, receiver) in enumerate(edges):
                     if one == sender and receiver is None:
@@ -308,7 +312,9 @@ class _Runs:
             rows = [row for row, _ in part]
             at = [between[which][2] for _, which in part]
             placed = Placed(at, [given[row, between[which][1], between[which][2]] for row, which in part])
-            changes[rows, [between[which][0] for _, which in part]] = self._change(pairs, rows, placed, own)
+            changes[rows, [between[which][0] for _, which in part]] = self._change(
+                pairs, rows, placed, unpatched
+            )
             done(len(part))
         return {"passed": changes}
 
@@ -317,20 +323,22 @@ class _Runs:
         source, base = Kept(), Kept()
         with torch.no_grad():
             self.outputs.run(self.ready(pairs, not self._noising), source)
-            own = self.difference(pairs, self.outputs.run(self.ready(pairs, self._noising), base))
-        return source.layers, base.layers, own
+            unpatched = self.difference(pairs, self.outputs.run(self.ready(pairs, self._noising), base))
+        return source.layers, base.layers, unpatched
 
     def _parts(self, pairs: Sequence[Pair], times: int) -> Iterator[list[tuple[int, int]]]:
         """Rows of pairs and numbers of what is done to each, as many as run at once."""
         every = [(row, which) for which in range(times) for row in range(len(pairs))]
         return (every[start : start + self._size] for start in range(0, len(every), self._size))
 
-    def _change(self, pairs: Sequence[Pair], rows: Sequence[int], change: Change, own: Tensor) -> Floats:
+    def _change(
+        self, pairs: Sequence[Pair], rows: Sequence[int], change: Change, unpatched: Tensor
+    ) -> Floats:
         """What a change of the heads' outputs makes of the gap, of these rows of the pairs."""
         of = [pairs[row] for row in rows]
         with torch.no_grad():
             now = self.difference(of, self.outputs.run(self.ready(of, self._noising), change))
-        return _numpy((now - own[list(rows)]) * (-1.0 if self._noising else 1.0))
+        return _numpy((now - unpatched[list(rows)]) * (-1.0 if self._noising else 1.0))
 
 
 class _Seen:

@@ -117,18 +117,18 @@ def chance(estimates: Floats) -> float:
     return 1.4826 * float(np.median(np.abs(estimates)))
 
 
-def p_values(found: Effects, spread: float, pairs: int, told_apart: bool = True) -> Floats:
+def p_values(tested: Effects, spread: float, pairs: int, told_apart: bool = True) -> Floats:
     """Two-sided p that an effect is one of those that most heads have, ``[figure]``; NaN without an error.
 
     t is corrected for the skewness of the pairs. All are NaN where the model does not tell the clean prompts from the
     corrupted.
     """
     if not told_apart:
-        return np.full(found.value.shape, np.nan)
-    error = np.hypot(found.se, spread)
+        return np.full(tested.value.shape, np.nan)
+    error = np.hypot(tested.se, spread)
     with np.errstate(invalid="ignore", divide="ignore"):
-        skew = np.where(error > 0, found.skew * (found.se / error) ** 3, 0.0)
-    p = differs(found.value, error, np.full(error.shape, float(pairs)), skew)
+        skew = np.where(error > 0, tested.skew * (tested.se / error) ** 3, 0.0)
+    p = differs(tested.value, error, np.full(error.shape, float(pairs)), skew)
     return np.where(np.isnan(error), np.nan, p)
 
 
@@ -187,17 +187,19 @@ def dataset(
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a head, with `COLUMNS`, those that were patched first, then one an edge; the largest effects first."""
     rows: list[dict[str, Any]] = []
-    told = description(result)
+    about = description(result)
     for index, layer in enumerate(result["layer"].values):
         for head in result["head"].values:
             row = {column: float(result[name].values[index, head]) for name, (column, _) in FIGURES.items()}
             if not np.isnan(row["estimate"]):
                 place = {"layer": int(layer), "head": int(head), "paper": Head(int(layer), int(head)).paper}
-                rows.append({**place, "to": "", **row, "chance": float(result["chance"]), "n": told["pairs"]})
+                rows.append(
+                    {**place, "to": "", **row, "chance": float(result["chance"]), "n": about["pairs"]}
+                )
     rows.sort(
         key=lambda row: (np.isnan(row["effect"]), -abs(np.nan_to_num(row["effect"])), -abs(row["estimate"]))
     )
-    return pd.DataFrame([*rows, *_edges(result, told["pairs"])], columns=list(COLUMNS))
+    return pd.DataFrame([*rows, *_edges(result, about["pairs"])], columns=list(COLUMNS))
 
 
 def _edges(result: xr.Dataset, pairs: int) -> list[dict[str, Any]]:

@@ -36,14 +36,14 @@ def positions(
     """
     names = wanted(model)
     have = [name for name in names if known is not None and name in known]
-    found = measure(
+    result = measure(
         model, corpus, measures=[name for name in names if name not in have], limit=limit, progress=progress
     )
     if known is not None:
-        own = [str(name) for name in known.data_vars if measure_of(known, str(name)) in have]
-        found = found.assign({name: known[name] for name in own})
-    order = [name for name in names if name in found]
-    return found[sorted(map(str, found.data_vars), key=lambda name: order.index(measure_of(found, name)))]
+        kept = [str(name) for name in known.data_vars if measure_of(known, str(name)) in have]
+        result = result.assign({name: known[name] for name in kept})
+    order = [name for name in names if name in result]
+    return result[sorted(map(str, result.data_vars), key=lambda name: order.index(measure_of(result, name)))]
 
 
 def wanted(model: Model) -> Sequence[str]:

@@ -120,7 +120,7 @@ def _column(dataset: xr.Dataset, name: str, where: npt.NDArray[np.int32]) -> Pos
         value=_rows(figures_of(dataset, name)),
         se=_rows(error_of(dataset, name)),
         n=_rows(count_of(dataset, name)),
-        chance=[rounded(each) for each in mean_chance_of(dataset, name)],
+        chance=[rounded(value) for value in mean_chance_of(dataset, name)],
         example=where[..., 0].tolist(),
         place=where[..., 1].tolist(),
     )
@@ -139,9 +139,9 @@ def _called(name: str) -> tuple[str, Literal["tokens", "before", "itself", "afte
     }
     if name in plain:
         return plain[name]
-    ends = sorted(abs(int(each)) for each in name.removeprefix("offset").split(".."))
+    ends = sorted(abs(int(edge)) for edge in name.removeprefix("offset").split(".."))
     return "–".join(map(str, ends)), "before" if "-" in name else "after"
 
 
 def _rows(array: npt.NDArray[np.float64]) -> Rows:
-    return [[rounded(each) for each in row] for row in array]
+    return [[rounded(value) for value in row] for row in array]

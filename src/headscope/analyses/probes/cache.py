@@ -74,9 +74,9 @@ class Store:
             arrays, about = decode(self._file.read_bytes(), str(self._file))
             with whole(str(self._file)):
                 check_run(self._file, about["identity"], self._identity)
-                found = {int(name): array.size for name, array in arrays.items()}
-            sizes: list[int] = self._sizes[self.done :][: len(found)].tolist()
-            if not found or found != dict(enumerate(sizes, self.done)):
+                stored = {int(name): array.size for name, array in arrays.items()}
+            sizes: list[int] = self._sizes[self.done :][: len(stored)].tolist()
+            if not stored or stored != dict(enumerate(sizes, self.done)):
                 raise InputError(f"{self._file}: expected sentences from {self.done:,} on, found others")
             self._take(len(arrays))
 
@@ -86,7 +86,7 @@ class Store:
         return self._folder / f"{self._name}-{self.done:08d}.safetensors"
 
     def _take(self, count: int) -> None:
-        """So many sentences are in it."""
+        """Note how many sentences are in it."""
         self._files += [safe_open(self._file, "numpy")] * count
 
     def __len__(self) -> int:

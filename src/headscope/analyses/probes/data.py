@@ -52,14 +52,14 @@ class Data:
         """Some sentences, in this order."""
         numbers = [int(number) for number in sentences]
         words = [self.trees.words(number) for number in numbers]
-        sizes = [each.stop - each.start for each in words]
-        gold = _padded([torch.as_tensor(self.trees.heads[each] + 1) for each in words], -1).to(self.device)
+        sizes = [span.stop - span.start for span in words]
+        gold = _padded([torch.as_tensor(self.trees.heads[span] + 1) for span in words], -1).to(self.device)
         maps = vectors = states = None
         if self.maps is not None:
             sized = zip(numbers, sizes, strict=True)
             maps = _padded([self._map(self.maps, number, size, max(sizes)) for number, size in sized])
         if self.vectors is not None:
-            forms = _padded([torch.as_tensor(self.trees.forms[each]) for each in words]).to(self.device)
+            forms = _padded([torch.as_tensor(self.trees.forms[span]) for span in words]).to(self.device)
             vectors = self.vectors[forms] * (gold >= 0)[..., None]
         if self.states is not None:
             sized = zip(numbers, sizes, strict=True)

@@ -87,7 +87,7 @@ class Fitted:
 
     @classmethod
     def of(cls, arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str, Any]) -> Fitted:
-        """What `described` and `arrays` were of."""
+        """Restore the state that `described` and `arrays` were of."""
         losses = [(float(loss), float(held_out)) for loss, held_out in described["losses"]]
         best, before, stale = (described[name] for name in ("best", "before", "stale"))
         return cls(losses, int(best), float(before), int(stale), dict(arrays))
@@ -160,7 +160,7 @@ def fit(
         better = held_out < state.held_out * (1 - GAIN)
         state.losses.append((total / count, held_out))
         state.stale = 0 if better else state.stale + 1
-        best = {name: each for name, each in state.arrays.items() if name.startswith("best.")}
+        best = {name: array for name, array in state.arrays.items() if name.startswith("best.")}
         if better:
             state.best, best = epoch, _copied(_weights(probe, "best."))
         state.arrays = _arrays(probe, optimiser) | best
@@ -198,8 +198,8 @@ def _restore(probe: nn.Module, arrays: Mapping[str, npt.NDArray[Any]], prefix: s
 def _arrays(probe: nn.Module, optimiser: Any) -> Arrays:
     arrays = _weights(probe, "weight.")
     for name, value in probe.named_parameters():
-        for moment, each in optimiser.state[value].items():
-            arrays[f"adam.{moment}.{name}"] = each.detach().cpu().numpy()
+        for moment, moments in optimiser.state[value].items():
+            arrays[f"adam.{moment}.{name}"] = moments.detach().cpu().numpy()
     return arrays
 
 
@@ -250,13 +250,13 @@ def trained(
     with bar_of(progress, total=epochs, desc=title, unit=" epochs") as bar:
         bar.update(len(begin.losses) if begin else 0)
 
-        def each(state: Fitted) -> None:
+        def keep(state: Fitted) -> None:
             if path is not None:
                 write(path, state.arrays, {"identity": about, **state.described()})
             bar.set_postfix_str("loss {:.4f}, held out {:.4f}".format(*state.losses[-1]), refresh=False)
             bar.update()
 
-        return probe, fit(probe, data, rate=rate, seed=seed, epochs=epochs, begin=begin, each=each)
+        return probe, fit(probe, data, rate=rate, seed=seed, epochs=epochs, begin=begin, each=keep)
 
 
 def _begun(path: Path, identity: Mapping[str, Any]) -> Fitted | None:
@@ -276,7 +276,7 @@ def outputs(
     with torch.no_grad():
         for sentences in batches(data.trees.lengths, np.arange(len(data.trees))):
             batch = data.batch(sentences)
-            arrays = [each(batch).cpu().numpy() for each in functions]
+            arrays = [function(batch).cpu().numpy() for function in functions]
             for place, number in enumerate(sentences.tolist()):
                 yield number, [array[place] for array in arrays]
 

@@ -64,9 +64,9 @@ def fill(
             orders.append(batches)
             yield [Given(number, [[window[place] for place in batch] for batch in batches])]
 
-    for found in engine.each([model], Batches(work), units(), shown if engine.remote else None):
+    for results in engine.each([model], Batches(work), units(), shown if engine.remote else None):
         places = [place for batch in orders.popleft() for place in batch]
-        arrays = dict(zip(places, (each for batch in found for each in batch), strict=True))
+        arrays = dict(zip(places, (array for batch in results for array in batch), strict=True))
         store.append([arrays[place] for place in range(len(places))])
         shown(len(places))
 
@@ -134,7 +134,7 @@ def maps_of(model: Model, heads: Sequence[tuple[int, int]], precision: Precision
         columns = [roots(cast(Tokens, example.tokens))[0] for example in batch]
         width = max(sizes)
 
-        def each(layer: int, maps: npt.NDArray[Any]) -> None:
+        def add(layer: int, maps: npt.NDArray[Any]) -> None:
             columns_of = slice(ends[layer] - maps.shape[1], ends[layer])
             for array, weights, size in zip(arrays, maps, sizes, strict=True):
                 among = np.r_[0:size, width : width + SPECIAL]
@@ -142,7 +142,7 @@ def maps_of(model: Model, heads: Sequence[tuple[int, int]], precision: Precision
                     weights[:, :size, among].transpose(1, 2, 0), precision, f"layer {layer}"
                 )
 
-        word_maps(model, batch, each, columns=columns)
+        word_maps(model, batch, add, columns=columns)
         return arrays
 
     return work
@@ -174,7 +174,7 @@ def layers_of(model: Model, example: Example) -> tuple[int, int]:
 
 
 def _hidden(model: Model, inputs: Sequence[Tokens]) -> list[npt.NDArray[np.float64]]:
-    """Of each layer, ``[input token size]``."""
+    """The hidden states of each layer, ``[input token size]``."""
     with torch.no_grad(), evaluating(model.backbone):
         out = forward(model, inputs, output_hidden_states=True)
     states = getattr(out, "hidden_states", None)

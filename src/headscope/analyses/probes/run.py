@@ -53,7 +53,7 @@ Kind = Literal[
     "right-branching", "distance+words", "reinitialised", "attention", "attention+words", "structural"
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
-"""In the order of table 3."""
+"""The probes in the order of table 3."""
 
 RATES = {"attention": 0.05, "attention+words": 0.001, "distance+words": 0.001, "structural": 0.002}
 """Adam's first rate for each kind."""
@@ -205,7 +205,7 @@ class _Run:
         forms = "\n".join(self.vocabulary).encode("utf-8", "surrogatepass")
         self._identity: dict[str, Any] = {
             "forms": hashlib.sha256(forms).hexdigest()[:16],
-            "versions": {key: each for key, each in versions().items() if key != "python"},
+            "versions": {key: version for key, version in versions().items() if key != "python"},
             "model": weights(self.model),
         }
         self._edges = statistics.Edges.of(self.dev.trees)
@@ -218,35 +218,35 @@ class _Run:
             return [statistics.Row(name, statistics.Heads(self.dev.trees.right_branching()))]
         if kind == "structural":
             return self._structural()
-        again = kind == "reinitialised"
-        shape = "attention+words" if again else kind
+        reinitialised = kind == "reinitialised"
+        shape = "attention+words" if reinitialised else kind
         if shape == "distance+words":
             data = [Data(side.trees, device=self.model.device) for side in self.sides]
         else:
-            data = self._attention(again)
+            data = self._attention(reinitialised)
         vectors, size = "", 0
         if shape != "attention":
             vectors, values = self._words
             size = values.shape[1]
-            data = [replace(each, vectors=values) for each in data]
+            data = [replace(treebank, vectors=values) for treebank in data]
         heads = data[0].heads
 
         def make() -> PairProbe:
             return DistanceProbe(size) if shape == "distance+words" else AttentionProbe(heads, size)
 
         control = behaviours(len(self.vocabulary), self.seed)
-        tasks = [replace(each, trees=each.trees.control(control)) for each in data]
+        tasks = [replace(treebank, trees=treebank.trees.control(control)) for treebank in data]
         probe, fitted = self._fit(name, "gold", make, data[0], shape)
-        found, parameters = statistics.Heads(predictions(probe, data[1])), _size(probe)
+        scored, parameters = statistics.Heads(predictions(probe, data[1])), _size(probe)
         if isinstance(probe, AttentionProbe) and not probe.size:
             w, u = probe.pair.detach().cpu().double().numpy().round(4).tolist()
-            self.about["scalars"] = {"heads": [list(each) for each in self._heads], "w": w, "u": u}
+            self.about["scalars"] = {"heads": [list(head) for head in self._heads], "w": w, "u": u}
         del probe  # not two at a time
         learner, _ = self._fit(name, "control", make, tasks[0], shape)
         return [
             statistics.Row(
                 name,
-                found,
+                scored,
                 statistics.Heads(predictions(learner, tasks[1]), tasks[1].trees.heads),
                 vectors=vectors,
                 training=fitted.figures(),
@@ -292,16 +292,19 @@ class _Run:
         for number, (far, low) in outputs(data, near, deep):
             words = trees.words(number)
             gold = trees.heads[words]
-            far, low = (each.astype(np.float64) for each in (far[: len(gold), : len(gold)], low[: len(gold)]))
+            far, low = (
+                distances.astype(np.float64)
+                for distances in (far[: len(gold), : len(gold)], low[: len(gold)])
+            )
             edges[self._edges.sentences == number] = self._edges.spanned(trees, number, far)
             rank[number], depth[number] = statistics.by_distances(gold, far), statistics.by_depths(gold, low)
             root[number] = gold[np.where(trees.punct[words], np.inf, low).argmin()] < 0
         return statistics.Structure(edges, rank, depth, root)
 
-    def _attention(self, again: bool) -> list[Data]:
+    def _attention(self, reinitialised: bool) -> list[Data]:
         """Both treebanks with maps: those of the model, or of the model re-initialised but for its embeddings."""
-        if again not in self._maps:
-            model = load(self.model, untrained=self.seed, keep="embeddings") if again else self.model
+        if reinitialised not in self._maps:
+            model = load(self.model, untrained=self.seed, keep="embeddings") if reinitialised else self.model
             first = next(iter(self.train.inputs(model)))
             self._heads = gather.heads_of(model, first)
             total = sum(number for _, number in self._heads)
@@ -313,13 +316,13 @@ class _Run:
                 self.precision,
                 model,
                 gather.maps_of(model, self._heads, self.precision),
-                f"-reinitialised-{self.seed}" if again else "",
+                f"-reinitialised-{self.seed}" if reinitialised else "",
             )
-            self._maps[again] = [
+            self._maps[reinitialised] = [
                 Data(side.trees, maps=store, heads=total, device=self.model.device)
                 for side, store in zip(self.sides, stores, strict=True)
             ]
-        return self._maps[again]
+        return self._maps[reinitialised]
 
     def _stores(
         self,
@@ -390,7 +393,7 @@ class _Run:
 
 
 def _size(*probes: torch.nn.Module) -> int:
-    return sum(each.numel() for probe in probes for each in probe.parameters())
+    return sum(parameter.numel() for probe in probes for parameter in probe.parameters())
 
 
 def estimate(

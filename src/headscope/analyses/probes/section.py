@@ -72,7 +72,7 @@ class Probes(Section):
         return " (not known to differ)" if p == p else ""
 
     def info(self, blobs: Blobs) -> BlocksSection:
-        """Table 3."""
+        """Give table 3."""
         words = int(self.result["n"].values[0])
         vectors = sorted({str(name) for name in self.result["vectors"].values} - {""})
         return BlocksSection(

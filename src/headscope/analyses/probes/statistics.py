@@ -50,7 +50,7 @@ class Edges:
 
     @classmethod
     def of(cls, trees: Trees) -> Edges:
-        """Those of the gold trees."""
+        """Take the edges of the gold trees."""
         sentence = np.repeat(np.arange(len(trees)), trees.lengths)
         dependents = np.flatnonzero((trees.heads >= 0) & ~trees.punct)
         heads = trees.heads[dependents] + trees.starts[sentence[dependents]]
@@ -90,10 +90,10 @@ def by_depths(heads: IntArray, deep: npt.NDArray[np.floating]) -> float:
 
 
 def _spearman(values: npt.NDArray[np.number], gold: npt.NDArray[np.number]) -> Floats:
-    """Of each row; 0 where a row is constant."""
+    """Correlate the ranks within each row; 0 where a row is constant."""
     rank = module("scipy.stats").rankdata
-    first, second = (np.asarray(rank(each, axis=1)) for each in (values, gold))
-    first, second = (each - each.mean(1, keepdims=True) for each in (first, second))
+    first, second = (np.asarray(rank(rows, axis=1)) for rows in (values, gold))
+    first, second = (ranks - ranks.mean(1, keepdims=True) for ranks in (first, second))
     below = np.sqrt((first**2).sum(1) * (second**2).sum(1))
     return np.divide((first * second).sum(1), below, out=np.zeros(len(first)), where=below > 0)
 
@@ -170,11 +170,11 @@ class ByCluster:
         places = self._clusters[kept], self._lengths[kept] - SHORTEST
         np.add.at(sums, places, values[kept])
         np.add.at(sizes, places, 1.0)
-        own = sizes.sum(1)
+        weights = sizes.sum(1)
         value = _mean_of_means(sums.sum(0), sizes.sum(0))
         without = _mean_of_means(sums.sum(0) - sums, sizes.sum(0) - sizes)
-        documents = float(jackknife.effective(own))
-        return Mean(float(value), without, own > 0, documents, float(own.sum()), share=False)
+        documents = float(jackknife.effective(weights))
+        return Mean(float(value), without, weights > 0, documents, float(weights.sum()), share=False)
 
 
 def _mean_of_means(sums: Floats, sizes: Floats) -> Floats:
@@ -324,14 +324,14 @@ def dataset(rows: Sequence[Row], trees: Trees, *, seed: int, meta: Mapping[str, 
 def _differences(score: str, means: Sequence[Mean | None]) -> dict[str, Any]:
     """What each probe has more than each other, over ``(probe, other)``."""
     ends = ("", "_low", "_high", "_p")
-    found = np.full((len(ends), len(means), len(means)), np.nan)
+    figures = np.full((len(ends), len(means), len(means)), np.nan)
     for one, first in enumerate(means):
         for two, second in enumerate(means):
             if one != two and first is not None and second is not None:
                 more = first.minus(second)
-                found[:, one, two] = more.value, *more.ends, float(more.gain.differs())
+                figures[:, one, two] = more.value, *more.ends, float(more.gain.differs())
     axes = ("probe", "other")
-    return {f"{score}_difference{end}": (axes, values) for end, values in zip(ends, found, strict=True)}
+    return {f"{score}_difference{end}": (axes, values) for end, values in zip(ends, figures, strict=True)}
 
 
 def _of_heads(row: Row, trees: Trees, draw: ByCluster, edges: Edges) -> dict[str, Mean]:
@@ -362,7 +362,7 @@ def _of_structure(row: Row, _: Trees, draw: ByCluster, edges: Edges) -> dict[str
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:
-    """A row a probe, with `COLUMNS`."""
+    """Give each probe a row, with `COLUMNS`."""
     rows: Any = pd.DataFrame({name: result[name].values for name in COLUMNS})
     rows["layer"] = rows["layer"].astype("Int64").where(rows["layer"] >= 0)
     return rows
@@ -375,10 +375,10 @@ def differences(result: xr.Dataset) -> pd.DataFrame:
     for score in COMPARED:
         for one in range(len(names)):
             for two in range(one):
-                own = {"probe": names[one], "other": names[two], "score": score}
+                row = {"probe": names[one], "other": names[two], "score": score}
                 ends = ("difference", "low", "high", "p")
                 keys = [f"{score}_difference{end}" for end in ("", "_low", "_high", "_p")]
-                own |= {end: float(result[key].values[one, two]) for end, key in zip(ends, keys, strict=True)}
-                if own["difference"] == own["difference"]:
-                    rows.append(own)
+                row |= {end: float(result[key].values[one, two]) for end, key in zip(ends, keys, strict=True)}
+                if row["difference"] == row["difference"]:
+                    rows.append(row)
     return pd.DataFrame(rows, columns=["probe", "other", "score", "difference", "low", "high", "p"])

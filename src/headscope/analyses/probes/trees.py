@@ -53,8 +53,10 @@ class Trees:
             numbers.append(clusters.number(example.document, example.document_known))
         if len(starts) == 1:
             raise InputError("treebank: expected at least one sentence, found none")
-        places, above, words, own = (np.array(each, np.int64) for each in (starts, heads, forms, numbers))
-        return cls(places, above, np.array(punct, np.bool_), words, own, clusters.kind)
+        places, above, words, groups = (
+            np.array(column, np.int64) for column in (starts, heads, forms, numbers)
+        )
+        return cls(places, above, np.array(punct, np.bool_), words, groups, clusters.kind)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -91,8 +93,8 @@ class Trees:
     def fingerprint(self) -> str:
         """A checksum of the trees and their words."""
         digest = hashlib.sha256()
-        for each in (self.starts, self.heads, self.punct, self.forms):
-            digest.update(np.ascontiguousarray(each).data)
+        for values in (self.starts, self.heads, self.punct, self.forms):
+            digest.update(np.ascontiguousarray(values).data)
         return digest.hexdigest()[:16]
 
 

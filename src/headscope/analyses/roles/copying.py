@@ -20,7 +20,7 @@ from headscope.runs.batches import tokens_of
 from headscope.statistics.jackknife import effective, error, skewness
 
 SEQUENCES = 16
-"""So many sequences are looked at."""
+"""How many sequences are looked at."""
 
 
 def copying(model: Model, repeated: Sequence[Example]) -> xr.Dataset | str:
@@ -50,16 +50,16 @@ def copying(model: Model, repeated: Sequence[Example]) -> xr.Dataset | str:
         try:
             if not sums:
                 layers = written(model, ready, int(text[-1]), None).layers  # that its parts add up
-            found = effects(model, ready, slice(int(second[0]), int(second[-1])), tokens.ids[first].tolist())
+            added = effects(model, ready, slice(int(second[0]), int(second[-1])), tokens.ids[first].tolist())
         except RefusedError as error_:
             return str(error_)
-        heads = max(len(layer) for layer in found)
-        share = np.full((len(found), heads), np.nan)
-        for place, layer in enumerate(found):
+        heads = max(len(layer) for layer in added)
+        share = np.full((len(added), heads), np.nan)
+        for place, layer in enumerate(added):
             raised = layer.numpy()  # [head row token]; row i is to be followed by token i + 1
             rows = np.arange(len(second) - 1)
-            own = raised[:, rows, rows + 1][..., None]
-            below = (own > raised).sum(-1) + ((own == raised).sum(-1) - 1) / 2
+            target = raised[:, rows, rows + 1][..., None]
+            below = (target > raised).sum(-1) + ((target == raised).sum(-1) - 1) / 2
             share[place, : len(layer)] = (below / (len(first) - 1)).sum(-1)
         sums.append(share)
         counts.append(len(second) - 1)
@@ -77,15 +77,15 @@ def figures(
         n: the counts, of a shape that broadcasts.
         layers: the layers' indices.
     """
-    found: dict[str, np.ndarray] = {}
+    values: dict[str, np.ndarray] = {}
     for name, (s, chance) in sums.items():
-        shape, whole = s.shape[1:], np.broadcast_to(n, s.shape)
+        shape, counts = s.shape[1:], np.broadcast_to(n, s.shape)
         with np.errstate(invalid="ignore", divide="ignore"):
-            found |= {name: s.sum(0) / whole.sum(0), f"{name}_se": error(s, whole)}
-            found |= {f"{name}_skewness": skewness(s, whole), f"{name}_n": whole.sum(0)}
-        found |= {f"{name}_documents": effective(whole), f"{name}_chance": np.broadcast_to(chance, shape)}
-    heads = next(iter(found.values())).shape[1]
+            values |= {name: s.sum(0) / counts.sum(0), f"{name}_se": error(s, counts)}
+            values |= {f"{name}_skewness": skewness(s, counts), f"{name}_n": counts.sum(0)}
+        values |= {f"{name}_documents": effective(counts), f"{name}_chance": np.broadcast_to(chance, shape)}
+    heads = next(iter(values.values())).shape[1]
     return xr.Dataset(
-        {name: (("layer", "head"), each) for name, each in found.items()},
+        {name: (("layer", "head"), array) for name, array in values.items()},
         coords={"layer": list(layers), "head": np.arange(heads)},
     )

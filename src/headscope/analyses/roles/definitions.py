@@ -221,7 +221,7 @@ _OFF = tuple(
         role,
         name=off_name(role.name),
         family="off the sink",
-        unless=(role.name, *(off_name(each) for each in role.unless if each in _SEEN_OFF)),
+        unless=(role.name, *(off_name(other) for other in role.unless if other in _SEEN_OFF)),
         why=f"of heads whose first token is a sink, with its mass taken out: {role.why}",
         causal=True,
         of=role.name,
@@ -244,7 +244,11 @@ def roles_on(kind: Kind) -> list[Role]:
 
 def units_of(role: str) -> str:
     """The units of a role's score."""
-    return "nats" if any(each.name == role and each.measure == "entropy" for each in ROLES) else "share"
+    return (
+        "nats"
+        if any(definition.name == role and definition.measure == "entropy" for definition in ROLES)
+        else "share"
+    )
 
 
 _OF_TOKENS = ("marks", "words", "copies")

@@ -40,11 +40,16 @@ def look_off(model: Model, measures: Sequence[str], of_tokens: Sequence[str]) ->
 
 def measured_off(model: Model, measures: Sequence[str], seen: Look) -> xr.Dataset:
     """What was seen off the sink, as `headscope.measure` gives it, each measure named with `OFF`."""
-    found = dataset(seen.sums(), choose(measures), causal=model.causal)
-    scores = {name: score for name, score in seen.scores().items() if name in found}
-    found = found.assign({f"{name}_offsets": (("layer", "head"), score) for name, score in scores.items()})
-    of = {str(name): next(each for each in measures if _part_of(str(name), each)) for name in found.data_vars}
-    return found.rename({name: f"{of[name]}{OFF}{name.removeprefix(of[name])}" for name in of})
+    measured = dataset(seen.sums(), choose(measures), causal=model.causal)
+    scores = {name: score for name, score in seen.scores().items() if name in measured}
+    measured = measured.assign(
+        {f"{name}_offsets": (("layer", "head"), score) for name, score in scores.items()}
+    )
+    of = {
+        str(name): next(measure for measure in measures if _part_of(str(name), measure))
+        for name in measured.data_vars
+    }
+    return measured.rename({name: f"{of[name]}{OFF}{name.removeprefix(of[name])}" for name in of})
 
 
 def _part_of(variable: str, measure: str) -> bool:

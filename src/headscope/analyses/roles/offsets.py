@@ -29,9 +29,9 @@ from headscope.runs.options import RunOptions
 from headscope.runs.rows import Found, Rows
 
 INPUTS = 500
-"""From so many inputs, at most, offsets are taken: where a head looks settles soon."""
+"""How many inputs, at most, offsets are taken from: where a head looks settles soon."""
 
-_WHOLE = 1e-5
+_ROUNDING = 1e-5
 """How far from 1 the sums of rows may be by rounding."""
 
 
@@ -59,7 +59,7 @@ class Look:
         self._kept: list[tuple[Sequence[Example], list[Seen]]] = []
 
     @property
-    def whole(self) -> bool:
+    def all_inputs(self) -> bool:
         """Whether all inputs are looked at, or the first `INPUTS`."""
         return bool(self._measures)
 
@@ -71,11 +71,11 @@ class Look:
             for record in records:
                 rows.reduce(record)
 
-        return self._found(batch, self._measures, put)
+        return self._measure(batch, self._measures, put)
 
-    def take(self, batch: Sequence[Example], found: Found) -> None:
+    def take(self, batch: Sequence[Example], rows: Found) -> None:
         """Add what was measured of one batch."""
-        _add(self._documents, batch, found)
+        _add(self._documents, batch, rows)
 
     def see(self, batch: Sequence[Example], records: Sequence[AttentionRecord]) -> None:
         """Take in where the heads look in one of the first batches."""
@@ -103,13 +103,13 @@ class Look:
                 for one in layers:
                     rows.reduce_matrix(one.record, self._profiles.matrix(one), "own offsets")
 
-            _add(documents, batch, self._found(batch, chosen, put))
+            _add(documents, batch, self._measure(batch, chosen, put))
         return dict(zip(documents.labels["measures"], documents.close().value(), strict=True))
 
     def _changed(self, records: Sequence[AttentionRecord]) -> Sequence[AttentionRecord]:
         return records if self._change is None else [self._change(record) for record in records]
 
-    def _found(
+    def _measure(
         self, batch: Sequence[Example], measures: Sequence[Measure], put: Callable[[Rows], None]
     ) -> Found:
         tokens = [tokens_of(example) for example in batch]
@@ -118,10 +118,10 @@ class Look:
         return rows.close()
 
 
-def _add(documents: Documents, batch: Sequence[Example], found: Found) -> None:
+def _add(documents: Documents, batch: Sequence[Example], rows: Found) -> None:
     for place, example in enumerate(batch):
-        of = (array[place] for array in (found.sums, found.chance, found.divisors))
-        documents.add(example.document, found.tokens[place], found.layers, *of)
+        of = (array[place] for array in (rows.sums, rows.chance, rows.divisors))
+        documents.add(example.document, rows.tokens[place], rows.layers, *of)
 
 
 def look(
@@ -140,17 +140,17 @@ def look(
             looked at here.
     """
     inputs: Iterable[Example] = examples(model, corpus, options.limit)
-    whole = [one for one in looks if one.whole]
-    if not whole:
+    full = [one for one in looks if one.all_inputs]
+    if not full:
         inputs, options = islice(inputs, INPUTS), replace(options, engine=None)
-    work = _Measured(model, whole)
+    work = _Measured(model, full)
     seen = 0
     for block in over_blocks(
         model, corpus, work, replace(options, limit=None, progress=False), inputs=inputs
     ):
-        for batch, found in block:
-            for one, own in zip(whole, found, strict=True):
-                one.take(batch, own)
+        for batch, results in block:
+            for one, result in zip(full, results, strict=True):
+                one.take(batch, result)
             for _, records in worked([batch] if seen < INPUTS else [], work.attention):
                 for one in looks:
                     one.see(batch, records)
@@ -219,16 +219,16 @@ class Seen:
         """That of a call; what is the same as in another layer is kept once."""
         pairs = _seen(record, lengths)
         totals = (record.weights().double() * pairs).sum(-1)
-        same = next((each for each in known if torch.equal(each.pairs, pairs)), None)
+        same = next((other for other in known if torch.equal(other.pairs, pairs)), None)
         mask = record.mask
         if same is not None:
             pairs = same.pairs
             if mask is not None and same.record.mask is not None and mask.dtype == same.record.mask.dtype:
                 mask = same.record.mask
-        q, k = (each.new_empty((*each.shape[:-1], 0)) for each in (record.q, record.k))
+        q, k = (tensor.new_empty((*tensor.shape[:-1], 0)) for tensor in (record.q, record.k))
         bare = replace(record, q=q, k=k, v=None, mask=mask, bias=None, given=None)
-        whole = (totals - pairs.any(-1).double()).abs().amax() < _WHOLE
-        return cls(bare, pairs, None if whole else totals)
+        complete = (totals - pairs.any(-1).double()).abs().amax() < _ROUNDING
+        return cls(bare, pairs, None if complete else totals)
 
 
 class Profiles:
@@ -282,6 +282,6 @@ def _by_offset(pairs: Tensor) -> Tensor:
 
 def _sum(a: Tensor, b: Tensor) -> Tensor:
     """The sum of two arrays by offset; offset 0 stands in the middle of each."""
-    short, long = sorted((a, b), key=lambda each: each.shape[1])
+    short, long = sorted((a, b), key=lambda array: array.shape[1])
     room = (long.shape[1] - short.shape[1]) // 2
     return long + torch.nn.functional.pad(short, (room, room))

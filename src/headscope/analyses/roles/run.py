@@ -38,10 +38,10 @@ from headscope.runs.rare import with_rarest
 
 _MEASURES = tuple(role.measure for role in definitions.roles_on("text") if not role.causal)
 SEQUENCES = 64
-"""Of repeated random tokens."""
+"""How many sequences of repeated random tokens are made."""
 
 NEEDLES, NEEDLE_TEXT = 16, 256
-"""So many needles are hidden, in texts of about so many tokens."""
+"""How many needles are hidden, and in texts of about how many tokens."""
 
 READINGS = ("corpus", "long", "repeated")
 """What is measured, in the order of `readings`, as folders of checkpoints call it."""
@@ -97,8 +97,8 @@ def roles(
     """
     every = every_role(model, corpus, seed=seed, **options)
     table = statistics.named(every, level)
-    told = {"level": level, "tests": len(every), "not_found": table.attrs["not_found"]}
-    table.attrs["meta"] = every.attrs["meta"] | told
+    details = {"level": level, "tests": len(every), "not_found": table.attrs["not_found"]}
+    table.attrs["meta"] = every.attrs["meta"] | details
     return table
 
 
@@ -133,8 +133,8 @@ def _every_role(
     if corpus.kind != "text":
         one = replace(through, resume=kept("inputs"))
         figures = measure(model, corpus, measures=seen_measures(corpus.kind), **vars(one))
-        found = partial(artefacts, model, corpus, batch_size=through.batch_size, limit=through.limit)
-        return seen_roles(figures, found)
+        find_artefacts = partial(artefacts, model, corpus, batch_size=through.batch_size, limit=through.limit)
+        return seen_roles(figures, find_artefacts)
     datasets: list[xr.Dataset] = []
     read: list[tuple[Corpus | list[Example], Sequence[str]]] = []
     copies: xr.Dataset | str | None = None
@@ -157,7 +157,7 @@ def _every_role(
         datasets[place] = _assigned(datasets[place], looks[0].scores())
         datasets += [measured_off(model, names, off) for off in looks[1:]]
     lowered = suppression(model, corpus.encoded(model)) if model.causal else ""
-    datasets += [each for each in (copies, lowered) if isinstance(each, xr.Dataset)]
+    datasets += [scores for scores in (copies, lowered) if isinstance(scores, xr.Dataset)]
     find = retrieved or partial(needles, model, seed, resume=kept("needles"))
     needled = _retrieved(find) if model.causal else ""
     if isinstance(needled, xr.Dataset):
@@ -196,12 +196,12 @@ def seen_roles(figures: xr.Dataset, find: Callable[[], xr.Dataset]) -> pd.DataFr
     datasets, why = [figures], ""
     if statistics.kind_of(figures) == "images":
         try:
-            found = find()
+            result = find()
         except (InputError, RefusedError) as error:
             why = str(error)
         else:
-            datasets.append(to_artefacts(found))
-            why = "" if found["artefacts"] > 0 else "no patch has a norm far above the rest"
+            datasets.append(to_artefacts(result))
+            why = "" if result["artefacts"] > 0 else "no patch has a norm far above the rest"
     table = statistics.every(*datasets)
     if why:
         table.attrs["untested"]["artefacts"] = why
@@ -218,12 +218,12 @@ def needles(model: Model, seed: int = 0, k: int = 0, resume: Path | None = None)
 def _retrieved(find: Callable[[], xr.Dataset]) -> xr.Dataset | str:
     """Scores, or why there are none."""
     try:
-        found = find()
+        result = find()
     except (InputError, RefusedError) as error:
         return str(error)
-    if not int(found["produced"]):
+    if not int(result["produced"]):
         return "the model produced no token of an answer to a needle"
-    return found
+    return result
 
 
 def with_offsets(
@@ -235,9 +235,9 @@ def with_offsets(
     limit: int | None = None,
 ) -> list[xr.Dataset]:
     """Datasets of the same inputs with what the heads' own offsets score, ``m_offsets``, where a role names tokens."""
-    names = [name for name in definitions.offset_measures() if any(name in each for each in datasets)]
+    names = [name for name in definitions.offset_measures() if any(name in dataset for dataset in datasets)]
     scores = offset_scores(model, inputs, names, batch_size=batch_size, limit=limit) if names else {}
-    return [_assigned(each, scores) for each in datasets]
+    return [_assigned(dataset, scores) for dataset in datasets]
 
 
 def _assigned(dataset: xr.Dataset, scores: Mapping[str, Floats]) -> xr.Dataset:

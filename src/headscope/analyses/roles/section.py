@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.artefacts.section import found as artefacts
+from headscope.analyses.artefacts.section import study_artefacts
 from headscope.analyses.measure.section import patterns
 from headscope.analyses.roles import statistics
 from headscope.analyses.roles.offsets import INPUTS
@@ -79,8 +79,8 @@ class Roles(Section):
         """The roles that heads have, the heads without, and what was not tested."""
         table: Any = self.table
         why = {
-            name: str(each)
-            for name, each in table.attrs.get("roles", {}).items()
+            name: str(reason)
+            for name, reason in table.attrs.get("roles", {}).items()
             if (table["role"] == name).any()
         }
         absent, untested = table.attrs.get("not_found", {}), table.attrs.get("untested", {})
@@ -144,8 +144,8 @@ class Roles(Section):
                 )
             ]
         having = "head has" if len(roles) == 1 else "heads have"
-        said = [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names, SINK), f".{rest}")]
-        return [*said, *self._off_the_sink()]
+        lines = [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names, SINK), f".{rest}")]
+        return [*lines, *self._off_the_sink()]
 
     def _off_the_sink(self) -> list[list[Part]]:
         """What heads with a sink do with the rest of their attention."""
@@ -163,8 +163,8 @@ class Roles(Section):
             return []
         heads = len(rows.loc[rows["role"].isin(off), ["layer", "head"]].drop_duplicates())
         having = "has" if heads == 1 else "have"
-        said = f"Of {sinks} heads with a sink, {heads} {having} a role with the first token taken out: "
-        return [sentence(said, *by_role(names), ".")]
+        opening = f"Of {sinks} heads with a sink, {heads} {having} a role with the first token taken out: "
+        return [sentence(opening, *by_role(names), ".")]
 
     @property
     def told(self) -> set[str]:
@@ -184,10 +184,10 @@ class Roles(Section):
 
     def _notes(self, tests: int) -> list[str]:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
-        beside = "the bar is above it."
+        bar = "the bar is above it."
         table: Any = self.table
         if table["offsets"].notna().any():
-            beside = (
+            bar = (
                 "offsets is what a head would score that looks at places alone, each as often as this one does; the "
                 "bar is above both."
             )
@@ -195,7 +195,7 @@ class Roles(Section):
             f"A role is a measure and a bar: {tests:,} tests over {counted}, q after Benjamini and Hochberg at "
             f"{self.level:g} within each family of roles, so at most {100 * self.level:.0f} % of those named of a "
             "family are expected to be wrong.",
-            f"Chance is uniform attention; {beside} Intervals are 95 %, by document.",
+            f"Chance is uniform attention; {bar} Intervals are 95 %, by document.",
             *self._off_note(),
         ]
 
@@ -214,7 +214,7 @@ _OFF = {role.name for role in ROLES if role.of is not None}
 
 
 def _first(names: list[str]) -> str:
-    """Of several roles the first that says more than that a head parks its attention; those off the sink come apart."""
+    """Choose the first role that says more than that a head parks its attention; those off the sink come apart."""
     return next((name for name in names if name != SINK and name not in _OFF), names[0])
 
 
@@ -279,7 +279,7 @@ def _table(table: Any, shown: Any, why: Mapping[str, str], seen: Mapping[str, Se
         "roles",
         table.assign(
             units=units,
-            unit=[None if each == "share" else f" {each}" for each in units],
+            unit=[None if unit == "share" else f" {unit}" for unit in units],
             why=[why.get(role) if there else None for role, there in zip(table["role"], shown, strict=True)],
         ),
         list(COLUMNS),
@@ -360,7 +360,7 @@ def role_tests(study: Study) -> pd.DataFrame:
 
     def run() -> pd.DataFrame:
         if study.corpus.kind != "text":
-            return seen_roles(study.surface, partial(artefacts, study))
+            return seen_roles(study.surface, partial(study_artefacts, study))
         measured = patterns(study)
         if study.model.causal:  # sinks and induction have inputs of their own
             return every_role(

@@ -112,10 +112,10 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
         raise InputError("roles: expected at least one dataset, found none")
     tests: list[pd.DataFrame] = []
     untested: dict[str, str] = {}
-    found: list[float] = []
+    documents: list[float] = []
     for role in roles_on(kind_of(datasets[0])):
-        dataset = next((each for each in datasets if role.variable in each.data_vars), None)
-        second = next((each for each in datasets if role.also in each.data_vars), None)
+        dataset = next((candidate for candidate in datasets if role.variable in candidate.data_vars), None)
+        second = next((candidate for candidate in datasets if role.also in candidate.data_vars), None)
         if role.also is not None and second is None:
             dataset = None
         if role.of is not None:
@@ -127,14 +127,14 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
         elif dataset is None:
             untested[role.name] = _why_absent(role.also or role.measure, datasets)
         elif (most := _most(documents_of(dataset, role.measure))) < LEAST:
-            found.append(most)
+            documents.append(most)
             untested[role.name] = f"{role.measure} from {_documents(most)}; a test needs {LEAST:.0f}"
         elif len(rows := _test(role, dataset, confidence, second)):
             tests.append(rows)
         else:
             untested[role.name] = "uniform attention has it already"
-    if not tests and found:
-        few, least = _documents(max(found)), f"{LEAST:.0f}"
+    if not tests and documents:
+        few, least = _documents(max(documents)), f"{LEAST:.0f}"
         raise FewError(
             f"{few}, where a test needs {least}",
             f"roles: expected at least {least} effective documents, found {few}: add some, or say where documents end "
@@ -145,7 +145,7 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
             "roles: expected figures of one role, found "
             + "; ".join(f"{name}: {reason}" for name, reason in untested.items())
         )
-    table: Any = pd.concat([each for each in tests if len(each)], ignore_index=True)
+    table: Any = pd.concat([rows for rows in tests if len(rows)], ignore_index=True)
     for family in dict.fromkeys(table["family"]):
         members = table["family"] == family
         table.loc[members, "q"] = false_discovery(table.loc[members, "p"].to_numpy())
@@ -162,7 +162,7 @@ def _parked(tests: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _why_absent(measure: str, datasets: Sequence[xr.Dataset]) -> str:
     """The reason that the datasets give."""
-    reasons = [description(each).get("absent", {}).get(measure) for each in datasets]
+    reasons = [description(dataset).get("absent", {}).get(measure) for dataset in datasets]
     return next((str(reason) for reason in reasons if reason), f"no figures of {measure}")
 
 
@@ -171,7 +171,7 @@ def _most(documents: Floats) -> float:
 
 
 def _documents(effective: float) -> str:
-    """So many effective documents, in words.
+    """Say in words how many effective documents there are.
 
     >>> _documents(1.0), _documents(3.27)
     ('1 document', '3.3 effective documents')
@@ -218,7 +218,7 @@ def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
 
 
 def _nearest(tests: Any) -> pd.DataFrame:
-    """Of each head the role that it comes nearest to, and its score there."""
+    """Find the role that each head comes nearest to, and its score there."""
     shares = tests[
         (tests["role"].map(units_of) == "share") & tests["score"].notna() & ~tests["role"].isin(OF_TWO)
     ]
@@ -231,19 +231,19 @@ def _nearest(tests: Any) -> pd.DataFrame:
 
 def _not_found(tests: Any, named: Collection[str]) -> dict[str, str]:
     """The best head of each role that was tested and that none has, beside chance or, if higher, its own offsets."""
-    found: dict[str, str] = {}
+    highest: dict[str, str] = {}
     for role, rows in tests[tests["score"].notna()].groupby("role", sort=False):
         if role not in named and units_of(str(role)) == "share":
             best = rows.loc[rows["score"].idxmax()]
             head = Head(int(best["layer"]), int(best["head"]))
             offsets = best.get("offsets", np.nan)
-            beside = "its own offsets" if offsets > best["chance"] else "chance"
+            baseline = "its own offsets" if offsets > best["chance"] else "chance"
             copying = best.get("copying", np.nan)
-            found[str(role)] = (
-                f"highest {head} {best['score']:.3f}, {beside} {np.fmax(best['chance'], offsets):.3f}"
+            highest[str(role)] = (
+                f"highest {head} {best['score']:.3f}, {baseline} {np.fmax(best['chance'], offsets):.3f}"
                 + ("" if np.isnan(copying) else f"; copying {copying:.3f}, chance 0.500")
             )
-    return found
+    return highest
 
 
 def sinks(dataset: xr.Dataset, above: float = 0.3) -> xr.DataArray:

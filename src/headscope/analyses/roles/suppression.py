@@ -27,7 +27,7 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.intp]
 
 TEXTS, TOKENS = 12, 128
-"""So many texts are looked at, one a document, and of each so many tokens."""
+"""How many texts are looked at, one a document, and how many tokens of each."""
 LIKELY = 10
 """A token counts as predicted where it is among so many of the vocabulary."""
 _LEAST = 8
@@ -68,11 +68,11 @@ def suppression(model: Model, examples: Iterable[Example]) -> xr.Dataset | str:
         if len(set(ids.tolist())) < _LEAST + 2:
             continue
         try:
-            found, layers = _of_text(model, ids, special)
+            scores, layers = _of_text(model, ids, special)
         except RefusedError as error:
             return str(error)
         documents.add(example.document)
-        sums.append(found)
+        sums.append(scores)
         if len(sums) == TEXTS:
             break
     if not sums:
@@ -104,11 +104,11 @@ class _Context:
         places[special | (np.arange(len(ids)) == 0)] = 0
         seen = np.cumsum(places, 0) > 0
         seen[np.arange(len(ids)), of] = False
-        return cls([int(each) for each in types], places, seen)
+        return cls([int(kind) for kind in types], places, seen)
 
 
 def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tuple[Floats, list[int]]:
-    """Of each head the sums of its score, of chance and of what counts, ``[3 layer head]``; and the layers."""
+    """Sum each head's score, chance and what counts, ``[3 layer head]``; and give the layers."""
     context = _Context.of(ids, special)
     batch = torch.as_tensor(ids, device=model.device)[None]
     ready = {"input_ids": batch, "attention_mask": torch.ones_like(batch)}
@@ -127,18 +127,18 @@ def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tupl
             lens = head(final[0](block.before))[0]
         predicted = _predicted(lens, context)
         inner = direction * block.factor
-        for each in reversed(block.norms):
-            inner = frozen_norm(model, *each, 0).along(inner)
+        for layer_norm in reversed(block.norms):
+            inner = frozen_norm(model, *layer_norm, 0).along(inner)
         count, _, size = call.values.shape
         sent = torch.einsum("hdm,tm->htd", call.matrix.double().reshape(count, size, -1), inner)
-        own = torch.einsum("hkd,htd,kt->hk", call.values.double(), sent, places)
-        lowered = (call.weights.double() * own[:, None]) @ places  # [head row type]
+        raised = torch.einsum("hkd,htd,kt->hk", call.values.double(), sent, places)
+        lowered = (call.weights.double() * raised[:, None]) @ places  # [head row type]
         sums[:, place, :count] = _scores(lowered.cpu().numpy(), predicted, context.seen)
     return sums, [call.layer for call in calls]
 
 
 def _predicted(lens: torch.Tensor, context: _Context) -> Ints:
-    """Of each token the type that is predicted most, of those that it has before it; -1 where none is likely."""
+    """Find the type predicted most after each token, of those before it; -1 where none is likely."""
     least = lens.topk(min(LIKELY, lens.shape[-1]), -1).values[:, -1].cpu().numpy()
     logits = np.where(context.seen, lens[:, context.ids].cpu().numpy(), -np.inf)
     best = logits.argmax(1)

@@ -13,7 +13,7 @@ from headscope.models import Model
 from headscope.models.pieces import classes, shown_pieces, special_tokens
 
 MOST = 50
-"""So many random tokens are repeated, where model and vocabulary allow it."""
+"""How many random tokens are repeated, where model and vocabulary allow it."""
 
 
 def repeated_tokens(

@@ -30,9 +30,9 @@ def shown(result: Any, *, head: str | None = None, figure: Picture | None = None
     from headscope.measures.dataset import description
 
     rows: Any = result.table()
-    told = description(result)
+    about = description(result)
     lines = [
-        f"{told['sentences']:,} sentences of {told['tokens']:,} tokens; "
+        f"{about['sentences']:,} sentences of {about['tokens']:,} tokens; "
         f"{int((rows['q'] <= 0.05).sum())} of {len(rows)} heads look at few sentences, surely (q ≤ .05)",
         on_screen(rows.head(SHOWN), dropped=() if len(files) == 1 else ("sentence", "received", "text")),
     ]

@@ -17,7 +17,7 @@ from headscope.views.paper import Width
 
 _ROW = 11.0  # of a sentence, in points
 _MOST = 46
-"""Of more sentences only their numbers are written."""
+"""The most sentences that are written out; of more there are only the numbers."""
 _LETTERS = 44
 
 
@@ -50,7 +50,7 @@ def figure(
     layers: list[int] = dataset["layer"].values.tolist()
     if head is None:
         spots = receivers(dataset, level)
-        names = [str(Head(layers[layer], each)) for layer, each in spots]
+        names = [str(Head(layers[layer], number)) for layer, number in spots]
         whose = f"mean of {len(spots)} heads: {', '.join(names)}" if len(spots) > 1 else names[0]
     else:
         one = Head.parse(head) if isinstance(head, str) else Head(*head)

@@ -104,29 +104,29 @@ def sentences(
         raise InputError("text: expected at least one, found none")
     if spans is not None and len(texts) > 1:
         raise InputError(f"spans: expected one text, found {len(texts)}")
-    found: list[_Text] = []
+    mapped: list[_Text] = []
     with bar(None, len(texts), progress, "texts") as moved:
-        for number, each in enumerate(texts):
-            cut = split(each, unit) if spans is None else list(spans)
+        for number, passage in enumerate(texts):
+            cut = split(passage, unit) if spans is None else list(spans)
             name = "text" if len(texts) == 1 else f"text {number + 1}"
-            found.append(_mapped(model, each, cut, name, apart))
+            mapped.append(_mapped(model, passage, cut, name, apart))
             moved(1)
-    received = [statistics.received(each.maps, each.seen, apart) for each in found]
+    received = [statistics.received(text.maps, text.seen, apart) for text in mapped]
     meta: dict[str, Any] = {
         "model": described(model, ())["model"],
         "texts": len(texts),
-        "tokens": sum(each.tokens for each in found),
-        "sentences": sum(len(each.spans) for each in found),
+        "tokens": sum(text.tokens for text in mapped),
+        "sentences": sum(len(text.spans) for text in mapped),
         "unit": None if spans is not None else unit,
         "apart": apart,
         "command": COMMAND.get(),
     }
-    only = found[0] if len(found) == 1 else None
+    only = mapped[0] if len(mapped) == 1 else None
     shown = None
     if only is not None:
         pieces = [only.text[start:end].strip() for start, end in only.spans]
         shown = statistics.Maps(only.maps, received[0], pieces)
-    return statistics.dataset(received, found[0].layers, meta, shown)
+    return statistics.dataset(received, mapped[0].layers, meta, shown)
 
 
 def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart: int) -> _Text:
@@ -157,9 +157,9 @@ def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart:
         keys = member[record.key_offset : record.key_offset + record.shape[3]]
         total = torch.zeros(record.shape[1], len(spans), len(spans), device=member.device)
         for rows, weights in record.blocks():
-            own = of[rows][of[rows] >= 0]
-            if len(own):  # few sentences have a query among these rows
-                few = slice(int(own.min()), int(own.max()) + 1)
+            members = of[rows][of[rows] >= 0]
+            if len(members):  # few sentences have a query among these rows
+                few = slice(int(members.min()), int(members.max()) + 1)
                 given = torch.einsum("hrk,rt->htk", weights[0].to(torch.float32), member[rows, few])
                 total[:, few] += given @ keys
         sums[record.layer] = total
@@ -169,11 +169,11 @@ def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart:
         module(**ready, **uncached(module))
     layers = sorted(sums)
     pairs = counts[:, None] * counts[None].astype(np.float64)
-    maps = np.full((len(layers), max(len(each) for each in sums.values()), len(spans), len(spans)), np.nan)
+    maps = np.full((len(layers), max(len(array) for array in sums.values()), len(spans), len(spans)), np.nan)
     hidden = np.triu(np.ones((len(spans), len(spans)), np.bool_), 1)
     for place, layer in enumerate(layers):
-        own = sums[layer].double().cpu().numpy() / pairs
-        maps[place, : len(own)] = np.where(hidden, np.nan, own)
+        means = sums[layer].double().cpu().numpy() / pairs
+        maps[place, : len(means)] = np.where(hidden, np.nan, means)
     before = np.cumsum(of >= 0)
     seen = np.array([before[of == number].mean() for number in range(len(spans))])
     return _Text(text, spans, maps, seen, layers, len(tokens))

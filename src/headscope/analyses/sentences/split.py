@@ -24,7 +24,7 @@ def split(text: str, unit: Unit = "sentence") -> list[tuple[int, int]]:
     >>> [text[start:end] for start, end in split(text)]
     ['Let x be 2.5. ', 'Then?\\n\\n', 'Yes!']
     """
-    ends = [found.end() for found in _ENDS[unit].finditer(text)]
+    ends = [match.end() for match in _ENDS[unit].finditer(text)]
     edges = sorted({0, *ends, len(text)})
     kept: list[tuple[int, int]] = []
     for start, end in pairwise(edges):

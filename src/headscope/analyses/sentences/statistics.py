@@ -35,10 +35,10 @@ FIGURES = {
 """Variables over heads, and what they are."""
 
 LEAST = 5
-"""Of so many sentences at least a kurtosis can be tested."""
+"""How many sentences at least a test of a kurtosis takes."""
 
 SHORT = 60
-"""So many characters of a sentence are shown."""
+"""How many characters of a sentence are shown."""
 
 
 class Maps(NamedTuple):
@@ -96,12 +96,12 @@ def dataset(
         meta: what made them.
         maps: of one text.
     """
-    values = np.stack([kurtosis(each) for each in texts])
+    values = np.stack([kurtosis(text) for text in texts])
     mean = values.mean(0)
     many = np.full(mean.shape, float(len(values)))
     ones = np.ones_like(values)
     low, high = interval(mean, error(values, ones), many, skew=skewness(values, ones))
-    z = sum(beyond_normal(each) for each in texts) / math.sqrt(len(texts))
+    z = sum(beyond_normal(text) for text in texts) / math.sqrt(len(texts))
     p = np.asarray(module("scipy.stats").norm.sf(z))
     figures = {
         "kurtosis": mean,
@@ -110,14 +110,14 @@ def dataset(
         "p": p,
         "q": false_discovery(p.ravel()).reshape(p.shape),
     }
-    variables: dict[str, Any] = {name: (("layer", "head"), each) for name, each in figures.items()}
-    variables["chance"] = ((), float(np.mean([-6 / (each.shape[-1] + 1) for each in texts])))
+    variables: dict[str, Any] = {name: (("layer", "head"), array) for name, array in figures.items()}
+    variables["chance"] = ((), float(np.mean([-6 / (text.shape[-1] + 1) for text in texts])))
     coords: dict[str, Any] = {"layer": list(layers), "head": list(range(mean.shape[1]))}
     if maps is not None:
-        whole = np.full((*mean.shape, len(maps.texts)), np.nan)
-        whole[..., : maps.received.shape[-1]] = maps.received
+        padded = np.full((*mean.shape, len(maps.texts)), np.nan)
+        padded[..., : maps.received.shape[-1]] = maps.received
         variables["attention"] = ("layer", "head", "later", "sentence"), maps.attention.astype(np.float32)
-        variables["received"] = ("layer", "head", "sentence"), whole
+        variables["received"] = ("layer", "head", "sentence"), padded
         coords |= {"sentence": np.arange(len(maps.texts)), "text": ("sentence", list(maps.texts))}
     result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
     for name, about in FIGURES.items():
@@ -143,13 +143,13 @@ def table(result: xr.Dataset) -> pd.DataFrame:
             row |= {names.get(name, name): value for name, value in figures.items()}
             row["chance"] = float(result["chance"])
             if "received" in result:
-                own = result["received"].values[place, head]
-                most = int(np.nanargmax(own))
-                said = str(result["text"].values[most])
+                weights = result["received"].values[place, head]
+                most = int(np.nanargmax(weights))
+                text = str(result["text"].values[most])
                 row |= {
                     "sentence": most,
-                    "received": float(own[most]),
-                    "text": said if len(said) <= SHORT else f"{said[: SHORT - 1].rstrip()}…",
+                    "received": float(weights[most]),
+                    "text": text if len(text) <= SHORT else f"{text[: SHORT - 1].rstrip()}…",
                 }
             rows.append(row)
     rows.sort(key=lambda row: -row["kurtosis"])

@@ -46,7 +46,7 @@ def shown(
 
     rows: Any = result.table()
     losses = rows["loss"].dropna()
-    told = [
+    lines = [
         f"{int((losses > BAR).sum())} of {len(losses)} key heads measured, of {len(rows)}, lose more than {BAR:g} "
         f"nats a token of the answer when they see the first {sink} and last {recent} tokens alone, "
         f"{int((rows['q'] <= 0.05).sum())} of them surely (q ≤ .05)",
@@ -55,12 +55,14 @@ def shown(
     ]
     names = ["all see everything", "all see the window alone"]
     many = result.sizes["top"]
-    names += [f"all but the {each} {many}" for each in ("top", "other")]
+    names += [f"all but the {kind} {many}" for kind in ("top", "other")]
     columns = ("accuracy", "accuracy_low", "accuracy_high", "nats")
-    for name, value, low, high, nats in zip(names, *(result[each].values for each in columns), strict=True):
-        told.append(f"  {name}: {value:.2f}{between(low, high)}, {nats:.3f}")
+    for name, value, low, high, nats in zip(
+        names, *(result[column].values for column in columns), strict=True
+    ):
+        lines.append(f"  {name}: {value:.2f}{between(low, high)}, {nats:.3f}")
     if needles < 2 * LEAST:
-        told.append(needs("needles, and answers as many that did not choose the heads"))
+        lines.append(needs("needles, and answers as many that did not choose the heads"))
     wrote = [] if duo is None else [f"wrote {save_duo_attention(result, duo)}"]
     files = [(figure, drawn(result.figure))]
-    return Shown(rows, "\n".join(told), result, files=files, after=wrote)
+    return Shown(rows, "\n".join(lines), result, files=files, after=wrote)

@@ -43,8 +43,8 @@ def save_duo_attention(result: xr.Dataset, folder: str | os.PathLike[str]) -> Pa
     ['config.json', 'full_attention_heads.tsv']
     """
     if "key_head" not in result.dims or "estimate" not in result:
-        found = ", ".join(map(str, result.dims)) or "no axes"
-        raise InputError(f"result: expected one of headscope.streaming, found one with {found}")
+        axes = ", ".join(map(str, result.dims)) or "no axes"
+        raise InputError(f"result: expected one of headscope.streaming, found one with {axes}")
     gates = _gates(result)
     if not np.isfinite(gates).all():
         raise InputError(

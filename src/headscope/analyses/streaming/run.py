@@ -120,7 +120,7 @@ def streaming(
     with bar(None, losses.size, progress, "measuring") as moved:
         for column, which in enumerate(chosen):
             losses[:, column] = runs.answered([spots[which]], moved=moved).nats - answers.nats
-    found = statistics.over_needles(losses)
+    effects = statistics.over_needles(losses)
     p = statistics.p_values(losses)
     shape = len(runs.layers), max(key for _, key in spots) + 1
     figures = {name: np.full(shape, np.nan) for name in statistics.FIGURES}
@@ -132,9 +132,9 @@ def streaming(
     }.items():
         figures[name][tuple(zip(*spots, strict=True))] = values
     for name, values in {
-        "loss": found.value,
-        "loss_low": found.low,
-        "loss_high": found.high,
+        "loss": effects.value,
+        "loss_low": effects.low,
+        "loss_high": effects.high,
         "p": p,
         "q": statistics.adjusted(p, len(spots)),
     }.items():
@@ -158,7 +158,7 @@ def streaming(
 
 
 class _Answers(NamedTuple):
-    """Of each needle, or of some, what a token of the answer costs, and whether the whole answer is produced."""
+    """What a token of each needle's answer costs, and whether the whole answer is produced."""
 
     nats: Floats
     right: Floats
@@ -237,7 +237,10 @@ class _Runs:
         """The answers where these key heads see the window alone."""
         of = {
             layer: [
-                key * groups + each for spot, key in sorted(cut) if spot == place for each in range(groups)
+                key * groups + member
+                for spot, key in sorted(cut)
+                if spot == place
+                for member in range(groups)
             ]
             for place, (layer, groups) in enumerate(zip(self.layers, self.groups, strict=True))
         }
@@ -257,8 +260,8 @@ class _Runs:
                 logits = self._logits(needle)
             nats.append(float(_nats(needle, logits)))
             assert needle.tokens.ids is not None
-            said = logits[0, needle.answer[0] - 1 : needle.answer[-1]].argmax(-1).cpu().numpy()
-            right.append(bool((said == needle.tokens.ids[list(needle.answer)]).all()))
+            predicted = logits[0, needle.answer[0] - 1 : needle.answer[-1]].argmax(-1).cpu().numpy()
+            right.append(bool((predicted == needle.tokens.ids[list(needle.answer)]).all()))
             if moved is not None:
                 moved(1)
         return _Answers(np.array(nats), np.array(right, np.float64))
@@ -281,16 +284,16 @@ class _Runs:
 def _nats(needle: Needle, logits: Tensor) -> Tensor:
     """What a token of the answer costs, given those before."""
     assert needle.tokens.ids is not None
-    said = logits[0, needle.answer[0] - 1 : needle.answer[-1]].double().log_softmax(-1)
+    logs = logits[0, needle.answer[0] - 1 : needle.answer[-1]].double().log_softmax(-1)
     ids = torch.as_tensor(needle.tokens.ids[list(needle.answer)], device=logits.device)
-    return -said.gather(-1, ids[:, None].long()).mean()
+    return -logs.gather(-1, ids[:, None].long()).mean()
 
 
 def _checked(
     runs: _Runs,
     answers: _Answers,
     estimated: Floats,
-    whole: float,
+    share: float,
     draws: int,
     seed: int,
     progress: bool,
@@ -298,7 +301,7 @@ def _checked(
     """Answers to every other needle where few key heads see everything: those that the rest chose, and others."""
     spots = runs.spots
     order: list[int] = np.argsort(-estimated[::2].mean(0), kind="stable").tolist()
-    many = max(1, round(whole * len(spots)))
+    many = max(1, round(share * len(spots)))
     draw = np.random.default_rng(seed)
     rest = order[many:]
     kept = [
@@ -307,14 +310,16 @@ def _checked(
         *(draw.choice(rest, min(many, len(rest)), replace=False).tolist() for _ in range(draws)),
     ]
     asked = slice(1, None, 2)
-    found = [_Answers(answers.nats[asked], answers.right[asked])]
+    results = [_Answers(answers.nats[asked], answers.right[asked])]
     with bar(None, len(kept) * len(answers.nats[asked]), progress, "checking") as moved:
-        for each in kept:
-            stay = {spots[which] for which in each}
-            found.append(runs.answered([spot for spot in spots if spot not in stay], asked, moved))
-    names = [statistics.name_of(runs.layers[place], key) for place, key in (spots[each] for each in kept[1])]
+        for group in kept:
+            stay = {spots[which] for which in group}
+            results.append(runs.answered([spot for spot in spots if spot not in stay], asked, moved))
+    names = [
+        statistics.name_of(runs.layers[place], key) for place, key in (spots[index] for index in kept[1])
+    ]
     return statistics.Check(
-        np.stack([each.right for each in found]), np.stack([each.nats for each in found]), names
+        np.stack([result.right for result in results]), np.stack([result.nats for result in results]), names
     )
 
 

@@ -141,10 +141,10 @@ def table(result: xr.Dataset) -> pd.DataFrame:
                 continue
             first, many = int(key) * groups[place], groups[place]
             heads = f"H{first}" if many == 1 else f"H{first}–H{first + many - 1}"
-            own = {
+            figures = {
                 _COLUMN.get(name, name): float(np.asarray(result[name].values[place, key]))
                 for name in FIGURES
             }
-            rows.append({"layer": int(layer), "key_head": int(key), "heads": heads, **own})
+            rows.append({"layer": int(layer), "key_head": int(key), "heads": heads, **figures})
     rows.sort(key=lambda row: (np.isnan(row["loss"]), -np.nan_to_num(row["loss"]), -row["estimate"]))
     return pd.DataFrame(rows, columns=list(COLUMNS))

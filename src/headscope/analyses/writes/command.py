@@ -13,12 +13,12 @@ def shown(result: Any, *, head: str | None = None, k: int) -> Shown:
     from headscope.measures.dataset import description
 
     rows: Any = result.table()
-    told = description(result)
+    about = description(result)
     few = rows if head is not None else statistics.ranked(rows, result).head(SHOWN)
     lines = [
         f"copying: eigenvalues from -1 to 1, by chance within ±{float(result['copying_chance'].max()):.2f}; positive: "
         f"the share of them, by chance .5 ± {float(result['positive_chance'].max()):.2f}; itself: the share of "
-        f"{told['sample']:,} sampled tokens among the {k} that they promote most, by chance "
+        f"{about['sample']:,} sampled tokens among the {k} that they promote most, by chance "
         f"{float(result['itself_chance']):.2g}",
         on_screen(
             few.rename(columns={"copying_q": "q"}),

@@ -101,15 +101,15 @@ def writes(
     drawn = _sampled(model, min(rows, embedded), sample, seed)
     one = None if head is None else Head.parse(head) if isinstance(head, str) else Head(*head)
     ids = list(dict.fromkeys([*asked, *drawn]))
-    found = circuits(model, ids, min(OFFSETS, model.max_length or OFFSETS))
+    weights = circuits(model, ids, min(OFFSETS, model.max_length or OFFSETS))
     at = one is None or any(
-        circuit.layer == one.layer and 0 <= one.head < len(circuit.read) for circuit in found.layers
+        circuit.layer == one.layer and 0 <= one.head < len(circuit.read) for circuit in weights.layers
     )
     if not at:
         raise InputError(
-            f"head: expected a head of {len(found.layers)} layers of {len(found.layers[0].read)}, found {one}"
+            f"head: expected a head of {len(weights.layers)} layers of {len(weights.layers[0].read)}, found {one}"
         )
-    layers = [circuit for circuit in found.layers if one is None or circuit.layer == one.layer]
+    layers = [circuit for circuit in weights.layers if one is None or circuit.layer == one.layer]
     heads = range(max(len(circuit.read) for circuit in layers)) if one is None else [one.head]
     shape = (len(layers), len(heads))
     figures = {name: np.full(shape, np.nan) for name in statistics.FIGURES}
@@ -118,20 +118,22 @@ def writes(
     sizes = {name: np.full((*shape, spots, k), np.nan) for name in ("logit", "score")}
     token = np.full((*shape, spots), "", object)
     offsets = np.full((*shape, layers[0].offsets.shape[-1]), np.nan)
-    product = found.product()
+    product = weights.product()
     for place, circuit in enumerate(layers):
         there = [column for column, number in enumerate(heads) if number < len(circuit.read)]
         numbers = [heads[column] for column in there]
-        read, write = (each[numbers].double() for each in (circuit.read, circuit.write))
+        read, write = (matrix[numbers].double() for matrix in (circuit.read, circuit.write))
         inner = torch.einsum("hds,st,het->hde", read, product, write).cpu().numpy()
         for name, scores in statistics.eigenvalue_scores(inner, DRAWS, seed).items():
             figures[name][place, there] = scores
         for column, number in zip(there, numbers, strict=True):
             spot = (place, column)
-            logits = _logits(found, circuit.read[number], circuit.write[number], ids)
-            own = logits[[ids.index(each) for each in drawn]]
-            figures["itself"][spot] = float(_themselves(own, drawn, k).double().mean())
-            most = [ids.index(each) for each in asked] or [ids.index(drawn[int(own.amax(-1).argmax())])]
+            logits = _logits(weights, circuit.read[number], circuit.write[number], ids)
+            promoted = logits[[ids.index(entry) for entry in drawn]]
+            figures["itself"][spot] = float(_themselves(promoted, drawn, k).double().mean())
+            most = [ids.index(entry) for entry in asked] or [
+                ids.index(drawn[int(promoted.amax(-1).argmax())])
+            ]
             keys = min(k, len(ids))
             best, preferred = logits[most].topk(k), circuit.scores[number][most].topk(keys)
             sizes["logit"][spot], sizes["score"][spot][:, :keys] = (
@@ -141,10 +143,10 @@ def writes(
             for row, which in enumerate(most):
                 token[spot][row] = shown_piece(model.tokenizer, ids[which])
                 names["promoted"][spot][row] = [
-                    shown_piece(model.tokenizer, int(each)) for each in best.indices[row]
+                    shown_piece(model.tokenizer, int(entry)) for entry in best.indices[row]
                 ]
                 names["preferred"][spot][row][:keys] = [
-                    shown_piece(model.tokenizer, ids[int(each)]) for each in preferred.indices[row]
+                    shown_piece(model.tokenizer, ids[int(entry)]) for entry in preferred.indices[row]
                 ]
             by_offset = circuit.offsets[number].cpu().numpy()
             if np.isfinite(by_offset).any():
@@ -154,8 +156,8 @@ def writes(
         figures["itself"], np.zeros(shape), count, count
     )
     del figures["copying_q"]  # is taken of all heads at once
-    values: dict[str, Any] = {name: (("layer", "head"), each) for name, each in figures.items()}
-    values |= {name: (("layer", "head", "at", "rank"), each) for name, each in (names | sizes).items()}
+    values: dict[str, Any] = {name: (("layer", "head"), array) for name, array in figures.items()}
+    values |= {name: (("layer", "head", "at", "rank"), array) for name, array in (names | sizes).items()}
     values["token"] = ("layer", "head", "at"), token
     values["offset_score"] = ("layer", "head", "offset"), offsets
     meta = {
@@ -180,12 +182,12 @@ def _sampled(model: Model, rows: int, count: int, seed: int) -> list[int]:
     return sorted(int(number) for number in drawn)
 
 
-def _logits(found: Circuits, read: Tensor, write: Tensor, ids: Sequence[int]) -> Tensor:
+def _logits(weights: Circuits, read: Tensor, write: Tensor, ids: Sequence[int]) -> Tensor:
     """What a head adds to the logits when it looks at tokens, ``[token, logit]``."""
-    return (found.embedding[list(ids)] @ read.T) @ (found.unembedding @ write.T).T
+    return (weights.embedding[list(ids)] @ read.T) @ (weights.unembedding @ write.T).T
 
 
 def _themselves(logits: Tensor, ids: Sequence[int], k: int) -> Tensor:
     """Whether each token is among the k that it promotes most; ties count against it."""
-    own = logits.gather(1, torch.as_tensor(ids, device=logits.device)[:, None])
-    return (logits >= own).sum(-1) <= k
+    itself = logits.gather(1, torch.as_tensor(ids, device=logits.device)[:, None])
+    return (logits >= itself).sum(-1) <= k

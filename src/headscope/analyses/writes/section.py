@@ -28,7 +28,7 @@ from headscope.views.section import Section
 from headscope.views.sentences import comma, head_name, sentence, text, token
 
 MOST = 8
-"""So many heads that copy are shown, as many that suppress, and as many terms of a logit."""
+"""How many heads that copy are shown, heads that suppress, and terms of a logit."""
 
 COPIES = 0.1
 """A head copies that surely raises more tokens when it looks at them than by chance, by this share."""
@@ -66,7 +66,7 @@ class Writes(Section):
             "And on an example: what heads add to the logit of the token that comes next.",
             blocks=[
                 blocks.paragraph(none, tone="note") if rows.empty else _scores(rows),
-                *self._said(),
+                *self._next_token(),
             ],
             notes=[
                 f"Itself is the share of {meta['sample']:,} sampled tokens that are among the {meta['k']} which the "
@@ -96,8 +96,8 @@ class Writes(Section):
             ]
         more = f" and {len(copy) - _NAMED} more" if len(copy) > _NAMED else ""
         verb = "head raises" if len(copy) == 1 else "heads raise"
-        said = f"By their weights {len(copy)} {verb} the very token that they look at: "
-        return [sentence(said, *names, f"{more}, of sampled tokens.")]
+        opening = f"By their weights {len(copy)} {verb} the very token that they look at: "
+        return [sentence(opening, *names, f"{more}, of sampled tokens.")]
 
     def _apart(self) -> tuple[Any, Any]:
         """The heads that copy and those that suppress, each with the surest first."""
@@ -113,7 +113,7 @@ class Writes(Section):
         copy, suppress = self._apart()
         return pd.concat([copy.head(MOST), suppress.head(MOST).iloc[::-1]])
 
-    def _said(self) -> list[Block]:
+    def _next_token(self) -> list[Block]:
         """A token that the model says after another, and the largest terms of its logit; below them all else."""
         if self.terms is None or self.seen is None:
             return []

@@ -121,14 +121,14 @@ def dataset(
     """
     p = np.asarray(values["copying_p"][1], np.float64)
     values = {**values, "copying_q": (("layer", "head"), false_discovery(p.ravel()).reshape(p.shape))}
-    found = xr.Dataset(
+    result = xr.Dataset(
         {**values, "itself_chance": ((), chance)},
         coords={"layer": list(layers), "head": list(heads)},
         attrs=describe(meta),
     )
     for name, about in FIGURES.items():
-        found[name].attrs |= {"description": about}
-    return found
+        result[name].attrs |= {"description": about}
+    return result
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:

@@ -193,7 +193,7 @@ def test_heads_alone_score_as_links_says(kind: str, protein_model: Model) -> Non
     engine = combine._Maps(model, offsets=())
     engine.full = False
     run = combine._Run(engine, corpus, None, 0, 100, None, 8, False)
-    run.each(work, "")
+    run.over_inputs(work, "")
     right = sum(each[0] for each in sums) / sum(each[1] for each in sums)
     known = hs.links(model, corpus)["accuracy"].sel(label="link").values
     np.testing.assert_allclose(right.reshape(known.shape), np.nan_to_num(known), atol=1e-9)
@@ -219,7 +219,9 @@ def test_pairs_without_direction_are_of_symmetric_maps_without_special_tokens(
     engine = combine._Maps(protein_model, directions=["row"], offsets=())
     engine.full = False
     corpus = hs.corpora.linked([text], [links])
-    combine._Run(engine, corpus, 6, 0, 9, None, 1, False).each(lambda *each: found.append(each[1]), "")
+    combine._Run(engine, corpus, 6, 0, 9, None, 1, False).over_inputs(
+        lambda *given: found.append(given[1]), ""
+    )
     (pairs,) = found
     maps = hs.capture(protein_model, text)
     for layer in range(3):

@@ -140,20 +140,20 @@ def combine_heads(
     apart = min_separation if symmetrise else None
     engine = _Maps(model, candidates, directions, (), rows)
     engine.full, engine.aligned = False, not symmetrise
-    again = corpus if isinstance(corpus, Corpus) else list(corpus)
+    repeatable = corpus if isinstance(corpus, Corpus) else list(corpus)
     options = {"candidates": candidates, "direction": direction, "symmetrise": symmetrise, "rows": rows}
     options |= {"min_separation": apart, "sources": sources, "least": least, "seed": seed}
     options |= {"limit": limit, "batch_size": batch_size}
     known = {name: value for name, value in options.items() if value is not None}
-    run = _Run(engine, again, apart, seed, sources, limit, batch_size, progress)
+    run = _Run(engine, repeatable, apart, seed, sources, limit, batch_size, progress)
     if resume is not None:
         run.kept = Path(resume), {**identity(model, "combine", model.device.type), "options": known}
     with told_once():
-        inputs = run.each(run.choose, "choosing heads")
+        inputs = run.over_inputs(run.choose, "choosing heads")
         run.fit(least)
-        run.each(run.score, "scoring them")
+        run.over_inputs(run.score, "scoring them")
     engine.tell()
-    meta = {**described(model, again, inputs), "options": known, "clusters": run.kind}
+    meta = {**described(model, repeatable, inputs), "options": known, "clusters": run.kind}
     return dataset(run.rows(), run.directions, run.layers, run.heads, meta)
 
 
@@ -167,7 +167,7 @@ class _State:
         return other
 
     def to_arrays(self) -> Arrays:
-        """Itself."""
+        """Give the arrays themselves."""
         return self.arrays
 
 
@@ -202,7 +202,7 @@ class _Run:
         self._weights: dict[str, Floats] = {}
         self._scored: dict[str, Scored] = {}
 
-    def each(self, work: Callable[[Asked, Pairs, int], None], title: str) -> Inputs:
+    def over_inputs(self, work: Callable[[Asked, Pairs, int], None], title: str) -> Inputs:
         """One pass: what is done with the pairs of each input and its cluster. Returns what was read."""
         engine, corpus = self._engine, self._corpus
         inputs = engine.inputs(corpus, self._limit)
@@ -229,8 +229,10 @@ class _Run:
             for number, block in enumerate(cuts, 1):
                 batches = block if folder is None else list(block)
                 if folder is not None:
-                    told = b"".join(part for batch in batches for each in batch for part in said(each))
-                    chain = hashlib.sha256(chain.encode() + told).hexdigest()
+                    content = b"".join(
+                        part for batch in batches for example in batch for part in said(example)
+                    )
+                    chain = hashlib.sha256(chain.encode() + content).hexdigest()
                     first = first or chain
                 if folder is not None and number <= behind:
                     folder.compare(number, chain)
@@ -264,7 +266,7 @@ class _Run:
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What both passes have found so far."""
         names = [f"{half} {label}" for label, half in self._alone]
-        found: dict[str, npt.NDArray[Any]] = {
+        arrays: dict[str, npt.NDArray[Any]] = {
             "layers": np.array(self.layers, np.int64),
             "heads": np.array(self.heads),
             "alone": np.array(names, np.str_),
@@ -274,14 +276,14 @@ class _Run:
             "scored": np.array(list(self._scored), np.str_),
         }
         for half, sample in enumerate(self._samples):
-            found |= {f"sample{half}/{name}": array for name, array in sample.to_arrays().items()}
+            arrays |= {f"sample{half}/{name}": array for name, array in sample.to_arrays().items()}
         for place, (key, (right, n)) in enumerate(self._alone.items()):
             documents = np.array(sorted(self._documents[key]), np.int64)
-            found |= {f"right{place}": right, f"n{place}": np.array(n), f"documents{place}": documents}
+            arrays |= {f"right{place}": right, f"n{place}": np.array(n), f"documents{place}": documents}
         for place, scored in enumerate(self._scored.values()):
-            found[f"clusters{place}"] = np.array(scored.clusters, np.int64)
-            found |= {f"sums{place}": np.array(scored.sums), f"counts{place}": np.array(scored.counts)}
-        return found
+            arrays[f"clusters{place}"] = np.array(scored.clusters, np.int64)
+            arrays |= {f"sums{place}": np.array(scored.sums), f"counts{place}": np.array(scored.counts)}
+        return arrays
 
     def _take(self, arrays: Arrays) -> None:
         """Go on from what `_arrays` gave."""
@@ -305,8 +307,8 @@ class _Run:
             self._alone[label, int(half)] = arrays[f"right{place}"], float(arrays[f"n{place}"])
             self._documents[label, int(half)] = set(arrays[f"documents{place}"].tolist())
         for place, label in enumerate(arrays["scored"].tolist()):
-            own = (list(arrays[f"{name}{place}"]) for name in ("clusters", "sums", "counts"))
-            self._scored[label] = Scored(*own)
+            lists = (list(arrays[f"{name}{place}"]) for name in ("clusters", "sums", "counts"))
+            self._scored[label] = Scored(*lists)
 
     def _block(
         self,
@@ -333,7 +335,7 @@ class _Run:
         return undirected(answered, self._apart, self.heads)
 
     def _half(self, cluster: int) -> int:
-        """Of two clusters that follow each other, one is in each half."""
+        """Put one of two clusters that follow each other in each half."""
         return int(np.random.default_rng([self._seed, cluster // 2]).integers(2)) ^ (cluster % 2)
 
     def choose(self, asked: Asked, pairs: Pairs, cluster: int) -> None:
@@ -342,15 +344,15 @@ class _Run:
         generator = np.random.default_rng([self._seed, 1, asked.number])
         self._samples[half].add(pairs, cluster, generator)
         for labels, sources in pairs.labelled():
-            own = sources[pairs.counts[sources]]
-            if not len(own):
+            counted = sources[pairs.counts[sources]]
+            if not len(counted):
                 continue
             right, n = _alone(pairs, sources)
             for label in labels:
                 before = self._alone.get((label, half), (np.zeros(len(right)), 0.0))
                 self._alone[label, half] = before[0] + right, before[1] + n
                 self._documents.setdefault((label, half), set()).add(cluster)
-                self._sources[label] = self._sources.get(label, 0) + len(own)
+                self._sources[label] = self._sources.get(label, 0) + len(counted)
                 if pairs.far is not None:
                     held = (
                         f"{self._links.get(label, '')} {asked.number}".encode()
@@ -368,7 +370,7 @@ class _Run:
         for label in (
             list(labels) if self._apart is not None else ()
         ):  # without direction several may be the same
-            first = next(each for each in labels if self._links[each] == self._links[label])
+            first = next(other for other in labels if self._links[other] == self._links[label])
             self._same.setdefault(first, []).append(label)
             if first != label:
                 labels.remove(label)
@@ -403,15 +405,15 @@ class _Run:
     def rows(self) -> dict[str, tuple[dict[str, Floats], Floats | None]]:
         """What `dataset` takes of each label."""
         scores = len(SOURCES) + (1 if self._apart is None else len(CONTACTS))
-        found: dict[str, tuple[dict[str, Floats], Floats | None]] = {}
+        rows: dict[str, tuple[dict[str, Floats], Floats | None]] = {}
         for label, scored in self._scored.items():
             if label in self._fitted:
-                found[label] = scored.figures(rate=self._apart is None), self._weights[label]
+                rows[label] = scored.figures(rate=self._apart is None), self._weights[label]
                 continue
             none = np.full((len(SYSTEMS) + 1, scores), np.nan)
             row = dict.fromkeys(("value", "ci_low", "ci_high"), none)
-            found[label] = {**row, "n": np.full(scores, float(self._sources[label]))}, None
-        return {", ".join(self._same.get(label, [label])): row for label, row in found.items()}
+            rows[label] = {**row, "n": np.full(scores, float(self._sources[label]))}, None
+        return {", ".join(self._same.get(label, [label])): row for label, row in rows.items()}
 
 
 def _alone(pairs: Pairs, sources: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[Floats, float]:
@@ -420,15 +422,15 @@ def _alone(pairs: Pairs, sources: np.ndarray[tuple[int], np.dtype[np.int64]]) ->
     if (far := pairs.far) is not None:
         contacts = pairs.contacts(sources)
         return _chunked(features, lambda part: top_pairs(part, contacts, far)[:, 0]), 1.0
-    own = sources[pairs.counts[sources]]
-    allowed, target = pairs.allowed[own], pairs.target[own]
+    counted = sources[pairs.counts[sources]]
+    allowed, target = pairs.allowed[counted], pairs.target[counted]
 
     def work(part: Floats) -> Floats:
-        values = part[:, pairs.row[own]]
+        values = part[:, pairs.row[counted]]
         some = (allowed & (values != 0)).any(-1)  # else the head chooses nothing, as in `headscope.links`
         return (likeliest(values, allowed, target) * some).sum(-1)
 
-    return _chunked(features, work), float(len(own))
+    return _chunked(features, work), float(len(counted))
 
 
 def _chunked(features: Floats, work: Callable[[Floats], Floats]) -> Floats:
@@ -445,13 +447,13 @@ def directed(answered: Answered, directions: Sequence[str], heads: int) -> Itera
         if not len(there):
             continue
         rows = reads[0].source[there]
-        allowed = np.logical_or.reduce([each[there] for read in reads for each in read.allowed.values()])
+        allowed = np.logical_or.reduce([mask[there] for read in reads for mask in read.allowed.values()])
         features = np.zeros((len(directions), len(maps), heads, *allowed.shape), np.float32)
         for place, name in enumerate(directions):
-            for layer, own in enumerate(maps):
+            for layer, weights in enumerate(maps):
                 if name in side:
-                    lines = own[:, rows] if name == "row" else own[:, :, rows].swapaxes(1, 2)
-                    features[place, layer, : len(own)] = lines
+                    lines = weights[:, rows] if name == "row" else weights[:, :, rows].swapaxes(1, 2)
+                    features[place, layer, : len(weights)] = lines
         yield Pairs(
             [asked.labels[source] for source in there.tolist()],
             np.arange(len(there)),
@@ -470,28 +472,28 @@ def undirected(answered: Answered, apart: int, heads: int) -> Iterator[Pairs]:
     if asked.crossed:
         raise InputError("symmetrise: expected links within one text, found links of cross-attention")
     axis, (read,) = asked.key, asked.read.values()
-    own = _kept(axis)
-    allowed = (np.abs(own[:, None] - own) >= apart) | (axis.text[own][:, None] != axis.text[own])
+    kept = _kept(axis)
+    allowed = (np.abs(kept[:, None] - kept) >= apart) | (axis.text[kept][:, None] != axis.text[kept])
     if not allowed.any():
         return
     labels: list[str] = []
-    targets = [np.zeros((0, len(own)), np.bool_)]
+    targets = [np.zeros((0, len(kept)), np.bool_)]
     for label in dict.fromkeys(asked.labels):
-        linked = np.zeros((axis.own, axis.own), np.bool_)
+        linked = np.zeros((axis.size, axis.size), np.bool_)
         for source, name in enumerate(asked.labels):
             if name == label:
                 unit = int(read.source[source])
-                linked[axis.first[unit] : axis.last[unit] + 1] |= read.target[source, : axis.own]
-        targets.append((linked | linked.T)[np.ix_(own, own)] & allowed)
-        labels += [label] * len(own)
+                linked[axis.first[unit] : axis.last[unit] + 1] |= read.target[source, : axis.size]
+        targets.append((linked | linked.T)[np.ix_(kept, kept)] & allowed)
+        labels += [label] * len(kept)
     target = np.concatenate(targets)
-    times = len(target) // len(own)
-    features = np.zeros((len(maps), heads, len(own), len(own)), np.float32)
-    for layer, each in enumerate(maps):
-        features[layer, : len(each)] = symmetrised(each[:, own][:, :, own])
+    times = len(target) // len(kept)
+    features = np.zeros((len(maps), heads, len(kept), len(kept)), np.float32)
+    for layer, weights in enumerate(maps):
+        features[layer, : len(weights)] = symmetrised(weights[:, kept][:, :, kept])
     yield Pairs(
         labels,
-        np.tile(np.arange(len(own)), times),
+        np.tile(np.arange(len(kept)), times),
         np.tile(allowed, (times, 1)),
         target,
         np.asarray(target.any(-1)),
@@ -503,7 +505,7 @@ def undirected(answered: Answered, apart: int, heads: int) -> Iterator[Pairs]:
 def _kept(axis: Axis) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The axis' own units without special tokens."""
     special = axis.tokens.special_mask
-    units = range(axis.own)
+    units = range(axis.size)
     if special is not None:
         units = [unit for unit in units if not special[axis.groups[unit]].any()]
     return np.array(units, np.int64)

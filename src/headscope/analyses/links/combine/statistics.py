@@ -30,7 +30,7 @@ ALL = "all"
 """The name of the rows over all labels."""
 
 MEANS = (2, 3, 5, 10)
-"""Of how many of the best heads the mean is taken."""
+"""How many of the best heads the mean is taken of."""
 
 BEST, REGRESSION, CHANCE = "best head", "regression", "chance"
 
@@ -95,46 +95,46 @@ class Pairs(NamedTuple):
         """
         flat = self.features.reshape(len(self.features), -1)
         sums = (weights.astype(flat.dtype) @ flat).reshape(len(weights), *self.features.shape[1:])
-        own = sources[self.counts[sources]]
-        values = sums[:, self.row[own]]
-        allowed, target = self.allowed[own], self.target[own]
-        found = [likeliest(values, allowed, target).sum(-1), precision(values, allowed, target).sum(-1)]
-        counts = [len(own), len(own)]
+        valid = sources[self.counts[sources]]
+        values = sums[:, self.row[valid]]
+        allowed, target = self.allowed[valid], self.target[valid]
+        scores = [likeliest(values, allowed, target).sum(-1), precision(values, allowed, target).sum(-1)]
+        counts = [len(valid), len(valid)]
         if self.far is not None:
             contacts = self.contacts(sources)
-            found += list(top_pairs(sums, contacts, self.far).T)
+            scores += list(top_pairs(sums, contacts, self.far).T)
             counts += [int(contacts.any())] * len(CONTACTS)
         else:
-            found.append(
+            scores.append(
                 self._aligned(lambda right: likeliest(sums[:, self.row], self.allowed, right), sources)
             )
             counts.append(0 if self.sure is None else len(sources) + int(self.sure[sources].sum()))
-        return np.stack(found, -1), np.array(counts, np.float64)
+        return np.stack(scores, -1), np.array(counts, np.float64)
 
-    def _aligned(self, found: Callable[[BoolArray], Floats], sources: IntArray) -> Any:
+    def _aligned(self, counts: Callable[[BoolArray], Floats], sources: IntArray) -> Any:
         """|A ∩ P| + |A ∩ S| of the sources, by what is found of some targets, ``[... source]``; 0 of other links."""
         if self.sure is None:
-            return 0 * found(self.target)[..., sources].sum(-1)
-        return sum(found(right)[..., sources].sum(-1) for right in (self.target, self.sure))
+            return 0 * counts(self.target)[..., sources].sum(-1)
+        return sum(counts(right)[..., sources].sum(-1) for right in (self.target, self.sure))
 
     def chance(self, sources: IntArray) -> Floats:
         """The same sums of a ranking by chance, ``[score]``."""
-        own = sources[self.counts[sources]]
-        allowed, target = self.allowed[own], self.target[own]
+        valid = sources[self.counts[sources]]
+        allowed, target = self.allowed[valid], self.target[valid]
         candidates, hits = allowed.sum(-1), (allowed & target).sum(-1)
-        found = [(hits / candidates.clip(1)).sum(), by_chance(candidates, hits, target.sum(-1)).sum()]
+        scores = [(hits / candidates.clip(1)).sum(), by_chance(candidates, hits, target.sum(-1)).sum()]
         if self.far is not None:
-            found += [self.contacts(sources)[self.far].mean()] * len(CONTACTS)
+            scores += [self.contacts(sources)[self.far].mean()] * len(CONTACTS)
         else:
             every = self.allowed.sum(-1).clip(1)
-            found.append(self._aligned(lambda right: (self.allowed & right).sum(-1) / every, sources))
-        return np.array(found)
+            scores.append(self._aligned(lambda right: (self.allowed & right).sum(-1) / every, sources))
+        return np.array(scores)
 
     def contacts(self, sources: IntArray) -> BoolArray:
         """Which pairs of units are links, ``[unit unit]``."""
-        found = np.zeros(self.features.shape[1:], np.bool_)
-        np.logical_or.at(found, self.row[sources], self.target[sources])
-        return found
+        links = np.zeros(self.features.shape[1:], np.bool_)
+        np.logical_or.at(links, self.row[sources], self.target[sources])
+        return links
 
 
 def symmetrised(maps: Floats) -> Floats:
@@ -168,18 +168,18 @@ def precision(values: Floats, allowed: BoolArray, target: BoolArray) -> Floats:
 
     Of equals each has the mean of their ranks. A target that is no candidate is never found.
     """
-    found = np.zeros(values.shape[:-1])
+    precisions = np.zeros(values.shape[:-1])
     for source in range(values.shape[1]):
         among = values[:, source, allowed[source]]
         hits = values[:, source, allowed[source] & target[source]]
         if hits.size:
-            found[:, source] = (_ranks(hits, hits) / _ranks(among, hits)).sum(-1) / target[source].sum()
-    return found
+            precisions[:, source] = (_ranks(hits, hits) / _ranks(among, hits)).sum(-1) / target[source].sum()
+    return precisions
 
 
-def _ranks(values: Floats, own: Floats) -> Floats:
-    """The rank of each of a system's own among its values, from 1."""
-    more, equal = (compare(values[:, None], own[..., None]).sum(-1) for compare in (np.greater, np.equal))
+def _ranks(values: Floats, hits: Floats) -> Floats:
+    """The rank of each of a system's hits among its values, from 1."""
+    more, equal = (compare(values[:, None], hits[..., None]).sum(-1) for compare in (np.greater, np.equal))
     return 0.5 + more + equal / 2
 
 
@@ -205,16 +205,16 @@ def top_pairs(values: Floats, contacts: BoolArray, far: BoolArray) -> Floats:
     """
     units = len(contacts)
     which, scores = contacts[far], values[..., far]
-    found = np.zeros((len(values), len(CONTACTS)))
+    precisions = np.zeros((len(values), len(CONTACTS)))
     if not which.any():
-        return found
+        return precisions
     for place, top in enumerate((units, units // 5)):
         count = min(max(1, top), len(which))
         least = np.partition(scores, -count, axis=-1)[:, -count, None]
         above, equal = scores > least, scores == least
         rest = (count - above.sum(-1)) * (equal & which).sum(-1) / equal.sum(-1)
-        found[:, place] = ((above & which).sum(-1) + rest) / count
-    return found
+        precisions[:, place] = ((above & which).sum(-1) + rest) / count
+    return precisions
 
 
 @dataclass
@@ -231,10 +231,13 @@ class Sample:
 
     def add(self, pairs: Pairs, cluster: int, generator: np.random.Generator) -> None:
         """The sources of an input that the draw takes, with their targets and `NEGATIVES` other candidates."""
-        own = np.arange(len(pairs.labels)) if pairs.bare is None else np.flatnonzero(~pairs.bare)
-        draws, order = generator.random(len(own)), generator.random((len(own), pairs.allowed.shape[1]))
+        sources = np.arange(len(pairs.labels)) if pairs.bare is None else np.flatnonzero(~pairs.bare)
+        draws, order = (
+            generator.random(len(sources)),
+            generator.random((len(sources), pairs.allowed.shape[1])),
+        )
         for place in np.flatnonzero(draws < self._highest).tolist():
-            source = int(own[place])
+            source = int(sources[place])
             allowed, target = pairs.allowed[source], pairs.target[source]
             hits, others = np.flatnonzero(allowed & target), np.flatnonzero(allowed & ~target)
             drawn = others[order[place, others].argsort()[:NEGATIVES]]
@@ -246,7 +249,7 @@ class Sample:
             self._prune()
 
     def _prune(self) -> None:
-        self._kept.sort(key=lambda each: each[0])
+        self._kept.sort(key=lambda pair: pair[0])
         if len(self._kept) > self.most:
             del self._kept[self.most :]
             self._highest = self._kept[-1][0]
@@ -259,7 +262,7 @@ class Sample:
             "draws": np.array(draws, np.float64),
             "clusters": np.array(clusters, np.int64),
             "labels": np.array(labels, np.str_),
-            "sizes": np.array([len(each) for each in targets], np.int64),
+            "sizes": np.array([len(target) for target in targets], np.int64),
             "features": np.concatenate(features) if features else np.zeros((0, 0)),
             "targets": np.concatenate(targets) if targets else np.zeros(0, bool),
         }
@@ -267,17 +270,21 @@ class Sample:
     def take(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from what `to_arrays` gave."""
         cuts = np.cumsum(arrays["sizes"])[:-1]
-        each = (arrays[name].tolist() for name in ("draws", "clusters", "labels"))
+        columns = (arrays[name].tolist() for name in ("draws", "clusters", "labels"))
         parts = (np.split(arrays[name], cuts) for name in ("features", "targets"))
-        self._kept = list(zip(*each, *parts, strict=True)) if len(arrays["sizes"]) else []
+        self._kept = list(zip(*columns, *parts, strict=True)) if len(arrays["sizes"]) else []
         self._highest = float(arrays["highest"])
 
     def of(self, label: str) -> tuple[Floats, BoolArray, IntArray]:
         """Features ``[pair feature]``, targets and clusters of the pairs of a label, or of all."""
         self._prune()
-        own = [each for each in self._kept if label in (ALL, each[2])]
-        clusters = np.repeat([each[1] for each in own], [len(each[4]) for each in own])
-        return np.concatenate([each[3] for each in own]), np.concatenate([each[4] for each in own]), clusters
+        pairs = [pair for pair in self._kept if label in (ALL, pair[2])]
+        clusters = np.repeat([pair[1] for pair in pairs], [len(pair[4]) for pair in pairs])
+        return (
+            np.concatenate([pair[3] for pair in pairs]),
+            np.concatenate([pair[4] for pair in pairs]),
+            clusters,
+        )
 
 
 def fit(features: Floats, right: BoolArray, clusters: IntArray, seed: int = 0) -> tuple[Floats, Floats]:
@@ -300,18 +307,18 @@ def fit(features: Floats, right: BoolArray, clusters: IntArray, seed: int = 0) -
         return np.zeros(len(scale)), np.zeros(len(scale))
     highest = float(np.abs(scaled.T @ (right - right.mean())).max()) / len(right)
     strengths = [highest * share for share in STRENGTHS]
-    names, own = np.unique(clusters, return_inverse=True)
-    folds = np.random.default_rng(seed).permutation(np.arange(len(names)) % min(FOLDS, len(names)))[own]
+    names, numbers = np.unique(clusters, return_inverse=True)
+    folds = np.random.default_rng(seed).permutation(np.arange(len(names)) % min(FOLDS, len(names)))[numbers]
     losses = np.zeros(len(strengths))
     for fold in range(int(folds.max()) + 1):
         inside = folds != fold
         if not right[inside].any() or right[inside].all():
             continue
-        for place, found in enumerate(lasso(scaled[inside], right[inside], strengths)):
-            losses[place] += _loss(scaled[~inside], right[~inside], found)[0] * (~inside).sum()
+        for place, weights in enumerate(lasso(scaled[inside], right[inside], strengths)):
+            losses[place] += _loss(scaled[~inside], right[~inside], weights)[0] * (~inside).sum()
     best = int(losses.argmin())
-    *_, found = lasso(scaled, right, strengths[: best + 1])
-    return found[:-1], found[:-1] * scale
+    *_, weights = lasso(scaled, right, strengths[: best + 1])
+    return weights[:-1], weights[:-1] * scale
 
 
 def lasso(features: Floats, right: BoolArray, strengths: Sequence[float]) -> Iterator[Floats]:
@@ -330,17 +337,19 @@ def lasso(features: Floats, right: BoolArray, strengths: Sequence[float]) -> Ite
         def cost(both: Floats, strength: float = strength) -> tuple[float, Floats]:
             parts = both[:-1].reshape(2, count)
             loss, slope = _loss(features, right, np.append(parts[0] - parts[1], both[-1]))
-            own = slope[:-1]
-            return loss + strength * parts.sum(), np.concatenate([own + strength, strength - own, slope[-1:]])
+            inner = slope[:-1]
+            return loss + strength * parts.sum(), np.concatenate(
+                [inner + strength, strength - inner, slope[-1:]]
+            )
 
         options = {"maxiter": 1_000, "ftol": 1e-10, "gtol": 1e-6}
         start = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         yield np.append(start[:count] - start[count:-1], start[-1])
 
 
-def _loss(features: Floats, right: BoolArray, found: Floats) -> tuple[float, Floats]:
+def _loss(features: Floats, right: BoolArray, weights: Floats) -> tuple[float, Floats]:
     """The mean log loss, and its slopes."""
-    odds = features @ found[:-1] + found[-1]
+    odds = features @ weights[:-1] + weights[-1]
     error = (1 / (1 + np.exp(-odds.clip(-700, 700))) - right) / len(right)
     return float((np.logaddexp(0, odds) - right * odds).mean()), np.append(features.T @ error, error.sum())
 
@@ -373,11 +382,11 @@ class Scored:
 
         Intervals are given what was chosen and fitted. `rate`: the last score is `AER`, 1 less what is found.
         """
-        names, own = np.unique(self.clusters, return_inverse=True)
+        names, numbers = np.unique(self.clusters, return_inverse=True)
         sums = np.zeros((len(names), *self.sums[0].shape))
         counts = np.zeros((len(names), len(self.counts[0])))
-        np.add.at(sums, own, np.stack(self.sums))
-        np.add.at(counts, own, np.stack(self.counts))
+        np.add.at(sums, numbers, np.stack(self.sums))
+        np.add.at(counts, numbers, np.stack(self.counts))
         n = counts.sum(0)
         value = sums.sum(0) / np.where(n, n, np.nan)
         error = jackknife.error(sums, counts[:, None])
@@ -416,7 +425,7 @@ def dataset(
         np.isnan(row["value"][:, -1]).all() for row in figures
     ):  # no links between two texts
         scores.pop()
-        figures = [{name: each[..., :-1] for name, each in row.items()} for row in figures]
+        figures = [{name: values[..., :-1] for name, values in row.items()} for row in figures]
     none = np.full(shape, np.nan)
     weights = [none if weight is None else weight.reshape(shape) for _, weight in rows.values()]
     axes = ("label", "system", "score")
@@ -455,16 +464,16 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     names = [str(name) for name in result["score"].values]
     for label in result["label"].values.tolist():
-        own: Any = result.sel(label=label)
+        of_label: Any = result.sel(label=label)
         for system in result["system"].values.tolist():
-            row: dict[str, Any] = {"label": label, "system": system, "n": int(own["n"].values[0])}
-            figures = own.sel(system=system)
+            row: dict[str, Any] = {"label": label, "system": system, "n": int(of_label["n"].values[0])}
+            figures = of_label.sel(system=system)
             for place, name in enumerate(names):
                 if name == CONTACTS[0]:
-                    row["inputs"] = int(own["n"].values[place])
+                    row["inputs"] = int(of_label["n"].values[place])
                 ends = {"": "value", "_low": "ci_low", "_high": "ci_high"}
                 row |= {f"{name}{end}": float(figures[key].values[place]) for end, key in ends.items()}
-            row["heads"] = "" if system == CHANCE else counted(own["weight"].sel(weighted=system))
+            row["heads"] = "" if system == CHANCE else counted(of_label["weight"].sel(weighted=system))
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -474,13 +483,13 @@ def counted(weight: Any) -> str:
     mean = weight.mean("half")
     flat: Floats = mean.values.ravel()
     order = [place for place in np.argsort(-np.abs(flat), kind="stable").tolist() if abs(flat[place]) > 0]
-    said: list[str] = []
+    listed: list[str] = []
     for place in order[:_LISTED]:
         layers, heads = mean.sizes["layer"], mean.sizes["head"]
         (direction, layer), head = divmod(place // heads, layers), place % heads
         way = str(mean["direction"].values[direction])
         name = str(Head(int(mean["layer"].values[layer]), int(mean["head"].values[head])))
         value = f" {flat[place]:+.2f}" if weight["weighted"].item() == REGRESSION else ""
-        said.append(name + (f" {way}" if way != "both" else "") + value)
-    more = len(order) - len(said)
-    return ", ".join(said) + (f" and {more} more" if more else "")
+        listed.append(name + (f" {way}" if way != "both" else "") + value)
+    more = len(order) - len(listed)
+    return ", ".join(listed) + (f" and {more} more" if more else "")

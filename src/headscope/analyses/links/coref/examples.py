@@ -25,7 +25,7 @@ from headscope.views.blocks import MentionShown, MentionText
 from headscope.views.payload import Pin
 from headscope.views.section import Section
 
-EACH = 3
+SHOWN = 3
 """How many mentions are shown where a head is right, and where it is wrong."""
 
 WINDOW = 48
@@ -50,7 +50,7 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     pages.room()
     indices: dict[int, int] = {}
     shown: dict[str, list[MentionShown]] = {
-        kind: _shown([each[head] for each in maps], drawn, annotations, kind, indices)
+        kind: _shown([by_head[head] for by_head in maps], drawn, annotations, kind, indices)
         for kind, head in best.items()
     }
     places = {place: number for number, place in indices.items()}
@@ -106,9 +106,9 @@ def _shown(
     shown: list[MentionShown] = []
     for right in (True, False):
         texts = sorted(range(len(drawn)), key=lambda number: number not in indices)
-        each = (_choice(maps[number], drawn[number], annotations[number], kind, right) for number in texts)
-        choices = ((number, choice) for number, choice in zip(texts, each, strict=True) if choice)
-        for number, choice in islice(choices, EACH):
+        chosen = (_choice(maps[number], drawn[number], annotations[number], kind, right) for number in texts)
+        choices = ((number, choice) for number, choice in zip(texts, chosen, strict=True) if choice)
+        for number, choice in islice(choices, SHOWN):
             shown.append({**choice, "window": indices.setdefault(number, len(indices))})
     return shown
 
@@ -149,13 +149,13 @@ def _choice(
         if (word in item.right) is right:
             return MentionShown(
                 window=-1,
-                mention=next(index for index, each in enumerate(mentions) if each is item.mention),
+                mention=next(index for index, mention in enumerate(mentions) if mention is item.mention),
                 predicted=word,
                 weight=round(float(row[word]), 4),
                 antecedents=[
                     index
-                    for index, each in enumerate(mentions)
-                    if each.cluster == item.mention.cluster and each.head < item.mention.head
+                    for index, mention in enumerate(mentions)
+                    if mention.cluster == item.mention.cluster and mention.head < item.mention.head
                 ],
                 right=right,
                 pin=Pin(side="from", place=first_token(example, item.mention.head)),

@@ -16,7 +16,7 @@ from headscope.corpora import Example
 By = Literal["parse", "tags", "words"]
 """What tells the head word of a mention."""
 
-SAID: Mapping[By, str] = {
+HEAD_RULES: Mapping[By, str] = {
     "parse": "the first word whose head in the parse is outside of the mention",
     "tags": "no parse: the last noun or pronoun before what follows nouns (an adposition, a comma, a clause)",
     "words": "no parse and no tags: the last word before a mark or an English preposition, conjunction or relative "
@@ -35,7 +35,7 @@ _ENDS = re.compile(
 )
 
 
-def told_by(example: Example) -> By:
+def rule_of(example: Example) -> By:
     """What tells the head words of an example's mentions."""
     if example.heads is not None:
         return "parse"
@@ -45,7 +45,7 @@ def told_by(example: Example) -> By:
 def mention_head(
     start: int, end: int, words: Sequence[str], heads: Sequence[int] | None, tags: Sequence[str] | None
 ) -> int:
-    """The place of the head word of a span of words, by the rule of `SAID`; its first word where that has none."""
+    """The place of the head word of a span, by the rule of `HEAD_RULES`; its first word where that has none."""
     if heads is None:
         return _by_words(start, end, words) if tags is None else _by_tags(start, end, words, tags)
     for word in range(start, end):

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.links.coref import statistics
-from headscope.analyses.links.coref.headword import SAID, By, told_by
+from headscope.analyses.links.coref.headword import HEAD_RULES, By, rule_of
 from headscope.analyses.links.engine import Engine
 from headscope.analyses.links.questions import Asked, Candidates, Way
 from headscope.analyses.links.sums import LinkSums
@@ -91,7 +91,7 @@ def coreference(
         about["mention_heads"] = by
         if by != "parse":
             warnings.warn(
-                f"{corpus.name}: head words of mentions: {SAID[by]}", HeadscopeWarning, stacklevel=2
+                f"{corpus.name}: head words of mentions: {HEAD_RULES[by]}", HeadscopeWarning, stacklevel=2
             )
     return _Mentions(model, size, rows).over(
         KIND,
@@ -122,7 +122,7 @@ def _mention_heads(texts: Iterable[Example]) -> By | None:
     for text in texts:
         count += 1
         if statistics.annotated(text)[1]:
-            return told_by(text)
+            return rule_of(text)
     if count:
         raise statistics.nothing(count)
     return None
@@ -148,7 +148,7 @@ class _Mentions(Engine):
         return windows(self.model, corpus, self._window, limit=limit)
 
     def links(self, example: Example) -> Sequence[Link]:
-        """From the head word of each mention to those of its antecedents, among those of all mentions."""
+        """The links from the head word of each mention to those of its antecedents, among those of all mentions."""
         mentions, items = statistics.annotated(example)
         heads = tuple(_word(word) for word in sorted({mention.head for mention in mentions}))
         return [
@@ -161,7 +161,7 @@ class _Mentions(Engine):
         _, items = statistics.annotated(asked)
         predicted = [statistics.by_rules(item) for item in items]
         right = [
-            [each[rule] in item.right for each, item in zip(predicted, items, strict=True)]
+            [choices[rule] in item.right for choices, item in zip(predicted, items, strict=True)]
             for rule in self.baselines
         ]
         return np.array(right, np.bool_).reshape(len(self.baselines), len(items))
@@ -189,20 +189,20 @@ def windows(
     A sentence that cannot be used is left out of the corpus, and `CorpusError` for examples that are none.
     """
     special = around(model)
-    whole = window - special
+    capacity = window - special
     for _, document in groupby(islice(plain(corpus), limit), key=lambda example: example.document):
         run: list[Example] = []
-        room = whole
+        room = capacity
         for example in document:
             size = pieces(model, example)
-            if (why := _unusable(example)) is None and size > whole:
+            if (why := _unusable(example)) is None and size > capacity:
                 why = f"expected at most {window} tokens in a sentence, found {size + special}; give a larger window"
             if why is not None:
                 leave_out(corpus, example.error(why))
                 continue
             if size > room:
                 yield _joined(model, run)
-                run, room = [], whole
+                run, room = [], capacity
             run.append(example)
             room -= size
         if run:
@@ -223,7 +223,9 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
     starts = np.cumsum([0, *(len(example.words or ()) for example in run)]).tolist()
     words = [word for example in run for word in example.words or ()]
     spaces = [space for example in run for space in example.spaces or ()]
-    features = [each for example in run for each in example.features or [_NONE] * len(example.words or ())]
+    features = [
+        feature for example in run for feature in example.features or [_NONE] * len(example.words or ())
+    ]
     numbered = list(zip(starts, run, strict=False))
     parsed = all(example.heads is not None for example in run)
     tagged = all(example.tags is not None for example in run)

@@ -90,8 +90,8 @@ class Coref(Section):
     def named(self) -> Iterator[tuple[Head, int]]:
         """The best heads, on the texts of their mentions."""
         for kind in CANDIDATES:
-            for each in self.examples.get(kind, ()):
-                if (example := self.windows[each["window"]]["example"]) is not None:
+            for mention in self.examples.get(kind, ()):
+                if (example := self.windows[mention["window"]]["example"]) is not None:
                     yield best_head(self.result, kind), example
 
     def marks(self) -> dict[str, list[Head]]:
@@ -172,14 +172,14 @@ class Coref(Section):
             cases=CasesInfo(
                 link="",
                 sentences=[],
-                texts=[{**each, "words": [*map(plain_text, each["words"])]} for each in self.windows],
+                texts=[{**window, "words": [*map(plain_text, window["words"])]} for window in self.windows],
                 rows=cases,
                 first=next((place for place, one in enumerate(cases) if one and one["mentions"]), None),
             ),
         )
 
     def _chosen(self, system: str, candidates: str) -> dict[str, Any]:
-        """Of a best head, what choosing it gives over all mentions, and beside the best rule."""
+        """Say what choosing a best head gives over all mentions, and beside the best rule."""
         if system != "best_head":
             return {"layer": None, "head": None}
         head, result = best_head(self.result, candidates), self.result.sel(candidates=candidates)
@@ -212,13 +212,13 @@ class Coref(Section):
         """The best head for a definition of candidates, on the first mention that is shown."""
         kind: Any = candidates
         result: Any = self.result
-        head, found = best_head(result, kind), result.sel(candidates=candidates)
-        accuracy = float(found["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
+        head, figures = best_head(result, kind), result.sel(candidates=candidates)
+        accuracy = float(figures["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
         n = int(self.result["n"].values[0])
         shown = [
-            (example, each["pin"])
-            for each in self.examples.get(candidates, ())
-            if (example := self.windows[each["window"]]["example"]) is not None
+            (example, mention["pin"])
+            for mention in self.examples.get(candidates, ())
+            if (example := self.windows[mention["window"]]["example"]) is not None
         ]
         example, pin = shown[0] if shown else (None, None)
         return because(
@@ -287,13 +287,13 @@ def _gain(result: Any) -> CorefGain | None:
 def _finding(result: Any, reason: Reason) -> list[Part]:
     """The head that chooses antecedents best among the mentions before, and the best rule."""
     head = best_head(result, "preceding_mentions")
-    found = result.sel(candidates="preceding_mentions")
-    own = float(found["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
+    figures = result.sel(candidates="preceding_mentions")
+    accuracy = float(figures["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
     rules = result["rules"].sel(type="all")
     rule = str(rules["rule"].values[rules.values.argmax()])
-    split, times, choices = percent(float(found["split"])), int(found["times"]), int(found["choices"])
+    split, times, choices = percent(float(figures["split"])), int(figures["times"]), int(figures["choices"])
     chosen = ""
-    if choices and (split != percent(own) or times < choices):
+    if choices and (split != percent(accuracy) or times < choices):
         chosen = (
             f" (the head that is best on {CHOSEN_ON} of the documents, {head} in {times} of {choices} choices, of "
             f"{split} on the rest)"
@@ -302,8 +302,8 @@ def _finding(result: Any, reason: Reason) -> list[Part]:
         text(f"Of {int(result['n'].values[0]):,} mentions, "),
         head_name(head, reason),
         text(
-            f" finds the antecedent of {percent(own)} among the mentions before{chosen}; the best rule, "
-            f"{rule.replace('_', ' ')}, of {percent(float(rules.max()))}.{_compared(_gain(found))}"
+            f" finds the antecedent of {percent(accuracy)} among the mentions before{chosen}; the best rule, "
+            f"{rule.replace('_', ' ')}, of {percent(float(rules.max()))}.{_compared(_gain(figures))}"
         ),
     ]
 

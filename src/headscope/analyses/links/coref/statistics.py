@@ -209,10 +209,10 @@ def _best(scores: Accuracies, mentions: LinkSums) -> dict[str, npt.NDArray[Any]]
     rule = scores.chosen(rules)
     rows: list[dict[str, Any]] = []
     for place in range(len(CANDIDATES)):
-        own = slice(place * heads, (place + 1) * heads)
-        head = scores.chosen(own)
+        block = slice(place * heads, (place + 1) * heads)
+        head = scores.chosen(block)
         gain, above = scores.gain(head, rules)
-        p = np.minimum(1.0, 2 * np.minimum(above, scores.gain(rule, own)[1]))
+        p = np.minimum(1.0, 2 * np.minimum(above, scores.gain(rule, block)[1]))
         figures = head.split, *head.interval(), gain.value, *gain.interval(), p
         row = {"best": head.place, "times": head.times, "choices": head.choices, "best_rule": rule.place}
         rows.append(row | dict(zip(_SPLIT, figures, strict=True)))

@@ -92,9 +92,9 @@ def _best(rows: Any) -> str:
 
 def _changed(rows: Any) -> str:
     """The heads whose F1 changed most."""
-    own = rows[rows["score"] == "f1"].drop(columns="score")
-    own = own.loc[own["difference"].abs().sort_values(ascending=False, kind="stable").index]
-    return _few("the heads whose F1 changed most, with the 95 % interval of the change", own)
+    f1 = rows[rows["score"] == "f1"].drop(columns="score")
+    f1 = f1.loc[f1["difference"].abs().sort_values(ascending=False, kind="stable").index]
+    return _few("the heads whose F1 changed most, with the 95 % interval of the change", f1)
 
 
 def _few(title: str, rows: Any) -> str:

@@ -72,7 +72,7 @@ class _Scopes(Engine):
         super().__init__(model, [Way("row", "row", "any")], RULES)
 
     def links(self, example: Example) -> Sequence[Link]:
-        """From each word that is not in the cue to those that are."""
+        """The links from each word that is not in the cue to those that are."""
         if example.words is None or example.cue is None or example.scope is None:
             raise example.error("expected words with the cue and the scope of a negation, found none")
         cue = tuple(Span(word, word + 1) for word in example.cue)

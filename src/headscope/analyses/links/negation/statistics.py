@@ -92,11 +92,11 @@ def _ratios(sums: Floats) -> list[tuple[Floats, Floats]]:
 
 def of_sums(sums: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None = None) -> xr.Dataset:
     """The `dataset` of what was chosen. Raises `InputError` when there is no sentence."""
-    each = counts(sums)
+    by_cluster = counts(sums)
     heads = math.prod(sums.shape)
-    baselines = np.concatenate([each[:, -1:], each[:, heads:-1]], 1)
+    baselines = np.concatenate([by_cluster[:, -1:], by_cluster[:, heads:-1]], 1)
     return dataset(
-        [one[:heads].reshape(*sums.shape[1:], 3) for one in each],
+        [one[:heads].reshape(*sums.shape[1:], 3) for one in by_cluster],
         sums.layers,
         [baselines[place] for place in range(len(baselines))],
         kind=sums.clusters.kind,
@@ -141,31 +141,32 @@ def dataset(
         raise InputError("corpus: expected at least one sentence with a cue and a scope, found none")
     numbers = np.unique(clusters, return_inverse=True)[1] if clusters is not None else np.arange(len(sums))
     starts = np.unique(numbers, return_index=True)[1]
-    each = np.add.reduceat(np.stack(sums), starts, axis=0)  # [cluster layer head 3]
+    by_cluster = np.add.reduceat(np.stack(sums), starts, axis=0)  # [cluster layer head 3]
     rules = np.zeros((len(sums), 0, 3)) if baselines is None else np.stack(baselines)
     rules = np.add.reduceat(rules, starts, axis=0)  # [cluster baseline 3]
     variables: dict[str, Any] = {}
-    for axes, of, end in ((("layer", "head"), each, ""), (("rule",), rules, "_baseline")):
+    for axes, of, end in ((("layer", "head"), by_cluster, ""), (("rule",), rules, "_baseline")):
         for name, (value, low, high) in zip(SCORES, _scored(of), strict=True):
             variables |= {
                 f"{name}{end}": (axes, value),
                 f"{name}{end}_low": (axes, low),
                 f"{name}{end}_high": (axes, high),
             }
-    heads = each.reshape(len(each), -1, 3)
+    heads = by_cluster.reshape(len(by_cluster), -1, 3)
     variables |= {
-        name: (("layer", "head"), v.reshape(each.shape[1:3])) for name, v in _beside(heads, rules).items()
+        name: (("layer", "head"), v.reshape(by_cluster.shape[1:3]))
+        for name, v in _over_baselines(heads, rules).items()
     }
     variables |= {name: ((), value) for name, value in _chosen(heads, rules, seed).items()}
-    blocks = np.arange(0, len(each), -(-len(each) // _BLOCKS))
-    variables["counts"] = (("block", "layer", "head", "count"), np.add.reduceat(each, blocks, axis=0))
+    blocks = np.arange(0, len(by_cluster), -(-len(by_cluster) // _BLOCKS))
+    variables["counts"] = (("block", "layer", "head", "count"), np.add.reduceat(by_cluster, blocks, axis=0))
     described = {"sentences": len(sums), **dict(meta or {}), "seed": seed}
-    described |= {"clusters": kind, "clusters_count": len(each)}
+    described |= {"clusters": kind, "clusters_count": len(by_cluster)}
     return xr.Dataset(
         variables,
         coords={
             "layer": list(layers),
-            "head": np.arange(each.shape[2]),
+            "head": np.arange(by_cluster.shape[2]),
             "rule": list(BASELINES if baselines is not None else ()),
             "count": list(_COUNTS),
         },
@@ -173,12 +174,12 @@ def dataset(
     )
 
 
-def _scored(each: Floats) -> list[tuple[Floats, Floats, Floats]]:
+def _scored(by_cluster: Floats) -> list[tuple[Floats, Floats, Floats]]:
     """Precision, recall and F1 with the ends of their intervals, ``[cluster ... 3]``."""
-    values = np.moveaxis(scores(each.sum(0)), -1, 0)
+    values = np.moveaxis(scores(by_cluster.sum(0)), -1, 0)
     ends = [
         share_interval(value, jackknife.error(s, n), jackknife.effective(n), n.sum(0))
-        for value, (s, n) in zip(values, _ratios(each), strict=True)
+        for value, (s, n) in zip(values, _ratios(by_cluster), strict=True)
     ]
     return [(value, low, high) for value, (low, high) in zip(values, ends, strict=True)]
 
@@ -201,14 +202,14 @@ def _gain(first: Floats, second: Floats) -> Gain:
     return _paired((s, n), (t, m))
 
 
-def _beside(heads: Floats, rules: Floats) -> dict[str, Floats]:
+def _over_baselines(heads: Floats, rules: Floats) -> dict[str, Floats]:
     """Each head's F1 beside that of the best baseline; p is beside each baseline the largest. NaN without baselines."""
     if not rules.shape[1]:
         return {name: np.full(int(heads.shape[1]), np.nan) for name in (*_GAIN, "q")}
     best = int(scores(rules.sum(0))[:, 2].argmax())
-    each = [_gain(heads, rules[:, [rule]]) for rule in range(rules.shape[1])]
-    p = np.max([gain.above() for gain in each], axis=0)
-    figures = np.asarray(each[best].value), *each[best].interval(), p, false_discovery(p)
+    gains = [_gain(heads, rules[:, [rule]]) for rule in range(rules.shape[1])]
+    p = np.max([gain.above() for gain in gains], axis=0)
+    figures = np.asarray(gains[best].value), *gains[best].interval(), p, false_discovery(p)
     return dict(zip((*_GAIN, "q"), figures, strict=True))
 
 
@@ -220,10 +221,10 @@ def _chosen(heads: Floats, rules: Floats, seed: int) -> dict[str, float]:
     if len(heads) < 2:
         return figures
     parts = divisions(len(heads), seed)
-    own, choices = _held_out(heads, parts)
-    s, n = _ratios(own)[2]  # [cluster division]
+    picked, choices = _held_out(heads, parts)
+    s, n = _ratios(picked)[2]  # [cluster division]
     documents = float(jackknife.effective(n.mean(1)))
-    f1 = scores(own.sum(0))[:, 2]
+    f1 = scores(picked.sum(0))[:, 2]
     value = float(f1.mean())
     low, high = share_interval(value, _error(jackknife.error(s, n), f1), documents, n.sum(0).mean())
     figures |= {"times": int((choices == best).sum()), "choices": choices.size}
@@ -231,24 +232,26 @@ def _chosen(heads: Floats, rules: Floats, seed: int) -> dict[str, float]:
     if rules.shape[1]:
         means: list[Gain] = []
         for rule in range(rules.shape[1]):
-            each = _gain(own, rules[:, [rule]])
-            more = np.asarray(each.value)
-            error = _error(np.asarray(each.se), more)
+            gain = _gain(picked, rules[:, [rule]])
+            more = np.asarray(gain.value)
+            error = _error(np.asarray(gain.se), more)
             means.append(Gain(float(more.mean()), error, documents, n.sum(0).mean()))
         mean = means[int(scores(rules.sum(0))[:, 2].argmax())]
-        p = max(float(each.above()) for each in means)
+        p = max(float(gain.above()) for gain in means)
         figures |= zip(names[3:], map(float, (mean.value, *mean.interval(), p)), strict=True)
     return figures
 
 
-def _held_out(each: Floats, parts: IntArray) -> tuple[Floats, IntArray]:
+def _held_out(by_cluster: Floats, parts: IntArray) -> tuple[Floats, IntArray]:
     """Counts of each cluster by what has the largest F1 outside of its part, ``[cluster division 3]``; the choices."""
     places: IntArray = np.arange(int(parts.max()) + 1)
     outside: Floats = (parts[:, None] != places[:, None]).astype(np.float64)  # [division part cluster]
-    sums: Floats = np.einsum("dpc,chk->dphk", outside, each, optimize=True)  # [division part predictor 3]
+    sums: Floats = np.einsum(
+        "dpc,chk->dphk", outside, by_cluster, optimize=True
+    )  # [division part predictor 3]
     choices = scores(sums)[..., 2].argmax(-1)
     picked = np.take_along_axis(choices, parts, 1)  # [division cluster]
-    return each[np.arange(len(each))[:, None], picked.T], choices
+    return by_cluster[np.arange(len(by_cluster))[:, None], picked.T], choices
 
 
 def _error(errors: Floats, values: Floats) -> float:
@@ -277,8 +280,8 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     for score in SCORES:
         values = {column: result[f"{score}_baseline{end}"].values for column, end in ends.items()}
         for place, rule in enumerate(result["rule"].values):
-            own = {column: float(each[place]) for column, each in values.items()}
-            rules.append({"system": str(rule), "score": score, "n": n, **own})
+            figures = {column: float(array[place]) for column, array in values.items()}
+            rules.append({"system": str(rule), "score": score, "n": n, **figures})
     chosen: dict[str, Any] = {
         "system": "best head, chosen on others",
         "score": "f1",
@@ -307,19 +310,21 @@ def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
     The intervals are of the difference, paired by cluster. Raises `InputError` for datasets of other sentences,
     clusters or shapes.
     """
-    first, second = (description(each) for each in (before, after))
+    first, second = (description(result) for result in (before, after))
     for name in ("sentences", "clusters", "clusters_count"):
         if first[name] != second[name]:
             raise InputError(
                 f"negation: expected the same {name} in both, found {first[name]} and {second[name]}"
             )
     if before["f1"].shape != after["f1"].shape:
-        shapes = [f"{each.sizes['layer']} layers × {each.sizes['head']} heads" for each in (before, after)]
+        shapes = [
+            f"{result.sizes['layer']} layers × {result.sizes['head']} heads" for result in (before, after)
+        ]
         raise InputError(f"negation: expected models of the same shape, found {' and '.join(shapes)}")
-    sums = [each["counts"].values for each in (before, after)]
+    sums = [result["counts"].values for result in (before, after)]
 
     def changed(score: str) -> dict[str, npt.NDArray[Any]]:
-        first, second = (_ratios(each)[SCORES.index(score)] for each in sums)
+        first, second = (_ratios(blocks)[SCORES.index(score)] for blocks in sums)
         low, high = _paired(second, first).interval()
         was, is_now = before[score].values, after[score].values
         return {"before": was, "after": is_now, "difference": is_now - was, "ci_low": low, "ci_high": high}
@@ -330,14 +335,14 @@ def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
 def _rows(result: xr.Dataset, columns: Callable[[str], dict[str, npt.NDArray[Any]]], n: int) -> pd.DataFrame:
     """A row a score and head. `columns` gives those of a score, ``[layer head]``."""
     grid = np.meshgrid(result["layer"].values, result["head"].values, indexing="ij")
-    layers, heads = (each.ravel() for each in grid)
+    layers, heads = (axis.ravel() for axis in grid)
     of_head = {"layer": layers, "head": heads, "paper": papers(layers, heads)}
     frames = [
         pd.DataFrame(
             {
                 **of_head,
                 "score": score,
-                **{name: each.ravel() for name, each in columns(score).items()},
+                **{name: values.ravel() for name, values in columns(score).items()},
                 "n": n,
             }
         )

@@ -101,7 +101,7 @@ def _shown(
                 right=(predicted == heads[words]).tolist(),
                 arcs=arcs(weights, direction == 0, words, (predicted, heads[words]), len(weights)),
             )
-    places = picked({number: all(each["right"]) for number, each in shown.items()}, indices)
+    places = picked({number: all(link["right"]) for number, link in shown.items()}, indices)
     kinds: list[list[LinkShown]] = [
         [{**shown[number], "sentence": place} for number, place in kind] for kind in places
     ]

@@ -43,16 +43,16 @@ _TREES = "trees"
 def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
     options = {"seed": about["seed"], "least": about["least"]}
     result = dataset(sums, **options, meta=meta)
-    if _TREES not in sums.beside:
+    if _TREES not in sums.others:
         return result
-    if not len(sums.beside[_TREES]):
+    if not len(sums.others[_TREES]):
         warnings.warn(
             "trees: no sentence has two words, so no tree has an edge", HeadscopeWarning, stacklevel=3
         )
         return result
-    whole = Words(sums.layers, sums.heads, spanning.CHAINS)
-    whole.count, whole.clusters, whole.answers = sums.count, sums.clusters, sums.beside[_TREES]
-    more = dataset(whole, **options)
+    total = Words(sums.layers, sums.heads, spanning.CHAINS)
+    total.count, total.clusters, total.answers = sums.count, sums.clusters, sums.others[_TREES]
+    more = dataset(total, **options)
     joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")
     return joined.assign(q=(("relation",), false_discovery(joined["p"].values)))
 
@@ -130,12 +130,14 @@ class _Trees(Engine):
     """The head of each word, by its row and by its column."""
 
     def __init__(self, model: Model, offsets: Sequence[int], rows: Rows, *, code: bool, trees: bool) -> None:
-        ways = [Way(name, each, "any") for name, each in zip(DIRECTIONS, ("row", "column"), strict=True)]
+        ways = [
+            Way(name, direction, "any") for name, direction in zip(DIRECTIONS, ("row", "column"), strict=True)
+        ]
         super().__init__(model, ways, offsets, rows=rows, token_types=not code)
         self.settles, self.looks = code, trees
 
     def links(self, example: Example) -> Sequence[Link]:
-        """From each word to its head; the root has none."""
+        """The links from each word to its head; the root has none."""
         _, heads, relations = gold(example)
         return [
             Link(Span(word, word + 1), (Span(head, head + 1),) if head >= 0 else (), relation)
@@ -163,11 +165,11 @@ class _Trees(Engine):
     def begin(self, sums: LinkSums) -> None:
         """Beside the words, the edges of whole trees."""
         if self.looks:
-            sums.beside[_TREES] = sums.empty(len(spanning.CHAINS))
+            sums.others[_TREES] = sums.empty(len(spanning.CHAINS))
 
     def add(self, sums: LinkSums, answered: Answered, cluster: int) -> None:
         """The words of a sentence, and the edges of its trees."""
         super().add(sums, answered, cluster)
         if self.looks:
             edges = spanning.instances(sums, answered.looked, gold(answered.asked)[1])
-            sums.add_beside(_TREES, *edges, cluster)
+            sums.add_other(_TREES, *edges, cluster)

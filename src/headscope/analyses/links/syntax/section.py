@@ -69,8 +69,8 @@ class Syntax(Section):
         rows: Any = table(self.result)
         for row in rows.itertuples():
             shown = self.examples.get(row.relation, Drawn())
-            for each in (*shown.right, *shown.wrong):
-                if (example := self.sentences[each["sentence"]]["example"]) is not None:
+            for link in (*shown.right, *shown.wrong):
+                if (example := self.sentences[link["sentence"]]["example"]) is not None:
                     yield Head(int(row.layer), int(row.head)), example
 
     def info(self, blobs: Blobs) -> BlocksSection:
@@ -78,10 +78,10 @@ class Syntax(Section):
         rows: Any = table(self.result)
         rows = rows[rows["relation"] != "root"]
         offsets = zip(rows["baseline_offset"], rows["baseline_accuracy"], strict=True)
-        whole = "These are all relations together; choose one to see sentences."
+        together = "These are all relations together; choose one to see sentences."
         none = NONE_DRAWN.format("sentence")
         printed = {row.relation: row for row in TABLE_1 if row.relation is not None}
-        own = [printed.get(name) for name in rows["relation"]]
+        published = [printed.get(name) for name in rows["relation"]]
         others = [row for row in TABLE_1 if row.relation is None]
         figures = ("printed", "source", "heading")
         return BlocksSection(
@@ -96,8 +96,8 @@ class Syntax(Section):
                         rule=[
                             None if number(score) is None else f"at {_signed(at)}" for at, score in offsets
                         ],
-                        none=[whole if name.startswith("all") else none for name in rows["relation"]],
-                        **dict(zip(figures, zip(*map(_printed, own), strict=True), strict=True)),
+                        none=[together if name.startswith("all") else none for name in rows["relation"]],
+                        **dict(zip(figures, zip(*map(_printed, published), strict=True), strict=True)),
                     ),
                     _TERMS,
                     [self._reason(row) for row in rows.itertuples()],

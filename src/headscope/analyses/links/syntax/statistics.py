@@ -123,7 +123,7 @@ def dataset(
 def _subsets(answers: Answers) -> dict[str, BoolArray]:
     """The words of each row of the table: all, all but punctuation and roots, each relation by frequency."""
     relations = by_label(answers)
-    outside = [own for name, own in relations.items() if name.split(":")[0] in ("punct", "root")]
+    outside = [mask for name, mask in relations.items() if name.split(":")[0] in ("punct", "root")]
     every = np.ones(len(answers), np.bool_)
     return {ALL: every, WITHOUT: every & ~np.any([~every, *outside], 0)} | relations
 

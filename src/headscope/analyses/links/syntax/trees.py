@@ -59,7 +59,7 @@ def edges(weights: npt.NDArray[Any], heads: IntArray) -> BoolArray:
     Kinds are those of `UAS` and `UUAS`. `heads` are those of the gold tree.
     """
     root = int(np.flatnonzero(heads < 0)[0])
-    trees = [[right(spanning_tree(each, root), heads) for each in (head, head.T)] for head in weights]
+    trees = [[right(spanning_tree(matrix, root), heads) for matrix in (head, head.T)] for head in weights]
     return np.array(trees, np.bool_).transpose(2, 1, 0, 3)
 
 
@@ -75,9 +75,9 @@ def instances(
 
     Returns their labels, what is right of heads ``[way layer head instance]`` and of chains at the offsets of `CHAINS`.
     """
-    chains = [right(each, heads) for each in by_offsets(len(heads), CHAINS)]
+    chains = [right(chain, heads) for chain in by_offsets(len(heads), CHAINS)]
     kept = heads >= 0
     labels = np.repeat([UAS, UUAS], kept.sum()).tolist()
-    edges_right = [sums.padded([each[kind][..., kept] for each in layers]) for kind in range(2)]
-    baselines = [[each[kind][kept] for each in chains] for kind in range(2)]
+    edges_right = [sums.padded([layer[kind][..., kept] for layer in layers]) for kind in range(2)]
+    baselines = [[chain[kind][kept] for chain in chains] for kind in range(2)]
     return labels, np.concatenate(edges_right, -1), np.concatenate(baselines, -1)

@@ -19,9 +19,9 @@ def shown(result: Any, *, figure: Picture | None = None, needles: int, k: int) -
     from headscope.statistics.jackknife import LEAST, between, needs
 
     rows: Any = result.table()
-    told = description(result)
+    about = description(result)
     lines = [
-        f"the model produces {told['produced']:,} of {told['answers']:,} tokens of answers to {needles:,} needles; "
+        f"the model produces {about['produced']:,} of {about['answers']:,} tokens of answers to {needles:,} needles; "
         f"{int((rows['score'] > BAR).sum())} of {len(rows)} heads score above {BAR:g}, "
         f"{int((rows['q'] <= 0.05).sum())} of them surely (q ≤ .05)",
         on_screen(rows.head(SHOWN), dropped=("chance", "n")),
@@ -30,7 +30,7 @@ def shown(result: Any, *, figure: Picture | None = None, needles: int, k: int) -
         accuracy = [
             f"{name.replace('k', str(k)) if name != 'all heads' else name} {value:.2f}{between(low, high)}"
             for name, value, low, high in zip(
-                *(result[each].values for each in ("condition", "accuracy", "accuracy_low", "accuracy_high")),
+                *(result[key].values for key in ("condition", "accuracy", "accuracy_low", "accuracy_high")),
                 strict=True,
             )
         ]
@@ -39,7 +39,7 @@ def shown(result: Any, *, figure: Picture | None = None, needles: int, k: int) -
         )
     if needles < 2 * LEAST:
         lines.append(needs("needles, and answers as many that did not choose the heads"))
-    produced = bool(told["produced"])
+    produced = bool(about["produced"])
     return Shown(
         rows,
         "\n".join(lines),

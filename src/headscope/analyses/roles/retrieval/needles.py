@@ -19,10 +19,10 @@ NAMES = (
 """Each needle is of one of these."""
 
 WORDS = 200_000
-"""So many words of a corpus are read."""
+"""How many words of a corpus are read."""
 
 CHUNK = 16
-"""So many words are counted in tokens at once: of any length they fit the model."""
+"""How many words are counted in tokens at once: of any length they fit the model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def words_of(corpus: Corpus | Iterable[Example]) -> list[str]:
 def hidden(
     model: Model, words: Sequence[str], count: int, lengths: Sequence[int], seed: int, *, beyond: int = 0
 ) -> list[Needle]:
-    """So many needles, of all lengths in turn, at depths from the start to the end, as often as each other.
+    """Make so many needles, of all lengths in turn, at depths from the start to the end, as often as each other.
 
     With `beyond` an answer stands at least so many tokens behind its needle.
 
@@ -125,9 +125,9 @@ def _places(tokens: Tokens, start: int, end: int) -> list[int]:
     """The tokens that stand within these characters, or reach into them, with those of nothing between them."""
     if tokens.offsets is None:
         return []
-    found = [
+    places = [
         place
         for place, (first, last) in enumerate(tokens.offsets.tolist())
         if first < end and last > start and last > first
     ]
-    return list(range(found[0], found[-1] + 1)) if found else []
+    return list(range(places[0], places[-1] + 1)) if places else []

@@ -101,7 +101,7 @@ def retrieval(
     asked = {"needles": needles, "lengths": list(lengths), "k": k, "draws": draws, "seed": seed}
     with Steps(model, "retrieval", asked, RunOptions(**options)) as steps:
         looked = partial(_looked, model)
-        rows = steps.each("needles", made, looked, digest=_told, title="needles", total=len(made))
+        rows = steps.each("needles", made, looked, digest=_identity, title="needles", total=len(made))
         layers = rows[-1]["layers"].tolist()
         hits = np.stack([row["hits"] for row in rows])
         counts = np.array([int(row["produced"]) for row in rows], np.float64)
@@ -120,8 +120,8 @@ def retrieval(
     return statistics.dataset(scores, layers, meta, ablated)
 
 
-def _told(needle: Needle) -> object:
-    """Which needle it is."""
+def _identity(needle: Needle) -> object:
+    """Tell this needle from others."""
     assert needle.tokens.ids is not None
     return needle.tokens.ids.tolist(), list(needle.answer), list(needle.inside)
 
@@ -140,8 +140,8 @@ def _looked(model: Model, needle: Needle, done: Callable[[int], None]) -> Arrays
     layers = sorted(most)
     hits = np.full((len(layers), max(len(most[layer]) for layer in layers)), np.nan)
     for place, layer in enumerate(layers):
-        found = (most[layer] == np.array(needle.inside)) & right
-        hits[place, : len(found)] = found.sum(-1)
+        correct = (most[layer] == np.array(needle.inside)) & right
+        hits[place, : len(correct)] = correct.sum(-1)
     done(1)
     return {"hits": hits, "produced": np.array(int(right.sum())), "layers": np.array(layers)}
 
@@ -156,8 +156,8 @@ def _answered(model: Model, needle: Needle, keep: Any) -> np.ndarray:
 def _right(needle: Needle, logits: Tensor) -> np.ndarray:
     """Which tokens of the answer have the largest logit."""
     assert needle.tokens.ids is not None
-    said = logits[0, needle.answer[0] - 1 : needle.answer[-1]].argmax(-1).cpu().numpy()
-    return said == needle.tokens.ids[list(needle.answer)]
+    predicted = logits[0, needle.answer[0] - 1 : needle.answer[-1]].argmax(-1).cpu().numpy()
+    return predicted == needle.tokens.ids[list(needle.answer)]
 
 
 def _ablated(
@@ -187,15 +187,15 @@ def _ablated(
     answered = np.empty((2 + draws, len(asked)))
     answered[0] = counts[1::2] == [len(needle.answer) for needle in asked]
     items = [(spots, needle) for spots in (top, *others) for needle in asked]
-    found = steps.each(
+    rows = steps.each(
         "ablation",
         items,
         partial(_without, model, outputs),
-        digest=lambda item: (item[0], _told(item[1])),
+        digest=lambda item: (item[0], _identity(item[1])),
         title="ablation",
         total=len(items),
     )
-    answered[1:] = np.reshape([row["answered"] for row in found], answered[1:].shape)
+    answered[1:] = np.reshape([row["answered"] for row in rows], answered[1:].shape)
     return statistics.Ablation(answered, [str(Head(layers[layer], head)) for layer, head in top])
 
 

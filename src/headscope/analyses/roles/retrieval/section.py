@@ -101,17 +101,17 @@ class Retrieval(Section):
             ]
         more = f" and {len(sure) - _NAMED} more" if len(sure) > _NAMED else ""
         verb = "head looks" if len(sure) == 1 else "heads look"
-        said = sentence(
+        opening = sentence(
             f"{len(sure)} {verb} at the token that the model copies from far back: ", *names, more
         )
         if "accuracy" not in self.result:
-            return [[*said, text(".")]]
+            return [[*opening, text(".")]]
         every, top, others = (float(value) for value in self.result["accuracy"].values)
         k = self.result.sizes["top"]
         few, rest = ("the top head", "another") if k == 1 else (f"the top {k} heads", f"{k} others")
         return [
             [
-                *said,
+                *opening,
                 text(
                     f". Of the questions for it the model answers {every:.0%}, without {few} "
                     f"{top:.0%}, without {rest} {others:.0%}."
@@ -134,12 +134,12 @@ class Retrieval(Section):
         if "accuracy" not in self.result:
             return []
         k = self.result.sizes["top"]
-        said = {
+        labels = {
             "top k": "top head" if k == 1 else f"top {k} heads",
             "k others": "another head" if k == 1 else f"{k} other heads",
         }
         rows: Any = self.result[["accuracy", "accuracy_low", "accuracy_high"]].to_dataframe().reset_index()
-        for short, name in said.items():
+        for short, name in labels.items():
             rows["condition"] = rows["condition"].str.replace(short, name, regex=False)
         ends = ("accuracy_low", "accuracy_high")
         cells = ("condition", blocks.bar("accuracy", *ends), blocks.figure("accuracy", *ends))

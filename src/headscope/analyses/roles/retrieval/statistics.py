@@ -89,12 +89,12 @@ def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
 
 
 def dataset(
-    found: Mapping[str, Any], layers: Sequence[int], meta: Mapping[str, Any], ablation: Ablation | None
+    figures: Mapping[str, Any], layers: Sequence[int], meta: Mapping[str, Any], ablation: Ablation | None
 ) -> xr.Dataset:
     """Label scores, and the accuracies of an ablation."""
-    variables: dict[str, Any] = {name: (("layer", "head"), found[name]) for name in FIGURES}
-    variables |= {"chance": ((), found["chance"]), "produced": ((), found["n"])}
-    coords: dict[str, Any] = {"layer": list(layers), "head": list(range(found["retrieval"].shape[1]))}
+    variables: dict[str, Any] = {name: (("layer", "head"), figures[name]) for name in FIGURES}
+    variables |= {"chance": ((), figures["chance"]), "produced": ((), figures["n"])}
+    coords: dict[str, Any] = {"layer": list(layers), "head": list(range(figures["retrieval"].shape[1]))}
     if ablation is not None:
         all_heads, top, *others = ablation.answered
         rows = np.stack([all_heads, top, np.mean(others, 0)])
@@ -125,12 +125,12 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for index, layer in enumerate(result["layer"].values):
         for head in result["head"].values:
-            own = {
+            figures = {
                 column: float(result[name].values[index, head])
                 for name, (column, _) in FIGURES.items()
                 if column
             }
             place = {"layer": int(layer), "head": int(head), "paper": Head(int(layer), int(head)).paper}
-            rows.append({**place, **own, "chance": float(result["chance"]), "n": int(result["produced"])})
+            rows.append({**place, **figures, "chance": float(result["chance"]), "n": int(result["produced"])})
     rows.sort(key=lambda row: -np.nan_to_num(row["score"], nan=-1.0))
     return pd.DataFrame(rows, columns=list(COLUMNS))
