@@ -124,6 +124,7 @@ def population(inputs: int) -> tuple[list[str], dict[str, Floats], dict[str, Flo
     from headscope.measures.choose import choose
     from headscope.measures.sums import Documents
     from headscope.runs.batches import examples, over_blocks
+    from headscope.runs.options import RunOptions
     from headscope.runs.task import Task
 
     wanted = list(WANTED)
@@ -131,7 +132,7 @@ def population(inputs: int) -> tuple[list[str], dict[str, Floats], dict[str, Flo
     task = Task(model, choose(wanted))
     sums: dict[int, Documents] = {}
     read = examples(model, corpus, inputs)
-    for block in over_blocks(model, corpus, task.measured, inputs=read, batch_size=32, limit=inputs):
+    for block in over_blocks(model, corpus, task.measured, RunOptions(batch_size=32, limit=inputs), inputs=read):
         for batch, found in block:
             for place, example in enumerate(batch):
                 own = sums.setdefault(example.document, Documents(wanted))

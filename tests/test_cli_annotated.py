@@ -242,7 +242,7 @@ def test_an_estimate_ends_no_run(typed: Typed, monkeypatch: pytest.MonkeyPatch) 
     def fails(*_: object, **__: object) -> str:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("headscope.analyses.links.coref.run.line", fails)
+    monkeypatch.setattr("headscope.runs.long.estimated", fails)
     found = typed("coref", "late.conllu", "--json")
     assert "no estimate (ZeroDivisionError: division by zero); the run goes on\n" in found.err
     assert json.loads(found.out)[0]["n"] == 9
