@@ -85,16 +85,17 @@ export interface Pin {
  * Why a head is named, and where that is seen.
  *
  * `says` is what `figure` is of, `over` what it is over. The head opens on `example` (by its place) with the token of
- * `pin`, and of the example's links those of `label`; where there is no example, on the one that shows `measure`.
+ * `pin`, and of the example's links those of `label`; where there is no example, on the one that shows `measure`. What is not
+ * there is left out: a page has a thousand of these.
  */
 export interface Reason {
   says: string;
   figure: string;
   over: string;
-  measure: string | null;
-  example: number | null;
-  pin: Pin | null;
-  label: string | null;
+  measure?: string | null;
+  example?: number | null;
+  pin?: Pin | null;
+  label?: string | null;
 }
 
 /**
@@ -735,11 +736,13 @@ export interface CarriedPayload {
 
 /**
  * A column of a table by the name that it is saved under, and what it says (`headscope.measures.columns`).
+ *
+ * `label` is there where it is other than the name, `format` where it is no ``figure``, `digits` where they are not 3.
  */
 export interface ColumnInfo {
   name: string;
-  label: string;
-  format: "share" | "figure" | "fixed" | "probability" | "whole" | "flag" | "text" | "token" | "tokens" | "head";
+  label?: string;
+  format?: "share" | "figure" | "fixed" | "probability" | "whole" | "flag" | "text" | "token" | "tokens" | "head";
   digits?: number;
   help?: string;
 }

@@ -250,7 +250,7 @@ export class Opened {
     this.figure.replaceChildren(
       h("span", {}, says),
       h("b", {}, figure),
-      h("span", {}, `${over}${reason?.measure === null ? "" : inA}`),
+      h("span", {}, `${over}${reason && !reason.measure ? "" : inA}`),
     );
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Enlarge";
@@ -269,7 +269,8 @@ export class Opened {
 }
 
 /** Which links are shown: on the example of a reason its own, elsewhere all. */
-const labelOf = ({ reason, example }: OpenedNow): string | null => (reason?.example === example ? reason.label : null);
+const labelOf = ({ reason, example }: OpenedNow): string | null =>
+  reason?.example === example ? (reason.label ?? null) : null;
 
 /** What an example is called: its text; the labels of two models are their names. */
 const called = ({ inputs }: ExplorerPayload): string =>

@@ -50,18 +50,18 @@ function readArranged(entries: URLSearchParams): State["arranged"] {
 
 function readReason(entries: URLSearchParams, figures: Figures): Reason | null {
   const read = (key: keyof Reason): string | null => entries.get(WHY + key);
-  const [says, figure] = [read("says"), read("figure")];
-  if (says === null || figure === null) return null;
+  const [says, figure, measure, label] = (["says", "figure", "measure", "label"] as const).map(read);
+  if (typeof says !== "string" || typeof figure !== "string") return null;
   const example = read("example") ?? "";
   const there = /^\d+$/.test(example) && Number(example) < figures.payload.examples.length;
   const pin = /^(from|to),(\d+)$/.exec(read("pin") ?? "");
   return {
-    ...because(says, figure, { measure: read("measure") }),
+    ...because(says, figure, measure ? { measure } : {}),
     over: read("over") ?? CORPUS,
     ...(there && {
       example: Number(example),
-      label: read("label"),
-      pin: pin && { side: pin[1] as "from" | "to", place: Number(pin[2]) },
+      ...(label && { label }),
+      ...(pin && { pin: { side: pin[1] as "from" | "to", place: Number(pin[2]) } }),
     }),
   };
 }
@@ -70,9 +70,10 @@ function readReason(entries: URLSearchParams, figures: Figures): Reason | null {
 function writeReason(entries: URLSearchParams, reason: Reason, { cell, measure }: State, figures: Figures): void {
   const { pin, over, says, figure, label } = reason;
   const plain = ofMeasure(figures.measure(measure), cell);
-  if (says === plain.says && figure === plain.figure && over === plain.over && label === null) return;
+  if (says === plain.says && figure === plain.figure && over === plain.over && !label) return;
   const told = { ...reason, over: over === CORPUS ? null : over, pin: pin && `${pin.side},${pin.place}` };
-  for (const [key, value] of Object.entries(told)) if (value !== null) entries.set(WHY + key, String(value));
+  for (const [key, value] of Object.entries(told))
+    if (value !== null && value !== undefined) entries.set(WHY + key, String(value));
 }
 
 /** The fragment of a state: the head and example always, the rest where it differs from the page's defaults. */

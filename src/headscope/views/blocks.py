@@ -10,17 +10,21 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from headscope.measures.columns import Format, column, plain
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, Pin, Reason, SectionInfo
+from headscope.views.section import rounded
 from headscope.views.sentences import text as words
 
 Value = str | int | float | bool | None
 
 
 class ColumnInfo(TypedDict):
-    """A column of a table by the name that it is saved under, and what it says (`headscope.measures.columns`)."""
+    """A column of a table by the name that it is saved under, and what it says (`headscope.measures.columns`).
+
+    `label` is there where it is other than the name, `format` where it is no ``figure``, `digits` where they are not 3.
+    """
 
     name: str
-    label: str
-    format: Format
+    label: NotRequired[str]
+    format: NotRequired[Format]
     digits: NotRequired[int]
     help: NotRequired[str]
 
@@ -310,11 +314,8 @@ def table(
     heads = ("layer", "head") if reasons or look is not None else ()
     more = [each for each in dict.fromkeys([*heads, *named, units]) if each and each not in columns]
     more += [faint] if faint and faint not in (*columns, *more) else []
-    values = {
-        each: _values(rows[each], of)
-        for each in (*columns, *more)
-        if each in rows.columns and each != "paper"
-    }
+    there = [each for each in (*columns, *more) if each in rows.columns and each != "paper"]
+    values = {each: _values(rows[each], of, exact=each in columns) for each in there}
     info = TableBlock(
         kind="table",
         name=name,
@@ -345,16 +346,26 @@ def table(
     return info
 
 
-def _values(found: Any, of: str) -> list[Value]:
+def _values(found: Any, of: str, *, exact: bool) -> list[Value]:
+    """The values of a column: as they are, or figures to six digits."""
+
+    def one(value: Value) -> Value:
+        if isinstance(value, str):
+            return plain_text(value)
+        return value if exact or not isinstance(value, float) else rounded(value)
+
     format = column(found.name, of, found.dtype.kind).format
-    known = (plain(value, format) for value in found)
-    return [plain_text(value) if isinstance(value, str) else value for value in known]
+    return [one(plain(value, format)) for value in found]
 
 
 def _column(rows: Any, name: str, of: str) -> ColumnInfo:
     kind = rows[name].dtype.kind if name in rows.columns else "O"
     label, format, digits, meaning = column(name, of, kind)
-    info = ColumnInfo(name=name, label=label, format=format)
+    info = ColumnInfo(name=name)
+    if label != name.replace("_", " "):
+        info["label"] = label
+    if format != "figure":
+        info["format"] = format
     if digits != 3:
         info["digits"] = digits
     if meaning:

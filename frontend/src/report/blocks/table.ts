@@ -1,7 +1,7 @@
 // A table: rows that stand for heads open them; its columns sort, and words filter its rows.
 
 import "./blocks.css";
-import type { CellInfo, ColumnInfo, TableBlock } from "../../protocol";
+import type { CellInfo, TableBlock } from "../../protocol";
 import { errorFigure, plural, whole } from "../../scene/format";
 import { type Child, h } from "../../ui/dom";
 import { bar, change, interval as scored } from "../bars";
@@ -13,6 +13,7 @@ import { explained, meanings, word } from "../terms";
 import type { Block } from "./block";
 import { cases } from "./cases";
 import {
+  type Column,
   columnsOf,
   count,
   digitsOf,
@@ -33,7 +34,7 @@ const numeric = (value: Value): number | null => (typeof value === "number" ? va
 
 class Rows {
   readonly root: HTMLElement;
-  private readonly columns: Map<string, ColumnInfo>;
+  private readonly columns: Map<string, Column>;
   private readonly marked = new HeadRows();
   /** Real inputs of the row that is chosen. */
   readonly list = h("div.cases");
