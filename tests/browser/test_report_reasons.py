@@ -132,7 +132,7 @@ def check(found: list[Any]) -> None:
         reason = one["reason"]
         assert one["head"] == one["named"], one
         assert one["header"][:2] == [reason["says"], reason["figure"]], one
-        assert one["header"][2].startswith(reason["over"]), one
+        assert one["header"][2].startswith(reason.get("over", "over the corpus")), one
         if reason.get("example") is not None:
             assert one["example"] == reason["example"], one
         if pin := reason.get("pin"):

@@ -10,7 +10,7 @@ import { Explorer } from "../ui/explorer";
 import { download } from "../ui/save";
 import { same, tablesOf } from "./figures";
 import type { Host, Now } from "./host";
-import { linked, ofMeasure, shows } from "./reasons";
+import { CORPUS, linked, ofMeasure, shows } from "./reasons";
 import { carried, SIDES } from "./sides";
 import { VIEW } from "./state";
 import { Strips } from "./strips";
@@ -244,7 +244,7 @@ export class Opened {
     const { measure, cell, example, large, reason } = this.now;
     const { figures } = this.host;
     const inA = this.models ? " in A" : "";
-    const { says, figure, over } = reason ?? ofMeasure(measure, cell);
+    const { says, figure, over = CORPUS } = reason ?? ofMeasure(measure, cell);
     this.title.textContent = figures.name(cell);
     this.papers.textContent = `${figures.paper(cell)} in papers`;
     this.figure.replaceChildren(

@@ -12,7 +12,7 @@ export const because = (
   says: string,
   figure: string,
   seen: Partial<Pick<Reason, "measure" | "example" | "pin">> = {},
-): Reason => ({ says, figure, over: CORPUS, ...seen });
+): Reason => ({ says, figure, ...seen });
 
 /** A head is named for its figure in a measure. */
 export const ofMeasure = (measure: Measure, cell: Cell): Reason =>

@@ -50,14 +50,14 @@ function readArranged(entries: URLSearchParams): State["arranged"] {
 
 function readReason(entries: URLSearchParams, figures: Figures): Reason | null {
   const read = (key: keyof Reason): string | null => entries.get(WHY + key);
-  const [says, figure, measure, label] = (["says", "figure", "measure", "label"] as const).map(read);
+  const [says, figure, over, measure, label] = (["says", "figure", "over", "measure", "label"] as const).map(read);
   if (typeof says !== "string" || typeof figure !== "string") return null;
   const example = read("example") ?? "";
   const there = /^\d+$/.test(example) && Number(example) < figures.payload.examples.length;
   const pin = /^(from|to),(\d+)$/.exec(read("pin") ?? "");
   return {
     ...because(says, figure, measure ? { measure } : {}),
-    over: read("over") ?? CORPUS,
+    ...(over && { over }),
     ...(there && {
       example: Number(example),
       ...(label && { label }),
@@ -68,9 +68,9 @@ function readReason(entries: URLSearchParams, figures: Figures): Reason | null {
 
 // What the header says anyway, the figure in the open measure, is left out.
 function writeReason(entries: URLSearchParams, reason: Reason, { cell, measure }: State, figures: Figures): void {
-  const { pin, over, says, figure, label } = reason;
+  const { pin, over = CORPUS, says, figure, label } = reason;
   const plain = ofMeasure(figures.measure(measure), cell);
-  if (says === plain.says && figure === plain.figure && over === plain.over && !label) return;
+  if (says === plain.says && figure === plain.figure && over === CORPUS && !label) return;
   const told = { ...reason, over: over === CORPUS ? null : over, pin: pin && `${pin.side},${pin.place}` };
   for (const [key, value] of Object.entries(told))
     if (value !== null && value !== undefined) entries.set(WHY + key, String(value));

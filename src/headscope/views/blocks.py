@@ -33,16 +33,17 @@ class CellInfo(TypedDict):
     """What stands in a column of the page: the figures of the column `of`, and what others say beside them.
 
     `draw` draws them in place of writing them: a ``bar`` from 0 to 1 with its interval and the baseline `base`, a
-    ``change`` to both sides of 0, an ``interval`` with its score, `base` and `chance`, or a ``range`` in figures. Below
-    a figure stand its interval (with `digits`, as the figures of other rows) and what the column `under` says, behind
-    it what `aside` says and, when it is pointed at, `title`. `label` stands above where it is other than the column's.
-    The column `name` names what is no head, or counts what stands behind a plus. `error` stands where there is no
-    interval; `most` fills half of a change, by default the largest.
+    ``change`` to both sides of 0, an ``interval`` with its score, `base` and `chance`, or a ``range`` in figures;
+    ``heads`` are those of the table's `heads`, and a ``measure`` asks its section to show the one that `name` says.
+    Below a figure stand its interval (with `digits`, as the figures of other rows) and what the column `under` says,
+    behind it what `aside` says and, when it is pointed at, `title`. `label` stands above where it is other than the
+    column's. The column `name` names what is no head, or counts what stands behind a plus. `error` stands where there
+    is no interval; `most` fills half of a change, by default the largest.
     """
 
     of: str
     label: NotRequired[str]
-    draw: NotRequired[Literal["bar", "change", "interval", "range"]]
+    draw: NotRequired[Literal["bar", "change", "interval", "range", "heads", "measure"]]
     low: NotRequired[str]
     high: NotRequired[str]
     base: NotRequired[str]
@@ -157,7 +158,7 @@ class TableBlock(TypedDict):
     for a head, which `reasons` opens, or `look`. Values of columns that are not in `columns` are shown and not saved.
     Rows of which the column `faint` is true are grey. `others` are rows that stand below, which are neither saved nor
     open anything; `off` says why they are grey. `shown` are the places of rows that are shown, where others are saved
-    alone; the column `units` has the units of a row's figures.
+    alone; the column `units` has the units of a row's figures. `heads` are names in a row, by column.
     """
 
     kind: Literal["table"]
@@ -174,6 +175,7 @@ class TableBlock(TypedDict):
     units: NotRequired[str]
     others: NotRequired[dict[str, list[Value]]]
     off: NotRequired[str]
+    heads: NotRequired[dict[str, list[list[Part]]]]
     cases: NotRequired[CasesInfo]
 
 
@@ -289,6 +291,7 @@ def table(
     cases: CasesInfo | None = None,
     others: Mapping[str, Sequence[Any]] | None = None,
     off: str | None = None,
+    heads: Mapping[str, list[list[Part]]] | None = None,
 ) -> TableBlock:
     """A table of a section.
 
@@ -307,12 +310,13 @@ def table(
         cases: of the row that is chosen.
         others: values of rows below, by column.
         off: why those are grey, in a few words or none.
+        heads: names of heads in each row, by column.
     """
     infos = [CellInfo(of=cell) if isinstance(cell, str) else cell for cell in cells]
     beside = ("of", "low", "high", "base", "chance", "under", "aside", "title", "name", "error")
     named = [str(value) for cell in infos for key, value in cell.items() if key in beside]
-    heads = ("layer", "head") if reasons or look is not None else ()
-    more = [each for each in dict.fromkeys([*heads, *named, units]) if each and each not in columns]
+    places = ("layer", "head") if reasons or look is not None else ()
+    more = [each for each in dict.fromkeys([*places, *named, units]) if each and each not in columns]
     more += [faint] if faint and faint not in (*columns, *more) else []
     there = [each for each in (*columns, *more) if each in rows.columns and each != "paper"]
     values = {each: _values(rows[each], of, exact=each in columns) for each in there}
@@ -334,6 +338,8 @@ def table(
         info["shown"] = list(shown)
     if units:
         info["units"] = units
+    if heads is not None:
+        info["heads"] = dict(heads)
     if cases is not None:
         info["cases"] = cases
     if others is not None:

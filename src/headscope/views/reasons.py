@@ -49,7 +49,9 @@ def because(
         pin: the side and the place of the token that shows it there.
         label: of the example's links those of this label alone are shown.
     """
-    reason = Reason(says=says, figure=figure, over=over)
+    reason = Reason(says=says, figure=figure)
+    if over != CORPUS:
+        reason["over"] = over
     if measure is not None:
         reason["measure"] = measure
     if example is not None:
