@@ -84,17 +84,18 @@ export interface Pin {
 /**
  * Why a head is named, and where that is seen.
  *
- * `says` is what `figure` is of, `over` what it is over. The head opens on `example` (by its place) with the token of
- * `pin`, and of the example's links those of `label`; where there is no example, on the one that shows `measure`.
+ * `says` is what `figure` is of, `over` what it is over, by default the corpus. The head opens on `example` (by its
+ * place) with the token of `pin`, and of the example's links those of `label`; where there is no example, on the one
+ * that shows `measure`. What is not there is left out: a page has a thousand of these.
  */
 export interface Reason {
   says: string;
   figure: string;
-  over: string;
-  measure: string | null;
-  example: number | null;
-  pin: Pin | null;
-  label: string | null;
+  over?: string;
+  measure?: string | null;
+  example?: number | null;
+  pin?: Pin | null;
+  label?: string | null;
 }
 
 /**
@@ -735,11 +736,13 @@ export interface CarriedPayload {
 
 /**
  * A column of a table by the name that it is saved under, and what it says (`headscope.measures.columns`).
+ *
+ * `label` is there where it is other than the name, `format` where it is no ``figure``, `digits` where they are not 3.
  */
 export interface ColumnInfo {
   name: string;
-  label: string;
-  format: "share" | "figure" | "fixed" | "probability" | "whole" | "flag" | "text" | "token" | "tokens" | "head";
+  label?: string;
+  format?: "share" | "figure" | "fixed" | "probability" | "whole" | "flag" | "text" | "token" | "tokens" | "head";
   digits?: number;
   help?: string;
 }
@@ -748,16 +751,17 @@ export interface ColumnInfo {
  * What stands in a column of the page: the figures of the column `of`, and what others say beside them.
  *
  * `draw` draws them in place of writing them: a ``bar`` from 0 to 1 with its interval and the baseline `base`, a
- * ``change`` to both sides of 0, an ``interval`` with its score, `base` and `chance`, or a ``range`` in figures. Below
- * a figure stand its interval (with `digits`, as the figures of other rows) and what the column `under` says, behind
- * it what `aside` says and, when it is pointed at, `title`. `label` stands above where it is other than the column's.
- * The column `name` names what is no head, or counts what stands behind a plus. `error` stands where there is no
- * interval; `most` fills half of a change, by default the largest.
+ * ``change`` to both sides of 0, an ``interval`` with its score, `base` and `chance`, or a ``range`` in figures;
+ * ``heads`` are those of the table's `heads`, and a ``measure`` asks its section to show the one that `name` says.
+ * Below a figure stand its interval (with `digits`, as the figures of other rows) and what the column `under` says,
+ * behind it what `aside` says and, when it is pointed at, `title`. `label` stands above where it is other than the
+ * column's. The column `name` names what is no head, or counts what stands behind a plus. `error` stands where there
+ * is no interval; `most` fills half of a change, by default the largest.
  */
 export interface CellInfo {
   of: string;
   label?: string;
-  draw?: "bar" | "change" | "interval" | "range";
+  draw?: "bar" | "change" | "interval" | "range" | "heads" | "measure";
   low?: string;
   high?: string;
   base?: string;
@@ -873,7 +877,7 @@ export interface CasesInfo {
  * for a head, which `reasons` opens, or `look`. Values of columns that are not in `columns` are shown and not saved.
  * Rows of which the column `faint` is true are grey. `others` are rows that stand below, which are neither saved nor
  * open anything; `off` says why they are grey. `shown` are the places of rows that are shown, where others are saved
- * alone; the column `units` has the units of a row's figures.
+ * alone; the column `units` has the units of a row's figures. `heads` are names in a row, by column.
  */
 export interface TableBlock {
   kind: "table";
@@ -890,6 +894,7 @@ export interface TableBlock {
   units?: string;
   others?: Record<string, (string | number | boolean | null)[]>;
   off?: string;
+  heads?: Record<string, Part[][]>;
   cases?: CasesInfo;
 }
 
@@ -1183,63 +1188,15 @@ export interface CorefGain {
 }
 
 /**
- * The means over the heads of a layer; errors are None where there is one document.
- *
- * `low` and `high` are the ends of the 95 % interval of `js`, None with few documents.
- */
-export interface ComparedLayer {
-  layer: number;
-  js: number;
-  js_se: number | null;
-  low: number | null;
-  high: number | null;
-  cosine: number;
-  cosine_se: number | null;
-}
-
-/**
  * A measure in every head that was compared, in their order: in A, A − B, and its standard error (None: none).
  */
 export interface ComparedMeasure {
   name: string;
   title: string;
   units: string;
-  n: number;
   a: (number | null)[];
   difference: (number | null)[];
   se: (number | null)[];
-}
-
-/**
- * How many heads of A and of B have a role, the best score of each, and the heads of A that have it.
- */
-export interface RoleCount {
-  role: string;
-  units: string;
-  a: number;
-  b: number;
-  best_a: number | null;
-  best_b: number | null;
-  heads: number[][];
-}
-
-/**
- * What became of a head's role from A to B: scores, q in each, A − B between `low` and `high`, and its q.
- */
-export interface RoleChange {
-  layer: number;
-  head: number;
-  role: string;
-  units: string;
-  a: number | null;
-  b: number | null;
-  q_a: number | null;
-  q_b: number | null;
-  change: "kept" | "lost" | "gained" | "unclear";
-  difference: number | null;
-  low: number | null;
-  high: number | null;
-  q: number | null;
 }
 
 /**
@@ -1247,14 +1204,13 @@ export interface RoleChange {
  *
  * `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine`, `example`,
  * the place of an example that has the maps of both, and `pin`, the token whose rows differ most there; all are empty
- * where heads have no counterparts. `names` are those of A and B, `of` how many heads each has.
+ * where heads have no counterparts. The table ``layers`` has their means over heads, ``changed`` the measures that the
+ * map shows.
  */
 export interface CompareSection {
   title: string;
   about: string;
   kind: "compare";
-  names: string[];
-  of: number[];
   layer: number[];
   head: number[];
   js: number[];
@@ -1262,10 +1218,8 @@ export interface CompareSection {
   cosine: number[];
   example: (number | null)[];
   pin: (Pin | null)[];
-  layers: ComparedLayer[];
   measures: ComparedMeasure[];
-  counts: RoleCount[];
-  roles: RoleChange[];
+  blocks: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TableBlock } from "../src/protocol";
-import { ordered, saved, written } from "../src/report/blocks/values";
+import { type Column, ordered, saved, written } from "../src/report/blocks/values";
 import { csv } from "../src/report/table";
 
 const info: TableBlock = {
@@ -37,11 +37,8 @@ test("rows are put in order by a column, those without a value last either way",
 });
 
 test("a value is written as its column says", () => {
-  const as = (
-    format: TableBlock["columns"][number]["format"],
-    value: string | number | boolean | null,
-    digits?: number,
-  ) => written({ name: "x", label: "aligns best", format, ...(digits !== undefined && { digits }) }, value);
+  const as = (format: Column["format"], value: string | number | boolean | null, digits?: number) =>
+    written({ name: "x", label: "aligns best", format, ...(digits !== undefined && { digits }) }, value);
   expect([as("share", 0.25), as("share", 1), as("share", null), as("share", 0.25, 2)]).toEqual([
     ".250",
     "1",

@@ -1,17 +1,20 @@
 import { expect, it } from "vitest";
-import type { CompareSection, ExplorerPayload, ExplorerState } from "../src/protocol";
+import type { CompareSection, ExplorerPayload, ExplorerState, TableBlock } from "../src/protocol";
 import { signed } from "../src/report/figures";
-import { became, means, quantities, ranked, tables } from "../src/report/sections/compare_models/data";
+import { heads, means, quantities } from "../src/report/sections/compare_models/data";
 import { beside, short } from "../src/report/sections/compare_models/map";
 import { carried, SIDES } from "../src/report/sides";
 import { DEFAULTS } from "../src/scene/state";
+
+const table = (name: string, values: TableBlock["values"]): TableBlock => ({
+  ...{ kind: "table", name, title: "", columns: [], more: [], cells: [], reasons: [] },
+  values,
+});
 
 const info: CompareSection = {
   kind: "compare",
   title: "Beside",
   about: "",
-  names: ["a", "b"],
-  of: [3, 3],
   layer: [0, 0, 4],
   head: [0, 1, 0],
   js: [0.1, 0.5, 0.3],
@@ -19,66 +22,19 @@ const info: CompareSection = {
   cosine: [0.9, 0.5, 0.7],
   example: [null, 3, 3],
   pin: [null, null, null],
-  layers: [
-    { layer: 0, js: 0.3, js_se: 0.01, low: 0.28, high: 0.32, cosine: 0.7, cosine_se: null },
-    { layer: 4, js: 0.3, js_se: null, low: null, high: null, cosine: 0.7, cosine_se: null },
-  ],
   measures: [
     {
       name: "next",
       title: "next token",
       units: "share",
-      n: 9,
       a: [0.5, 0.1, null],
       difference: [0.2, -0.4, null],
       se: [0.1, null, null],
     },
   ],
-  counts: [
-    {
-      role: "broad",
-      units: "nats",
-      a: 2,
-      b: 1,
-      best_a: 4,
-      best_b: 3,
-      heads: [
-        [0, 0],
-        [4, 0],
-      ],
-    },
-  ],
-  roles: [
-    {
-      layer: 0,
-      head: 0,
-      role: "broad",
-      units: "nats",
-      a: 4,
-      b: 3,
-      q_a: 0.01,
-      q_b: 0.02,
-      change: "kept",
-      difference: 1,
-      low: 0.5,
-      high: 1.5,
-      q: 0.01,
-    },
-    {
-      layer: 4,
-      head: 0,
-      role: "broad",
-      units: "nats",
-      a: 4,
-      b: 2,
-      q_a: 0.01,
-      q_b: 0.9,
-      change: "unclear",
-      difference: 2,
-      low: -1,
-      high: 5,
-      q: 0.4,
-    },
+  blocks: [
+    table("layers", { layer: [0, 4], js: [0.3, 0.3], ci_low: [0.28, null], ci_high: [0.32, null] }),
+    table("changed", { name: ["next"] }),
   ],
   notes: [],
   command: null,
@@ -101,10 +57,6 @@ it("shows drift on a scale from 0, and differences on one with 0 in its middle",
   expect(signed([0, 0]).tint(0)).toBe(0.5);
 });
 
-it("ranks heads by the size of their change, without those that have none", () => {
-  expect(ranked(info.measures[0]!)).toEqual([1, 0]);
-});
-
 it("has the means of layers with errors for drift, without for measures, and no mean of nothing", () => {
   const [drift, next] = quantities(info);
   expect(means(info, drift!)).toEqual([
@@ -114,14 +66,9 @@ it("has the means of layers with errors for drift, without for measures, and no 
   expect(means(info, next!)).toEqual([{ layer: 0, mean: expect.closeTo(-0.1, 9), low: NaN, high: NaN }]);
 });
 
-it("parts the changes of a role", () => {
-  const { kept, lost, gained, unclear } = became(info, "broad");
-  expect([kept, lost, gained, unclear].map((rows) => rows.map(({ layer }) => layer))).toEqual([[0], [], [], [4]]);
-});
-
-it("saves the columns of the command", () => {
-  const { heads, layers, roles } = tables(info);
-  expect(Object.keys(heads!().columns)).toEqual([
+it("saves the figures of heads as the command does", () => {
+  const { columns, rows } = heads(info);
+  expect(Object.keys(columns)).toEqual([
     "layer",
     "head",
     "paper",
@@ -134,15 +81,10 @@ it("saves the columns of the command", () => {
     "js_se",
     "cosine",
   ]);
-  expect(heads!().rows).toEqual([
+  expect(rows).toEqual([
     [0, 0, "1-1", "next", 0.5, 0.3, 0.2, 0.1, 0.1, 0.01, 0.9],
     [0, 1, "1-2", "next", 0.1, 0.5, -0.4, null, 0.5, null, 0.5],
   ]);
-  expect(layers!().rows).toHaveLength(2);
-  expect(roles!().rows[1]).toEqual([4, 0, "5-1", "broad", 4, 2, "unclear", 0.01, 0.9, 2, -1, 5, 0.4]);
-  const apart = tables({ ...info, layer: [], head: [] });
-  expect(Object.keys(apart)).toEqual(["roles"]);
-  expect(apart.roles!().rows).toEqual([["broad", 2, 1, 4, 3]]);
 });
 
 it("leads from head to head by arrow keys, past what is not there", () => {

@@ -134,7 +134,7 @@ test("a fragment says why the head is open", async () => {
     pin: { side: "to", place: 4 },
     label: "π = 1",
   } as const;
-  const bare = { ...whole, over: "over the corpus", measure: null, example: null, pin: null, label: null };
+  const bare = { says: whole.says, figure: whole.figure };
   for (const reason of [whole, bare]) {
     const shown = { cell: at(1, 0), example: 1, measure: "previous", theme: "auto", large: false, reason } as const;
     const state = { ...shown, section: null, arranged: {} };
@@ -144,12 +144,8 @@ test("a fragment says why the head is open", async () => {
   }
   const of = (rest: string) => readFragment(`#head=L5H0&reason.says=a&${rest}`, f).reason;
   expect(of("reason.pin=to,4")).toBeUndefined();
-  expect(of("reason.figure=1&reason.example=7&reason.pin=to,4&reason.label=b")).toMatchObject({
-    example: null,
-    pin: null,
-    label: null,
-  });
-  expect(of("reason.figure=1&reason.example=1&reason.pin=x")).toMatchObject({ example: 1, pin: null });
+  expect(of("reason.figure=1&reason.example=7&reason.pin=to,4&reason.label=b")).toEqual({ says: "a", figure: "1" });
+  expect(of("reason.figure=1&reason.example=1&reason.pin=x")).toEqual({ says: "a", figure: "1", example: 1 });
 });
 
 test("a fragment that makes no sense is left out", async () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -12,8 +13,20 @@ def name_of(info: Any) -> str:
 
 def table(info: Any, name: str) -> Any:
     """A table of a section."""
-    (found,) = (block for block in info["blocks"] if block["kind"] == "table" and block["name"] == name)
+    (found,) = (block for block in _every(info["blocks"]) if block.get("name") == name)
     return found
+
+
+def names(info: Any) -> list[str]:
+    """The tables of a section."""
+    return [block["name"] for block in _every(info["blocks"]) if block["kind"] == "table"]
+
+
+def _every(blocks: list[Any]) -> Iterator[Any]:
+    """Blocks, and those that are folded."""
+    for block in blocks:
+        yield block
+        yield from _every(block.get("blocks", []))
 
 
 def rows(info: Any, name: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import { Explorer } from "../ui/explorer";
 import { download } from "../ui/save";
 import { same, tablesOf } from "./figures";
 import type { Host, Now } from "./host";
-import { linked, ofMeasure, shows } from "./reasons";
+import { CORPUS, linked, ofMeasure, shows } from "./reasons";
 import { carried, SIDES } from "./sides";
 import { VIEW } from "./state";
 import { Strips } from "./strips";
@@ -244,13 +244,13 @@ export class Opened {
     const { measure, cell, example, large, reason } = this.now;
     const { figures } = this.host;
     const inA = this.models ? " in A" : "";
-    const { says, figure, over } = reason ?? ofMeasure(measure, cell);
+    const { says, figure, over = CORPUS } = reason ?? ofMeasure(measure, cell);
     this.title.textContent = figures.name(cell);
     this.papers.textContent = `${figures.paper(cell)} in papers`;
     this.figure.replaceChildren(
       h("span", {}, says),
       h("b", {}, figure),
-      h("span", {}, `${over}${reason?.measure === null ? "" : inA}`),
+      h("span", {}, `${over}${reason && !reason.measure ? "" : inA}`),
     );
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Enlarge";
@@ -269,7 +269,8 @@ export class Opened {
 }
 
 /** Which links are shown: on the example of a reason its own, elsewhere all. */
-const labelOf = ({ reason, example }: OpenedNow): string | null => (reason?.example === example ? reason.label : null);
+const labelOf = ({ reason, example }: OpenedNow): string | null =>
+  reason?.example === example ? (reason.label ?? null) : null;
 
 /** What an example is called: its text; the labels of two models are their names. */
 const called = ({ inputs }: ExplorerPayload): string =>

@@ -12,7 +12,7 @@ export const because = (
   says: string,
   figure: string,
   seen: Partial<Pick<Reason, "measure" | "example" | "pin">> = {},
-): Reason => ({ ...{ says, figure, over: CORPUS, measure: null, example: null, pin: null, label: null }, ...seen });
+): Reason => ({ says, figure, ...seen });
 
 /** A head is named for its figure in a measure. */
 export const ofMeasure = (measure: Measure, cell: Cell): Reason =>
@@ -24,8 +24,8 @@ export const ofMeasure = (measure: Measure, cell: Cell): Reason =>
 
 /** The same reason with the example on which the page shows its measure best, where it names none. */
 export function placed(reason: Reason, cell: Cell, figures: Figures): Reason {
-  if (reason.example !== null || reason.measure === null) return reason;
-  return { ...reason, ...figures.seen(reason.measure, cell) };
+  const { measure, example } = reason;
+  return (example ?? null) !== null || !measure ? reason : { ...reason, ...figures.seen(measure, cell) };
 }
 
 /** The same reason on one of its examples, and a token there; nothing is pinned where the page has not the example. */
@@ -51,7 +51,7 @@ export const shows = ({ pin }: Reason, { unit = "pieces", special = true }: Expl
     zoom: null,
     between: null,
   },
-  pin: pin && [pin.side, pin.place],
+  pin: pin ? [pin.side, pin.place] : null,
 });
 
 /** An example with the links of a reason alone, where it names some. */

@@ -7,40 +7,6 @@ import { type Child, h } from "../ui/dom";
 import { type Cell, same } from "./figures";
 import type { Host, Now } from "./host";
 import { opens } from "./reasons";
-import { explained, meanings } from "./terms";
-
-/** A table whose columns named in `numbers` are set to the right. */
-export function table(
-  host: Host,
-  title: string,
-  columns: readonly string[],
-  numbers: ReadonlySet<string>,
-  bodies: readonly (readonly HTMLElement[])[],
-  kind = "",
-): HTMLElement {
-  const head = h(
-    "tr",
-    {},
-    ...columns.map((name) =>
-      h(
-        "th",
-        { scope: "col", class: numbers.has(name) ? "n" : null },
-        h("span", { class: name ? null : "hidden" }, ...explained(name || "picture", host)),
-      ),
-    ),
-  );
-  const filled = bodies.filter((rows) => rows.length > 0).map((rows) => h("tbody", {}, ...rows));
-  const box = h(
-    "div.tablebox",
-    { class: `tablebox tables ${kind}`.trim(), tabindex: 0, role: "region", "aria-label": title },
-    h("table.heads", {}, h("thead", {}, head), ...filled),
-  );
-  const rows = bodies.flat();
-  const shortened = new Shortened((most) => rows.forEach((row, i) => row.classList.toggle("later", i >= most)));
-  shortened.of(rows);
-  shortened.count(rows.length);
-  return h("div", {}, box, shortened.button, meanings(box));
-}
 
 /** So many rows are all shown; of more, the first few until the rest are asked for. */
 const [MOST, FIRST] = [8, 5];
@@ -95,8 +61,6 @@ export function reveal(element: Element): void {
     details.open = true;
 }
 
-export const number = (text: string, strong = false): HTMLElement => h(strong ? "td.n.strong" : "td.n", {}, text);
-
 /** Rows that stand for heads: that of the open head is marked. */
 export class HeadRows {
   private readonly rows: { readonly cell: Cell; readonly element: HTMLElement }[] = [];
@@ -131,12 +95,6 @@ export function headLink(
     ? h("button.headlink", { type: "button", title, ...opens(host, cell, reason) }, text)
     : h("span", { title }, text);
 }
-
-/** Units behind a name, where they are not shares. */
-export const unitsOf = (units: string): Child => units !== "share" && h("span.dim", {}, ` ${units}`);
-
-/** Decimals of a figure in a table. */
-export const digitsOf = (units: string): number => (units === "share" ? 3 : 2);
 
 /** What is unfolded by a click. */
 export const folded = (summary: string, ...content: Child[]): HTMLElement =>

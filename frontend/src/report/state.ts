@@ -50,29 +50,30 @@ function readArranged(entries: URLSearchParams): State["arranged"] {
 
 function readReason(entries: URLSearchParams, figures: Figures): Reason | null {
   const read = (key: keyof Reason): string | null => entries.get(WHY + key);
-  const [says, figure] = [read("says"), read("figure")];
-  if (says === null || figure === null) return null;
+  const [says, figure, over, measure, label] = (["says", "figure", "over", "measure", "label"] as const).map(read);
+  if (typeof says !== "string" || typeof figure !== "string") return null;
   const example = read("example") ?? "";
   const there = /^\d+$/.test(example) && Number(example) < figures.payload.examples.length;
   const pin = /^(from|to),(\d+)$/.exec(read("pin") ?? "");
   return {
-    ...because(says, figure, { measure: read("measure") }),
-    over: read("over") ?? CORPUS,
+    ...because(says, figure, measure ? { measure } : {}),
+    ...(over && { over }),
     ...(there && {
       example: Number(example),
-      label: read("label"),
-      pin: pin && { side: pin[1] as "from" | "to", place: Number(pin[2]) },
+      ...(label && { label }),
+      ...(pin && { pin: { side: pin[1] as "from" | "to", place: Number(pin[2]) } }),
     }),
   };
 }
 
 // What the header says anyway, the figure in the open measure, is left out.
 function writeReason(entries: URLSearchParams, reason: Reason, { cell, measure }: State, figures: Figures): void {
-  const { pin, over, says, figure, label } = reason;
+  const { pin, over = CORPUS, says, figure, label } = reason;
   const plain = ofMeasure(figures.measure(measure), cell);
-  if (says === plain.says && figure === plain.figure && over === plain.over && label === null) return;
+  if (says === plain.says && figure === plain.figure && over === CORPUS && !label) return;
   const told = { ...reason, over: over === CORPUS ? null : over, pin: pin && `${pin.side},${pin.place}` };
-  for (const [key, value] of Object.entries(told)) if (value !== null) entries.set(WHY + key, String(value));
+  for (const [key, value] of Object.entries(told))
+    if (value !== null && value !== undefined) entries.set(WHY + key, String(value));
 }
 
 /** The fragment of a state: the head and example always, the rest where it differs from the page's defaults. */

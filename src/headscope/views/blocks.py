@@ -10,17 +10,21 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from headscope.measures.columns import Format, column, plain
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, Pin, Reason, SectionInfo
+from headscope.views.section import rounded
 from headscope.views.sentences import text as words
 
 Value = str | int | float | bool | None
 
 
 class ColumnInfo(TypedDict):
-    """A column of a table by the name that it is saved under, and what it says (`headscope.measures.columns`)."""
+    """A column of a table by the name that it is saved under, and what it says (`headscope.measures.columns`).
+
+    `label` is there where it is other than the name, `format` where it is no ``figure``, `digits` where they are not 3.
+    """
 
     name: str
-    label: str
-    format: Format
+    label: NotRequired[str]
+    format: NotRequired[Format]
     digits: NotRequired[int]
     help: NotRequired[str]
 
@@ -29,16 +33,17 @@ class CellInfo(TypedDict):
     """What stands in a column of the page: the figures of the column `of`, and what others say beside them.
 
     `draw` draws them in place of writing them: a ``bar`` from 0 to 1 with its interval and the baseline `base`, a
-    ``change`` to both sides of 0, an ``interval`` with its score, `base` and `chance`, or a ``range`` in figures. Below
-    a figure stand its interval (with `digits`, as the figures of other rows) and what the column `under` says, behind
-    it what `aside` says and, when it is pointed at, `title`. `label` stands above where it is other than the column's.
-    The column `name` names what is no head, or counts what stands behind a plus. `error` stands where there is no
-    interval; `most` fills half of a change, by default the largest.
+    ``change`` to both sides of 0, an ``interval`` with its score, `base` and `chance`, or a ``range`` in figures;
+    ``heads`` are those of the table's `heads`, and a ``measure`` asks its section to show the one that `name` says.
+    Below a figure stand its interval (with `digits`, as the figures of other rows) and what the column `under` says,
+    behind it what `aside` says and, when it is pointed at, `title`. `label` stands above where it is other than the
+    column's. The column `name` names what is no head, or counts what stands behind a plus. `error` stands where there
+    is no interval; `most` fills half of a change, by default the largest.
     """
 
     of: str
     label: NotRequired[str]
-    draw: NotRequired[Literal["bar", "change", "interval", "range"]]
+    draw: NotRequired[Literal["bar", "change", "interval", "range", "heads", "measure"]]
     low: NotRequired[str]
     high: NotRequired[str]
     base: NotRequired[str]
@@ -153,7 +158,7 @@ class TableBlock(TypedDict):
     for a head, which `reasons` opens, or `look`. Values of columns that are not in `columns` are shown and not saved.
     Rows of which the column `faint` is true are grey. `others` are rows that stand below, which are neither saved nor
     open anything; `off` says why they are grey. `shown` are the places of rows that are shown, where others are saved
-    alone; the column `units` has the units of a row's figures.
+    alone; the column `units` has the units of a row's figures. `heads` are names in a row, by column.
     """
 
     kind: Literal["table"]
@@ -170,6 +175,7 @@ class TableBlock(TypedDict):
     units: NotRequired[str]
     others: NotRequired[dict[str, list[Value]]]
     off: NotRequired[str]
+    heads: NotRequired[dict[str, list[list[Part]]]]
     cases: NotRequired[CasesInfo]
 
 
@@ -285,6 +291,7 @@ def table(
     cases: CasesInfo | None = None,
     others: Mapping[str, Sequence[Any]] | None = None,
     off: str | None = None,
+    heads: Mapping[str, list[list[Part]]] | None = None,
 ) -> TableBlock:
     """A table of a section.
 
@@ -303,18 +310,16 @@ def table(
         cases: of the row that is chosen.
         others: values of rows below, by column.
         off: why those are grey, in a few words or none.
+        heads: names of heads in each row, by column.
     """
     infos = [CellInfo(of=cell) if isinstance(cell, str) else cell for cell in cells]
     naming = ("of", "low", "high", "base", "chance", "under", "aside", "title", "name", "error")
     named = [str(value) for cell in infos for key, value in cell.items() if key in naming]
-    heads = ("layer", "head") if reasons or look is not None else ()
-    more = [header for header in dict.fromkeys([*heads, *named, units]) if header and header not in columns]
+    places = ("layer", "head") if reasons or look is not None else ()
+    more = [header for header in dict.fromkeys([*places, *named, units]) if header and header not in columns]
     more += [faint] if faint and faint not in (*columns, *more) else []
-    values = {
-        header: _values(rows[header], of)
-        for header in (*columns, *more)
-        if header in rows.columns and header != "paper"
-    }
+    there = [header for header in (*columns, *more) if header in rows.columns and header != "paper"]
+    values = {header: _values(rows[header], of, exact=header in columns) for header in there}
     info = TableBlock(
         kind="table",
         name=name,
@@ -333,6 +338,8 @@ def table(
         info["shown"] = list(shown)
     if units:
         info["units"] = units
+    if heads is not None:
+        info["heads"] = dict(heads)
     if cases is not None:
         info["cases"] = cases
     if others is not None:
@@ -345,16 +352,26 @@ def table(
     return info
 
 
-def _values(values: Any, of: str) -> list[Value]:
+def _values(values: Any, of: str, *, exact: bool) -> list[Value]:
+    """The values of a column: as they are, or figures to six digits."""
+
+    def one(value: Value) -> Value:
+        if isinstance(value, str):
+            return plain_text(value)
+        return value if exact or not isinstance(value, float) else rounded(value)
+
     format = column(values.name, of, values.dtype.kind).format
-    known = (plain(value, format) for value in values)
-    return [plain_text(value) if isinstance(value, str) else value for value in known]
+    return [one(plain(value, format)) for value in values]
 
 
 def _column(rows: Any, name: str, of: str) -> ColumnInfo:
     kind = rows[name].dtype.kind if name in rows.columns else "O"
     label, format, digits, meaning = column(name, of, kind)
-    info = ColumnInfo(name=name, label=label, format=format)
+    info = ColumnInfo(name=name)
+    if label != name.replace("_", " "):
+        info["label"] = label
+    if format != "figure":
+        info["format"] = format
     if digits != 3:
         info["digits"] = digits
     if meaning:

@@ -64,17 +64,18 @@ class Pin(TypedDict):
 class Reason(TypedDict):
     """Why a head is named, and where that is seen.
 
-    `says` is what `figure` is of, `over` what it is over. The head opens on `example` (by its place) with the token of
-    `pin`, and of the example's links those of `label`; where there is no example, on the one that shows `measure`.
+    `says` is what `figure` is of, `over` what it is over, by default the corpus. The head opens on `example` (by its
+    place) with the token of `pin`, and of the example's links those of `label`; where there is no example, on the one
+    that shows `measure`. What is not there is left out: a page has a thousand of these.
     """
 
     says: str
     figure: str
-    over: str
-    measure: str | None
-    example: int | None
-    pin: Pin | None
-    label: str | None
+    over: NotRequired[str]
+    measure: NotRequired[str | None]
+    example: NotRequired[int | None]
+    pin: NotRequired[Pin | None]
+    label: NotRequired[str | None]
 
 
 class Part(TypedDict):

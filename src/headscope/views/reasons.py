@@ -49,7 +49,18 @@ def because(
         pin: the side and the place of the token that shows it there.
         label: of the example's links those of this label alone are shown.
     """
-    return Reason(says=says, figure=figure, over=over, measure=measure, example=example, pin=pin, label=label)
+    reason = Reason(says=says, figure=figure)
+    if over != CORPUS:
+        reason["over"] = over
+    if measure is not None:
+        reason["measure"] = measure
+    if example is not None:
+        reason["example"] = example
+    if pin is not None:
+        reason["pin"] = pin
+    if label is not None:
+        reason["label"] = label
+    return reason
 
 
 def seen(

@@ -2,8 +2,8 @@
 
 import type { ListBlock } from "../../protocol";
 import { fixed } from "../../scene/format";
-import { type Child, h } from "../../ui/dom";
-import { spoken } from "../parts";
+import { h } from "../../ui/dom";
+import { listed } from "../parts";
 import type { Block } from "./block";
 
 export const list: Block<ListBlock> = ({ entries, bar }, { host }) => {
@@ -12,11 +12,10 @@ export const list: Block<ListBlock> = ({ entries, bar }, { host }) => {
     const rows = entries.flatMap(({ name, parts }) => {
       const there = parts.filter(({ low }) => above === null || (low ?? 0) > above);
       if (there.length === 0) return [];
-      const said = there.flatMap((part, i): Child[] => [i > 0 && ", ", ...spoken([part], host)]);
       const heads = there.some(({ reason }) => reason);
       return [
         h("dt", {}, above === null ? name : `${name} (${there.length})`),
-        h(heads ? "dd.headlist" : "dd", {}, ...said),
+        h(heads ? "dd.headlist" : "dd", {}, ...listed(there, host)),
       ];
     });
     root.replaceChildren(...(rows.length > 0 ? rows : [h("dd", {}, bar?.none)]));

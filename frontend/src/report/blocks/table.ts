@@ -1,18 +1,20 @@
 // A table: rows that stand for heads open them; its columns sort, and words filter its rows.
 
 import "./blocks.css";
-import type { CellInfo, ColumnInfo, TableBlock } from "../../protocol";
+import type { CellInfo, TableBlock } from "../../protocol";
 import { errorFigure, plural, whole } from "../../scene/format";
 import { type Child, h } from "../../ui/dom";
 import { bar, change, interval as scored } from "../bars";
 import { parseFilter, type Searched } from "../filter";
 import type { Arranged, Host, Now } from "../host";
+import { firstHeads } from "../parts";
 import { opens } from "../reasons";
 import { HeadRows, Shortened } from "../rows";
 import { explained, meanings, word } from "../terms";
 import type { Block } from "./block";
 import { cases } from "./cases";
 import {
+  type Column,
   columnsOf,
   count,
   digitsOf,
@@ -33,7 +35,7 @@ const numeric = (value: Value): number | null => (typeof value === "number" ? va
 
 class Rows {
   readonly root: HTMLElement;
-  private readonly columns: Map<string, ColumnInfo>;
+  private readonly columns: Map<string, Column>;
   private readonly marked = new HeadRows();
   /** Real inputs of the row that is chosen. */
   readonly list = h("div.cases");
@@ -149,7 +151,8 @@ class Rows {
     const name = h("span", { class: flag || !text ? "hidden" : null }, text || "picture");
     const classed =
       at > 0 && (!cell.draw || cell.draw === "range") && !isText(column) && column.format !== "head" ? "n" : null;
-    if (cell.draw || cell.of === "paper") return h("th", { scope: "col", class: classed }, name);
+    if ((cell.draw && cell.draw !== "measure") || cell.of === "paper")
+      return h("th", { scope: "col", class: classed }, name);
     const [up, down] = [cell.of, `-${cell.of}`];
     // The largest first, then the smallest, then as the rows were.
     const turns = isText(column) || column.format === "head" ? [up, down, ""] : [down, up, ""];
@@ -197,20 +200,34 @@ class Rows {
     return this.info.cells.map((cell, at) => (at === 0 ? this.first(cell, row, value) : this.cell(cell, row, value)));
   }
 
-  private first({ of, name, aside }: CellInfo, row: number | null, value: Values): HTMLElement {
+  private first({ of, draw, name, aside }: CellInfo, row: number | null, value: Values): HTMLElement {
     const { info, host } = this;
     const head = row === null ? null : headOf(info, row);
     const text = of === "head" && head ? head.name : String(value(name ?? of) ?? "");
     const pressed = head && (info.look !== undefined || host.figures.find(head.layer, head.head));
+    const measure = draw === "measure" ? String(value(name)) : null;
     const beside = aside === "paper" && row !== null ? `  ${paperOf(info, row)}` : value(aside);
     return h(
       row === null ? "th.wraps" : "th",
       { scope: "row" },
-      ...(pressed
-        ? [h("button.headname", { type: "button", "aria-pressed": info.cases ? "false" : null }, text)]
-        : explained(text, host)),
+      ...(measure !== null
+        ? [this.shows(measure, String(value(of)))]
+        : pressed
+          ? [h("button.headname", { type: "button", "aria-pressed": info.cases ? "false" : null }, text)]
+          : explained(text, host)),
       beside !== null && h("span.dim", {}, String(beside)),
     );
+  }
+
+  // Asks the section to show a measure, which is called what it is in the rest of the report.
+  private shows(name: string, title: string): HTMLElement {
+    const { figures } = this.host;
+    const text = figures.has(name) ? figures.measure(name).info.title : title;
+    const onclick = (event: Event): void => {
+      event.stopPropagation();
+      this.root.dispatchEvent(new CustomEvent("measure", { detail: name, bubbles: true }));
+    };
+    return h("button.link", { type: "button", title: "Show in the map", onclick }, text);
   }
 
   private cell(cell: CellInfo, row: number | null, value: Values): HTMLElement {
@@ -220,6 +237,7 @@ class Rows {
     const [from, to] = [numeric(value(low)), numeric(value(high))];
     const ranged = from !== null && to !== null;
     if (row === null && (draw || !this.info.others?.[of])) return h("td");
+    if (draw === "heads") return h("td.links", {}, ...firstHeads(this.info.heads![of]![row!]!, this.host));
     if (of === "paper") return h("td.dim", {}, row === null ? "" : paperOf(this.info, row));
     if (draw === "bar") return h("td.graph", {}, bar(numeric(own), from, to, numeric(value(base))));
     if (draw === "change") return h("td.graph", {}, change((numeric(own) ?? NaN) / (cell.most ?? this.most(of))));
@@ -239,7 +257,9 @@ class Rows {
     const classed = ["td", !isText(column) && column.format !== "head" && "n", tone].filter(Boolean).join(".");
     const texts: Child[] = [
       ...(head
-        ? [h("b", {}, head.name), h("span.dim", {}, `  ${paperOf(this.info, row!)}`)]
+        ? this.info.cells[0]!.draw === "measure"
+          ? [h("button.headname", { type: "button" }, head.name)]
+          : [h("b", {}, head.name), h("span.dim", {}, `  ${paperOf(this.info, row!)}`)]
         : [written(row === null ? rounded : figured, own)]),
       value(aside) !== null && h("span.dim", {}, String(value(aside))),
       plus !== null && ` + ${whole(plus)}`,

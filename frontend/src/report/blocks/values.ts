@@ -5,7 +5,8 @@ import { code, figure, fixed, paper, probability, range, share, shown, whole } f
 import type { Table } from "../table";
 
 export type Value = TableBlock["values"][string][number];
-type Format = ColumnInfo["format"];
+type Format = NonNullable<ColumnInfo["format"]>;
+export type Column = ColumnInfo & { readonly label: string; readonly format: Format };
 
 /** So many of the tokens of a cell have room. */
 const TOKENS = 3;
@@ -15,20 +16,20 @@ const KINDS: Partial<Record<Format, "int" | "flag" | "text">> = {
   ...{ text: "text", token: "text", tokens: "text" },
 };
 
-export const isText = ({ format }: ColumnInfo): boolean => KINDS[format] === "text" || format === "flag";
+export const isText = ({ format }: Pick<Column, "format">): boolean => KINDS[format] === "text" || format === "flag";
 
 /** Decimals of the figures of a row, by their units. */
 export const digitsOf = ({ units, values }: TableBlock, row: number | null): number | undefined =>
   units === undefined || row === null ? undefined : values[units]![row] === "share" ? 3 : 2;
 
 /** A value as its column writes it. */
-export function written({ format, label, digits = 3 }: ColumnInfo, value: Value | undefined): string {
+export function written({ format, label, digits = 3 }: Column, value: Value | undefined): string {
   if (typeof value === "boolean") return value ? label : "";
   if (typeof value === "string") {
     if (format === "tokens") return Array.from(value.split(" ").slice(0, TOKENS), (each) => shown(each)).join("  ");
     return format === "token" ? shown(value) : value;
   }
-  if (value === null || value === undefined) return isText({ format } as ColumnInfo) ? "" : "–";
+  if (value === null || value === undefined) return isText({ format }) ? "" : "–";
   if (format === "share") return share(value, digits);
   if (format === "probability") return probability(value);
   if (format === "whole") return whole(value);
@@ -36,12 +37,17 @@ export function written({ format, label, digits = 3 }: ColumnInfo, value: Value 
 }
 
 /** An interval below a figure of a column. */
-export const interval = ({ format, digits = 3 }: ColumnInfo, low: number, high: number): string =>
+export const interval = ({ format, digits = 3 }: Column, low: number, high: number): string =>
   format === "share" ? range(low, high, digits) : `${figure(low, digits)} to ${figure(high, digits)}`;
 
 /** The columns of a table by name, those that are only shown among them. */
-export const columnsOf = ({ columns, more }: TableBlock): Map<string, ColumnInfo> =>
-  new Map([...columns, ...more].map((column) => [column.name, column]));
+export const columnsOf = ({ columns, more }: TableBlock): Map<string, Column> =>
+  new Map(
+    [...columns, ...more].map((column) => [
+      column.name,
+      { label: column.name.replaceAll("_", " "), format: "figure", ...column },
+    ]),
+  );
 
 /** The head of a row by the model's own indices, and by its name; null where a row is about none. */
 export function headOf({ values }: TableBlock, row: number): { layer: number; head: number; name: string } | null {
@@ -77,7 +83,7 @@ export function ordered(info: TableBlock, sort: string): number[] {
 
 /** The table that is saved: its columns in their order, whatever the page shows. */
 export const saved = (info: TableBlock): Table => ({
-  columns: Object.fromEntries(info.columns.map(({ name, format }) => [name, KINDS[format] ?? "float"])),
+  columns: Object.fromEntries(info.columns.map(({ name, format }) => [name, KINDS[format ?? "figure"] ?? "float"])),
   rows: Array.from({ length: count(info) }, (_, row) =>
     info.columns.map(({ name }) => (name === "paper" ? paperOf(info, row) : (info.values[name]?.[row] ?? null))),
   ),

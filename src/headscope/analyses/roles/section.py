@@ -72,7 +72,7 @@ class Roles(Section):
         """The heads that have a role, and its measure."""
         table: Any = self.table
         for row in table[table["role"] != NONE].itertuples():
-            if (measure := of_role(row.role, row.score, self.seen)["measure"]) is not None:
+            if (measure := of_role(row.role, row.score, self.seen).get("measure")) is not None:
                 yield Head(int(row.layer), int(row.head)), measure
 
     def info(self, blobs: Blobs) -> BlocksSection:

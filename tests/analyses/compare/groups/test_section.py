@@ -77,7 +77,9 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
     assert [first["label"], second["label"]] == ["A · 0", "B · 1"]
     reason = row["reason"]
     assert (reason["says"], reason["over"]) == (f"{row['title']}, A − B", "between the groups")
-    row = next(row for row in listed if row["measure"] == "previous" and row["reason"]["example"] is not None)
+    row = next(
+        row for row in listed if row["measure"] == "previous" and row["reason"].get("example") is not None
+    )
     head = Head(row["layer"], row["head"])
     maps = hs.capture(demo, expected.typical("previous", head)[0])
     back = np.abs(np.diagonal(maps.layers[head.layer][head.head], -1) - row["group_a"])
@@ -111,7 +113,7 @@ def test_where_nothing_differs_that_is_what_is_said(demo: Model, tmp_path: Path)
     nearest = section_blocks.rows(info, "groups")
     assert len(nearest) == 8
     assert min(row["q"] for row in nearest) == expected.table["q"].min() > 0.05
-    assert {row["reason"]["example"] for row in nearest} == {None}
+    assert {row["reason"].get("example") for row in nearest} == {None}
     (line,) = [line for line in said(found) if line.startswith("Between texts")]
     assert re.fullmatch(
         r"Between texts labelled 0 and 1, no head is known to differ: the smallest q is [\d.]+\.", line

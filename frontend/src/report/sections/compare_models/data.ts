@@ -1,6 +1,6 @@
 // What two models differ in, head by head: drift, or A − B of a measure.
 
-import type { ComparedMeasure, CompareSection, RoleChange } from "../../../protocol";
+import type { CompareSection, TableBlock } from "../../../protocol";
 import { type Scale, scaleOf, signed } from "../../figures";
 import { HEAD, records, type Table } from "../../table";
 
@@ -14,15 +14,13 @@ export interface Quantity {
   readonly scale: Scale;
 }
 
-export const number = (x: number | null | undefined): number => x ?? NaN;
+const number = (x: number | null | undefined): number => x ?? NaN;
 
-/** The measures, each once: of those that are the same in every head, as [CLS] and the first token are, the first. */
-export function told({ measures }: CompareSection): ComparedMeasure[] {
-  const figures = measures.map(({ a, difference, units }) => JSON.stringify([units, a, difference]));
-  return measures.filter((_, i) => figures.indexOf(figures[i]!) === i);
-}
+/** A table of the section. */
+const tableOf = ({ blocks }: CompareSection, name: string): TableBlock["values"] =>
+  blocks.find((block): block is TableBlock => block.kind === "table" && block.name === name)!.values;
 
-/** Drift, and each measure. */
+/** Drift, and each measure that has a row. */
 export function quantities(info: CompareSection): Quantity[] {
   const drift: Quantity = {
     name: "js",
@@ -32,17 +30,14 @@ export function quantities(info: CompareSection): Quantity[] {
     errors: info.js_se.map(number),
     scale: scaleOf("nats", Float64Array.from(info.js), new Float64Array()),
   };
-  const measures = info.measures.map(({ name, title, units, difference, se }) => {
-    const values = difference.map(number);
-    return { name, title: `${title}, A − B`, units, values, errors: se.map(number), scale: signed(values) };
-  });
+  const told = new Set(info.layer.length > 0 ? tableOf(info, "changed").name : []);
+  const measures = info.measures
+    .filter(({ name }) => told.has(name))
+    .map(({ name, title, units, difference, se }) => {
+      const values = difference.map(number);
+      return { name, title: `${title}, A − B`, units, values, errors: se.map(number), scale: signed(values) };
+    });
   return [drift, ...measures];
-}
-
-/** The indices of the heads whose figure changed most, most first; those without one are left out. */
-export function ranked({ difference }: ComparedMeasure): number[] {
-  const indices = difference.flatMap((value, i) => (value === null ? [] : [i]));
-  return indices.sort((i, j) => Math.abs(number(difference[j])) - Math.abs(number(difference[i])) || i - j);
 }
 
 /** The means of the layers' heads, with 95 % intervals where they are known. */
@@ -50,8 +45,10 @@ export function means(
   info: CompareSection,
   { name, values }: Quantity,
 ): { layer: number; mean: number; low: number; high: number }[] {
-  if (name === "js")
-    return info.layers.map(({ layer, js, low, high }) => ({ layer, mean: js, low: number(low), high: number(high) }));
+  if (name === "js") {
+    const { layer, js, ci_low, ci_high } = tableOf(info, "layers") as Record<string, number[]>;
+    return layer!.map((own, i) => ({ layer: own, mean: js![i]!, low: number(ci_low![i]), high: number(ci_high![i]) }));
+  }
   return [...new Set(info.layer)].flatMap((layer) => {
     const finite = values.filter((value, i) => info.layer[i] === layer && Number.isFinite(value));
     return finite.length > 0
@@ -60,14 +57,8 @@ export function means(
   });
 }
 
-/** The changes of a role, by what became of it. */
-export function became(info: CompareSection, role: string): Record<RoleChange["change"], RoleChange[]> {
-  const of = (change: RoleChange["change"]): RoleChange[] =>
-    info.roles.filter((row) => row.role === role && row.change === change);
-  return { kept: of("kept"), lost: of("lost"), gained: of("gained"), unclear: of("unclear") };
-}
-
-function heads(info: CompareSection): Table {
+/** The figures of every head: the columns of `headscope compare models`, as far as the page has them. */
+export function heads(info: CompareSection): Table {
   const rows = info.measures.flatMap((measure) =>
     measure.difference.flatMap((difference, i) => {
       const a = measure.a[i];
@@ -96,45 +87,4 @@ function heads(info: CompareSection): Table {
     },
     rows,
   );
-}
-
-/** The columns of `headscope compare models`, as far as the page has them, and what became of layers and roles. */
-export function tables(info: CompareSection): { [name: string]: () => Table } {
-  const layers = (): Table =>
-    records(
-      {
-        layer: "int",
-        js: "float",
-        js_se: "float",
-        ci_low: "float",
-        ci_high: "float",
-        cosine: "float",
-        cosine_se: "float",
-      },
-      info.layers.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })),
-    );
-  const roles = (): Table =>
-    records(
-      {
-        ...HEAD,
-        role: "text",
-        a: "float",
-        b: "float",
-        change: "text",
-        q_a: "float",
-        q_b: "float",
-        difference: "float",
-        ci_low: "float",
-        ci_high: "float",
-        q: "float",
-      },
-      info.roles.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high })),
-    );
-  const counts = (): Table =>
-    records(
-      { role: "text", heads_a: "int", heads_b: "int", best_a: "float", best_b: "float" },
-      info.counts.map((row) => ({ ...row, heads_a: row.a, heads_b: row.b })),
-    );
-  if (info.layer.length === 0) return { roles: counts };
-  return { heads: () => heads(info), layers, ...(info.counts.length > 0 ? { roles } : {}) };
 }

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
-import xarray as xr
 
 from headscope.analyses.compare.models import statistics as two_models
 from headscope.analyses.compare.models.summary import Comparison
@@ -16,25 +15,19 @@ from headscope.analyses.compare.roles import statistics as two_roles
 from headscope.analyses.roles.statistics import BROAD, heads_in, named, roles_of, units_of
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
+from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import Block, CellInfo, TableBlock
 from headscope.views.page import plain_text
-from headscope.views.payload import Pin, SectionInfo
+from headscope.views.payload import Part, Pin, SectionInfo
 from headscope.views.section import not_measured, records, rounded
+from headscope.views.sentences import head_name
 
+LAYERS = ("layer", "js", "js_se", "ci_low", "ci_high", "cosine", "cosine_se")
+"""Columns of the layers that are saved."""
 
-class ComparedLayer(TypedDict):
-    """The means over the heads of a layer; errors are None where there is one document.
-
-    `low` and `high` are the ends of the 95 % interval of `js`, None with few documents.
-    """
-
-    layer: int
-    js: float
-    js_se: float | None
-    low: float | None
-    high: float | None
-    cosine: float
-    cosine_se: float | None
+NEXT = 2
+"""So many heads are named behind the one that changed most."""
 
 
 class ComparedMeasure(TypedDict):
@@ -43,40 +36,9 @@ class ComparedMeasure(TypedDict):
     name: str
     title: str
     units: str
-    n: int
     a: list[float | None]
     difference: list[float | None]
     se: list[float | None]
-
-
-class RoleCount(TypedDict):
-    """How many heads of A and of B have a role, the best score of each, and the heads of A that have it."""
-
-    role: str
-    units: str
-    a: int
-    b: int
-    best_a: float | None
-    best_b: float | None
-    heads: list[list[int]]
-
-
-class RoleChange(TypedDict):
-    """What became of a head's role from A to B: scores, q in each, A − B between `low` and `high`, and its q."""
-
-    layer: int
-    head: int
-    role: str
-    units: str
-    a: float | None
-    b: float | None
-    q_a: float | None
-    q_b: float | None
-    change: Literal["kept", "lost", "gained", "unclear"]
-    difference: float | None
-    low: float | None
-    high: float | None
-    q: float | None
 
 
 class CompareSection(SectionInfo):
@@ -84,12 +46,11 @@ class CompareSection(SectionInfo):
 
     `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine`, `example`,
     the place of an example that has the maps of both, and `pin`, the token whose rows differ most there; all are empty
-    where heads have no counterparts. `names` are those of A and B, `of` how many heads each has.
+    where heads have no counterparts. The table ``layers`` has their means over heads, ``changed`` the measures that the
+    map shows.
     """
 
     kind: Literal["compare"]
-    names: list[str]
-    of: list[int]
     layer: list[int]
     head: list[int]
     js: list[float]
@@ -97,10 +58,8 @@ class CompareSection(SectionInfo):
     cosine: list[float]
     example: list[int | None]
     pin: list[Pin | None]
-    layers: list[ComparedLayer]
     measures: list[ComparedMeasure]
-    counts: list[RoleCount]
-    roles: list[RoleChange]
+    blocks: list[Block]
     notes: list[str]
     command: str | None
 
@@ -117,34 +76,28 @@ class Compare(Comparison):
         """The figures; nothing travels beside them."""
         heads: list[Head] = []
         drift: dict[str, list[Any]] = {name: [] for name in ("layer", "head", "js", "js_se", "cosine")}
-        layers: list[ComparedLayer] = []
         measures: list[ComparedMeasure] = []
+        shown: list[Block] = []
         if self.figures is not None:
             rows: Any = two_models.by_drift(self.figures).sort_values(["layer", "head"])
             heads = [Head(layer, head) for layer, head in zip(rows["layer"], rows["head"], strict=True)]
             drift = {name: [row[name] for row in records(rows)] for name in drift}
-            names = {"js_low": "low", "js_high": "high"}
-            means: Any = two_models.by_layer(self.figures)
-            layers = records(means.drop(columns=["excess", "excess_q"]).rename(columns=names))
-            measures = _measures(self.figures, heads)
-        of = [len(heads)] * 2
-        if self.roles is not None:
-            of = [heads_in(tests) for tests in self.roles]
+            means = two_models.by_layer(self.figures).rename(
+                columns={"js_low": "ci_low", "js_high": "ci_high"}
+            )
+            measures, changed = self._measures(heads)
+            shown = [blocks.table("layers", means, LAYERS, [], title="Layers"), changed]
         counts = self._counts()
         return CompareSection(
             kind="compare",
             title=self._title(),
-            about=self._about(counts),
-            names=[plain_text(name) for name in self.names],
-            of=of,
+            about=self._about(some=not counts.empty),
             **drift,
             example=[self.examples.get(head) for head in heads],
             pin=[self.pins.get(head) for head in heads],
-            layers=layers,
             measures=measures,
-            counts=counts,
-            roles=self._changes(),
-            notes=self._notes(counts),
+            blocks=[*shown, *self._roles(counts)],
+            notes=self._notes({*counts.get("role", ())}),
             command=self.command,
         )
 
@@ -155,7 +108,7 @@ class Compare(Comparison):
             return "Beside another untrained draw"
         return f"Beside {plain_text(self.names[1].rstrip('/').split('/')[-1])}"
 
-    def _about(self, counts: list[RoleCount]) -> str:
+    def _about(self, *, some: bool) -> str:
         a, b = (plain_text(name) for name in self.names)
         about = [f"A is {a}, B is {b}."]
         if self.kind == "redrawn":
@@ -163,7 +116,7 @@ class Compare(Comparison):
                 "The model is itself untrained: what differs is what two random draws of weights differ in."
             )
         about += [f"{plain_text(why)}." for why in self.why]
-        if self.roles is not None and not counts:
+        if self.roles is not None and not some:
             about.append("No head of either has one of the roles.")
         if self.meta:
             about.append(
@@ -172,30 +125,120 @@ class Compare(Comparison):
             )
         return " ".join(about)
 
-    def _counts(self) -> list[RoleCount]:
+    def _counts(self) -> Any:
+        """How many heads of each model have which role."""
         if self.roles is None:
-            return []
-        tables = [named(tests, LEVEL) for tests in self.roles]
-        counts: Any = two_roles.by_role(*tables)
-        counts = counts.drop(columns=["share_a", "share_b"]).rename(columns={"heads_a": "a", "heads_b": "b"})
+            return pd.DataFrame()
+        counts: Any = two_roles.by_role(*(named(tests, LEVEL) for tests in self.roles))
         broad = counts["role"] == BROAD  # no pattern: last
-        counts = pd.concat([counts[~broad], counts[broad]])
-        rows = records(counts.assign(units=counts["role"].map(units_of)))
-        heads = roles_of(tables[0], broad=True)
-        for row in rows:
-            row["heads"] = [list(head) for head, roles in heads.items() if row["role"] in roles]
-        return rows
+        units = counts["role"].map(units_of)
+        counts = counts.assign(units=units, unit=units.map(_behind))
+        return pd.concat([counts[~broad], counts[broad]])
 
-    def _changes(self) -> list[RoleChange]:
-        changes: Any = self.changes
-        if changes is None:
+    def _roles(self, counts: Any) -> list[Block]:
+        """The same, and what became of the roles where heads have counterparts."""
+        if self.roles is None or counts.empty:
             return []
-        rows: Any = changes.rename(columns={"ci_low": "low", "ci_high": "high"})
-        return records(
-            rows.drop(columns=["paper", "se", "p", "paired"]).assign(units=changes["role"].map(units_of))
-        )
+        having = [
+            CellInfo(of="role", aside="unit"),
+            *(
+                CellInfo(of=f"heads_{side}", label=f"{side.upper()}, of {heads_in(tests)}", tone="strong")
+                for side, tests in zip("ab", self.roles, strict=True)
+            ),
+        ]
+        changes: Any = self.changes
+        title = "Roles of both models"
+        if changes is None:
+            of = roles_of(named(self.roles[0], LEVEL), broad=True)
+            heads = [[self._named(head, role) for head in of if role in of[head]] for role in counts["role"]]
+            cells = [*having, "best_a", "best_b", CellInfo(of="heads", draw="heads")]
+            columns = ("role", "heads_a", "heads_b", "best_a", "best_b")
+            return [
+                blocks.table(
+                    "roles",
+                    counts,
+                    columns,
+                    cells,
+                    title=title,
+                    of="compare",
+                    units="units",
+                    heads={"heads": heads},
+                )
+            ]
+        became = {
+            change: [
+                [
+                    self._named(Head(row.layer, row.head), role, _scores(row))
+                    for row in changes[(changes["role"] == role) & (changes["change"] == change)].itertuples()
+                ]
+                for role in counts["role"]
+            ]
+            for change in two_roles.CHANGES
+        }
+        cells = [*having, *(CellInfo(of=change, draw="heads") for change in became)]
+        saved = [name for name in two_roles.COLUMNS if name not in ("se", "p", "paired")]
+        return [
+            blocks.table("roles", changes, saved, [], title="Roles"),
+            blocks.folded(
+                "What became of the roles",
+                blocks.table("became", counts, (), cells, title=title, heads=became),
+            ),
+        ]
 
-    def _notes(self, counts: list[RoleCount]) -> list[str]:
+    def _named(self, head: Head, role: str, scores: str = "") -> Part:
+        return head_name(head, self.seen(head, role, scores))
+
+    def _measures(self, heads: list[Head]) -> tuple[list[ComparedMeasure], TableBlock]:
+        """Every measure, the one that changed most first, and a row for each, with the head that changed most.
+
+        Of measures that are the same in every head, as [CLS] and the first token are, the first has a row.
+        """
+        every = _compared(self.figures, heads)
+        rows: dict[str, tuple[dict[str, Any], list[Part]]] = {}
+        for one, n in every:
+            units, a, difference = one["units"], one["a"], one["difference"]
+            unit, places = _behind(units), 3 if units == "share" else 2
+            known = [(place, value) for place, value in enumerate(difference) if value is not None]
+            ranked = sorted(known, key=lambda each: -abs(each[1]))[: NEXT + 1]
+            says = f"{one['title']}, A − B"
+            figures = {heads[place]: f"{digits.figure(value, places)}{unit or ''}" for place, value in ranked}
+            (first, apart), mine = ranked[0], a[ranked[0][0]] or 0.0
+            row = {
+                "layer": heads[first].layer,
+                "head": heads[first].head,
+                "name": one["name"],
+                "title": one["title"],
+                "units": units,
+                "unit": unit,
+                "a": mine,
+                "b": mine - apart,
+                "difference": apart,
+                "se": one["se"][first],
+                "change": apart if unit is None else apart / max(abs(mine), abs(mine - apart), 1e-12),
+                "n": n,
+            }
+            parts = [head_name(head, self.seen(head, says, figure)) for head, figure in figures.items()]
+            rows.setdefault(repr((units, a, difference)), (row, parts))
+        parts = [parts for _, parts in rows.values()]
+        table = blocks.table(
+            "changed",
+            pd.DataFrame([row for row, _ in rows.values()]),
+            (),
+            [
+                CellInfo(of="title", draw="measure", name="name", aside="unit"),
+                *("head", "a", "b", CellInfo(of="difference", error="se", tone="strong")),
+                CellInfo(of="change", draw="change", label="", most=1),
+                *(CellInfo(of="next", draw="heads"), "n"),
+            ],
+            of="compare",
+            title="What changed most",
+            reasons=[each[0]["reason"] for each in parts],
+            units="units",
+            heads={"next": [each[1:] for each in parts]},
+        )
+        return [one for one, _ in every], table
+
+    def _notes(self, roles: set[str]) -> list[str]:
         notes: list[str] = []
         if self.figures is not None:
             corpus = self.meta["corpus"]
@@ -218,22 +261,38 @@ class Compare(Comparison):
                 "with seed 0, on which the heads' drift is nearest to that over the corpus; a head opens on the one "
                 "that is nearest for it."
             )
-        if counts:
+        if roles:
             broad = " A head that attends almost evenly is “broad”, whether it has learnt that or not."
             notes.append(
                 "Roles are tested in each model by itself. One that only A has is lost, one that only B has gained, "
                 "where the two scores differ by more than luck (paired by document; q after Benjamini and Hochberg "
                 f"over these rows at {LEVEL:g}); else it is unclear what became of it."
-                + (broad if any(row["role"] == "broad" for row in counts) else "")
+                + (broad if BROAD in roles else "")
             )
         return [*notes, *not_measured(self.meta, "Not measured here")]
 
 
-def _measures(dataset: xr.Dataset, heads: list[Head]) -> list[ComparedMeasure]:
-    """Every measure, the one that changed most first."""
+def _scores(row: Any) -> str:
+    """The scores of a head in both models, and how they differ."""
+
+    def one(text: str, value: float, q: float) -> str:
+        known = f" (q {digits.probability(q) if q < 0.001 else digits.fixed(q, 3)})" if q == q else ""
+        return f"{text} {digits.figure(value)}{known}"
+
+    every = (("A", row.a, row.q_a), ("B", row.b, row.q_b), ("A − B", row.difference, row.q))
+    return ", ".join(one(*each) for each in every if each[1] == each[1])
+
+
+def _behind(units: str) -> str | None:
+    """Units behind a name or a figure, where they are not shares."""
+    return None if units == "share" else f" {units}"
+
+
+def _compared(dataset: Any, heads: list[Head]) -> list[tuple[ComparedMeasure, int]]:
+    """Every measure, and over how many rows it is; the one that changed most first."""
     layers = dataset["layer"].values.tolist()
     at = ([layers.index(head.layer) for head in heads], [head.head for head in heads])
-    measures: list[tuple[float, ComparedMeasure]] = []
+    measures: list[tuple[float, ComparedMeasure, int]] = []
     for name in dataset["measure"].values:
         figures = dataset.sel(measure=name)
         a, difference, se, n = (
@@ -249,10 +308,9 @@ def _measures(dataset: xr.Dataset, heads: list[Head]) -> list[ComparedMeasure]:
             name=str(name),
             title=figures["title"].item(),
             units=figures["units"].item(),
-            n=int(n[there].max()),
             a=list(map(rounded, a)),
             difference=list(map(rounded, difference)),
             se=list(map(rounded, se)),
         )
-        measures.append((float(np.abs(difference[there]).max()) / scale, info))
-    return [info for _, info in sorted(measures, key=lambda pair: -pair[0])]
+        measures.append((float(np.abs(difference[there]).max()) / scale, info, int(n[there].max())))
+    return [(info, n) for _, info, n in sorted(measures, key=lambda each: -each[0])]

@@ -66,6 +66,10 @@ class Comparison(Section):
         paired = [] if self.meta["over"] == "words" else [self.figures]
         return two_roles.changes(*self.roles, paired, level=LEVEL)
 
+    def seen(self, head: Head, says: str, figure: str) -> Reason:
+        """Why a head is named, on the example that has the maps of both."""
+        return because(says, figure, example=self.examples.get(head), pin=self.pins.get(head))
+
     def findings(self) -> list[list[Part]]:
         """How far heads moved, which layers did, and what became of the roles; nothing that was not compared."""
         lines: list[list[Part]] = []
@@ -205,17 +209,13 @@ def _counts(compared: Comparison) -> list[Part]:
 def _moved(compared: Comparison, row: Any) -> Part:
     """A head that is named for its drift, on the example that has the maps of both."""
     head = Head(int(row.layer), int(row.head))
-    return head_name(head, _seen(compared, head, "drift", f"{_short(row.js)} nats"))
+    return head_name(head, compared.seen(head, "drift", f"{_short(row.js)} nats"))
 
 
 def _became(compared: Comparison, row: Any) -> Part:
     """A head that is named for what became of its role."""
     head = Head(int(row.layer), int(row.head))
-    return head_name(head, _seen(compared, head, f"{row.role}, A and B", f"{row.a:.2f}, {row.b:.2f}"))
-
-
-def _seen(compared: Comparison, head: Head, says: str, figure: str) -> Reason:
-    return because(says, figure, example=compared.examples.get(head), pin=compared.pins.get(head))
+    return head_name(head, compared.seen(head, f"{row.role}, A and B", f"{row.a:.2f}, {row.b:.2f}"))
 
 
 def _beside(compared: Comparison) -> str:
