@@ -132,7 +132,9 @@ def population(inputs: int) -> tuple[list[str], dict[str, Floats], dict[str, Flo
     task = Task(model, choose(wanted))
     sums: dict[int, Documents] = {}
     read = examples(model, corpus, inputs)
-    for block in over_blocks(model, corpus, task.measured, RunOptions(batch_size=32, limit=inputs), inputs=read):
+    for block in over_blocks(
+        model, corpus, task.measured, RunOptions(batch_size=32, limit=inputs), inputs=read
+    ):
         for batch, found in block:
             for place, example in enumerate(batch):
                 own = sums.setdefault(example.document, Documents(wanted))
