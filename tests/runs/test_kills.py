@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,9 @@ def of_workers(engine: Any, pids: Callable[[], list[int]]) -> None:
             if not over.wait(wait):
                 own = pids()
                 if own and not over.is_set():
-                    os.kill(draw.choice(own), signal.SIGKILL)
-                    killed.set()
+                    with suppress(ProcessLookupError):  # it has ended by itself
+                        os.kill(draw.choice(own), signal.SIGKILL)
+                        killed.set()
 
         killing = threading.Thread(target=kill, args=(draw.uniform(0, long[name]),))
         killing.start()
