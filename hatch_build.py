@@ -21,8 +21,8 @@ STATIC = "src/headscope/views/static"
 COLOURS = "../src/headscope/views/colours.json"
 OLDEST_NODE = 18
 WANTED = (
-    "carried.css",
-    "carried.js",
+    "standalone.css",
+    "standalone.js",
     "engine.wasm",
     "explorer.css",
     "explorer.js",

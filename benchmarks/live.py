@@ -75,7 +75,7 @@ def typed(page: Any, address: str, text: str) -> None:
     )
 
 
-def carried(call: list[str]) -> None:
+def standalone(call: list[str]) -> None:
     """The same of a page that carries its model, and how long it takes until it can be typed in."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         path = Path(folder) / "page.html"
@@ -110,7 +110,7 @@ def main() -> None:
     named = ["-m", given.model] if given.model else []
     command = [sys.executable, "-c", "from headscope.cli import main; main()"]
     if given.page:
-        carried([*command, "view", "The cat sat.", "--live", *named])
+        standalone([*command, "view", "The cat sat.", "--live", *named])
         return
     call = [*command, "serve", "--no-browser", *named]
     served = subprocess.Popen(call, stdout=subprocess.PIPE, text=True)

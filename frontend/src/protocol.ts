@@ -695,7 +695,7 @@ export interface FigureName {
  * own; `said` is the tensor of what it `predicts`: logits of the next token, of the masked one or of classes, or
  * hidden states whose means give a cosine.
  */
-export interface CarriedModel {
+export interface StandaloneModel {
   info: LiveInfo;
   causal: boolean;
   loaded: string;
@@ -725,12 +725,12 @@ export interface Asking {
 /**
  * A page that carries its model: what it reads, and the picture that it opens with (None: none).
  */
-export interface CarriedPayload {
-  kind: "carried";
+export interface StandalonePayload {
+  kind: "standalone";
   version: 1;
   title: string;
   view: ExplorerPayload | null;
-  model: CarriedModel;
+  model: StandaloneModel;
   asked: Asking;
 }
 
@@ -999,11 +999,11 @@ export interface MethodsSection {
 /**
  * The model itself, to type and look: it is unpacked when a reader asks for it.
  */
-export interface CarriedSection {
+export interface StandaloneSection {
   title: string;
   about: string;
-  kind: "carried";
-  page: CarriedPayload;
+  kind: "standalone";
+  page: StandalonePayload;
 }
 
 /**
@@ -1291,7 +1291,7 @@ export type SectionInfo =
   | BlocksSection
   | SummarySection
   | MethodsSection
-  | CarriedSection
+  | StandaloneSection
   | MeasuresSection
   | LayersSection
   | ClassesSection

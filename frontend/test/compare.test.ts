@@ -3,7 +3,7 @@ import type { CompareSection, ExplorerPayload, ExplorerState, TableBlock } from 
 import { signed } from "../src/report/figures";
 import { heads, means, quantities } from "../src/report/sections/compare_models/data";
 import { beside, short } from "../src/report/sections/compare_models/map";
-import { carried, SIDES } from "../src/report/sides";
+import { kept, SIDES } from "../src/report/sides";
 import { DEFAULTS } from "../src/scene/state";
 
 const table = (name: string, values: TableBlock["values"]): TableBlock => ({
@@ -137,10 +137,10 @@ const payload = (inputs: number, state: ExplorerState): ExplorerPayload => ({
 it("lets go of the switch and of what either example begins with, between one model and two", () => {
   const [one, two] = [payload(1, {}), payload(2, { side: "difference", unit: "words" })];
   const state: ExplorerState = { side: "one", input: 1, unit: "pieces", threshold: 0.3 };
-  expect(carried(state, one, two)).toEqual({ threshold: 0.3 });
-  expect(carried(state, two, one)).toEqual({ threshold: 0.3 });
-  expect(carried(state, two, two)).toEqual(state);
-  expect(carried(state, undefined, two)).toEqual(state);
+  expect(kept(state, one, two)).toEqual({ threshold: 0.3 });
+  expect(kept(state, two, one)).toEqual({ threshold: 0.3 });
+  expect(kept(state, two, two)).toEqual(state);
+  expect(kept(state, undefined, two)).toEqual(state);
 });
 
 it("has one side on at a time", () => {

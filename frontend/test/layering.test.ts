@@ -13,12 +13,12 @@ const LAYERS: readonly (readonly [name: string, files: RegExp])[] = [
   ["draw", /^draw\//],
   ["still", /^still\/(?!entry\.ts$)/],
   ["ui", /^ui\/(?!page\.ts$)/],
-  ["live", /^live\/(?!((carried\/)?page|widget)\.ts$)/],
+  ["live", /^live\/(?!((standalone\/)?page|widget)\.ts$)/],
   ["parts of the report", /^report\/(?!(page|draw)\.ts$)[^/]+$/],
   ["blocks of sections", /^report\/blocks\/[^/]+$/],
   ["sections", ROOM],
   ["the list of sections", /^report\/(sections\/index|draw)\.ts$/],
-  ["pages", /^(still\/entry|report\/page|live\/page|live\/carried\/page|live\/widget|ui\/page)\.ts$/],
+  ["pages", /^(still\/entry|report\/page|live\/page|live\/standalone\/page|live\/widget|ui\/page)\.ts$/],
 ];
 
 /** Imports from one section's folder into another's, each with its reason. */

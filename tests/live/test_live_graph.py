@@ -18,7 +18,7 @@ from hypothesis.extra.numpy import arrays
 import headscope as hs
 from headscope.attention.one import prepare
 from headscope.errors import InputError, RefusedError
-from headscope.live import standalone as carried
+from headscope.live import standalone as standalone
 from headscope.live.graph import Graphs, graphs, refusal
 from headscope.live.standalone import Runner, carry, rounded_rows
 from headscope.models import Model
@@ -109,7 +109,7 @@ def test_a_graph_that_is_not_the_model_is_refused(monkeypatch: pytest.MonkeyPatc
 
     name = max(whole.weights, key=lambda name: whole.weights[name].size)
     off = whole.weights | {name: whole.weights[name] * 1.1}
-    monkeypatch.setattr(carried, "graphs", lambda *_: replace(whole, weights=off))
+    monkeypatch.setattr(standalone, "graphs", lambda *_: replace(whole, weights=off))
     with pytest.raises(RefusedError, match="its exported graph is off by"):
         carry(model, {"text": TEXT})
 
@@ -126,7 +126,7 @@ def test_rounded_rows_are_off_by_half_a_step_at_most(matrix: Any, axis: int) -> 
 @pytest.mark.parametrize("kind", ["int8", "float16", "float32"])
 def test_the_page_says_what_its_weights_do(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model, whole = exported()
-    monkeypatch.setattr(carried, "graphs", lambda *_: whole)
+    monkeypatch.setattr(standalone, "graphs", lambda *_: whole)
     blobs = Blobs()
     found = carry(model, {"text": TEXT}, weights=kind)(blobs)["model"]
     rounded = found["rounded"]

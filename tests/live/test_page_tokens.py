@@ -48,7 +48,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     node = str(find_node()[0])
     folder = tmp_path_factory.mktemp("reader")
     source = folder / "read.mjs"
-    source.write_text(READ % (FRONTEND / "src/live/carried/tokens.ts"), encoding="utf-8")
+    source.write_text(READ % (FRONTEND / "src/live/standalone/tokens.ts"), encoding="utf-8")
     made = folder / "made.mjs"
     options = {
         "entryPoints": [str(source)],

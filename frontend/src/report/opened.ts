@@ -11,7 +11,7 @@ import { download } from "../ui/save";
 import { same, tablesOf } from "./figures";
 import type { Host, Now } from "./host";
 import { CORPUS, linked, ofMeasure, shows } from "./reasons";
-import { carried, SIDES } from "./sides";
+import { kept, SIDES } from "./sides";
 import { VIEW } from "./state";
 import { Strips } from "./strips";
 
@@ -83,7 +83,7 @@ export class Opened {
     if (now.example !== before.example || labelOf(now) !== labelOf(before)) {
       const { examples } = this.host.figures.payload;
       // Tokens of another example are others: what was pinned or zoomed is let go.
-      const state = carried(this.explorer?.state ?? {}, examples[before.example], examples[now.example]);
+      const state = kept(this.explorer?.state ?? {}, examples[before.example], examples[now.example]);
       this.build(now.example === before.example ? state : { ...state, pin: null, zoom: null });
     } else if (!same(now.cell, before.cell)) this.follow();
     if (now.theme !== before.theme) this.explorer?.surroundings();

@@ -21,7 +21,7 @@ export const SIDES: readonly Side[] = [
  * What an explorer's state keeps on another example: between one model, two, and two groups each begins as it is made
  * to.
  */
-export function carried(
+export function kept(
   state: ExplorerState,
   from: ExplorerPayload | undefined,
   to: ExplorerPayload | undefined,

@@ -105,17 +105,17 @@ def view(
     size = {"width": _width(width)} if width is not None else {}
 
     from headscope.core.saving import replacing
-    from headscope.live.standalone import carried_page, carry
+    from headscope.live.standalone import carry, standalone_page
     from headscope.live.view import view as run
     from headscope.views.wire import LiveInput
 
     loaded = model.load()
-    carried = None
+    standalone = None
     if live:
         assert text is not None
         given = LiveInput(text=text) if text_b is None else LiveInput(text=text, pair=text_b)
         named = "hs.load()" if model.model is None else f"hs.load({model.model!r})"
-        carried = carry(loaded, given, weights=weights or "int8", loaded=named)
+        standalone = carry(loaded, given, weights=weights or "int8", loaded=named)
     shown = run(
         loaded,
         _logged(loaded, text, line) if replay and text is not None else text,
@@ -128,11 +128,11 @@ def view(
         quantities=quantity or None,
         **state,
     )
-    if carried is None:
+    if standalone is None:
         shown.save(output, **size)
     else:
         with replacing(output) as file:
-            file.write_text(carried_page(shown, carried), encoding="utf-8")
+            file.write_text(standalone_page(shown, standalone), encoding="utf-8")
         say(f"the page holds the model: {output.stat().st_size / 1e6:.0f} MB")
     print(output.resolve(), flush=True)
     if open_ and not webbrowser.open(output.resolve().as_uri()):

@@ -17,7 +17,7 @@ from headscope.core.saving import check_place, replacing
 from headscope.core.validation import validated
 from headscope.errors import InputError, MissingError
 from headscope.live.session import Live, read_input
-from headscope.live.standalone import Weights, carried_page, carry
+from headscope.live.standalone import Weights, carry, standalone_page
 from headscope.live.view import Source, check_keywords, view
 from headscope.models import Model
 from headscope.views.page import bundle_file
@@ -88,9 +88,9 @@ class Exploration:
             raise InputError("explore: a page carries one model, found two")
         check_place(path)
         given = read_input(self.asked["input"])
-        carried = carry(self.live.models[0], given, changes=self.changes, weights=weights)
+        standalone = carry(self.live.models[0], given, changes=self.changes, weights=weights)
         shown = view(self.live.models[0], given.get("text"), pair=given.get("pair"), **self.state)
-        text = carried_page(shown, carried)
+        text = standalone_page(shown, standalone)
         with replacing(path) as file:
             file.write_text(text, encoding="utf-8")
         return path

@@ -33,14 +33,14 @@ from headscope.views.page import bundle_file, page
 from headscope.views.view import View
 from headscope.views.wire import (
     Asking,
-    CarriedModel,
-    CarriedPayload,
     FigureName,
     LayerTensors,
     LiveInput,
     Probe,
     Rounded,
     SegmentInfo,
+    StandaloneModel,
+    StandalonePayload,
     StoredWeights,
     TokenizerInfo,
 )
@@ -61,18 +61,18 @@ PROBES = ("Don't stop: it isn't 3.14!", "naïve Café – «ÇA» 日本語 🙂
 """Texts that the page's tokenizer has to read as Python's does."""
 
 
-def carried_page(view: View, carried: Callable[[Blobs], CarriedPayload]) -> str:
+def standalone_page(view: View, standalone: Callable[[Blobs], StandalonePayload]) -> str:
     """A page that shows `view` at once, then takes texts and changes as ``headscope serve`` does.
 
     Args:
         view: what the model reads first, drawn.
-        carried: gives the model in its page, from `carry`.
+        standalone: gives the model in its page, from `carry`.
     """
     blobs = Blobs()
     shown, _ = explorer_payload(view.inputs, state=view.state, model=view.payload["model"], blobs=blobs)
-    payload = carried(blobs)
+    payload = standalone(blobs)
     payload = {**payload, "title": shown["title"], "view": shown}
-    return page(payload, blobs.texts, bundle="carried", title=shown["title"], worker=True)
+    return page(payload, blobs.texts, bundle="standalone", title=shown["title"], worker=True)
 
 
 def carry(
@@ -82,7 +82,7 @@ def carry(
     changes: Sequence[str] = (),
     weights: Weights = "int8",
     loaded: str = "hs.load(...)",
-) -> Callable[[Blobs], CarriedPayload]:
+) -> Callable[[Blobs], StandalonePayload]:
     """A model as a page holds it: call the result with the arrays of the page, which get those of the model.
 
     Args:
@@ -112,8 +112,8 @@ def carry(
     info["chat"] = False
     labels: Mapping[int, Any] = getattr(model.config, "id2label", None) or {}
 
-    def put(blobs: Blobs) -> CarriedPayload:
-        carried = CarriedModel(
+    def put(blobs: Blobs) -> StandalonePayload:
+        standalone = StandaloneModel(
             info=info,
             causal=model.causal,
             loaded=loaded,
@@ -158,7 +158,9 @@ def carry(
             worker=_bytes(blobs, bundle_file("worker.js").encode()),
         )
         asked = Asking(input=given, changes=list(changes))
-        return CarriedPayload(kind="carried", version=1, title="", view=None, model=carried, asked=asked)
+        return StandalonePayload(
+            kind="standalone", version=1, title="", view=None, model=standalone, asked=asked
+        )
 
     return put
 

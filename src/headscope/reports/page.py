@@ -26,7 +26,7 @@ from headscope.measures.dataset import (
     mean_chance_of,
     measure_of,
 )
-from headscope.reports.sections import Carried, absent, methods
+from headscope.reports.sections import Standalone, absent, methods
 from headscope.reports.summary import Summary
 from headscope.views.blobs import Blobs
 from headscope.views.columns import measure_names
@@ -80,7 +80,7 @@ def report_page(
     payload, texts = report_payload(
         dataset, examples, sections=sections, unseen=unseen, title=title, exact=exact, halves=halves
     )
-    worker = any(isinstance(section, Carried) for section in sections)
+    worker = any(isinstance(section, Standalone) for section in sections)
     return page(payload, texts, bundle="report", title=payload["title"], worker=worker)
 
 

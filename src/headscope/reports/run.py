@@ -25,7 +25,7 @@ from headscope.measures.dataset import describe, description
 from headscope.models import Model
 from headscope.models.perceive import WHAT, expect_reads, reads
 from headscope.reports.page import report_page
-from headscope.reports.sections import Carried, Failed
+from headscope.reports.sections import Failed, Standalone
 from headscope.runs.batches import reader_of
 from headscope.runs.memory import hand_back
 from headscope.views.section import Section
@@ -190,18 +190,18 @@ def report(
         limit_sentences,
         absent=absent,
     )
-    carried = None
+    standalone = None
     if live:  # what cannot be is told before the model runs for long
         study.say("headscope: putting the model into the page")
-        carried = Carried(carry(measured, {"text": LIVE_TEXT}))
+        standalone = Standalone(carry(measured, {"text": LIVE_TEXT}))
     with told_once():
-        page = _page(study, title, carried)
+        page = _page(study, title, standalone)
     if failed is not None:
         failed += study.failed
     return page
 
 
-def _page(study: Study, title: str | None, carried: Carried | None) -> str:
+def _page(study: Study, title: str | None, standalone: Standalone | None) -> str:
     """The whole page. The surface measures must be there; any other section may fail."""
     started = time.monotonic()
     surface = analyses()["measure"]
@@ -224,8 +224,8 @@ def _page(study: Study, title: str | None, carried: Carried | None) -> str:
     for name in sorted(made, key=places.__getitem__):
         for section in made[name]:
             (shown if name in study.sections or isinstance(section, Failed) else unseen).append(section)
-    if carried is not None:
-        shown.append(carried)
+    if standalone is not None:
+        shown.append(standalone)
     halves = "other_sentence" in dataset or "a_to_b" in dataset
     return report_page(
         dataset,

@@ -15,7 +15,7 @@ from headscope.views.blocks import BlocksSection
 from headscope.views.page import plain_text
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Ready, Section
-from headscope.views.wire import CarriedPayload
+from headscope.views.wire import StandalonePayload
 
 
 class MethodsSection(SectionInfo):
@@ -25,11 +25,11 @@ class MethodsSection(SectionInfo):
     notes: list[str]
 
 
-class CarriedSection(SectionInfo):
+class StandaloneSection(SectionInfo):
     """The model itself, to type and look: it is unpacked when a reader asks for it."""
 
-    kind: Literal["carried"]
-    page: CarriedPayload
+    kind: Literal["standalone"]
+    page: StandalonePayload
 
 
 MOST = 6
@@ -37,15 +37,15 @@ MOST = 6
 
 
 @dataclass(frozen=True)
-class Carried(Section):
+class Standalone(Section):
     """The model, put into the page by what `headscope.live.standalone.carry` gives."""
 
-    put: Callable[[Blobs], CarriedPayload]
+    put: Callable[[Blobs], StandalonePayload]
 
-    def info(self, blobs: Blobs) -> CarriedSection:
+    def info(self, blobs: Blobs) -> StandaloneSection:
         """The section, and the model's arrays."""
-        return CarriedSection(
-            kind="carried",
+        return StandaloneSection(
+            kind="standalone",
             title="Type and look",
             about="The model is in this page: any text, and what changes of its attention do, with no network.",
             page=self.put(blobs),

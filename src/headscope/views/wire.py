@@ -226,7 +226,7 @@ class FigureName(TypedDict):
     units: str
 
 
-class CarriedModel(TypedDict):
+class StandaloneModel(TypedDict):
     """A model in a page (`headscope.live.standalone`).
 
     `figures` stand beside the grid. `engine` is WebAssembly, `worker` the script that runs it. `inputs` are the model's
@@ -259,12 +259,12 @@ class Asking(TypedDict):
     changes: list[str]
 
 
-class CarriedPayload(TypedDict):
+class StandalonePayload(TypedDict):
     """A page that carries its model: what it reads, and the picture that it opens with (None: none)."""
 
-    kind: Literal["carried"]
+    kind: Literal["standalone"]
     version: Literal[1]
     title: str
     view: ExplorerPayload | None
-    model: CarriedModel
+    model: StandaloneModel
     asked: Asking

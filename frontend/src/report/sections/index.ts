@@ -3,7 +3,6 @@
 export { section as artefacts } from "./artefacts/artefacts";
 export { section as atlas } from "./atlas/atlas";
 export { section as cards } from "./cards/cards";
-export { section as carried } from "./reports/carried";
 export { section as classes } from "./measure/classes";
 export { section as clusters } from "./distance/clusters";
 export { section as compare } from "./compare_models/compare";
@@ -12,4 +11,5 @@ export { section as layers } from "./measure/layers";
 export { section as measures } from "./measure/measures";
 export { section as methods } from "./reports/methods";
 export { section as positions } from "./positions/positions";
+export { section as standalone } from "./reports/standalone";
 export { section as summary } from "./reports/summary";

@@ -1,14 +1,14 @@
 // The model itself: unpacked when a reader asks for it, with the head that is open.
 
 import "../../../live/live.css";
-import "./carried.css";
-import { Mounted } from "../../../live/carried/mount";
-import type { CarriedSection } from "../../../protocol";
+import "./standalone.css";
+import { Mounted } from "../../../live/standalone/mount";
+import type { StandaloneSection } from "../../../protocol";
 import { fixed } from "../../../scene/format";
 import { h } from "../../../ui/dom";
 import type { Section } from "../../host";
 
-export const section: Section<CarriedSection> = (element, { page }, host) => {
+export const section: Section<StandaloneSection> = (element, { page }, host) => {
   const millions = fixed(page.model.parameters / 1e6, 1);
   const inner = h("div");
   let mounted: Mounted | null = null;

@@ -1,6 +1,6 @@
 // The worker of a page that carries its model: it takes questions, and answers one after the other.
 
-import type { ArrayRef, CarriedPayload } from "../../protocol";
+import type { ArrayRef, StandalonePayload } from "../../protocol";
 import { decode } from "../../scene/data";
 import { Answers, StoppedError } from "./answer";
 import { Graphs } from "./graphs";
@@ -13,7 +13,7 @@ export type Word =
   | { readonly word: "failed"; readonly why: string };
 
 interface Boot {
-  readonly page: CarriedPayload;
+  readonly page: StandalonePayload;
   /** Arrays of the page, in base64. */
   readonly texts: Record<string, string>;
 }

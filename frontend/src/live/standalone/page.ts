@@ -4,7 +4,7 @@ import "../../ui/theme.css";
 import "../../ui/page.css";
 import "../../ui/explorer.css";
 import "../live.css";
-import type { CarriedPayload } from "../../protocol";
+import type { StandalonePayload } from "../../protocol";
 import { h } from "../../ui/dom";
 import { Address } from "../address";
 import { Mounted } from "./mount";
@@ -14,7 +14,7 @@ function main(): void {
   if (!root) return;
   root.setAttribute("role", "main");
   try {
-    const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as CarriedPayload;
+    const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as StandalonePayload;
     const address = new Address((asked, state) => mounted.update(asked, state));
     const { asked } = address;
     const system = window.matchMedia("(prefers-color-scheme: dark)");

@@ -1,6 +1,6 @@
 // A model that the page carries: the picture at once, and when the model is unpacked, type and look in its place.
 
-import type { CarriedPayload, ExplorerState, Rounded } from "../../protocol";
+import type { ExplorerState, Rounded, StandalonePayload } from "../../protocol";
 import { Store } from "../../scene/data";
 import { figure, fixed } from "../../scene/format";
 import { h } from "../../ui/dom";
@@ -34,7 +34,7 @@ export class Mounted {
 
   constructor(
     private readonly root: HTMLElement,
-    private readonly page: CarriedPayload,
+    private readonly page: StandalonePayload,
     private readonly place: Place,
   ) {
     const { view } = page;

@@ -1,7 +1,7 @@
 // What the model says of a pass: the next token, that of a mask, a class, or how alike two texts are
 // (headscope.live.predictions).
 
-import type { CarriedModel, Prediction } from "../../protocol";
+import type { Prediction, StandaloneModel } from "../../protocol";
 import type { Reader, Tokens } from "./tokens";
 
 const TOP = 10;
@@ -16,7 +16,7 @@ export interface Said {
 
 export class Sayer {
   constructor(
-    private readonly model: CarriedModel,
+    private readonly model: StandaloneModel,
     private readonly reader: Reader,
   ) {}
 

@@ -1,7 +1,7 @@
 // The model in segments, run one after the other: the weights of each layer leave, are changed, and go back in.
 
 import * as ort from "onnxruntime-web/wasm";
-import type { ArrayRef, CarriedModel, LayerTensors, StoredWeights } from "../../protocol";
+import type { ArrayRef, LayerTensors, StandaloneModel, StoredWeights } from "../../protocol";
 import type { Numbers } from "../../scene/data";
 import { apply, type Change, type Pattern } from "./whatif";
 
@@ -22,12 +22,12 @@ const int64 = (values: readonly number[], shape: readonly number[]): ort.Tensor 
 
 export class Graphs {
   private constructor(
-    readonly model: CarriedModel,
+    readonly model: StandaloneModel,
     private readonly sessions: readonly ort.InferenceSession[],
   ) {}
 
   /** Load the engine and the segments; `said` is told how far it is. */
-  static async load(model: CarriedModel, read: Read, said: (done: number, of: number) => void): Promise<Graphs> {
+  static async load(model: StandaloneModel, read: Read, said: (done: number, of: number) => void): Promise<Graphs> {
     const steps = model.weights.length + model.segments.length + 1;
     let done = 0;
     const step = (): void => said(++done, steps);

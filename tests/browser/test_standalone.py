@@ -16,12 +16,12 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.live.session import Live
-from headscope.live.standalone import carried_page, carry
+from headscope.live.standalone import carry, standalone_page
 from headscope.models import Model
 from headscope.reports.run import LIVE_TEXT
-from tests.helpers.carried_models import FAMILIES, MARKUP, PAIR, READ_FIRST, TEXT, model_of
 from tests.helpers.dice import dice
 from tests.helpers.patience import PATIENCE
+from tests.helpers.standalone_models import FAMILIES, MARKUP, PAIR, READ_FIRST, TEXT, model_of
 
 AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 CHANGES = [
@@ -87,7 +87,7 @@ def offline(chromium: Any, folder: Path, wrong: list[str]) -> Iterator[Open]:
     contexts: list[Any] = []
 
     def open_page(html: str, *, width: int = 1440, fragment: str = "", init: str = "") -> Inside:
-        path = folder / f"carried{len(contexts)}.html"
+        path = folder / f"standalone{len(contexts)}.html"
         path.write_text(html, encoding="utf-8")
         context = chromium.new_context(viewport={"width": width, "height": 960}, offline=True)
         context.set_default_timeout(1000 * PATIENCE)
@@ -111,7 +111,7 @@ def offline(chromium: Any, folder: Path, wrong: list[str]) -> Iterator[Open]:
 
 
 @pytest.fixture
-def carried(chromium: Any, tmp_path: Path) -> Iterator[Open]:
+def standalone(chromium: Any, tmp_path: Path) -> Iterator[Open]:
     """Open a page; at the end nothing may have been complained of or asked for."""
     wrong: list[str] = []
     with offline(chromium, tmp_path, wrong) as open_page:
@@ -125,7 +125,7 @@ def opened(
 ) -> Iterator[tuple[Any, list[str]]]:
     """The pages of `inside`, and what is wrong with them."""
     wrong: list[str] = []
-    with offline(chromium, tmp_path_factory.mktemp("carried"), wrong) as open_page:
+    with offline(chromium, tmp_path_factory.mktemp("standalone"), wrong) as open_page:
 
         @cache
         def drawn(family: str) -> Inside:
@@ -149,14 +149,14 @@ def inside(opened: tuple[Any, list[str]]) -> Iterator[Callable[[str], Inside]]:
 def page_of(build_once: Any) -> Callable[[str], str]:
     """The page of a family: exporting a model is dear, so one page serves all tests, in whatever worker."""
     return lambda family: build_once(
-        f"carried {family}", lambda: written(model_of(family), **READ_FIRST.get(family, {"text": TEXT}))
+        f"standalone {family}", lambda: written(model_of(family), **READ_FIRST.get(family, {"text": TEXT}))
     )
 
 
 def written(model: Model, text: str, weights: Any = "float32", **given: Any) -> str:
     """The page of a model."""
     shown = hs.view(model, text, pair=given.get("pair"))
-    return carried_page(shown, carry(model, {"text": text, **given}, weights=weights))
+    return standalone_page(shown, carry(model, {"text": text, **given}, weights=weights))
 
 
 def same(inside: Inside, live: Live, text: str, *changes: str, **more: Any) -> None:
@@ -288,8 +288,8 @@ def test_bad_input_is_one_line_in_page_and_python(inside: Any, asked: Any, told:
     assert "at most 64" in theirs["error"] if "602" in told else mine["error"] == theirs["error"]
 
 
-def test_typing_changes_and_address_in_a_page(carried: Any, page_of: Any) -> None:
-    page = carried(page_of("Llama")).page
+def test_typing_changes_and_address_in_a_page(standalone: Any, page_of: Any) -> None:
+    page = standalone(page_of("Llama")).page
     page.wait_for_function(DRAWN)
     page.get_by_label("Text", exact=True).fill("A dog barked")
     page.wait_for_function("() => document.querySelector('.hx .toks')?.innerText.includes('d')")
@@ -333,15 +333,15 @@ def test_typing_changes_and_address_in_a_page(carried: Any, page_of: Any) -> Non
     page.wait_for_selector(".changes li", state="detached")
 
 
-def test_markup_in_texts_stays_text(carried: Any, page_of: Any) -> None:
-    page = carried(page_of("BERT that tags")).page
+def test_markup_in_texts_stays_text(standalone: Any, page_of: Any) -> None:
+    page = standalone(page_of("BERT that tags")).page
     page.wait_for_function(DRAWN)
     assert page.get_by_label("Text", exact=True).input_value() == MARKUP
     assert page.locator("img").count() == 0
 
 
-def test_a_pair_is_there_when_the_page_opens(carried: Any, page_of: Any) -> None:
-    page = carried(page_of("BERT that classifies")).page
+def test_a_pair_is_there_when_the_page_opens(standalone: Any, page_of: Any) -> None:
+    page = standalone(page_of("BERT that classifies")).page
     page.wait_for_function(DRAWN)
     assert page.get_by_label("Pair", exact=True).input_value() == PAIR
     assert page.locator(".hv .toks.r .tok").all_inner_texts()[-4:] == ["it", "slept", ".", "[SEP]"]
@@ -349,7 +349,7 @@ def test_a_pair_is_there_when_the_page_opens(carried: Any, page_of: Any) -> None
 
 NO_SIMD = "WebAssembly.validate = () => false"
 NO_WORKERS = "delete window.Worker"
-BROKEN = "const parse = JSON.parse; JSON.parse = (text) => { const found = parse(text); if (found?.kind === 'carried') found.model.tokenizer.probes[0].ids[1] = 7; return found; }"
+BROKEN = "const parse = JSON.parse; JSON.parse = (text) => { const found = parse(text); if (found?.kind === 'standalone') found.model.tokenizer.probes[0].ids[1] = 7; return found; }"
 
 
 @pytest.mark.parametrize(
@@ -360,8 +360,10 @@ BROKEN = "const parse = JSON.parse; JSON.parse = (text) => { const found = parse
         (BROKEN, "the tokenizer in this page reads"),
     ],
 )
-def test_a_model_that_cannot_run_leaves_the_picture(carried: Any, page_of: Any, init: str, why: str) -> None:
-    page = carried(page_of("BERT"), init=f"(() => {{ {init}; }})()").page
+def test_a_model_that_cannot_run_leaves_the_picture(
+    standalone: Any, page_of: Any, init: str, why: str
+) -> None:
+    page = standalone(page_of("BERT"), init=f"(() => {{ {init}; }})()").page
     page.wait_for_selector("#headscope[data-failed]")
     said = page.locator(".lost").inner_text()
     assert said.startswith("The model in this page cannot run here: ")
@@ -380,9 +382,9 @@ PRESS = """([selector, name, place]) => {
 
 
 @pytest.mark.slow
-def test_random_actions_leave_no_error(carried: Any, page_of: Any) -> None:
+def test_random_actions_leave_no_error(standalone: Any, page_of: Any) -> None:
     """HEADSCOPE_TEST_SEED draws others."""
-    page = carried(page_of("Llama")).page
+    page = standalone(page_of("Llama")).page
     page.wait_for_function(DRAWN)
     draw = dice()
     box = page.get_by_label("Text", exact=True)
@@ -408,8 +410,8 @@ def test_random_actions_leave_no_error(carried: Any, page_of: Any) -> None:
 
 
 @pytest.mark.slow
-def test_page_with_its_model_is_accessible(carried: Any, page_of: Any) -> None:
-    page = carried(page_of("Llama")).page
+def test_page_with_its_model_is_accessible(standalone: Any, page_of: Any) -> None:
+    page = standalone(page_of("Llama")).page
     page.wait_for_function(DRAWN)
     page.evaluate(AXE.read_text(encoding="utf-8"))
     for theme in ("light", "dark"):
@@ -421,9 +423,9 @@ def test_page_with_its_model_is_accessible(carried: Any, page_of: Any) -> None:
 
 
 @pytest.mark.deep
-def test_a_real_language_model_writes_in_a_page(carried: Any, smollm: Model) -> None:
+def test_a_real_language_model_writes_in_a_page(standalone: Any, smollm: Model) -> None:
     """A small random model does so in every other test."""
-    page = carried(written(smollm, "The capital of France is", weights="int8")).page
+    page = standalone(written(smollm, "The capital of France is", weights="int8")).page
     page.wait_for_function(DRAWN)
     assert page.locator(".says .word").first.inner_text().strip("␣ ") == "Paris"
     page.locator(".says .word").first.click()
@@ -432,12 +434,12 @@ def test_a_real_language_model_writes_in_a_page(carried: Any, smollm: Model) -> 
     assert page.locator(".written .word").inner_text().strip("␣ ") == "Paris"
 
 
-def test_report_with_its_model(carried: Any, demo: Model) -> None:
+def test_report_with_its_model(standalone: Any, demo: Model) -> None:
     """It starts when asked; its maps are those of the rounded weights, as far from float32 as the page says."""
     corpus = hs.corpora.texts([TEXT, "It slept.", "A dog barked at the cat."])
     html = hs.report(demo, corpus, sections=["table"], examples=2, live=True)
     assert len(html) < 40_000_000
-    inside = carried(html)
+    inside = standalone(html)
     page = inside.page
     page.wait_for_selector("#headscope[data-ready]")
     assert page.evaluate("() => window.kept === undefined")  # nothing runs before it is asked for

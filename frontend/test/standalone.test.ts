@@ -1,9 +1,9 @@
 // What a page does with a model of its own: changes as texts, their rules on a worked example, half floats.
 
 import { expect, test } from "vitest";
-import { half } from "../src/live/carried/graphs";
-import { rounding } from "../src/live/carried/mount";
-import { apply, type Pattern, parse, write } from "../src/live/carried/whatif";
+import { half } from "../src/live/standalone/graphs";
+import { rounding } from "../src/live/standalone/mount";
+import { apply, type Pattern, parse, write } from "../src/live/standalone/whatif";
 
 const TEXTS = [
   "L4H2 off",

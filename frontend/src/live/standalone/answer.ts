@@ -3,7 +3,6 @@
 import type {
   ArrayRef,
   AxisInfo,
-  CarriedPayload,
   ExplorerPayload,
   InputInfo,
   LiveError,
@@ -13,12 +12,13 @@ import type {
   PartInfo,
   Prediction,
   Shown,
+  StandalonePayload,
   Vectors,
 } from "../../protocol";
 import type { Numbers } from "../../scene/data";
 import type { Graphs, Pass } from "./graphs";
+import { difference, type Maps, measure, opening, sinks, telling } from "./highlights";
 import { type Said, Sayer } from "./says";
-import { difference, type Maps, measure, opening, sinks, telling } from "./telling";
 import type { Reader, Tokens } from "./tokens";
 import { type Change, parse, write } from "./whatif";
 
@@ -51,7 +51,7 @@ export class Answers {
   private readonly sayer: Sayer;
 
   constructor(
-    private readonly page: CarriedPayload,
+    private readonly page: StandalonePayload,
     private readonly graphs: Graphs,
     private readonly reader: Reader,
   ) {

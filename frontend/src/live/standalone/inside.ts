@@ -1,6 +1,6 @@
 // A model that stands in the page, in a worker of its own.
 
-import type { ArrayRef, CarriedPayload } from "../../protocol";
+import type { ArrayRef, StandalonePayload } from "../../protocol";
 import { bytesOf, gunzip } from "../../scene/data";
 import { fromPage } from "../../ui/embedded";
 import type { Buffers } from "../frames";
@@ -55,11 +55,11 @@ export class Inside implements Carrier {
 
   private constructor(
     private readonly worker: Worker,
-    private readonly page: CarriedPayload,
+    private readonly page: StandalonePayload,
   ) {}
 
   /** Start the worker and load the model. Rejects where it cannot be; `said` is told how far it is, from 0 to 1. */
-  static async start(page: CarriedPayload, said: (share: number) => void): Promise<Inside> {
+  static async start(page: StandalonePayload, said: (share: number) => void): Promise<Inside> {
     const why = unable();
     if (why !== null) throw new Error(why);
     const source = await gunzip(bytesOf(await fromPage(page.model.worker.data)));
