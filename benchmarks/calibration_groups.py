@@ -155,11 +155,11 @@ def _latent(count: int, random: np.random.Generator) -> Floats:
     return sum(np.sqrt(by) * part for by, part in zip((0.1, 0.4, 0.5), parts, strict=True)).reshape(count, -1)
 
 
-def outcome(null: str, values: Floats, design: Design, seed: int, beside: Floats | None) -> Tested:
+def outcome(null: str, values: Floats, design: Design, seed: int, covariates: Floats | None) -> Tested:
     """The test of a null, heads as families, with as few draws as it takes."""
     heads = np.repeat(np.arange(HEADS), MEASURES)
     if null == "equal means":
-        return bootstrap(values, design, heads, beside=beside, draws=1, seed=seed)
+        return bootstrap(values, design, heads, covariates=covariates, draws=1, seed=seed)
     return permute(values, design, heads, permutations=1, seed=seed)
 
 
@@ -171,8 +171,8 @@ def found(case: Case, null: str, effect: float, length: Length | None, run: Sequ
         first, second = values[~design.second, :MEASURES], values[design.second, :MEASURES]
         spread = np.sqrt((first.var(0) + second.var(0)) / 2)
         values[np.ix_(design.second, np.arange(MEASURES))] += effect * spread
-    beside = None if length is None else held_equal(rows, length)
-    q = outcome(null, values, design, run[-1], beside).q
+    covariates = None if length is None else held_equal(rows, length)
+    q = outcome(null, values, design, run[-1], covariates).q
     return bool((q[:MEASURES] if effect else q).min() <= LEVEL)
 
 

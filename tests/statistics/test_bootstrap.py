@@ -152,6 +152,6 @@ def test_lengths_can_be_held_equal() -> None:
     values[second, 1] += 1.0
     design = Design(second, np.arange(60))
     assert (bootstrap(values, design).p < 0.001).all()
-    found = bootstrap(values, design, beside=length)
+    found = bootstrap(values, design, covariates=length)
     assert found.p[0] > 0.05
     assert found.p[1] < 0.001

@@ -189,7 +189,7 @@ class Study:
             raise self._results[name]
         return self._results[name]
 
-    def again(self, name: str, *words: str) -> str | None:
+    def command(self, name: str, *words: str) -> str | None:
         """The command that gives a figure again; None where none was typed."""
         return self.typed and self.typed.command(name, *words)
 

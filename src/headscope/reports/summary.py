@@ -134,7 +134,7 @@ class Summary(Section):
         return [finding["parts"] for finding in self._of_measures()]
 
     def _of_measures(self) -> list[Finding]:
-        covered = {name for section in self.sections for name in section.told}
+        covered = {name for section in self.sections for name in section.covered}
         covered |= {"first"} if "cls" in covered else set()  # the same token
         ranked = {name: heads for name, values in self.values.items() if (heads := self._ranked(values))}
         named = _PHRASES[self.kind]

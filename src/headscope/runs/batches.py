@@ -142,7 +142,7 @@ def over_blocks(
     options: RunOptions,
     *,
     inputs: Iterable[Example],
-    beside: Sequence[Model] = (),
+    others: Sequence[Model] = (),
     title: str = "measuring",
 ) -> Iterator[Worked[T]]:
     """What a function gives for each batch of a corpus, block by block, with a bar on stderr.
@@ -152,7 +152,7 @@ def over_blocks(
         work: what one batch gives. Where there is an engine it is sent there: what it notes in itself is lost.
         options: how it goes through the corpus; resume, shard, part and skip_failures do not count.
         inputs: of the corpus, with their tokens.
-        beside: models that read the same batches.
+        others: models that read the same batches.
         title: of the bar.
 
     Raises:
@@ -163,9 +163,9 @@ def over_blocks(
     block = None
     shows = bar(corpus, options.limit, options.progress, title)
     with engine_of(options.engine) as workers, shows as shown:
-        blocks = cut(inputs, options.batch_size, model, *beside, size=inputs_of_block(model, corpus))
+        blocks = cut(inputs, options.batch_size, model, *others, size=inputs_of_block(model, corpus))
         if workers.remote:
-            results = _elsewhere(blocks, work, workers, [model, *beside], shown)
+            results = _elsewhere(blocks, work, workers, [model, *others], shown)
         else:
             results = (worked(block, work, shown) for block in blocks)
         for block in results:

@@ -47,7 +47,7 @@ def bootstrap(
     design: Design,
     family: Ints | None = None,
     *,
-    beside: Floats | None = None,
+    covariates: Floats | None = None,
     draws: int = PERMUTATIONS,
     seed: int = 0,
 ) -> Tested:
@@ -57,7 +57,7 @@ def bootstrap(
         values: ``[input figure]``, NaN where an input has no such figure.
         design: groups and documents.
         family: as in `headscope.statistics.permutation.permute`.
-        beside: other figures of the inputs that are held equal, ``[input other]``, such as the length.
+        covariates: other figures of the inputs that are held equal, ``[input other]``, such as the length.
         draws: at least so many; more where there are many families.
         seed: of the draws.
 
@@ -67,7 +67,7 @@ def bootstrap(
     _, width = shape_of(values, design)
     documents = np.unique(design.document)
     parts = [
-        (columns, _Part(values[np.ix_(there, columns)], there, design, documents, beside))
+        (columns, _Part(values[np.ix_(there, columns)], there, design, documents, covariates))
         for there, columns in patterns(values)
     ]
     return against(parts, family, width, lambda count: randoms(len(documents), width, count, seed), draws)
@@ -82,7 +82,7 @@ class _Part:
         there: Bools,
         design: Design,
         documents: Ints,
-        beside: Floats | None,
+        covariates: Floats | None,
     ) -> None:
         part = design.take(there)
         self.few: bool | Bools
@@ -92,7 +92,9 @@ class _Part:
         self.least = least_p(part)
         figures = np.asarray(values, np.float64)
         self._flat = flat(figures)
-        difference = contrast(figures, part.second, part.document, None if beside is None else beside[there])
+        difference = contrast(
+            figures, part.second, part.document, None if covariates is None else covariates[there]
+        )
         size = np.abs(difference.influence).max(0)
         size = np.where(size > 0, size, 1.0)
         self._difference = (difference.first - difference.second) / size

@@ -72,20 +72,20 @@ class Contrast:
             return np.where(squares > 0, (self.influence**3).sum(0) / squares**1.5, 0.0)
 
 
-def contrast(values: Floats, second: Bools, document: Ints, beside: Floats | None = None) -> Contrast:
+def contrast(values: Floats, second: Bools, document: Ints, covariates: Floats | None = None) -> Contrast:
     """Compare the inputs of two groups.
 
     Args:
         values: ``[input figure]``, all known.
         second: inputs of the second group, ``[input]``.
         document: the number of each input's document, ``[input]``.
-        beside: other figures of the inputs that are held equal, ``[input other]``.
+        covariates: other figures of the inputs that are held equal, ``[input other]``.
 
     Without other figures, and with one input a document, the error is Welch's.
     """
     order = np.argsort(document, kind="stable")
     documents, starts = np.unique(document[order], return_index=True)
-    x = _model(second, beside)[order]
+    x = _model(second, covariates)[order]
     squares = np.add.reduceat(x[:, :, None] * x[:, None, :], starts)
     gram = squares.sum(0)
     weights = _weights(gram)
@@ -134,12 +134,12 @@ def _documents(size: Floats) -> float:
     return round(float(effective(size)), _DIGITS)
 
 
-def _model(second: Bools, beside: Floats | None) -> Floats:
+def _model(second: Bools, covariates: Floats | None) -> Floats:
     """What values are explained by, ``[input coefficient]``: the groups, then other figures about their means."""
     groups = np.stack([~second, second], axis=1).astype(np.float64)
-    if beside is None:
+    if covariates is None:
         return groups
-    other = beside - beside.mean(0)
+    other = covariates - covariates.mean(0)
     size = np.sqrt((other**2).mean(0))
     return np.hstack([groups, other / np.where(size > 0, size, 1.0)])
 

@@ -139,14 +139,14 @@ class Differences:
 
 
 def differences(
-    values: npt.NDArray[np.floating], design: Design, beside: Floats | None = None
+    values: npt.NDArray[np.floating], design: Design, covariates: Floats | None = None
 ) -> Differences:
     """Compare two groups, figure by figure.
 
     Args:
         values: ``[input figure]``, NaN where an input has no such figure.
         design: groups and documents.
-        beside: other figures of the inputs that are held equal, ``[input other]``, such as the length.
+        covariates: other figures of the inputs that are held equal, ``[input other]``, such as the length.
 
     The error is the jackknife's over documents (`headscope.statistics.contrast`), Welch's with one input a document;
     the interval is Student's, with its degrees of freedom, and wider where documents are skew.
@@ -160,7 +160,9 @@ def differences(
         if (part := design.take(there)) is None:
             continue
         figures = np.asarray(values[np.ix_(there, columns)], np.float64)
-        difference = contrast(figures, part.second, part.document, None if beside is None else beside[there])
+        difference = contrast(
+            figures, part.second, part.document, None if covariates is None else covariates[there]
+        )
         first[columns], second[columns] = difference.first, difference.second
         gap = difference.first - difference.second
         se[columns], df = difference.error
@@ -168,7 +170,7 @@ def differences(
         low[columns], high[columns] = jackknife.interval(
             gap, se[columns], documents, skew=difference.skewness
         )
-        free = len(figures) - 2 - (0 if beside is None else beside.shape[1])
+        free = len(figures) - 2 - (0 if covariates is None else covariates.shape[1])
         with np.errstate(divide="ignore", invalid="ignore"):
             size = gap / np.sqrt(difference.residual / free)
             effect[columns] = np.where(flat(figures), 0.0, (1 - 3 / (4 * free - 1)) * size)

@@ -28,7 +28,7 @@ class Section(ABC):
     """The kind of section, as its info names it, that has a picture to stand beside a finding."""
 
     @property
-    def told(self) -> Collection[str]:
+    def covered(self) -> Collection[str]:
         """Measures of which its findings tell what there is to say."""
         return ()
 

@@ -127,7 +127,7 @@ class Artefacts(Section):
         return [[*parts, text(".")]]
 
     @property
-    def told(self) -> set[str]:
+    def covered(self) -> set[str]:
         """What heads give to artefacts needs no other sentence."""
         return {TO_ARTEFACT}
 

@@ -29,12 +29,12 @@ _ENOUGH = 1e-6  # the share of the stress that a last step takes off
 
 
 def head_map(
-    found: xr.Dataset, *, kind: Literal["metric", "classical"] = "metric", seed: int = 0
+    dataset: xr.Dataset, *, kind: Literal["metric", "classical"] = "metric", seed: int = 0
 ) -> pd.DataFrame:
     """Heads as points of a plane whose distances are the heads' distances as nearly as can be (figure 6).
 
     Args:
-        found: from `headscope.distance`.
+        dataset: from `headscope.distance`.
         kind: ``metric`` looks for the least stress Σ (distance − distance on the map)² by majorisation (SMACOF),
             from the classical map and from places at random, as the paper does; ``classical`` takes the two
             leading axes of the doubly centred squares (Torgerson), in which nothing is random.
@@ -47,7 +47,7 @@ def head_map(
     """
     if kind not in ("metric", "classical"):
         raise InputError(f"kind: expected metric or classical, found {kind!r}")
-    distances = _square(found)
+    distances = _square(dataset)
     places = _classical(distances)
     if kind == "metric":
         draw = np.random.default_rng(seed)
@@ -57,50 +57,50 @@ def head_map(
             (_smacof(distances, start) for start in starts), key=lambda layout: _stress(distances, layout)
         )
     places = _turned(places)
-    rows = _rows(found, x=places[:, 0], y=places[:, 1])
+    rows = _rows(dataset, x=places[:, 0], y=places[:, 1])
     total = float((distances**2).sum())
     stress = float(np.sqrt(_stress(distances, places) / total)) if total else 0.0
     rows.attrs = {"kind": kind, "seed": seed, "stress": stress}
     return rows
 
 
-def tree(found: xr.Dataset) -> Floats:
+def tree(dataset: xr.Dataset) -> Floats:
     """The heads' hierarchy by average linkage: scipy's linkage matrix ``[merger 4]``."""
-    distances = _square(found)
+    distances = _square(dataset)
     hierarchy = module("scipy.cluster.hierarchy")
     condensed = distances[np.triu_indices(len(distances), 1)]
     return np.asarray(hierarchy.linkage(condensed, "average", optimal_ordering=True), np.float64)
 
 
-def clusters(found: xr.Dataset, count: int = 8) -> pd.DataFrame:
+def clusters(dataset: xr.Dataset, count: int = 8) -> pd.DataFrame:
     """The hierarchy cut into at most `count` clusters: ``layer, head, paper, cluster``.
 
     Clusters count from 1 in the order of their first heads. ``attrs["medoids"]`` names the head of each that is
     nearest to the others of it.
     """
-    distances, names = _square(found), heads(found)
+    distances, names = _square(dataset), heads(dataset)
     if not 1 <= count <= len(names):
         raise InputError(f"count: expected from 1 to {len(names)} clusters, found {count}")
     hierarchy = module("scipy.cluster.hierarchy")
-    labels = np.asarray(hierarchy.fcluster(tree(found), count, "maxclust"))
+    labels = np.asarray(hierarchy.fcluster(tree(dataset), count, "maxclust"))
     order = {label: place + 1 for place, label in enumerate(dict.fromkeys(labels.tolist()))}
     numbers = np.array([order[label] for label in labels.tolist()])
     medoids: list[str] = []
     for label in order.values():
         inside = np.flatnonzero(numbers == label)
         medoids.append(str(names[inside[distances[np.ix_(inside, inside)].sum(1).argmin()]]))
-    rows = _rows(found, cluster=numbers)
+    rows = _rows(dataset, cluster=numbers)
     rows.attrs = {"medoids": medoids}
     return rows
 
 
-def by_layer(found: xr.Dataset) -> xr.DataArray:
+def by_layer(dataset: xr.Dataset) -> xr.DataArray:
     """Mean distance of the heads of one layer to those of another, ``(layer_a, layer_b)``.
 
     On the diagonal the mean over pairs of different heads; NaN where a layer has only one.
     """
-    distances = _square(found)
-    layers, member = _layers(found)
+    distances = _square(dataset)
+    layers, member = _layers(dataset)
     sums, sizes = member.T @ distances @ member, member.sum(0)
     pairs = np.outer(sizes, sizes) - np.diag(sizes)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -110,7 +110,7 @@ def by_layer(found: xr.Dataset) -> xr.DataArray:
         {"layer_a": layers, "layer_b": layers},
         ("layer_a", "layer_b"),
         "distance",
-        dict(found["distance"].attrs),
+        dict(dataset["distance"].attrs),
     )
 
 
@@ -132,15 +132,15 @@ class SameLayer:
     permutations: int
 
 
-def same_layer(found: xr.Dataset, *, permutations: int = 9999, seed: int = 0) -> SameLayer:
+def same_layer(dataset: xr.Dataset, *, permutations: int = 9999, seed: int = 0) -> SameLayer:
     """Test whether heads of one layer are nearer to each other than to others (one-sided, by permutation).
 
     Raises `InputError` where there is only one layer, or no layer of two heads.
     """
     if permutations < 1:
         raise InputError(f"permutations: expected at least 1, found {permutations}")
-    distances = _square(found)
-    layers, member = _layers(found)
+    distances = _square(dataset)
+    layers, member = _layers(dataset)
     sizes = member.sum(0)
     inside, everywhere = float((sizes * (sizes - 1)).sum()), len(distances) * (len(distances) - 1)
     if len(layers) < 2 or not inside:
@@ -178,12 +178,12 @@ class FirstAndLast:
         return self.rank / self.pairs
 
 
-def first_and_last(found: xr.Dataset) -> FirstAndLast:
+def first_and_last(dataset: xr.Dataset) -> FirstAndLast:
     """Where the distance of the first and the last layer stands among those of all pairs of layers.
 
     Raises `InputError` where there are fewer than three layers.
     """
-    means = by_layer(found).values
+    means = by_layer(dataset).values
     if len(means) < 3:
         raise InputError(f"first_and_last: expected three layers or more, found {len(means)}")
     every = means[np.triu_indices(len(means), 1)]
@@ -196,18 +196,18 @@ def first_and_last(found: xr.Dataset) -> FirstAndLast:
     )
 
 
-def summary(found: xr.Dataset, *, seed: int = 0) -> list[str]:
+def summary(dataset: xr.Dataset, *, seed: int = 0) -> list[str]:
     """Two sentences: on heads of one layer, and on the first and the last layer; none where there is nothing to say."""
     lines: list[str] = []
-    layers, member = _layers(found)
+    layers, member = _layers(dataset)
     if len(layers) > 1 and member.sum(0).max() > 1:
-        test = same_layer(found, seed=seed)
+        test = same_layer(dataset, seed=seed)
         lines.append(
             f"within a layer {test.within:.4g}, between layers {test.between:.4g}: one-sided p = {test.p:.2g} "
             f"({test.permutations:,} permutations of the heads over the layers)"
         )
     if len(layers) > 2:
-        ends = first_and_last(found)
+        ends = first_and_last(dataset)
         lines.append(
             f"the first and the last layer {ends.distance:.4g}, other pairs of layers {ends.others:.4g}: "
             f"rank {ends.rank} of {ends.pairs} from the nearest"

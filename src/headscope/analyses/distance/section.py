@@ -146,5 +146,5 @@ def distances(study: Study) -> xr.Dataset:
 def section(study: Study) -> list[Section]:
     """The map of heads by their distances."""
     drawn = () if study.corpus.kind == "text" else ("--rows", str(ROWS))
-    command = study.again("distance", "--map", "map.csv", *drawn)
+    command = study.command("distance", "--map", "map.csv", *drawn)
     return [Clusters(distances(study), leading(known_roles(study)), command=command)]

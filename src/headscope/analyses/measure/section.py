@@ -206,7 +206,7 @@ def gradients(study: Study) -> list[Section]:
             }
         },
         measures,
-        study.again("measure", "--measures", "gradients"),
+        study.command("measure", "--measures", "gradients"),
         [note],
     )
 
@@ -230,7 +230,7 @@ def lookback(study: Study) -> list[Section]:
             "paper's classifier takes the ratios of all heads, and no head's ratio says it alone.",
             "A head that rests its attention on the first token looks back by this, whatever the context says.",
         ],
-        study.again("measure", "--measures", "conversation"),
+        study.command("measure", "--measures", "conversation"),
     )
 
 
@@ -242,8 +242,8 @@ def figures(study: Study) -> list[Section]:
     return by_layer(
         study.dataset,
         every=every_measure(study),
-        surface=study.again("measure"),
-        patterns=study.again("measure", "--measures", _TYPED),
+        surface=study.command("measure"),
+        patterns=study.command("measure", "--measures", _TYPED),
     )
 
 
@@ -255,13 +255,13 @@ def table(study: Study) -> list[Section]:
 def every_measure(study: Study) -> str | None:
     """The command that gives all figures of all heads again."""
     if study.corpus.kind != "text":
-        return study.again("measure")
+        return study.command("measure")
     measured = {str(name) for dataset in study.figures[1:] for name in dataset.data_vars}
     groups = ["surface"]
     groups += [_TYPED] if measured & PATTERNS.keys() else []
     groups += ["conversation"] if measured & CONVERSATION.keys() else []
     groups += ["gradients"] if measured & {one.name for one in FIGURE_3} else []
-    return study.again("measure", "--measures", ",".join(groups))
+    return study.command("measure", "--measures", ",".join(groups))
 
 
 def _over(dataset: xr.Dataset, drawn: Sequence[str], of: str = "") -> str:

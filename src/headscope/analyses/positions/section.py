@@ -106,7 +106,7 @@ class Positions(Section):
 def section(study: Study) -> list[Section]:
     """Shares by distance and position: those among the surface measures, and the ranges beyond them."""
     dataset = positions(study.model, study.corpus, known=study.surface, **study.run)
-    command = study.again("measure", "--measures", ",".join(names(dataset)))
+    command = study.command("measure", "--measures", ",".join(names(dataset)))
     return [Positions(dataset, study.inputs, command)]
 
 

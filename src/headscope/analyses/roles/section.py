@@ -167,7 +167,7 @@ class Roles(Section):
         return [sentence(opening, *by_role(names), ".")]
 
     @property
-    def told(self) -> set[str]:
+    def covered(self) -> set[str]:
         """The measures of the roles that were tested: the table and the notes below it tell what was found."""
         untested = self.table.attrs.get("untested", {})
         parked = {"first"} if SINK in {*self.table["role"]} else set[str]()
@@ -404,4 +404,4 @@ def section(study: Study) -> list[Section]:
     tests = role_tests(study)
     table = statistics.named(tests, LEVEL)
     documents = description(study.surface)["corpus"].get("documents")
-    return [Roles(table, tests, LEVEL, documents, study.again("roles"), study.seen)]
+    return [Roles(table, tests, LEVEL, documents, study.command("roles"), study.seen)]

@@ -63,7 +63,7 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
     assert len(listed) == min(300, len(rows)) > 10
     for own in ("layer", "head", "measure", "group_a", "group_b", "effect", "p", "q"):
         assert [row[own] for row in listed] == rows[own].head(300).tolist()
-    assert section_blocks.said(info)[0].lower() == f"{expected.told()}.".lower()
+    assert section_blocks.said(info)[0].lower() == f"{expected.sentence()}.".lower()
     assert "A is 18 inputs labelled 0" in info["about"]
     assert "B is 18 inputs labelled 1" in info["about"]
     assert info["command"] == "headscope compare groups pairs.tsv -m some/model --label same"

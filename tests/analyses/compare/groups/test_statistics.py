@@ -54,7 +54,7 @@ def test_a_planted_head_is_found_and_only_it() -> None:
     assert float(compared["difference"].sel(measure="previous", layer=6, head=2)) == pytest.approx(
         one, rel=1e-12
     )
-    assert two_groups.told(compared).startswith(
+    assert two_groups.sentence(compared).startswith(
         "1 head differs between the groups at q ≤ 0.05 (11 heads, 2 measures"
     )
     assert json.loads(compared.attrs["meta"])["effect"] == "Hedges' g"
@@ -64,7 +64,7 @@ def test_nothing_is_said_where_nothing_differs() -> None:
     found, second = values()
     compared = two_groups.compare(found, second, np.arange(30), choose(["previous", "entropy"]), [0, 1, 2])
     assert not len(two_groups.differing(compared))
-    assert two_groups.told(compared).startswith(
+    assert two_groups.sentence(compared).startswith(
         "no head differs between the groups at q ≤ 0.05: the smallest q is "
     )
 
@@ -92,10 +92,10 @@ def test_what_was_permuted_is_said() -> None:
     definitions = choose(["previous", "entropy"])
     compared = two_groups.compare(found, second, document, definitions, [0, 1, 2], null="distributions")
     said = "20,000 permutations of labels of 14 documents and of inputs within 1 document of both groups"
-    assert f"null: equal distributions, {said}" in two_groups.told(compared)
+    assert f"null: equal distributions, {said}" in two_groups.sentence(compared)
     compared = two_groups.compare(found, second, document, definitions, [0, 1, 2])
     said = "20,000 bootstrap draws of 14 documents within their group and 1 document of both groups"
-    assert f"null: equal means, {said}" in two_groups.told(compared)
+    assert f"null: equal means, {said}" in two_groups.sentence(compared)
 
 
 def test_what_is_tested_is_chosen_and_said() -> None:
@@ -104,7 +104,7 @@ def test_what_is_tested_is_chosen_and_said() -> None:
     for null in ("means", "distributions"):
         compared = two_groups.compare(found, second, np.arange(30), definitions, [0, 1, 2], null=null)
         assert json.loads(compared.attrs["meta"])["null"] == f"equal {null}"
-        assert f"null: equal {null}, 20,000 " in two_groups.told(compared)
+        assert f"null: equal {null}, 20,000 " in two_groups.sentence(compared)
     table = two_groups.table(compared)
     assert (table["ci_low"] < table["difference"]).all()
     assert (table["difference"] < table["ci_high"]).all()
@@ -145,7 +145,7 @@ def test_lengths_are_held_equal(length: two_groups.Length) -> None:
     assert own["difference"].to_numpy() == pytest.approx(-3.0, abs=0.7)
     assert (
         "at equal ln of the tokens" if length == "covariate" else "within strata of length"
-    ) in two_groups.told(compared)
+    ) in two_groups.sentence(compared)
 
 
 def test_strata_are_quantiles_of_all_inputs() -> None:
@@ -170,7 +170,7 @@ def test_that_nothing_can_be_found_is_said() -> None:
             found[:6], second[:6], np.arange(6), choose(["previous", "entropy"]), [0, 1, 2], null=null
         )
         said = {"means": "0.17", "distributions": "0.1"}[null]
-        assert two_groups.told(compared).startswith(
+        assert two_groups.sentence(compared).startswith(
             f"no head can be found to differ: no p can be below {said} ("
         )
     meta = json.loads(compared.attrs["meta"])

@@ -40,7 +40,7 @@ def shown(
         for name, group in zip("AB", about["groups"], strict=True)
     ]
     remarks += filter(None, [no_interval(about)])
-    lines = [result.told(level)]
+    lines = [result.sentence(level)]
     if len(rows):
         few = rows.head(SHOWN).assign(**{name: rows[name].map("{:.2g}".format) for name in ("p", "q")})
         lines += first_rows(rows, on_screen(few))

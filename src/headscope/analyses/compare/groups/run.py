@@ -75,9 +75,9 @@ class Groups(Comparison):
         return statistics.differing(self.figures, level)
 
     @validated
-    def told(self, level: Level = statistics.LEVEL) -> str:
+    def sentence(self, level: Level = statistics.LEVEL) -> str:
         """One sentence: how many heads differ, or that none does."""
-        return statistics.told(self.figures, level)
+        return statistics.sentence(self.figures, level)
 
     def figure(
         self,
@@ -170,7 +170,7 @@ def groups(
     Warns before the model runs where the labels can be dealt out in too few ways for anything to be found.
 
     >>> result = hs.compare.groups(model, hs.corpora.pairs("pairs.tsv"), measures=["previous"])
-    >>> result.told()[:7]
+    >>> result.sentence()[:7]
     'no head'
     """
     started = time.monotonic()

@@ -99,7 +99,7 @@ class Groups(Section):
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """What differs, the largest effects first, or that nothing does; then what comes nearest to it."""
-        told = two_groups.told(self.figures, self.level)
+        told = two_groups.sentence(self.figures, self.level)
         rows = self.listed
         shown = (
             [blocks.paragraph(self._listed(len(rows)), tone="note"), self._table(rows)] if len(rows) else []

@@ -125,15 +125,17 @@ def compare(
         )
     design = Design(np.asarray(second, np.bool_), np.asarray(document, np.int64))
     null = null_of(design, null, length)
-    beside = None if length is None else held_equal(tokens, length)
+    covariates = None if length is None else held_equal(tokens, length)
     count, height, across = (int(size) for size in shape)
     width = count * height * across
     family = np.tile(np.arange(height * across), count)  # heads
     flat = np.asarray(values, np.float64).reshape(len(values), width)
     keep = np.flatnonzero(np.isfinite(flat).any(0))
-    difference = differences(flat[:, keep], design, beside)
+    difference = differences(flat[:, keep], design, covariates)
     if null == "means":
-        test = bootstrap(flat[:, keep], design, family[keep], beside=beside, draws=permutations, seed=seed)
+        test = bootstrap(
+            flat[:, keep], design, family[keep], covariates=covariates, draws=permutations, seed=seed
+        )
     else:
         test = permute(flat[:, keep], design, family[keep], permutations=permutations, seed=seed)
     figures: dict[str, npt.NDArray[Any]] = {
@@ -185,7 +187,7 @@ def differing(dataset: xr.Dataset, level: float = LEVEL) -> pd.DataFrame:
     )
 
 
-def told(dataset: xr.Dataset, level: float = LEVEL) -> str:
+def sentence(dataset: xr.Dataset, level: float = LEVEL) -> str:
     """One sentence: how many heads differ, or that none does."""
     rows: Any = table(dataset)
     if not len(rows):

@@ -142,7 +142,7 @@ def models(
             through = replace(through, batch_size=1)
         of_b = Inputs(b, (), corpus_name(corpus))
         work = words.Words(a, b, definitions).run
-    blocks = over_blocks(a, corpus, work, through, inputs=inputs, beside=[b], title="comparing")
+    blocks = over_blocks(a, corpus, work, through, inputs=inputs, others=[b], title="comparing")
 
     def summed(block: Worked[statistics.Compared]) -> Sums:
         documents = Documents(statistics.names(definitions), by)
