@@ -108,10 +108,6 @@ export const firstOf = (cases: readonly HTMLElement[], kind: string): HTMLElemen
 export const notes = (lines: readonly string[]): HTMLElement =>
   folded("How to read these figures", h("ul.whys", {}, ...lines.map((line) => h("li", {}, line))));
 
-/** Names, and what is said of each. */
-export const definitions = (entries: readonly (readonly [name: string, text: string])[]): HTMLElement =>
-  h("dl.notes", {}, ...entries.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
-
 /** A switch, off at first. */
 export function toggle(text: string, changed: (on: boolean) => void): HTMLButtonElement {
   const button: HTMLButtonElement = h(

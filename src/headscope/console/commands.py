@@ -47,7 +47,6 @@ SHARED: Mapping[str, Any] = {
 _GIVEN = {"model", "corpus", "part", "engine", "progress"}
 """Parameters of functions that are no options: they are made of the groups."""
 
-
 _UNTIMED = {"progress", "resume", "shard", "part", "skip_failures", "vectors"}
 """What an estimate runs without."""
 
