@@ -24,6 +24,12 @@ def test_a_circle_is_found_wherever_it_begins() -> None:
     assert rooms.find_circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
+def test_a_circle_of_folders_is_found_where_files_make_none() -> None:
+    files = {"analyses.links.run": {"analyses.roles.run"}, "analyses.roles.section": {"analyses.links.sums"}}
+    told = ["a circle of imports: analyses.links → analyses.roles → analyses.links"]
+    assert rooms.circles({**files, "analyses.roles.run": set(), "analyses.links.sums": set()}) == told
+
+
 def test_imports_within_functions_and_for_types_count(tmp_path: Path) -> None:
     file = tmp_path / "file.py"
     file.write_text(

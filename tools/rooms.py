@@ -107,13 +107,17 @@ def faults() -> list[str]:
                 lines.append(f"{name} imports {other}: {here} may not import {room(other)}")
         free = here in TORCH_FREE or (here == "analyses" and last in TORCH_FREE_FILES)
         lines += [f"{name} imports {other}" for other in sorted(others & {"torch", "transformers"}) if free]
-    files = {name: own - {"__init__"} for name, (own, _) in graph.items()}
+    return lines + circles({name: own - {"__init__"} for name, (own, _) in graph.items()})
+
+
+def circles(files: Mapping[str, set[str]]) -> list[str]:
+    """A circle of files that import each other, and one of folders of analyses, a line each."""
     folders: dict[str, set[str]] = {}
     for name, own in files.items():
         if folder := _folder(name):
             folders.setdefault(folder, set()).update({_folder(other) for other in own} - {"", folder})
-    circles = (find_circle(files), find_circle(folders))
-    return lines + [f"a circle of imports: {' → '.join(circle)}" for circle in circles if circle]
+    found = (find_circle(files), find_circle(folders))
+    return [f"a circle of imports: {' → '.join(circle)}" for circle in found if circle]
 
 
 def _folder(module: str) -> str:
