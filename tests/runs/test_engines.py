@@ -465,6 +465,20 @@ def test_a_client_that_ends_leaves_nobody_and_one_process_goes_on(
 
 
 @pytest.mark.slow
+def test_a_process_that_grows_goes_on() -> None:
+    """As it does when it loads a model of half a gigabyte, which is no leak."""
+
+    def grow(size: int) -> int:
+        sys.modules[f"of {size}"] = bytearray(b"1" * size)  # pyright: ignore[reportArgumentType]
+        time.sleep(1.1)  # it measures itself once a second
+        return os.getpid()
+
+    with Processes("cpu:1") as engine:
+        (slot,) = engine.look(())
+        assert len({slot.executor.submit(grow, size).result() for size in (1, 400_000_000, 1)}) == 1
+
+
+@pytest.mark.slow
 def test_processes_end_with_the_run(model: Model) -> None:
     engine = Processes("cpu:1")
     with engine:

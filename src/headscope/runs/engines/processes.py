@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import re
 import signal
@@ -27,7 +28,6 @@ from headscope.runs.engines.transfer import SentModel, save
 from headscope.runs.identity import circumstances
 
 _CONTEXT: Any = None  # of loky: processes that are started, and do not run the main module again
-_NO_RESTART = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}  # for its growth: the model would be loaded again
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -137,7 +137,7 @@ def _count(kind: str) -> int:
 
 
 def _start(name: str, device: str, threads: int) -> Slot:
-    limits = {**dict.fromkeys(_THREADS, str(threads)), "TOKENIZERS_PARALLELISM": "false", **_NO_RESTART}
+    limits = {**dict.fromkeys(_THREADS, str(threads)), "TOKENIZERS_PARALLELISM": "false"}
     client, tie = Pipe(duplex=False)
     executor = module("loky").ProcessPoolExecutor(
         1, context=_CONTEXT, initializer=_settle, initargs=(client,), env=limits
@@ -155,6 +155,8 @@ def _settle(client: Connection) -> None:
     """Leave Ctrl-C and stdout to the client, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)
+    process_executor = module("loky.process_executor")
+    process_executor._MAX_MEMORY_LEAK_SIZE = math.inf  # it would end for its growth, and load the model again
     gc.freeze()  # what is imported: where psutil is missing, loky collects garbage every second
 
     def follow() -> None:
