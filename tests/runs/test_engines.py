@@ -469,7 +469,7 @@ def test_a_process_that_grows_goes_on() -> None:
     """As it does when it loads a model of half a gigabyte, which is no leak."""
 
     def grow(size: int) -> int:
-        sys.modules[f"of {size}"] = bytearray(b"1" * size)  # pyright: ignore[reportArgumentType]
+        sys.modules[f"of {size}"] = bytearray(b"1" * size)
         time.sleep(1.1)  # it measures itself once a second
         return os.getpid()
 
