@@ -46,23 +46,23 @@ class UnknownError(InputError):
     """Too many pieces of a text or a corpus are unknown to the model's tokenizer.
 
     Attributes:
-        told: how many.
+        reason: how many.
     """
 
-    def __init__(self, told: str, advice: str) -> None:
-        self.told = told
-        super().__init__(f"{told}: {advice}")
+    def __init__(self, reason: str, advice: str) -> None:
+        self.reason = reason
+        super().__init__(f"{reason}: {advice}")
 
 
 class FewError(InputError):
     """A corpus has too few documents for a test.
 
     Attributes:
-        told: how many, and how many are needed.
+        reason: how many, and how many are needed.
     """
 
-    def __init__(self, told: str, message: str) -> None:
-        self.told = told
+    def __init__(self, reason: str, message: str) -> None:
+        self.reason = reason
         super().__init__(message)
 
 

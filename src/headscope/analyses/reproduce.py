@@ -42,7 +42,7 @@ class Typed:
 
     def command(self, name: str, *words: str) -> str:
         """A command on the same corpus and model."""
-        files = [word for each in self.texts for word in (self.sense, each) if word]
+        files = [word for text in self.texts for word in (self.sense, text) if word]
         return self._line(name, *files, *self._options(name), words=words, limit=self.limit)
 
     def positional(self, name: str) -> str:

@@ -256,8 +256,8 @@ def _made(study: Study, analysis: Analysis, entry: Entry) -> list[Section]:
     try:
         return list(analysis.load(entry.make)(replace(study, model=model)))
     except (UnknownError, FewError) as error:
-        study.absent[entry.name] = error.told
-        study.say(f"headscope: section {entry.name} is left out: {error.told}")
+        study.absent[entry.name] = error.reason
+        study.say(f"headscope: section {entry.name} is left out: {error.reason}")
         return []
     except Exception as error:
         why = reason(error)

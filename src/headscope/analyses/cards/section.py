@@ -120,27 +120,27 @@ class Cards(Section):
     def named(self) -> Iterator[tuple[Head, int]]:
         """The examples of the cards, the strongest of each first."""
         for turn in zip_longest(*((*card.strongest, *card.sample) for card in self.cards)):
-            for card, each in zip(self.cards, turn, strict=True):
-                if each is not None:
-                    yield card.head, each.example
+            for card, example in zip(self.cards, turn, strict=True):
+                if example is not None:
+                    yield card.head, example.example
 
     def _examples(self, card: Card, examples: Sequence[Shown]) -> list[CardExample]:
         """Examples of a card, each with what is to be seen of the head there: the row that is nearest to its score."""
         return [
             CardExample(
-                example=each.example,
-                score=round(each.score, 4),
-                rank=each.rank,
-                decile=each.decile,
+                example=example.example,
+                score=round(example.score, 4),
+                rank=example.rank,
+                decile=example.decile,
                 reason=because(
                     f"{card.measure.replace('_', ' ')}",
-                    f"{each.score:.2f}" + ("" if card.units == "share" else f" {card.units}"),
+                    f"{example.score:.2f}" + ("" if card.units == "share" else f" {card.units}"),
                     "on this input",
-                    example=each.example,
-                    pin=self._pin(card, each),
+                    example=example.example,
+                    pin=self._pin(card, example),
                 ),
             )
-            for each in examples
+            for example in examples
         ]
 
     def _pin(self, card: Card, each: Shown) -> Pin | None:
@@ -148,10 +148,8 @@ class Cards(Section):
             return None
         shown = self.shown[each.example]
         layer, measure = list(shown.first.index).index(card.head.layer), definition(card.measure)
-        found = measure and nearest_rows(
-            measure, shown.first, layer, [card.head.head], np.array([each.score])
-        )
-        return None if found is None else Pin(side="from", place=int(places(shown)[found.query[0]]))
+        rows = measure and nearest_rows(measure, shown.first, layer, [card.head.head], np.array([each.score]))
+        return None if rows is None else Pin(side="from", place=int(places(shown)[rows.query[0]]))
 
 
 MAPS = 24_000_000
@@ -206,12 +204,12 @@ def _cards(study: Study) -> Cards | None:
 def together(shown: Sequence[Input]) -> list[str]:
     """What stands together in the maps of a page of pictures or sounds, in sentences."""
     notes: list[str] = []
-    if (side := max((each.side for each in shown), default=1)) > 1:
+    if (side := max((example.side for example in shown), default=1)) > 1:
         notes.append(
             f"So that the page stays small, as queries {side} × {side} patches stand together, each such block the "
             "mean of its patches; as keys each patch is there. Figures are of single patches."
         )
-    widths = {each.first.meta["together"] for each in shown if "together" in each.first.meta}
+    widths = {example.first.meta["together"] for example in shown if "together" in example.first.meta}
     if widths:
         what = "frames" if shown[0].first.key.sound is not None else "patches a side"
         notes.append(
@@ -238,6 +236,6 @@ def _within(examples: Sequence[Input]) -> list[Input]:
     room = NEURON_BYTES
     kept: list[Input] = []
     for example in examples:
-        room -= sum(array.size for each in example.neurons.values() for array in (*each.q, *each.k))
+        room -= sum(array.size for neurons in example.neurons.values() for array in (*neurons.q, *neurons.k))
         kept.append(example if room >= 0 else replace(example, opened=()))
     return kept

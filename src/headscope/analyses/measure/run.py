@@ -32,7 +32,7 @@ from headscope.runs.task import Task, objective_of, route
 
 
 def _figures(sums: Sums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
-    measures = [Measure(**each) for each in about["measures"]]
+    measures = [Measure(**arguments) for arguments in about["measures"]]
     meta["model"] = {**meta["model"], "layers": len(sums.layers), "heads": sums.s.shape[2]}
     meta["route"] = route(sums.counts)
     if (of := objective_of(sums.counts)) is not None:
@@ -135,7 +135,7 @@ def _named(
 
 def _definition(measure: Measure) -> dict[str, Any]:
     """A measure without its functions, as JSON."""
-    definition = {each.name: getattr(measure, each.name) for each in fields(measure)}
+    definition = {field.name: getattr(measure, field.name) for field in fields(measure)}
     return {name: value for name, value in definition.items() if not callable(value)}
 
 

@@ -292,8 +292,8 @@ def by_layer(
 
     names = [name for name in measure_names(dataset) if not name.startswith("gradient_")]
     shares = [name for name in names if dataset[name].attrs.get("units") == "share"]
-    own = {*PATTERNS, *CONFIDENCE, *CONVERSATION}
-    looks = [name for name in shares if name not in own]
+    shown_elsewhere = {*PATTERNS, *CONFIDENCE, *CONVERSATION}
+    looks = [name for name in shares if name not in shown_elsewhere]
     kinds = {
         "Attention to": {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation"},
         "Attention to separators from": {"separators": "sep_sep", "other tokens": "rest_sep"},
@@ -317,7 +317,7 @@ def by_layer(
             surface,
             [
                 "A head that does nothing else leaves its attention on separators (Clark et al. 2019, figure 2).",
-                *n([name for each in kinds.values() for name in each.values()]),
+                *n([name for measures in kinds.values() for name in measures.values()]),
             ],
         ),
         *layers(
@@ -351,10 +351,10 @@ def by_layer_perceived(dataset: xr.Dataset, command: str | None = None) -> list[
     far = [name for name in measures if name in there]
     shares = [name for name in there if dataset[name].attrs.get("units") == "share" and name not in measures]
     wide = [name for name in there if name not in shares and name not in measures]
-    whole = f"{int(corpus.get('examples') or 0):,} {'pictures' if kind == 'images' else 'sounds'}"
+    count = f"{int(corpus.get('examples') or 0):,} {'pictures' if kind == 'images' else 'sounds'}"
 
     def n(drawn: Sequence[str]) -> str:
-        return f"Means over {_over(dataset, drawn, whole)}."
+        return f"Means over {_over(dataset, drawn, count)}."
 
     return [
         *layers(

@@ -27,7 +27,7 @@ def engine_of(given: Any) -> Engine:
         return Processes(given)
     if any(kind.__module__.split(".")[0] == "distributed" for kind in type(given).__mro__):
         return Dask(given)
-    found = type(given).__name__
+    type_name = type(given).__name__
     raise InputError(
-        f'engine: expected one of hs.engines, devices such as "cpu:4" or a distributed.Client, found {found}'
+        f'engine: expected one of hs.engines, devices such as "cpu:4" or a distributed.Client, found {type_name}'
     )

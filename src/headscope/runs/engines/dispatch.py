@@ -109,7 +109,7 @@ class Dispatch:
         self._out: dict[Future[Any], tuple[Slot, int]] = {}
         self._failed: dict[str, str] = {}
         self._ended: Counter[str] = Counter()  # as they loaded the model
-        self._said: set[tuple[str, type[Warning]]] = set()
+        self._warned: set[tuple[str, type[Warning]]] = set()
         self._read = self._next = self._largest = 0
         self._reading = True
         self._error: Exception | None = None
@@ -177,8 +177,8 @@ class Dispatch:
             self._at[slot] = []
             self._submit(slot, _MODEL, worker.prepare, self._prepare[0], slot.device, *self._prepare[1:])
         if self._failed and not self._at:
-            told = "; ".join(f"{name}: {why}" for name, why in self._failed.items())
-            raise ModelError(f"no worker takes part: {told}")
+            reasons = "; ".join(f"{name}: {why}" for name, why in self._failed.items())
+            raise ModelError(f"no worker takes part: {reasons}")
 
     def _hand_out(self) -> None:
         """Give units to those who have the fewest, as long as somebody has room."""
@@ -229,9 +229,9 @@ class Dispatch:
     def _prepared(self, slot: Slot, _: int, about: Mapping[str, Any]) -> None:
         self._ready.add(slot)
         differs = [
-            f"{name}: expected {each}, found {about.get(name)}"
-            for name, each in self._about.items()
-            if about.get(name) != each
+            f"{name}: expected {value}, found {about.get(name)}"
+            for name, value in self._about.items()
+            if about.get(name) != value
         ]
         if differs:
             _warn(f"{slot.name}: its last digits may differ: {'; '.join(differs)}")
@@ -241,13 +241,13 @@ class Dispatch:
         unit = self._units.get(number)
         if unit is None:
             return
-        value, error, said = answered(data)
+        value, error, warned = answered(data)
         unit.answer, unit.size, unit.data = (value, error), len(data), b""
         self._largest = max(self._largest, unit.size)
-        for told in said:
-            if told not in self._said:
-                self._said.add(told)
-                warnings.warn(told[0], told[1], stacklevel=2)
+        for message, category in warned:
+            if (message, category) not in self._warned:
+                self._warned.add((message, category))
+                warnings.warn(message, category, stacklevel=2)
         if error is not None:
             self._stop_behind(number)
 
@@ -255,7 +255,7 @@ class Dispatch:
         """Its units go to others, first of all; the one that it was working on may be why."""
         self._out = {future: at for future, at in self._out.items() if at[0] is not slot}
         why = self._engine.drop(slot) or why
-        left = [each for each in self._at.pop(slot) if each in self._units]
+        left = [unit for unit in self._at.pop(slot) if unit in self._units]
         if slot in self._ready:
             self._ready.remove(slot)
         else:
@@ -268,8 +268,8 @@ class Dispatch:
         first.deaths += 1
         self._todo.extendleft(reversed(left))
         if first.deaths >= DEATHS:
-            told = f"{first.label}: ended the worker {DEATHS} times, the last time {slot.name} ({why})"
-            first.answer = None, RunError(told)
+            death = f"{first.label}: ended the worker {DEATHS} times, the last time {slot.name} ({why})"
+            first.answer = None, RunError(death)
             self._stop_behind(left[0])
         else:
             _warn(f"{slot.name} ended ({why}); what it was working on, {first.label}, is done again")
@@ -277,12 +277,12 @@ class Dispatch:
     def _stop_behind(self, number: int) -> None:
         """The run ends with this unit: what is behind it need not be done."""
         self._reading = False
-        for behind in [each for each in self._units if each > number]:
+        for behind in [unit for unit in self._units if unit > number]:
             del self._units[behind]
 
 
-def _warn(told: str) -> None:
-    warnings.warn(told, HeadscopeWarning, stacklevel=2)
+def _warn(message: str) -> None:
+    warnings.warn(message, HeadscopeWarning, stacklevel=2)
 
 
 def _sent(unit: Sequence[Given]) -> bytes:
@@ -381,8 +381,8 @@ class Remote(Engine):
             return SentModel(
                 model.name, known, model.recipe.arguments, True, f"{known} {model.recipe.arguments}"
             )
-        for own, sent in self._sent:
-            if own is model and sent.weights == known:
+        for model_sent, sent in self._sent:
+            if model_sent is model and sent.weights == known:
                 return sent
         sent = self._saved(model, known, f"{known} {len(self._sent)} {id(self)}")
         self._sent = [*self._sent, (model, sent)]

@@ -108,7 +108,7 @@ class Processes(Remote):
 def parse(devices: str | Sequence[str]) -> list[str]:
     """A device for each process. Raises `InputError` for what is no device here, and for devices of several kinds."""
     named = devices.split(",") if isinstance(devices, str) else list(devices)
-    found: list[str] = []
+    named_devices: list[str] = []
     for name in map(str.strip, named):
         match = re.fullmatch(r"([a-z]+)(?::(\d+|\*))?", name)
         if match is None:
@@ -118,17 +118,17 @@ def parse(devices: str | Sequence[str]) -> list[str]:
             count = (os.cpu_count() or 1) if number == "*" else int(number or 1)
             if not count:
                 raise InputError("devices: expected at least one process, found cpu:0")
-            found += ["cpu"] * count
+            named_devices += ["cpu"] * count
         elif number == "*":
-            found += [f"{kind}:{place}" for place in range(_count(kind))]
+            named_devices += [f"{kind}:{place}" for place in range(_count(kind))]
         else:
             check_device(name)
-            found.append(name)
-    kinds = list(dict.fromkeys(torch.device(each).type for each in found))
+            named_devices.append(name)
+    kinds = list(dict.fromkeys(torch.device(device).type for device in named_devices))
     if len(kinds) != 1:
-        told = " and ".join(kinds) or "none"
-        raise InputError(f"devices: expected devices of one kind, as others move last digits, found {told}")
-    return found
+        names = " and ".join(kinds) or "none"
+        raise InputError(f"devices: expected devices of one kind, as others move last digits, found {names}")
+    return named_devices
 
 
 def _count(kind: str) -> int:

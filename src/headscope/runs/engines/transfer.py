@@ -135,7 +135,7 @@ _registry = threading.RLock()
 @contextmanager
 def _own_code() -> Generator[None]:
     """Within it what is defined in the caller's own files is pickled as code."""
-    own: list[Any] = []
+    registered: list[Any] = []
     with _registry:
         before = set(cloudpickle.list_registry_pickle_by_value())
         try:
@@ -143,10 +143,10 @@ def _own_code() -> Generator[None]:
                 named = getattr(module, "__name__", None) == name  # others cannot be registered
                 if named and name not in before and _is_own(module):
                     cloudpickle.register_pickle_by_value(module)
-                    own.append(module)
+                    registered.append(module)
             yield
         finally:
-            for module in own:
+            for module in registered:
                 cloudpickle.unregister_pickle_by_value(module)
 
 
@@ -179,9 +179,10 @@ def _installed(folder: str) -> frozenset[str]:
     """The modules and packages that are in a folder as it was installed to, by the metadata of distributions there."""
     return frozenset(
         path.parts[0].partition(".")[0]
-        for each in metadata.distributions(path=[folder])
-        if each.read_text("RECORD") or each.read_text("installed-files.txt")  # none in a project's own folder
-        for path in each.files or ()
+        for distribution in metadata.distributions(path=[folder])
+        if distribution.read_text("RECORD")
+        or distribution.read_text("installed-files.txt")  # none in a project's own folder
+        for path in distribution.files or ()
     )
 
 
@@ -214,8 +215,8 @@ class SentModel:
                 where = self.saved or io.BytesIO(blob)
                 given = torch.load(where, map_location="cpu", weights_only=False, mmap=bool(self.saved))
                 model = load(given, device=device) if self.checked else find(given, device=device)
-        if (found := weights(model)) != self.weights:
-            raise ModelError(f"{self.name}: expected the weights {self.weights}, found {found}")
+        if (now := weights(model)) != self.weights:
+            raise ModelError(f"{self.name}: expected the weights {self.weights}, found {now}")
         return model
 
 
@@ -244,27 +245,27 @@ def answer(work: Callable[[], Any]) -> bytes:
     """What work gave, or its error, and what it warned of."""
     value: Any = None
     error: BaseException | None = None
-    with warnings.catch_warnings(record=True, action="always") as said:
+    with warnings.catch_warnings(record=True, action="always") as warned:
         try:
             value = work()
         except Exception as raised:
             error = _portable(raised)
-    told = list(dict.fromkeys((str(each.message), each.category) for each in said))
+    heard = list(dict.fromkeys((str(warning.message), warning.category) for warning in warned))
     try:
-        return pickle.dumps((value, error, told), 5)
+        return pickle.dumps((value, error, heard), 5)
     except Exception as raised:  # what work gave cannot travel: to say so is better than to end
-        return pickle.dumps((None, _portable(raised), told), 5)
+        return pickle.dumps((None, _portable(raised), heard), 5)
 
 
 def _portable(error: Exception) -> Exception:
     """An error that another process can read."""
-    told = "".join(traceback.format_exception(error))
+    trace = "".join(traceback.format_exception(error))
     error.__cause__ = error.__context__ = error.__traceback__ = None
     kind = next((kind for kind in (InputError, ModelError, RunError) if isinstance(error, kind)), RunError)
     if isinstance(error, HeadscopeError):
         return error if type(error) is kind else kind(str(error))
     plain = RunError(f"a worker failed ({reason(error)})")
-    plain.add_note(told)
+    plain.add_note(trace)
     return plain
 
 

@@ -48,7 +48,7 @@ def prepare(data: bytes, device: str | None, keys: Sequence[str], *saved: bytes)
     if sys.version_info[:2] == tuple(map(int, there["python"].split(".")[:2])):
         there = {**there, "python": here["python"]}
     if differs := [
-        f"{name} {each}, found {here[name]}" for name, each in there.items() if here[name] != each
+        f"{name} {wanted}, found {here[name]}" for name, wanted in there.items() if here[name] != wanted
     ]:
         raise ModelError(f"expected {'; '.join(differs)}")
     with _one:
@@ -71,9 +71,9 @@ def work(data: bytes) -> bytes:
     with _one:
         if (under_way := _state().under_way) is None:
             raise LookupError("nothing to do is known")
-        own, setup = under_way
+        task, setup = under_way
         _settle(setup)
-        return answer(lambda: own(pickle.loads(data), _nothing))
+        return answer(lambda: task(pickle.loads(data), _nothing))
 
 
 def forget() -> None:

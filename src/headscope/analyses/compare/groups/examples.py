@@ -60,5 +60,5 @@ def _pin(name: str, maps: AttentionMaps, head: Head, mean: float) -> Pin | None:
     """The row of A's typical input whose figure is nearest to the mean of A; None for a measure that has no rows."""
     measure = definition(name)
     layer = list(maps.index).index(head.layer)
-    found = measure and nearest_rows(measure, maps, layer, [head.head], np.array([mean]))
-    return None if found is None else Pin(side="from", place=int(found.query[0]))
+    rows = measure and nearest_rows(measure, maps, layer, [head.head], np.array([mean]))
+    return None if rows is None else Pin(side="from", place=int(rows.query[0]))

@@ -120,7 +120,7 @@ class Groups(Comparison):
     def typical(self, measure: str, head: Head) -> tuple[Tokens, Tokens]:
         """The input of each group whose figure is nearest to its group's mean."""
         place = (
-            [each.name for each in self.inputs.measures].index(measure),
+            [of.name for of in self.inputs.measures].index(measure),
             list(self.inputs.layers).index(head.layer),
             head.head,
         )
@@ -184,8 +184,8 @@ def groups(
     place = np.flatnonzero(np.isin(there, labels))[: through.limit]
     design = Design(np.array(there)[place] == labels[1], documents[place])
     statistics.null_of(design, null, length)
-    if (said := statistics.nothing(design)) is not None:
-        warnings.warn(said, HeadscopeWarning, stacklevel=3)
+    if (reason := statistics.nothing(design)) is not None:
+        warnings.warn(reason, HeadscopeWarning, stacklevel=3)
     of_groups = (example for example in _labelled(model, corpus) if str(example.label) in labels)
     read = Inputs(model, islice(of_groups, through.limit), corpus_name(corpus))
     inputs = values(model, read, MEASURES if measures is None else measures, through)
@@ -262,10 +262,10 @@ def estimate(
         width = result.inputs.values[0].size
         return result
 
-    told = ahead(corpus, inputs, limit)
-    if told.inputs < 4:
-        raise InputError(f"groups: expected at least 2 inputs in each, found {told.inputs} in both")
-    return line(model, told, work, "input", lambda: 12 * width, engine=engine)
+    plan = ahead(corpus, inputs, limit)
+    if plan.inputs < 4:
+        raise InputError(f"groups: expected at least 2 inputs in each, found {plan.inputs} in both")
+    return line(model, plan, work, "input", lambda: 12 * width, engine=engine)
 
 
 _compared = groups  # where `groups` is an argument

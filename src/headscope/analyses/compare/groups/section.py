@@ -99,7 +99,7 @@ class Groups(Section):
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """What differs, the largest effects first, or that nothing does; then what comes nearest to it."""
-        told = two_groups.sentence(self.figures, self.level)
+        text = two_groups.sentence(self.figures, self.level)
         rows = self.listed
         shown = (
             [blocks.paragraph(self._listed(len(rows)), tone="note"), self._table(rows)] if len(rows) else []
@@ -109,7 +109,7 @@ class Groups(Section):
             name="groups",
             title="Two groups of texts",
             about=self._about(),
-            blocks=[blocks.paragraph(f"{told[0].upper()}{told[1:]}."), *shown],
+            blocks=[blocks.paragraph(f"{text[0].upper()}{text[1:]}."), *shown],
             notes=[
                 *self._tested(),
                 "A head is one hypothesis: the largest statistic of its measures against the largest in each draw. "
@@ -174,7 +174,7 @@ class Groups(Section):
         return blocks.table(
             "groups",
             rows.assign(
-                unit=[None if each == "share" else f" {each}" for each in rows["units"]],
+                unit=[None if unit == "share" else f" {unit}" for unit in rows["units"]],
                 same=len(self.differing) == 0,
             ),
             two_groups.COLUMNS,

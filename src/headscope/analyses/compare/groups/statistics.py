@@ -153,9 +153,9 @@ def compare(
     }
     variables: dict[str, Any] = {}
     for name, of_kept in figures.items():
-        whole = np.full(width, np.nan)
-        whole[keep] = of_kept
-        variables[name] = (AXES, whole.reshape(shape), _ATTRS.get(name, {}))
+        row_values = np.full(width, np.nan)
+        row_values[keep] = of_kept
+        variables[name] = (AXES, row_values.reshape(shape), _ATTRS.get(name, {}))
     about = {
         **(meta or {}),
         "effect": EFFECT,

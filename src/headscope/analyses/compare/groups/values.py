@@ -48,17 +48,17 @@ class Values:
     @property
     def labels(self) -> list[str | None]:
         """What the corpus says of each input; None for nothing."""
-        return [None if each.label is None else str(each.label) for each in self.inputs]
+        return [None if one.label is None else str(one.label) for one in self.inputs]
 
     @property
     def documents(self) -> npt.NDArray[np.int64]:
         """The number of each input's document."""
-        return np.array([each.document for each in self.inputs], np.int64)
+        return np.array([one.document for one in self.inputs], np.int64)
 
     @property
     def tokens(self) -> list[Tokens]:
         """Of each input, special ones included."""
-        return [tokens_of(each) for each in self.inputs]
+        return [tokens_of(one) for one in self.inputs]
 
 
 def values(

@@ -83,10 +83,10 @@ def compare(
     one, other = aligned(a, b, align)
     if [len(layer) for layer in one.layers] != [len(layer) for layer in other.layers]:
         raise InputError("inputs: expected maps of one model, found other layers or heads in the second")
-    whole = (a, b) if align == "position" else (a.words(), b.words())
+    pair = (a, b) if align == "position" else (a.words(), b.words())
     definitions = choose(("surface", "patterns") if measures is None else measures)
     over = "pieces" if align == "position" else "words"
-    first, second = (surface(maps, definitions, over=over) for maps in whole)
+    first, second = (surface(maps, definitions, over=over) for maps in pair)
     shared = [measure for measure in definitions if measure.name in first and measure.name in second]
     if not shared:
         raise InputError("measures: none of these measures applies to both inputs")
@@ -96,7 +96,7 @@ def compare(
         **(meta or {}),
         "align": align,
         "rows": len(one.query) - int(a.causal),
-        "of": [len(maps.query) for maps in whole],
+        "of": [len(maps.query) for maps in pair],
         "difference": "A − B",
     }
     return labelled(variables, shared, one.index, about)

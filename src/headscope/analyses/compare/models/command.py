@@ -122,11 +122,11 @@ def shown(
     heads, remarks = result.heads, [*result.remarks]
     changes: Any = None if by_role is None else by_role.by_role if heads is None else by_role.changes
     files: list[tuple[Path | None, Save]] = [(roles, saved)]
-    told = "" if by_role is None or roles is not None else _roles(by_role, shaped=heads is not None)
+    by_roles = "" if by_role is None or roles is not None else _roles(by_role, shaped=heads is not None)
     if heads is None:
         assert by_role is not None
         described = {"a": by_role.a.attrs["meta"], "b": by_role.b.attrs["meta"]}
-        return Shown(changes, told, described=described, remarks=remarks, files=files)
+        return Shown(changes, by_roles, described=described, remarks=remarks, files=files)
     if description(heads.figures)["over"] == "words":
         remarks.insert(0, "the tokenizers differ: compared on words, without special tokens")
     lines = [
@@ -134,7 +134,7 @@ def shown(
         on_screen(heads.drift.head(SHOWN)),
         "\nmeans of layers",
         heads.layers.round(4).to_string(index=False),
-        *filter(None, [told]),
+        *filter(None, [by_roles]),
     ]
     files.append((figure, drawn(heads.figure, theme)))
     return Shown(heads.table, "\n".join(lines), heads.figures, remarks=remarks, files=files)

@@ -95,14 +95,14 @@ def section(study: Study) -> list[Section]:
         return []
     pages, roles = study.gallery, known_tests(study)
     apart = against is not None and counterparts(model, against) is not None
-    beside = other(model, against)
+    second = other(model, against)
     why: list[str] = []
     figures: xr.Dataset | None = None
     examples: dict[Head, int] = {}
     pins: dict[Head, Pin] = {}
     drawn: list[tuple[Tokens, Tokens]] = []
-    if (differ := counterparts(model, beside.model)) is None:
-        figures = models(model, beside.model, corpus, **study.run).figures
+    if (differ := counterparts(model, second.model)) is None:
+        figures = models(model, second.model, corpus, **study.run).figures
         words = description(figures)["over"] == "words"
         if words:
             why.append(
@@ -110,8 +110,8 @@ def section(study: Study) -> list[Section]:
                 "word is the sum over its pieces, from it the mean; what goes to special tokens is one more outcome"
             )
         if pages.show is not None:
-            drawn = _drawn(_of_words(study, beside.model) if words else _of_pieces(study))
-            examples = _examples(model, beside, drawn, figures, pages, words=words)
+            drawn = _drawn(_of_words(study, second.model) if words else _of_pieces(study))
+            examples = _examples(model, second, drawn, figures, pages, words=words)
             pins = _pins(pages, examples, words=words)
     else:
         why.append(f"{differ}, so only their roles are compared")
@@ -120,14 +120,14 @@ def section(study: Study) -> list[Section]:
         why.append("Roles are not compared: this report has none")
     else:
         try:
-            both = roles, every_role(beside.model, corpus, **study.run)
+            both = roles, every_role(second.model, corpus, **study.run)
         except InputError as error:
             why.append(f"Roles are not compared: {error}")
     if figures is None and both is None:
         raise InputError("; ".join(why))
     command = study.typed and study.typed.versus(apart=apart, roles=both is not None)
     return [
-        Compare(beside.kind, beside.names, figures, both, examples, tuple(why), len(drawn), command, pins)
+        Compare(second.kind, second.names, figures, both, examples, tuple(why), len(drawn), command, pins)
     ]
 
 
@@ -143,8 +143,8 @@ def _of_pieces(study: Study) -> _Texts:
 
 
 def _of_words(study: Study, b: Model) -> _Texts:
-    whole = sentences(study.model, study.corpus.examples(), 2 * EXAMPLE_TOKENS)
-    for example in islice(lines(study.model, whole), study.limit):
+    examples = sentences(study.model, study.corpus.examples(), 2 * EXAMPLE_TOKENS)
+    for example in islice(lines(study.model, examples), study.limit):
         words = tuple(example.words or ())
         if WORDS[0] <= len(words) <= WORDS[1]:
             yield words, (study.model.from_words(list(words)), b.from_words(list(words)))
@@ -172,7 +172,7 @@ def _examples(
     views = [look_at_both((model, beside.model), tokens, beside.names, state) for tokens in drawn]
     drifts: list[npt.NDArray[np.float64]] = []
     for view in views:
-        a, b = (next(iter(each.parts.values())) for each in (view.first, view.second))
+        a, b = (next(iter(side.parts.values())) for side in (view.first, view.second))
         drifts.append(compare(a, b, align="word" if words else "position", measures=["current"])["js"].values)
     corpus = figures["js"].transpose("layer", "head").values
     away = np.abs(np.stack(drifts) - corpus)
@@ -222,8 +222,8 @@ def _rows(maps: AttentionMaps, head: Head, *, words: bool) -> _Rows:
         return _Rows(weights[kept], kept)
     from_pieces, to_words = matrix(tokens)
     first = np.unique(group(tokens), return_index=True)[1]
-    own = np.flatnonzero(np.isin(first, kept))
-    return _Rows((from_pieces @ weights @ to_words)[np.ix_(own, own)], first[own])
+    kept_first = np.flatnonzero(np.isin(first, kept))
+    return _Rows((from_pieces @ weights @ to_words)[np.ix_(kept_first, kept_first)], first[kept_first])
 
 
 def nearest(away: npt.NDArray[np.float64], count: int) -> list[int]:

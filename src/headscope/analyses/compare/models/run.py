@@ -201,7 +201,7 @@ class Pieces:
 
             measured.append(task.measured(batch, keep))
             records.append([layers[layer] for layer in sorted(layers)])
-        check_shapes(self._models, [{record.layer: record.shape[1] for record in each} for each in records])
+        check_shapes(self._models, [{record.layer: record.shape[1] for record in side} for side in records])
         a, b = measured
         if not np.array_equal(a.divisors, b.divisors):
             names = " and ".join(model.name for model in self._models)
@@ -229,7 +229,7 @@ class Pieces:
         self, records: Sequence[Sequence[AttentionRecord]], place: int, length: int
     ) -> tuple[Floats, int]:
         """`drift` of one input ``[2 layer head]``, and over how many rows."""
-        sinks = any(record.sinks is not None for each in records for record in each)
+        sinks = any(record.sinks is not None for side in records for record in side)
         start = 1 if self._models[0].causal and not sinks else 0
         counts = [record.shape[1] for record in records[0]]
         total = np.zeros((2, sum(counts)))
@@ -237,10 +237,10 @@ class Pieces:
         for first in range(start, length, step):
             rows = torch.arange(first, min(first + step, length))
             a, b = (
-                distributions(each, place, rows.to(each[0].q.device), length, dtype=torch.float64)
+                distributions(side, place, rows.to(side[0].q.device), length, dtype=torch.float64)
                 .cpu()
                 .numpy()
-                for each in records
+                for side in records
             )
             total += statistics.drift(a, b)
         moved = np.full((2, len(counts), max(counts)), np.nan)
@@ -266,5 +266,5 @@ def estimate(
         given = sample if same else Corpus(corpus.name, lambda: iter(sample))
         return models(a, b, given, **options)
 
-    told = ahead(corpus, corpus.encoded(a) if same else words.lines(a, corpus), limit)
-    return line(a, told, work, "input", engine=engine)
+    plan = ahead(corpus, corpus.encoded(a) if same else words.lines(a, corpus), limit)
+    return line(a, plan, work, "input", engine=engine)

@@ -199,7 +199,7 @@ class Compare(Comparison):
             units, a, difference = one["units"], one["a"], one["difference"]
             unit, places = _behind(units), 3 if units == "share" else 2
             known = [(place, value) for place, value in enumerate(difference) if value is not None]
-            ranked = sorted(known, key=lambda each: -abs(each[1]))[: NEXT + 1]
+            ranked = sorted(known, key=lambda row: -abs(row[1]))[: NEXT + 1]
             says = f"{one['title']}, A − B"
             figures = {heads[place]: f"{digits.figure(value, places)}{unit or ''}" for place, value in ranked}
             (first, apart), mine = ranked[0], a[ranked[0][0]] or 0.0
@@ -232,9 +232,9 @@ class Compare(Comparison):
             ],
             of="compare",
             title="What changed most",
-            reasons=[each[0]["reason"] for each in parts],
+            reasons=[part[0]["reason"] for part in parts],
             units="units",
-            heads={"next": [each[1:] for each in parts]},
+            heads={"next": [part[1:] for part in parts]},
         )
         return [one for one, _ in every], table
 
@@ -280,7 +280,7 @@ def _scores(row: Any) -> str:
         return f"{text} {digits.figure(value)}{known}"
 
     every = (("A", row.a, row.q_a), ("B", row.b, row.q_b), ("A − B", row.difference, row.q))
-    return ", ".join(one(*each) for each in every if each[1] == each[1])
+    return ", ".join(one(*row) for row in every if row[1] == row[1])
 
 
 def _behind(units: str) -> str | None:
@@ -313,4 +313,4 @@ def _compared(dataset: Any, heads: list[Head]) -> list[tuple[ComparedMeasure, in
             se=list(map(rounded, se)),
         )
         measures.append((float(np.abs(difference[there]).max()) / scale, info, int(n[there].max())))
-    return [(info, n) for _, info, n in sorted(measures, key=lambda each: -each[0])]
+    return [(info, n) for _, info, n in sorted(measures, key=lambda row: -row[0])]

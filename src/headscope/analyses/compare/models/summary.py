@@ -86,17 +86,17 @@ class Comparison(Section):
 def _drift(compared: Comparison) -> list[Part]:
     figures: Any = compared.figures
     rows: list[Any] = list(two_models.by_drift(figures).itertuples())
-    beside = f"Beside {_beside(compared)},"
+    baseline = f"Beside {_beside(compared)},"
     first, last = rows[0], rows[-1]
     if first.js == 0:
         heads = "its only head attends" if len(rows) == 1 else f"all {len(rows)} heads attend"
-        return sentence(f"{beside} {heads} exactly alike.")
+        return sentence(f"{baseline} {heads} exactly alike.")
     mean = f"{with_error(float(figures['js_all']), float(figures['js_all_se']))} nats a row apart"
     scale = "(Jensen–Shannon; 0 would be no difference, 0.69 nothing in common)"
     if len(rows) == 1:
-        return sentence(f"{beside} ", _moved(compared, first), f" attends {mean} {scale}.")
+        return sentence(f"{baseline} ", _moved(compared, first), f" attends {mean} {scale}.")
     return sentence(
-        f"{beside} heads attend {mean} on average {scale}: from {_short(last.js)} (",
+        f"{baseline} heads attend {mean} on average {scale}: from {_short(last.js)} (",
         _moved(compared, last),
         f") to {_short(first.js)} (",
         _moved(compared, first),
@@ -118,11 +118,11 @@ def _layers(rows: Any) -> str:
     sides: list[str] = []
     for word, part in (("more", clear[clear["excess"] > 0]), ("less", clear[clear["excess"] < 0])):
         if len(part):
-            each = ", ".join(
+            clauses = ", ".join(
                 f"{row.layer} ({with_error(row.js, row.js_se)} nats)"
                 for row in part.sort_values("excess", key=abs, ascending=False, kind="stable").itertuples()
             )
-            sides.append(f"{word} than heads do on average: layer{'' if len(part) == 1 else 's'} {each}")
+            sides.append(f"{word} than heads do on average: layer{'' if len(part) == 1 else 's'} {clauses}")
     return f"{alike}Moved {'; '.join(sides)} (q ≤ {LEVEL:g})."
 
 

@@ -54,15 +54,15 @@ class Words:
         """What both give for each input of a batch, and how many pieces of the second are unknown, and there."""
         a, b = self._models
         tokens = [b.from_words(list(example.words or ())) for example in batch]
-        of_b = [replace(example, tokens=each) for example, each in zip(batch, tokens, strict=True)]
-        unknown, pieces = (sum(each) for each in zip(*map(b.unknown, tokens), strict=True))
+        of_b = [replace(example, tokens=of) for example, of in zip(batch, tokens, strict=True)]
+        unknown, pieces = (sum(counts) for counts in zip(*map(b.unknown, tokens), strict=True))
         (of_a, seen_a), (of_b_, seen_b) = _maps(a, batch), _maps(b, of_b)
         maps = [of_a, of_b_]
-        check_shapes(self._models, [{layer: each.shape[1] for layer, each in of.items()} for of in maps])
+        check_shapes(self._models, [{layer: part.shape[1] for layer, part in of.items()} for of in maps])
         gathered = [
             self._gathered(
                 example.words or (),
-                [{layer: each[place] for layer, each in of.items()} for of in maps],
+                [{layer: part[place] for layer, part in of.items()} for of in maps],
                 {layer: seen[place] & seen_b[layer][place] for layer, seen in seen_a.items()},
             )
             for place, example in enumerate(batch)
@@ -81,14 +81,14 @@ class Words:
         moved = np.full((2, len(layers), heads), np.nan)
         for index, layer in enumerate(layers):
             weights = [of[layer][:, :count, :count] for of in maps]
-            sight, own = sights[layer][:, :count, :count], slice(len(weights[0]))
+            sight, queries = sights[layer][:, :count, :count], slice(len(weights[0]))
             rows, of = selection(self._measures, axis, sight)
-            sums[:, :, index, own] = [self._sums(each, axis, rows, sight) for each in weights]
+            sums[:, :, index, queries] = [self._sums(shares, axis, rows, sight) for shares in weights]
             even = sight / np.maximum(sight.sum(-1, keepdims=True), 1)
-            chance[:, index, own] = self._sums(even, axis, rows, sight)
-            divisors[:, index, own] = of
-            seen = (statistics.with_rest(each[:, int(causal) :]) for each in weights)
-            moved[:, index, own] = statistics.drift(*seen)
+            chance[:, index, queries] = self._sums(even, axis, rows, sight)
+            divisors[:, index, queries] = of
+            seen = (statistics.with_rest(shares[:, int(causal) :]) for shares in weights)
+            moved[:, index, queries] = statistics.drift(*seen)
         gathered = statistics.stacked(sums[0], sums[1], chance, divisors, moved, count - int(causal))
         return (axis, layers, *gathered)
 

@@ -80,7 +80,7 @@ def roles(
             for inputs, measures in readings(a, corpus, limit=options.get("limit"), seed=seed):
                 compared = models(a, b, inputs, measures=measures, **quiet)
                 paired.append(compared.figures)
-    tables = [named(each, level) for each in (first, second)]
-    for table, each in zip(tables, (first, second), strict=True):
-        table.attrs["meta"] = each.attrs["meta"] | {"level": level, "tests": len(each)}
+    tables = [named(result, level) for result in (first, second)]
+    for table, result in zip(tables, (first, second), strict=True):
+        table.attrs["meta"] = result.attrs["meta"] | {"level": level, "tests": len(result)}
     return Roles(tables[0], tables[1], (first, second), paired, level)

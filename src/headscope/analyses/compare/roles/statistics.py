@@ -54,12 +54,12 @@ def changes(
         )
     keys = ["layer", "head", "paper", "role"]
     both: Any = (a, b)
-    tables: Any = [each.set_index(keys) for each in both]
-    has = [_having(each, level) for each in (a, b)]
+    tables: Any = [table.set_index(keys) for table in both]
+    has = [_having(table, level) for table in (a, b)]
     either = tables[0].index.union(tables[1].index, sort=False)
     either = either[[bool({row} & (has[0] | has[1])) for row in either]]
-    first, second = (each.reindex(either) for each in tables)
-    passed = [(each["q"] <= level).to_numpy() for each in (first, second)]
+    first, second = (table.reindex(either) for table in tables)
+    passed = [(table["q"] <= level).to_numpy() for table in (first, second)]
     rows: Any = pd.DataFrame(index=either)
     rows = rows.assign(
         a=first["score"],
@@ -90,11 +90,11 @@ def _having(tests: pd.DataFrame, level: float) -> set[tuple[Any, ...]]:
 
 def _pair(rows: Any, place: int, row: Any, paired: Sequence[xr.Dataset]) -> None:
     """Take a difference and its error from a comparison that has the measure of the role."""
-    figures = next((each for each in paired if _MEASURES[row.role] in each["measure"].values), None)
+    figures = next((dataset for dataset in paired if _MEASURES[row.role] in dataset["measure"].values), None)
     if figures is not None:
         one = figures.sel(measure=_MEASURES[row.role], layer=row.layer, head=row.head)
-        found = {name: float(one[name]) for name in ("difference", "se", "documents")}
-        rows.loc[place, [*found, "paired"]] = [*found.values(), True]
+        scores = {name: float(one[name]) for name in ("difference", "se", "documents")}
+        rows.loc[place, [*scores, "paired"]] = [*scores.values(), True]
 
 
 def by_role(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:

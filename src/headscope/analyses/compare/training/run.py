@@ -158,7 +158,7 @@ def _check_shape(datasets: Mapping[str, xr.Dataset]) -> None:
     first, last = next(iter(datasets)), list(datasets)[-1]
     a, b = datasets[first], datasets[last]
     if list(a["layer"].values) != list(b["layer"].values) or a.sizes["head"] != b.sizes["head"]:
-        shapes = [f"{each.sizes['layer']} layers × {each.sizes['head']} heads" for each in (a, b)]
+        shapes = [f"{dataset.sizes['layer']} layers × {dataset.sizes['head']} heads" for dataset in (a, b)]
         raise InputError(
             f"checkpoints: expected one shape, found {first} with {shapes[0]} and {last} with {shapes[1]}"
         )
@@ -166,16 +166,16 @@ def _check_shape(datasets: Mapping[str, xr.Dataset]) -> None:
 
 def _joined(datasets: Mapping[str, xr.Dataset], measures: Sequence[Measure]) -> xr.Dataset:
     """All checkpoints in one dataset; a measure that one of them does not have is left out."""
-    shared = [each for each in measures if all(each.name in dataset for dataset in datasets.values())]
+    shared = [item for item in measures if all(item.name in dataset for dataset in datasets.values())]
     axes = ("checkpoint", *AXES)
 
     def stack(part: str) -> np.ndarray[Any, np.dtype[np.float64]]:
         return np.array(
-            [[dataset[each.name + part].values for each in shared] for dataset in datasets.values()]
+            [[dataset[item.name + part].values for item in shared] for dataset in datasets.values()]
         )
 
     metas = [description(dataset) for dataset in datasets.values()]
-    meta = {**metas[-1], "models": [each["model"] for each in metas], "checkpoints": list(datasets)}
+    meta = {**metas[-1], "models": [meta["model"] for meta in metas], "checkpoints": list(datasets)}
     del meta["model"]
     variables = {
         "value": (axes, stack("")),
@@ -184,7 +184,7 @@ def _joined(datasets: Mapping[str, xr.Dataset], measures: Sequence[Measure]) -> 
         "chance": (
             axes[:-1],
             np.array(
-                [[mean_chance_of(dataset, each.name) for each in shared] for dataset in datasets.values()]
+                [[mean_chance_of(dataset, item.name) for item in shared] for dataset in datasets.values()]
             ),
         ),
     }
