@@ -11,7 +11,7 @@ import pytest
 from scipy.io import wavfile
 
 from headscope.core import audio
-from headscope.core.audio import heard, own, windows
+from headscope.core.audio import decoded, heard, windows
 from headscope.errors import HeadscopeWarning, InputError
 
 RATE = 16_000
@@ -51,7 +51,7 @@ def test_channels_are_averaged_in_parts(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("ends", ["wav", "flac"])
 def test_bytes_are_read_as_their_file_is(ends: str, tmp_path: Path) -> None:
     pytest.importorskip("soundfile").write(tmp_path / f"a.{ends}", TONE, 8_000)
-    from_file, from_bytes = own(tmp_path / f"a.{ends}"), own((tmp_path / f"a.{ends}").read_bytes())
+    from_file, from_bytes = decoded(tmp_path / f"a.{ends}"), decoded((tmp_path / f"a.{ends}").read_bytes())
     assert from_file[1] == from_bytes[1] == 8_000
     np.testing.assert_array_equal(from_file[0], from_bytes[0])
     np.testing.assert_allclose(from_file[0], TONE / 2**15, atol=1e-6)
@@ -59,7 +59,7 @@ def test_bytes_are_read_as_their_file_is(ends: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("riff", [len(wav()) - 8, 0xFFFFFFFF])
 def test_a_header_written_before_the_end_was_known_is_no_fault(riff: int) -> None:
-    assert len(own(with_sizes(riff, 0xFFFFFFFF))[0]) == len(TONE)
+    assert len(decoded(with_sizes(riff, 0xFFFFFFFF))[0]) == len(TONE)
 
 
 def test_a_file_that_breaks_off_is_said(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_any_damage_is_told_in_one_line() -> None:
         for place in random.integers(60, size=3):
             damaged[place] = random.integers(256)
         try:
-            own(bytes(damaged))
+            decoded(bytes(damaged))
         except (InputError, HeadscopeWarning) as error:
             told.append(str(error))
     assert 0 < len(told) < 200
@@ -162,6 +162,6 @@ def test_a_small_file_of_many_samples_is_refused(tmp_path: Path, monkeypatch: py
     with pytest.raises(
         InputError, match=r"a\.flac: expected at most 2,000 samples, found 2,002; cut the sound"
     ):
-        own(tmp_path / "a.flac")
+        decoded(tmp_path / "a.flac")
     library.write(tmp_path / "a.flac", np.zeros((1_000, 2), np.int16), RATE)
-    assert len(own(tmp_path / "a.flac")[0]) == 1_000
+    assert len(decoded(tmp_path / "a.flac")[0]) == 1_000

@@ -35,4 +35,4 @@ def test_every_section_has_a_name_and_a_place_of_its_own() -> None:
         len({entry.name for entry in sections}) == len({entry.order for entry in sections}) == len(sections)
     )
     known = {entry.name for entry in sections} | {"*"}
-    assert all({*entry.beside} <= known for entry in sections)
+    assert all({*entry.accompanies} <= known for entry in sections)

@@ -51,5 +51,5 @@ def of_pictures() -> str:
 def of_sounds() -> str:
     """A report on sounds with words."""
     return hs.report(
-        hearing(), speech(), typed=Typed(["speech.jsonl"], {"-m": "some/whisper"}, sense="--audio")
+        hearing(), speech(), typed=Typed(["speech.jsonl"], {"-m": "some/whisper"}, read_by="--audio")
     )

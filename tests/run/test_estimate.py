@@ -34,17 +34,17 @@ def test_what_lies_ahead_is_counted_or_told_from_the_size_of_files(demo: Model, 
     three = corpora.texts(["One.", "Two words.", "Three."])
     found = estimate.ahead(three, three.encoded(demo), None)
     assert (found.inputs, found.tokens, found.exact) == (3, 13, True)
-    assert found.told("line") == "3 lines, 13 tokens"
-    assert estimate.ahead(three, three.encoded(demo), 1).told("line") == "1 line, 4 tokens"
+    assert found.text("line") == "3 lines, 13 tokens"
+    assert estimate.ahead(three, three.encoded(demo), 1).text("line") == "1 line, 4 tokens"
     more = corpora.texts(["Two words."] * 600)
-    assert estimate.ahead(more, more.encoded(demo), None).told("line") == "600 lines, 3,000 tokens"
+    assert estimate.ahead(more, more.encoded(demo), None).text("line") == "600 lines, 3,000 tokens"
     path = tmp_path / "long.txt"
     path.write_text("Two words.\n" * 4000)
     long = corpora.text(path, pack=None, documents="line")
     found = estimate.ahead(long, long.encoded(demo), None)
     assert not found.exact
     assert found.inputs == pytest.approx(4000, rel=0.2)
-    assert found.told("line").startswith("about ")
+    assert found.text("line").startswith("about ")
     assert len(found.sample) == estimate.READ
     assert long.bytes_read < 0.3 * path.stat().st_size
     assert estimate.ahead(long, long.encoded(demo), 1000).inputs == 1000

@@ -192,9 +192,9 @@ def test_spans_of_distances(
     monkeypatch.setattr(distances, "KIND", kind(5))
     plain = run()
     sent: list[int] = []
-    crew = Processes.each
+    crew = Processes.results
 
-    def each(self: Processes, models: Any, work: Any, units: Any, shown: Any = None) -> Any:
+    def results(self: Processes, models: Any, work: Any, units: Any, shown: Any = None) -> Any:
         def counted() -> Any:
             for unit in units:
                 sent.append(len(unit))
@@ -202,7 +202,7 @@ def test_spans_of_distances(
 
         return crew(self, models, work, counted(), shown)
 
-    monkeypatch.setattr(Processes, "each", each)
+    monkeypatch.setattr(Processes, "results", results)
     same(run(engine=pair), plain)
     assert sent == [1] * 20 + [5, 5]
     for number, engine in ((1, pair), (2, None), (3, pair)):

@@ -246,7 +246,7 @@ def test_roles(planted: Model, tmp_path: Path) -> None:
 def test_of_several_stages_each_is_kept(planted: Model, tmp_path: Path) -> None:
     def each(work: Callable[[int], Any]) -> list[Any]:
         with Steps(planted, "test", {}, RunOptions(resume=tmp_path)) as steps:
-            rows = steps.each("stage", range(5), lambda item, _: work(item), digest=str, title="", total=5)
+            rows = steps.results("stage", range(5), lambda item, _: work(item), digest=str, title="", total=5)
         return [row["a"].tolist() for row in rows]
 
     def fails(number: int) -> Any:

@@ -28,7 +28,7 @@ class Entry:
         needs: the input of the report without which there is no such section, such as ``pairs``.
         reads: what it is made of: the ``text``, or another input of the report, such as ``treebank``.
         options: options of the report that only this section takes, such as ``--pairs``.
-        beside: sections that are made with this one. It is then made even if nobody asked for it, and not shown.
+        accompanies: sections that are made with this one. It is then made even if nobody asked for it, and not shown.
         last: whether it is made when all others are, since it tells of all figures.
         cost: its time as a multiple of that of the surface measures; 0 where it says so itself.
         doing: what is said to take that time.
@@ -43,7 +43,7 @@ class Entry:
     needs: str = ""
     reads: str = "text"
     options: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    accompanies: tuple[str, ...] = ()
     last: bool = False
     cost: float = 0.0
     doing: str = ""

@@ -25,7 +25,7 @@ class Typed:
 
     Attributes:
         texts: the corpus's files.
-        sense: the option that they were given to, where they are no texts: ``--images`` or ``--audio``.
+        read_by: the option that they were given to, where they are no texts: ``--images`` or ``--audio``.
         options: those of the model and of reading, by name, with what was given; a flag has an empty text.
         sections: what was given to the options ``--treebank``, ``--coref``, ``--against``, ``--pairs``, ``--label``,
             ``--links``.
@@ -38,11 +38,11 @@ class Typed:
     sections: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     limit: int | None = None
     limit_sentences: int | None = None
-    sense: str = ""
+    read_by: str = ""
 
     def command(self, name: str, *words: str) -> str:
         """A command on the same corpus and model."""
-        files = [word for text in self.texts for word in (self.sense, text) if word]
+        files = [word for text in self.texts for word in (self.read_by, text) if word]
         return self._line(name, *files, *self._options(name), words=words, limit=self.limit)
 
     def positional(self, name: str) -> str:
@@ -56,13 +56,13 @@ class Typed:
     def section(self, name: str) -> str:
         """The report of one section."""
         owner = {option: entry.name for _, entry in entries(analyses()) for option in entry.options}
-        named = {self.sense or "--text": self.texts, **self.sections}
+        named = {self.read_by or "--text": self.texts, **self.sections}
         files = [
             word
             for option, given in named.items()
             if owner.get(option, name) == name
-            for each in given
-            for word in (option, each)
+            for path in given
+            for word in (option, path)
         ]
         words = ["--sections", name]
         if self.limit_sentences is not None:
@@ -74,7 +74,9 @@ class Typed:
 
         A treebank is not read as the texts are. `more` are options of which what was given is added.
         """
-        words = [word for each in more for own in self.sections.get(each, ()) for word in (each, own)]
+        words = [
+            word for section in more for path in self.sections.get(section, ()) for word in (section, path)
+        ]
         files, limit = self.sections.get(option, ()), self.limit
         if option in SENTENCES and (files or self.limit_sentences is not None):
             limit = self.limit_sentences

@@ -43,7 +43,7 @@ class Shown:
         dataset: what ``.nc`` holds; None: there is no such file.
         described: what made it, by default what the dataset says.
         remarks: lines on stderr, before the table.
-        beside: printed also where the table is written.
+        also: printed also where the table is written.
         drawn: writes ``-o`` where that is no table, and says what it is.
         files: other files, None where one is not wanted, with what writes each and says what it is.
         after: lines on stderr, at the end.
@@ -54,7 +54,7 @@ class Shown:
     dataset: Any = None
     described: Mapping[str, Any] | None = None
     remarks: Sequence[str] = ()
-    beside: str = ""
+    also: str = ""
     drawn: Save | None = None
     files: Sequence[tuple[Path | None, Save]] = ()
     after: Sequence[str] = ()

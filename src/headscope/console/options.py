@@ -204,7 +204,7 @@ class TableOptions:
             else:
                 write(shown.dataset, place, lambda _: rows)
             say(f"{place}: {len(rows):,} rows")
-        for text in ((shown.text if place is None else ""), shown.beside):
+        for text in ((shown.text if place is None else ""), shown.also):
             if text and not self.as_json:
                 print(_on_terminal(text))
         for path, save in ((place, drawn), *shown.files):

@@ -39,7 +39,7 @@ def heard(audio: Audio, rate: int) -> npt.NDArray[np.float32]:
     return mono.astype(np.float32)
 
 
-def own(audio: Audio | bytes) -> tuple[npt.NDArray[np.float32], int]:
+def decoded(audio: Audio | bytes) -> tuple[npt.NDArray[np.float32], int]:
     """Read a sound, or the bytes of its file, at its own rate: the samples ``[sample]``, and that rate."""
     mono, rate = _of_one_channel(audio)
     return mono.astype(np.float32), rate

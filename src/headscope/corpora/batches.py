@@ -118,7 +118,7 @@ class Limits:
         if not batch:
             return False
         longest, length = _length(batch[0]), _length(example)
-        if beside(_tokens(batch[0])) != beside(_tokens(example)):
+        if batch_key(_tokens(batch[0])) != batch_key(_tokens(example)):
             return True
         crowded = self.tokens is not None and (len(batch) + 1) * longest > self.tokens
         return crowded or len(batch) == self.examples or (self.same_length and length != longest)
@@ -187,7 +187,7 @@ def batches(examples: Iterator[Example], size: int, limits: Limits) -> Iterator[
         yield batch
 
 
-def beside(tokens: Tokens) -> Hashable:
+def batch_key(tokens: Tokens) -> Hashable:
     """What inputs of one batch agree in: of pictures the grid of patches, of sounds the length; of texts nothing."""
     if tokens.picture is not None and tokens.boxes is not None:
         there = tokens.boxes[~np.isnan(tokens.boxes[:, 0])]

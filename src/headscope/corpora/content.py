@@ -34,7 +34,7 @@ _READ = ("text", "pair", "words", "pair_words", "pieces", "messages", "ids")
 _ANNOTATED = ("label", "heads", "relations", "mentions", "cue", "scope", "times")
 
 
-def said(example: Example) -> Iterator[bytes]:
+def spelled_out(example: Example) -> Iterator[bytes]:
     """What a model reads of an example, and what is annotated, wherever it stands: two of the same say the same."""
     tokens = example.tokens
     shown = None if tokens is None else (tokens.picture or tokens.sound)

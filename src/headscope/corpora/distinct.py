@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import blake2b
 
 from headscope.core.validation import expect
-from headscope.corpora.content import said
+from headscope.corpora.content import spelled_out
 from headscope.corpora.corpus import Corpus, Read
 from headscope.corpora.example import Example
 from headscope.errors import CorpusError
@@ -42,7 +42,7 @@ def _once(read: Callable[[], Read]) -> Iterator[Example | Callable[[], Example]]
 
     def new() -> bool:
         digest = blake2b(digest_size=16)
-        for part in (part for example in document for part in said(example)):
+        for part in (part for example in document for part in spelled_out(example)):
             digest.update(len(part).to_bytes(8, "little") + part)
         known = digest.digest() in seen
         seen.add(digest.digest())

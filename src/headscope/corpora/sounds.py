@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from headscope.core.audio import Audio, need, own
+from headscope.core.audio import Audio, decoded, need
 from headscope.core.modality import Sound
 from headscope.core.validation import Count, validated
 from headscope.corpora.corpus import Corpus
@@ -88,22 +88,22 @@ def _need(value: Any) -> None:
 def _read(value: Any, name: str) -> Audio:
     """A file as it is, when it has been listened to; anything else as samples and their rate."""
     if isinstance(value, Sound):
-        return own((value.samples, value.rate))
+        return decoded((value.samples, value.rate))
     pair = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ()
     if len(pair) == 2:
         samples, rate = pair
         if not isinstance(rate, int):
             raise InputError(f"expected a sampling rate, a whole number, found {rate!r}")
-        return own((np.asarray(samples), rate))
+        return decoded((np.asarray(samples), rate))
     if isinstance(value, bytes):
-        return own(value)
+        return decoded(value)
     if not isinstance(value, Path):
         raise InputError(
             f"expected a path, or samples and their rate, found {type(cast(object, value)).__name__}"
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadscopeWarning)  # it is said when a model hears the file
-        own(value)
+        decoded(value)
     return value
 
 

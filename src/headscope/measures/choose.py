@@ -44,19 +44,19 @@ _DEFAULTS: Mapping[str, Sequence[str]] = {
 _OF_BOTH = ("answers", "pictures", "first", "current", "entropy", "largest")
 
 
-def default_measures(kind: str, *, beside_text: bool = False) -> Sequence[str]:
+def default_measures(kind: str, *, with_text: bool = False) -> Sequence[str]:
     """The names of what is measured where nobody says what.
 
     Args:
         kind: what inputs are: ``text``, ``images`` or ``sounds``.
-        beside_text: whether the model reads a text with each picture.
+        with_text: whether the model reads a text with each picture.
 
     >>> default_measures("sounds")[0]
     'sounds'
     """
     if kind not in _DEFAULTS:
         raise InputError(f"kind: expected {', '.join(_DEFAULTS)}, found {kind!r}")
-    return _OF_BOTH if kind == "images" and beside_text else _DEFAULTS[kind]
+    return _OF_BOTH if kind == "images" and with_text else _DEFAULTS[kind]
 
 
 def parse(name: str) -> list[Measure]:

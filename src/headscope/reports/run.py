@@ -212,7 +212,7 @@ def _page(study: Study, title: str | None, standalone: Standalone | None) -> str
     for analysis, entry in sorted(
         available().values(), key=lambda pair: (pair[1].last, order.index(pair[0].name))
     ):
-        accompanies = "*" in entry.beside or {*entry.beside} & {*study.sections}
+        accompanies = "*" in entry.accompanies or {*entry.accompanies} & {*study.sections}
         if entry.name in study.sections or (accompanies and study.corpus.kind in entry.of):
             made[entry.name] = _made(study, analysis, entry)
     dataset = study.dataset

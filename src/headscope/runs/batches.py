@@ -192,7 +192,7 @@ def _elsewhere(
             read.append((batches, shown.place(count)))
             yield [Given(block.number, batches)]
 
-    for results in workers.each(models, Batches(work), units(), shown):
+    for results in workers.results(models, Batches(work), units(), shown):
         batches, place = read.popleft()
         yield zip(batches, results, strict=True)
         shown.at(place)

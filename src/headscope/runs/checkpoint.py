@@ -22,7 +22,7 @@ from typing import Any, Generic, Self, cast
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.runs.outcome import Failure, Outcome, S, Shard, Total
 from headscope.runs.read import Read
-from headscope.runs.safefile import Arrays, BrokenFileError, apart, decode, whole, write
+from headscope.runs.safefile import Arrays, BrokenFileError, apart, decode, naming, write
 
 EVERY = 10.0
 """What is not whole yet is written after the first block that ends so many seconds after the last time."""
@@ -231,7 +231,7 @@ class Folder(Generic[S]):
         except OSError as error:
             raise BrokenFileError(f"{file}: cannot be read ({error.strerror})") from None
         arrays, described = decode(data, str(file))
-        with whole(str(file)):
+        with naming(str(file)):
             if differs := difference(self.identity, described["identity"]):
                 raise InputError(f"{file}: a checkpoint of another run: {differs}")
             if differs := difference(self._circumstances, described["circumstances"]):

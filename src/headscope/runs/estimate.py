@@ -48,7 +48,7 @@ class Ahead:
     tokens: int
     exact: bool
 
-    def told(self, noun: str) -> str:
+    def text(self, noun: str) -> str:
         """Say how much lies ahead: ``about 1,200 sentences, 30,000 tokens``."""
         about = "" if self.exact else "about "
         return f"{about}{self.inputs:,} {noun if self.inputs == 1 else f'{noun}s'}, {self.tokens:,} tokens"
@@ -135,7 +135,7 @@ def line(
         more = min(more, most * grows)
     memory = (peak_memory(model) + more) / 1e9
     needs = f"about {duration(seconds)} {where(model, workers)} and {memory:.1f} GB of memory"
-    return f"{extent.told(noun)}: {needs}{' each' if workers.remote else ''}"
+    return f"{extent.text(noun)}: {needs}{' each' if workers.remote else ''}"
 
 
 @contextmanager

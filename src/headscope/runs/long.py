@@ -196,7 +196,7 @@ class Run(Generic[S]):
         work = _Summing(self.block, self._reader, options.skip_failures)
         reduced = reduce(
             blocks,
-            lambda units: workers.each([self.model], work, shown.begun(units), shown),
+            lambda units: workers.results([self.model], work, shown.begun(units), shown),
             folder=folder,
             span=self.kind.span,
             fingerprint=blocks.fingerprint,

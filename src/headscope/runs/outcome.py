@@ -140,7 +140,7 @@ class Given:
         if self.answer is None:
             self.answer = self._tells()
 
-    def whole(self) -> Self:
+    def checked(self) -> Self:
         """The same, read to its end; a block with a part is left to the worker."""
         if self.answer is None:
             part = self.part
@@ -155,7 +155,7 @@ class Given:
         self._batches = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        self.whole()
+        self.checked()
         return Given, (self.number, self._batches, self._open, self._part, self._read)
 
 

@@ -24,7 +24,7 @@ from headscope.measures.files import netcdf
 from headscope.runs.checkpoint import Folder, difference, restored
 from headscope.runs.outcome import Outcome, S
 from headscope.runs.reduce import Reduced
-from headscope.runs.safefile import Arrays, decode, encode, whole
+from headscope.runs.safefile import Arrays, decode, encode, naming
 
 
 def write_part(
@@ -140,7 +140,7 @@ class _Part:
     def span(self, index: int, load: Callable[[Arrays], S]) -> Outcome[S]:
         where = f"{self.path}: {self.noun} {index}"
         arrays, described = decode(_bytes(self.path, self.group, f"{index:08d}"), where)
-        with whole(where):
+        with naming(where):
             blocks, width = int(self.header["blocks"]), int(self.header["span"])
             actual, expected = (
                 (described["span"], described["blocks"]),
@@ -171,7 +171,7 @@ def _opened(path: str) -> Generator[_Part]:
             )
         header = decode(_bytes(path, file["blocks"], "header"), f"{path}: header")[1]
         part = _Part(path, file["blocks"], header)
-        with whole(f"{path}: header"):
+        with naming(f"{path}: header"):
             for name, kind in _HEADER.items():
                 if not isinstance(header[name], kind):
                     raise TypeError(f"{name}: {header[name]!r}")

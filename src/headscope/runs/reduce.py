@@ -134,7 +134,7 @@ def reduce(
                     if reached is not None:
                         reached(place(block), True, total.read)
                 elif several or (not before and together is not None and together(index)):
-                    several.append(given.whole())
+                    several.append(given.checked())
                     if before + 1 == span:
                         ready, several = several, []
                         yield unit(ready)

@@ -98,7 +98,7 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
     actual = hashlib.sha256(data[:place] + _NO_DIGEST + data[place + 64 :]).hexdigest()
     if actual != stated:
         raise BrokenFileError(f"{where}: expected the checksum {apart(stated, actual)}")
-    with whole(where):
+    with naming(where):
         arrays = dict(safetensors.numpy.load(data))
         described: dict[str, Any] = json.loads(metadata["description"])
         arrays.update({name: np.array(value, np.str_) for name, value in described.pop("strings").items()})
@@ -106,7 +106,7 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
 
 
 @contextmanager
-def whole(where: str) -> Generator[None]:
+def naming(where: str) -> Generator[None]:
     """What cannot be made of what a file holds is a `BrokenFileError`, which begins with `where`."""
     try:
         yield

@@ -103,7 +103,7 @@ class Steps:
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
 
-    def each(
+    def results(
         self,
         stage: str,
         items: Iterable[T],
@@ -144,7 +144,7 @@ class Steps:
 
             reduced = reduce(
                 (_Item(number, item, digest) for number, item in enumerate(items)),
-                lambda units: workers.each([self._model], _Work(step), shown.begun(units), shown),
+                lambda units: workers.results([self._model], _Work(step), shown.begun(units), shown),
                 folder=folder,
                 place=lambda block: block.item,
                 reached=reached,

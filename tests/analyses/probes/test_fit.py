@@ -44,7 +44,7 @@ def test_resuming_gives_the_same_digits(data: Data) -> None:
         arrays = {name: each.copy() for name, each in state.arrays.items()}
         states.append(Fitted.of(arrays, state.described()))
 
-    whole = fit(probe, data, rate=0.5, seed=3, epochs=9, each=keep)
+    whole = fit(probe, data, rate=0.5, seed=3, epochs=9, after_epoch=keep)
     assert 1 < whole.best < len(whole.losses)
     for state in (states[0], states[whole.best - 1], states[-2]):
         again = AttentionProbe(HEADS, 4)

@@ -22,7 +22,7 @@ from headscope.core.heads import Head
 from headscope.core.tokens import IntArray
 from headscope.core.validation import Count
 from headscope.corpora import Corpus, Example
-from headscope.corpora.content import said
+from headscope.corpora.content import spelled_out
 from headscope.corpora.corpus import leave_out, plain
 from headscope.errors import InputError
 from headscope.models import Model
@@ -92,7 +92,7 @@ def alignment_heads(
     with Steps(model, "align", {"best": best, "limit": limit}, RunOptions(**options)) as steps:
         strict = not isinstance(corpus, Corpus) or corpus.strict
         listened = partial(_listened, model, width, strict)
-        heard = steps.each(
+        heard = steps.results(
             "recordings", examples(), listened, digest=_digest, title="listening", total=limit, corpus=corpus
         )
         rows: list[Arrays] = []
@@ -158,7 +158,7 @@ def _listened(
 
 def _digest(example: Example) -> str:
     """Tell this recording from others."""
-    return hashlib.sha256(b"".join(said(example))).hexdigest()
+    return hashlib.sha256(b"".join(spelled_out(example))).hexdigest()
 
 
 def _heard(model: Model, example: Example) -> Heard:
@@ -214,7 +214,7 @@ def _together(
 ) -> Floats:
     """The error of the times that the first heads give together, summed over words, ``[how many heads]``."""
     total: Floats = np.zeros(len(heads))
-    rows = steps.each(
+    rows = steps.results(
         "together",
         examples,
         partial(_off_together, model, heads, width),

@@ -12,7 +12,7 @@ ANALYSIS = Analysis(
             "head by head, with real examples",
             60,
             "section:section",
-            beside=("*",),
+            accompanies=("*",),
             cost=0.5,
             doing="examples for each head",
             decoder=38,

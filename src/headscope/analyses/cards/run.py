@@ -19,7 +19,7 @@ import numpy.typing as npt
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
-from headscope.corpora.batches import beside
+from headscope.corpora.batches import batch_key
 from headscope.measures.choose import choose
 from headscope.models import Model
 from headscope.runs.batches import tokens_of, tokens_per_batch
@@ -190,7 +190,7 @@ def _batches(model: Model, examples: Iterable[Example]) -> Iterator[list[Example
     for example in examples:
         tokens = tokens_of(example)
         fits = len(batch) < BATCH and (len(batch) + 1) * len(tokens) <= most
-        if batch and (model.same_length or not fits or beside(tokens) != beside(tokens_of(batch[0]))):
+        if batch and (model.same_length or not fits or batch_key(tokens) != batch_key(tokens_of(batch[0]))):
             yield batch
             batch = []
         batch.append(example)

@@ -143,12 +143,14 @@ class Cards(Section):
             for example in examples
         ]
 
-    def _pin(self, card: Card, each: Shown) -> Pin | None:
+    def _pin(self, card: Card, example: Shown) -> Pin | None:
         if not self.shown:
             return None
-        shown = self.shown[each.example]
+        shown = self.shown[example.example]
         layer, measure = list(shown.first.index).index(card.head.layer), definition(card.measure)
-        rows = measure and nearest_rows(measure, shown.first, layer, [card.head.head], np.array([each.score]))
+        rows = measure and nearest_rows(
+            measure, shown.first, layer, [card.head.head], np.array([example.score])
+        )
         return None if rows is None else Pin(side="from", place=int(places(shown)[rows.query[0]]))
 
 

@@ -39,4 +39,4 @@ def shown(dataset: Any, *, map: TableOrPicture | None = None, seed: Seed = 0, th
         layers.round(3).to_string(na_rep=""),
         *summary(dataset, seed=seed),
     ]
-    return Shown(table(dataset), dataset=dataset, beside="\n".join(lines), files=[(map, mapped)])
+    return Shown(table(dataset), dataset=dataset, also="\n".join(lines), files=[(map, mapped)])

@@ -129,8 +129,8 @@ def _named(
     if measures is not None or not isinstance(corpus, Corpus):
         return default_measures("text") if measures is None else measures
     first = next(corpus.examples(), None) if corpus.kind == "images" else None
-    beside_text = first is not None and first.text is not None and model.processor is not None
-    return default_measures(corpus.kind, beside_text=beside_text)
+    with_text = first is not None and first.text is not None and model.processor is not None
+    return default_measures(corpus.kind, with_text=with_text)
 
 
 def _definition(measure: Measure) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def patching(
         ) -> Any:
             """What the stage gives for each batch, `among` heads or edges."""
             times = 1 if among is None else len(among)
-            return steps.each(
+            return steps.results(
                 stage,
                 batches,
                 lambda batch, done: work(of(batch), done),

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from headscope.core.tokens import IntArray
 from headscope.errors import InputError, RefusedError
-from headscope.runs.safefile import decode, whole, write
+from headscope.runs.safefile import decode, naming, write
 
 Precision = Literal["uint8", "float16", "float32"]
 
@@ -72,7 +72,7 @@ class Store:
             raise InputError(f"{old}: was kept by another version of headscope. Give another folder")
         while self.done < len(self) and self._file.is_file():
             arrays, about = decode(self._file.read_bytes(), str(self._file))
-            with whole(str(self._file)):
+            with naming(str(self._file)):
                 check_run(self._file, about["identity"], self._identity)
                 stored = {int(name): array.size for name, array in arrays.items()}
             sizes: list[int] = self._sizes[self.done :][: len(stored)].tolist()

@@ -21,7 +21,7 @@ from headscope.core.validation import Count, Seed, validated
 from headscope.errors import RunError
 from headscope.models.untrained import seeded
 from headscope.runs.progress import bar_of
-from headscope.runs.safefile import decode, whole, write
+from headscope.runs.safefile import decode, naming, write
 
 HELD_OUT = 0.1
 """Share of the training sentences that decide when to stop."""
@@ -109,7 +109,7 @@ def fit(
     seed: Seed = 0,
     epochs: Count = 40,
     begin: Fitted | None = None,
-    each: Callable[[Fitted], None] = lambda _: None,
+    after_epoch: Callable[[Fitted], None] = lambda _: None,
 ) -> Fitted:
     """Train a probe on nine tenths of the sentences until it no longer gets better on the rest.
 
@@ -123,7 +123,7 @@ def fit(
         seed: of the split and of the orders; the caller draws the probe's first weights.
         epochs: at most.
         begin: where an earlier training stood: continuing from there gives the same digits.
-        each: called after each epoch, before the weights change again.
+        after_epoch: called after each epoch, before the weights change again.
 
     Raises `RunError` where the loss is no longer finite.
 
@@ -164,7 +164,7 @@ def fit(
         if better:
             state.best, best = epoch, _copied(_weights(probe, "best."))
         state.arrays = _arrays(probe, optimiser) | best
-        each(state)
+        after_epoch(state)
     _restore(probe, state.arrays, "best.")
     optimiser.zero_grad()
     return state
@@ -256,7 +256,7 @@ def trained(
             bar.set_postfix_str("loss {:.4f}, held out {:.4f}".format(*state.losses[-1]), refresh=False)
             bar.update()
 
-        return probe, fit(probe, data, rate=rate, seed=seed, epochs=epochs, begin=begin, each=keep)
+        return probe, fit(probe, data, rate=rate, seed=seed, epochs=epochs, begin=begin, after_epoch=keep)
 
 
 def _begun(path: Path, identity: Mapping[str, Any]) -> Fitted | None:
@@ -264,7 +264,7 @@ def _begun(path: Path, identity: Mapping[str, Any]) -> Fitted | None:
     if not path.is_file():
         return None
     arrays, about = decode(path.read_bytes(), str(path))
-    with whole(str(path)):
+    with naming(str(path)):
         check_run(path, about.get("identity") or {}, identity)
         return Fitted.of(arrays, about)
 

@@ -64,7 +64,7 @@ def fill(
             orders.append(batches)
             yield [Given(number, [[window[place] for place in batch] for batch in batches])]
 
-    for results in engine.each([model], Batches(work), units(), shown if engine.remote else None):
+    for results in engine.results([model], Batches(work), units(), shown if engine.remote else None):
         places = [place for batch in orders.popleft() for place in batch]
         arrays = dict(zip(places, (array for batch in results for array in batch), strict=True))
         store.append([arrays[place] for place in range(len(places))])

@@ -428,7 +428,7 @@ def estimate(
     factor = sum(side.inputs for side in sides) / sum(map(len, samples))
     epoch = max(second - last, 0.0)
     seconds = factor * (max(first - second, 0.0) / workers.workers + epochs * epoch + last)
-    train_on, score_on = (side.told("sentence") for side in sides)
+    train_on, score_on = (side.text("sentence") for side in sides)
     return (
         f"{train_on} to train on, {score_on} to score on: at most about {duration(seconds)} {where(model, workers)} "
         f"({epochs} epochs; training stops when it no longer helps), {peak_memory(model) / 1e9:.1f} GB of memory and "

@@ -19,7 +19,7 @@ ANALYSIS = Analysis(
             "patterns and roles of heads, tested",
             20,
             "section:section",
-            beside=("figures", "clusters", "cards", "compare"),
+            accompanies=("figures", "clusters", "cards", "compare"),
             of=ANY,
         ),
     ),

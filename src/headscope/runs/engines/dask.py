@@ -47,10 +47,10 @@ class Dask(Remote):
         self, client: Any, *, device: str | None = None, threads: Count = 1, send: bool = False
     ) -> None:
         distributed = module("distributed")
-        self._own: Any = None
+        self._client_made: Any = None
         if isinstance(client, str):
             try:
-                client = self._own = distributed.Client(client, set_as_default=False)
+                client = self._client_made = distributed.Client(client, set_as_default=False)
             except (OSError, ValueError) as error:
                 lines = str(error).strip().splitlines() or [type(error).__name__]
                 raise InputError(
@@ -60,7 +60,7 @@ class Dask(Remote):
             kind = type(client).__name__
             raise InputError(f"dask: expected a distributed.Client or an address, found {kind}")
         self.client, self.threads = client, threads
-        self._device, self._whole = device, send
+        self._device, self._always_send = device, send
         self._about: dict[str, Mapping[str, Any]] = {}
         self._slots: dict[str, Slot] | None = None  # by their addresses
         self._looked, self._call = 0.0, None
@@ -126,8 +126,8 @@ class Dask(Remote):
 
     def close(self) -> None:
         """Leave a cluster that was named by its address."""
-        if self._own is not None:
-            self._own.close()
+        if self._client_made is not None:
+            self._client_made.close()
 
     def _saved(self, model: Model, known: str, key: str) -> SentModel:
         file = io.BytesIO()

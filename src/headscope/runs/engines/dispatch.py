@@ -157,7 +157,7 @@ class Dispatch:
                 self._reading = False
                 return
             for given in unit:
-                given.whole()
+                given.checked()
             data = _sent(unit)
         except Exception as error:  # told after what was read before
             self._reading, self._error = False, error
@@ -312,7 +312,7 @@ class Remote(Engine):
 
     remote = True
     threads: int  # pyright: ignore[reportIncompatibleVariableOverride]  # of torch, in each worker
-    _whole = False  # whether models are sent though workers could load them by their names
+    _always_send = False  # whether models are sent though workers could load them by their names
     _uses = 0
     _sent: Sequence[tuple[Model, SentModel]] = ()
     _by_key: Mapping[str, Any] = {}  # models that go to workers with the setup
@@ -353,7 +353,7 @@ class Remote(Engine):
             self._sent = []
             self._leave()
 
-    def each(
+    def results(
         self,
         models: Sequence[Model],
         work: Work,
@@ -377,7 +377,7 @@ class Remote(Engine):
     def _send(self, model: Model) -> SentModel:
         """How workers get a model: by the recipe that holds for it, or else itself, saved once."""
         known = weights(model)
-        if not self._whole and model.recipe is not None and model.recipe.holds(model):
+        if not self._always_send and model.recipe is not None and model.recipe.holds(model):
             return SentModel(
                 model.name, known, model.recipe.arguments, True, f"{known} {model.recipe.arguments}"
             )

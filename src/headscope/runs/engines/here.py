@@ -47,7 +47,7 @@ class Engine(AbstractContextManager["Engine"]):
         """Whether a span of blocks goes to one worker, as one unit."""
 
     @abstractmethod
-    def each(
+    def results(
         self,
         models: Sequence[Model],
         work: Work,
@@ -84,7 +84,7 @@ class Here(Engine):
         """No: each block is counted when it is done."""
         return False
 
-    def each(
+    def results(
         self,
         models: Sequence[Model],
         work: Work,

@@ -158,7 +158,7 @@ def _drawn(texts: _Texts) -> list[tuple[Tokens, Tokens]]:
 
 def _examples(
     model: Model,
-    beside: Other,
+    second: Other,
     drawn: Sequence[tuple[Tokens, Tokens]],
     figures: xr.Dataset,
     pages: Gallery,
@@ -169,7 +169,7 @@ def _examples(
     if not drawn:
         return {}
     state = {"side": "difference", **({"unit": "words", "special": False} if words else {})}
-    views = [look_at_both((model, beside.model), tokens, beside.names, state) for tokens in drawn]
+    views = [look_at_both((model, second.model), tokens, second.names, state) for tokens in drawn]
     drifts: list[npt.NDArray[np.float64]] = []
     for view in views:
         a, b = (next(iter(side.parts.values())) for side in (view.first, view.second))

@@ -86,7 +86,7 @@ class Comparison(Section):
 def _drift(compared: Comparison) -> list[Part]:
     figures: Any = compared.figures
     rows: list[Any] = list(two_models.by_drift(figures).itertuples())
-    baseline = f"Beside {_beside(compared)},"
+    baseline = f"Beside {_other_name(compared)},"
     first, last = rows[0], rows[-1]
     if first.js == 0:
         heads = "its only head attends" if len(rows) == 1 else f"all {len(rows)} heads attend"
@@ -218,7 +218,7 @@ def _became(compared: Comparison, row: Any) -> Part:
     return head_name(head, compared.seen(head, f"{row.role}, A and B", f"{row.a:.2f}, {row.b:.2f}"))
 
 
-def _beside(compared: Comparison) -> str:
+def _other_name(compared: Comparison) -> str:
     if compared.kind == "untrained":
         return "itself with untrained weights"
     if compared.kind == "redrawn":

@@ -37,7 +37,7 @@ from headscope.core.arrays import Floats
 from headscope.core.validation import Count, Seed, validated
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example, blocks
-from headscope.corpora.content import said
+from headscope.corpora.content import spelled_out
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.batches import inputs_of_block, no_input, worked
@@ -230,7 +230,7 @@ class _Run:
                 batches = block if folder is None else list(block)
                 if folder is not None:
                     content = b"".join(
-                        part for batch in batches for example in batch for part in said(example)
+                        part for batch in batches for example in batch for part in spelled_out(example)
                     )
                     chain = hashlib.sha256(chain.encode() + content).hexdigest()
                     first = first or chain

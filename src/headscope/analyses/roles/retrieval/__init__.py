@@ -21,7 +21,7 @@ ANALYSIS = Analysis(
             "heads that copy from far back",
             30,
             "section:section",
-            beside=("roles", "cards"),
+            accompanies=("roles", "cards"),
             cost=3.0,
             unless="of sentences hidden in texts",
         ),

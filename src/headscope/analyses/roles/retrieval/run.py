@@ -101,7 +101,7 @@ def retrieval(
     asked = {"needles": needles, "lengths": list(lengths), "k": k, "draws": draws, "seed": seed}
     with Steps(model, "retrieval", asked, RunOptions(**options)) as steps:
         looked = partial(_looked, model)
-        rows = steps.each("needles", made, looked, digest=_identity, title="needles", total=len(made))
+        rows = steps.results("needles", made, looked, digest=_identity, title="needles", total=len(made))
         layers = rows[-1]["layers"].tolist()
         hits = np.stack([row["hits"] for row in rows])
         counts = np.array([int(row["produced"]) for row in rows], np.float64)
@@ -187,7 +187,7 @@ def _ablated(
     answered = np.empty((2 + draws, len(asked)))
     answered[0] = counts[1::2] == [len(needle.answer) for needle in asked]
     items = [(spots, needle) for spots in (top, *others) for needle in asked]
-    rows = steps.each(
+    rows = steps.results(
         "ablation",
         items,
         partial(_without, model, outputs),
