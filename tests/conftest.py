@@ -18,6 +18,7 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 import hypothesis
 import pytest
 
+from tests.helpers.once import kept
 from tests.helpers.presence import needs
 from tests.helpers.typed import Typed
 
@@ -78,23 +79,18 @@ def smollm():
 
 
 @pytest.fixture(scope="session")
-def build_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[], str]], str]:
-    """Build a page once a test run, in whichever worker needs it first: ``build_once(name, function)``."""
-    from filelock import FileLock
-
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what is made once a test run, in whichever worker needs it first."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # that of all workers
-    folder = Path(os.environ.get("TESTS_BUILT", folder))  # that of all parts: tools/run_tests.py
+    return Path(os.environ.get("TESTS_BUILT", folder))  # that of all parts: tools/run_tests.py
 
-    def build(name: str, function: Callable[[], str]) -> str:
-        path = folder / f"{name}.html"
-        with FileLock(f"{path}.lock"):
-            if not path.exists():
-                path.write_text(function(), encoding="utf-8")
-        return path.read_text(encoding="utf-8")
 
-    return build
+@pytest.fixture(scope="session")
+def build_once(built: Path) -> Callable[[str, Callable[[], str]], str]:
+    """Build a page once a test run: ``build_once(name, function)``."""
+    return lambda name, function: kept(built / name, function)
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,8 @@ from tests.helpers.typed import Typed
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
 
 LIMIT = 4
+FEW = ("--examples", "2")
+"""Inputs on the page: the sixteen of a plain report take longer than its figures."""
 WRITES = ("-o", "--map", "--roles", "--figure")
 
 
@@ -29,7 +31,7 @@ def test_every_printed_command_runs_and_gives_the_same_figures(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    typed("report", "--limit", LIMIT, "-o", "report.html")
+    typed("report", "--limit", LIMIT, *FEW, "-o", "report.html")
     payload, blobs = read(tmp_path / "report.html")
     commands = {
         section_blocks.name_of(one): one["command"] for one in payload["sections"] if one.get("command")
@@ -44,7 +46,7 @@ def test_every_printed_command_runs_and_gives_the_same_figures(
         assert words[0] == "headscope"
         assert words[words.index("--limit") + 1] == str(LIMIT)
         if words[1] == "report":
-            words += ["-o", "again.html"]
+            words += [*FEW, "-o", "again.html"]
         said = typed(*words[1:]).out
         written = [tmp_path / words[place + 1] for place, word in enumerate(words) if word in WRITES]
         assert all(path.stat().st_size for path in written)
@@ -82,7 +84,7 @@ def test_a_section_that_fails_on_a_file_of_ones_own(
     """The page is written, the last line says what it lacks, and the code is 1; on the built-in sentences it is 0."""
     monkeypatch.chdir(tmp_path)
     Path("few.conllu").write_text(TREE * 3, encoding="utf-8")
-    common = ["report", "--limit", "4", "--sections", "probes"]
+    common = ["report", "--limit", "4", "--sections", "probes", "--examples", "0"]
     found = typed(*common, "-o", "own.html", "--treebank", "few.conllu", code=1)
     why = "few.conllu: expected at least 8 sentences for probes, found 3"
     assert found.err.splitlines()[-1] == f"headscope: own.html: written without the section probes ({why})"
@@ -103,7 +105,7 @@ def test_the_limit_of_the_text_does_not_cut_a_treebank(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("trees.conllu").write_text(TREE * 30, encoding="utf-8")
-    common = ["report", "--limit", "4", "--sections", "syntax", "-o", "a.html"]
+    common = ["report", "--limit", "4", "--sections", "syntax", "--examples", "0", "-o", "a.html"]
     for more, sentences in ((["--treebank", "trees.conllu"], 30), (["--limit-sentences", "7"], 7), ([], 4)):
         more = [*more, *(["--treebank", "trees.conllu"] if sentences == 7 else [])]
         typed(*common, *more)

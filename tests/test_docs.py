@@ -28,6 +28,7 @@ from headscope.corpora.files import Line
 from headscope.errors import HeadscopeWarning
 from tests.helpers.docs_blocks import Block, blocks, missing, same
 from tests.helpers.forked import forked
+from tests.helpers.once import share_roles
 from tests.helpers.quoted import figures, quotes
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,7 +43,7 @@ RUN = sorted(
 QUOTING = ["README.md", "docs/tour.md", *(page for page in BLOCKS if page.startswith("docs/questions/"))]
 """Pages whose prose rests on what their own code prints."""
 
-LESS = {"report": ["--limit", "4", "--sections", "figures"]}  # test_cli_report makes a whole one
+LESS = {"report": ["--limit", "4", "--sections", "figures", "--examples", "1"]}  # test_cli_report makes a whole one
 
 MEASURES = "docs/measures.md"  # is written by a tool and speaks of any model and corpus
 
@@ -149,7 +150,10 @@ def test_what_a_page_quotes_is_shown_beside_it(page: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN)
-def test_a_page_runs(page: str, workspace: Path, demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_runs(
+    page: str, workspace: Path, demo: Any, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share_roles(built, monkeypatch.setattr)
     space: dict[str, Any] = {"__name__": "__main__"}
     if not any(shows_figures(block) for block in BLOCKS[page] if not block.reason):
         few = (workspace / "wiki.txt").read_text(encoding="utf-8").split("\n")

