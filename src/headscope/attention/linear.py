@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,7 @@ from headscope.attention.parts import group
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.watch import storage
+from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
 from headscope.models.model import Model, uncached
 from headscope.models.weights import packed
@@ -82,6 +83,15 @@ class Writer:
         along = torch.einsum("nte,hde->nthd", slope[:, rows], self.matrix)
         heads = torch.einsum("nthd,thd->hn", along, self.outputs[rows]).double()
         return torch.cat([heads, (whole - heads.sum(0))[None]])
+
+
+class Who(NamedTuple):
+    """A writer by its name: the parts of a `Writer` that are one, such as a head of its layer; -1 for none."""
+
+    kind: Kind
+    part: str = ""
+    layer: int = -1
+    head: int = -1
 
 
 @dataclass(eq=False)
@@ -191,13 +201,10 @@ class Read:
     calls: Sequence[Call]
     run: _Run
 
-    def call(self, part: str, layer: int) -> Call:
-        """The call of a layer."""
+    def call(self, part: str, layer: int) -> Call | None:
+        """The call of a layer; None where it has none."""
         found = [call for call in self.calls if (call.part, call.record.layer) == (part, layer)]
-        if not found:
-            there = ", ".join(sorted({f"{call.part} {call.record.layer}" for call in self.calls}))
-            raise RefusedError(f"{self.model.name}: no attention in {part} {layer}, found {there}")
-        return found[0]
+        return found[0] if found else None
 
     def unturned(self, call: Call) -> AttentionRecord | None:
         """A call again, with queries and keys as they are before positions turn them (RoPE); None where none do, or in
@@ -240,6 +247,20 @@ class Read:
         if ((total - numbers.detach()).abs() > CLOSE * largest).any():
             raise _no_sum(self.model, "scores that are not")
         return terms
+
+    def told(self, numbers: Tensor) -> dict[Who, Floats]:
+        """Who has which part in numbers ``[number]``: the `terms` by name, all biases as one."""
+        told: dict[Who, Floats] = {}
+        for writer, term in zip(self.writers, self.terms(numbers), strict=True):
+            if term is None:
+                continue
+            name = Who(writer.kind, writer.part, writer.layer)
+            names = [Who(writer.kind, writer.part, writer.layer, head) for head in range(len(term) - 1)]
+            names += [Who("bias") if writer.kind == "head" else name]
+            for who, values in zip(names, term.cpu().numpy(), strict=True):
+                who = Who(who.kind) if who.kind in ("bias", "position") else who
+                told[who] = told[who] + values if who in told else values
+        return told
 
     def _expect_all(self, terms: Sequence[Tensor | None]) -> None:
         """Refuse what reads a stream but not all that was written to it before: it was changed on the way."""

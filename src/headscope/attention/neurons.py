@@ -181,19 +181,19 @@ def _neurons(
 
 def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | slice) -> FloatArray | None:
     """What is added to the scores of the keys that are seen: a bias, and what a mask holds besides hiding."""
-    added = [_added(call) for call in record.called]
-    if all(term is None for term in added):
+    terms = [added(call) for call in record.called]
+    if all(term is None for term in terms):
         return None
     bias = record.whole(
         [
             call.q.new_zeros(call.shape) if term is None else term.expand(call.shape)
-            for term, call in zip(added, record.called, strict=True)
+            for term, call in zip(terms, record.called, strict=True)
         ]
     )
     return numpy_of(bias[0])[:, query][:, :, key]
 
 
-def _added(record: AttentionRecord) -> Tensor | None:
+def added(record: AttentionRecord) -> Tensor | None:
     """What one call adds to its scores; None for nothing."""
     total: Tensor | None = None if record.bias is None else record.bias.float()
     mask = record.mask
