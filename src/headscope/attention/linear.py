@@ -95,10 +95,12 @@ class Who(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Site:
-    """Where a layer attends: the module, and the one that holds W_O."""
+class Site:
+    """Where a layer attends: the module, how many heads it has, and the module that holds W_O."""
 
     part: str
+    layer: int
+    heads: int
     attention: nn.Module
     projection: nn.Module | None
 
@@ -140,14 +142,18 @@ class Reader:
             model.module(**ready, **uncached(model.module))
         modules = dict(model.module.named_modules())
         parts = {id(record): part for part, calls in group(records).items() for record in calls}
-        self.sites: dict[str, _Site] = {}
+        self.sites: dict[str, Site] = {}
         for record in records:
             if _block(record.module) is None:
                 raise RefusedError(
                     f"{model.name}: expected layers with numbers, found none around {record.module or 'its attention'}"
                 )
-            self.sites[record.module] = _Site(
-                parts[id(record)], modules[record.module], projections.module(record)
+            self.sites[record.module] = Site(
+                parts[id(record)],
+                record.layer,
+                record.shape[1],
+                modules[record.module],
+                projections.module(record),
             )
 
     def read(self, ready: Mapping[str, Tensor], until: tuple[str, int] | None = None) -> Read:
@@ -163,6 +169,42 @@ class Reader:
         ):
             self.model.module(**ready, **uncached(self.model.module))
         return Read(self.model, run.writers, run.calls, run)
+
+    def without(
+        self, ready: Mapping[str, Tensor], who: Who, until: tuple[str, int]
+    ) -> AttentionRecord | None:
+        """The attention call of a part and layer where a head gives, at each token, its mean over the input's tokens.
+
+        None where the head's W_O is not known, or is that of other layers as well.
+        """
+        sites = [site for site in self.sites.values() if (site.part, site.layer) == (who.part, who.layer)]
+        modules = [site.projection for site in self.sites.values()]
+        if len(sites) != 1 or sites[0].projection is None or modules.count(sites[0].projection) > 1:
+            return None
+        heads, records = sites[0].heads, list[AttentionRecord]()
+
+        def enter(_: nn.Module, args: tuple[Any, ...]) -> Any:
+            given: Tensor = args[0].unflatten(-1, (heads, -1)).clone()
+            given[..., who.head, :] = given[..., who.head, :].mean(-2, keepdim=True)
+            return given.flatten(-2), *args[1:]
+
+        def keep(record: AttentionRecord) -> None:
+            if (self.sites[record.module].part, record.layer) == until:
+                records.append(record)
+                raise _Enough
+
+        handle = sites[0].projection.register_forward_pre_hook(enter)
+        try:
+            with (
+                torch.no_grad(),
+                recording(self.model.module, keep, fused=True),
+                running(self.model, ready),
+                suppress(_Enough),
+            ):
+                self.model.module(**ready, **uncached(self.model.module))
+        finally:
+            handle.remove()
+        return records[0]
 
 
 class _Enough(BaseException):
@@ -500,7 +542,7 @@ class _Run(TorchFunctionMode):
         self.part = before
         return left
 
-    def _leaves(self, site: _Site) -> Callable[..., Any]:
+    def _leaves(self, site: Site) -> Callable[..., Any]:
         inside = any(part is site.projection for part in site.attention.modules())
 
         def leave(_: nn.Module, __: Any, output: Any) -> Any:

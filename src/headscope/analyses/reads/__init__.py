@@ -10,7 +10,6 @@ ANALYSIS = Analysis(
         "reads",
         "Why does a head look there? Its score as a sum over who wrote what it reads, exactly.",
         section="Why",
-        runs="command:run",
         positions=(
             Position("TEXT", "What the model reads.", required=True),
             Position("HEAD", "Such as L5H1.", required=True),
@@ -18,4 +17,5 @@ ANALYSIS = Analysis(
     ),
     axis="writer",
     table="statistics:table",
+    merge="run:merge",
 )

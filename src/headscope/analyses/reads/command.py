@@ -2,31 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from headscope.analyses.shown import Shown
-
-
-def run(
-    model: Any,
-    text: str,
-    head: str,
-    *,
-    attention: Literal["encoder", "decoder", "cross"] | None = None,
-    **options: Any,
-) -> Any:
-    """Why a head looks from one token at another.
-
-    Args:
-        model: from `headscope.load`.
-        text: what is read.
-        head: such as L5H1.
-        attention: of which part of an encoder-decoder.
-        **options: of `headscope.reads`.
-    """
-    from headscope.analyses.reads.run import reads
-
-    return reads(model, text, head, part=attention, **options)
 
 
 def shown(result: Any) -> Shown:

@@ -95,13 +95,13 @@ def reading(
     foil: Foil,
     pair: str | None,
     target: str | None,
-    part: str | None,
+    attention: str | None,
     pairs: int,
 ) -> Reading:
     """The terms of one contrast of one input; arguments as in `headscope.reads`."""
     axes, ready = prepare(model, text, pair, target)
     reader = Reader(model, ready)
-    part = part_of(reader, part)
+    part = part_of(reader, attention)
     read = reader.read(ready, (part, head.layer))
     call = call_of(read, part, head)
     record = call.record
@@ -156,7 +156,7 @@ def part_of(reader: Reader, part: str | None) -> str:
         return parts[0]
     if part not in parts:
         found = "none" if part is None else repr(part)
-        raise InputError(f"part: expected {' or '.join(parts)}, found {found}")
+        raise InputError(f"attention: expected {' or '.join(parts)}, found {found}")
     return part
 
 

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import xarray as xr
 
+from headscope.analyses.options import Options, with_options
 from headscope.analyses.reads import statistics
+from headscope.analyses.reads.corpus import ATTENDED, over_corpus, shares
 from headscope.analyses.reads.one import Foil, Reading, names, reading
 from headscope.analyses.result import returns_result
 from headscope.attention.linear import Who
 from headscope.attention.one import Text
 from headscope.core.heads import AnyHead, Head
-from headscope.core.validation import Number, validated
+from headscope.core.validation import Number, Seed
+from headscope.corpora import Corpus, Example
 from headscope.models import Model
 from headscope.runs.long import described
 from headscope.runs.provenance import COMMAND
 
 
 @returns_result
-@validated
+@with_options(batch_size=8)
 def reads(
     model: Model,
-    text: Text,
+    text: Text | Corpus | Sequence[Example],
     head: AnyHead,
     *,
     query: int | None = None,
@@ -32,8 +35,12 @@ def reads(
     foil: Foil = "mean",
     pair: str | None = None,
     target: str | None = None,
-    part: str | None = None,
+    attention: Literal["encoder", "decoder", "cross"] | None = None,
     pairs: Number = 0,
+    of: str = ATTENDED,
+    ablated: Number = 3,
+    seed: Seed = 0,
+    **options: Unpack[Options],
 ) -> xr.Dataset:
     """Why a head looks from one token at another: its score as a sum over who wrote the query and who wrote the key.
 
@@ -51,9 +58,15 @@ def reads(
     A term says who wrote what is read, not what would happen without that writer: for large terms the two agree; below
     5 % of the contrast a term says nothing, and tables sum these as ``the rest``.
 
+    **Over a corpus**: each writer's mean share of the contrasts, over all queries that see a key of the kind that is
+    asked about (`of`), with its error by document. Its chance is the share with the keys of each query shuffled among
+    those that it sees; p says that the two are the same in all documents there could be, q over all writers of both
+    sides. Beside the heads with the largest shares stands what is left of the contrasts, and of the attention to these
+    keys, when such a head gives at each token its mean over the input.
+
     Args:
         model: from `headscope.load`, in float32 or float64.
-        text: as in `headscope.capture`.
+        text: as in `headscope.capture`; or a corpus, from `headscope.corpora` or examples that have their tokens.
         head: such as ``"L5H1"``.
         query: its position, negative from the end; by default the last token that is not special.
         key: the position that is asked about; by default the one with the largest weight, special tokens and the
@@ -61,17 +74,24 @@ def reads(
         foil: what it is compared with: the ``mean`` of the other keys, the position of one, or ``none``.
         pair: text B.
         target: the decoder's text, for an encoder-decoder.
-        part: ``encoder``, ``decoder`` or ``cross`` in a model that has several.
+        attention: ``encoder``, ``decoder`` or ``cross`` of an encoder-decoder; of a corpus the encoder's is read.
         pairs: of so many writers of the query, those with the largest terms, also tell the terms with each writer of
             the key.
+        of: of a corpus, the keys that are asked about: those of a measure of pairs of tokens or of an offset
+            (``induction``, ``duplicate``, ``previous``, your own), or ``attended``: of each query the one with the
+            largest weight, special tokens and the first of a causal model aside, and contrasts count by that weight.
+        ablated: of a corpus, so many heads with the largest shares are ablated, one at a time.
+        seed: of the keys that are shuffled.
 
     Returns:
         A dataset over ``(side, writer)``: ``term``, with ``content`` and ``position`` where positions turn;
         ``looks_at``, the token at which a head that writes looks most from where it wrote; the ``contrast`` that the
-        terms of either side sum to, and the ``weight``. With `pairs`, ``pair`` over ``(of, writer)``.
+        terms of either side sum to, and the ``weight``. With `pairs`, ``pair`` over ``(of, writer)``. Of a corpus
+        ``share`` with ``share_se``, ``share_low``, ``share_high``, ``chance``, ``p`` and ``q``; over ``writer``
+        ``contrast_left`` and ``attention_left`` with their errors; and the mean ``contrast``.
 
     Raises:
-        InputError: no such head, part or position, or a key that the query does not see.
+        InputError: no such head, part or position, or a key that the query does not see; a measure that is of no pairs.
         RefusedError: a model whose scores are no such sums, by name; weights of half precision.
 
     >>> import transformers
@@ -83,11 +103,27 @@ def reads(
     >>> bool(np.allclose(found["term"].sum("writer"), found["contrast"], atol=1e-5))
     True
     """
+    if isinstance(text, Corpus) or (
+        isinstance(text, Sequence) and any(isinstance(row, Example) for row in text)
+    ):
+        return over_corpus(model, text, head, of=of, seed=seed, ablated=ablated, options=options)
     asked = Head.parse(head) if isinstance(head, str) else Head(*head)
     found = reading(
-        model, text, asked, query=query, key=key, foil=foil, pair=pair, target=target, part=part, pairs=pairs
+        model,
+        text,
+        asked,
+        query=query,
+        key=key,
+        foil=foil,
+        pair=pair,
+        target=target,
+        attention=attention,
+        pairs=pairs,
     )
     return _dataset(found, described(model, ())["model"], foil)
+
+
+merge = shares.merge
 
 
 def _dataset(found: Reading, model: Any, foil: Foil) -> xr.Dataset:
