@@ -80,8 +80,8 @@ class Writer:
             return whole[None]
         slope = slope.reshape(len(slope), -1, slope.shape[-1])
         rows = slope.abs().amax((0, 2)).nonzero()[:, 0]  # a query's is of one row
-        along = torch.einsum("nte,hde->nthd", slope[:, rows], self.matrix)
-        heads = torch.einsum("nthd,thd->hn", along, self.outputs[rows]).double()
+        written = torch.einsum("thd,hde->hte", self.outputs[rows], self.matrix)  # of this writer alone
+        heads = torch.einsum("nte,hte->hn", slope[:, rows], written).double()
         return torch.cat([heads, (whole - heads.sum(0))[None]])
 
 
@@ -140,7 +140,8 @@ class Reader:
             running(model, ready),
         ):
             model.module(**ready, **uncached(model.module))
-        modules = dict(model.module.named_modules())
+        whole: Any = model.module
+        modules: dict[str, nn.Module] = dict(whole.named_modules())
         parts = {id(record): part for part, calls in group(records).items() for record in calls}
         self.sites: dict[str, Site] = {}
         for record in records:
@@ -448,7 +449,8 @@ class _Run(TorchFunctionMode):
 
     @staticmethod
     def _normalized(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, **_: Any) -> Tensor:
-        size = x.detach().norm(p, dim, keepdim=True).clamp_min(eps)
+        norm: Any = torch.linalg
+        size: Tensor = norm.vector_norm(x.detach(), p, dim, keepdim=True).clamp_min(eps)
         with torch.enable_grad():
             return x / size
 
@@ -456,14 +458,14 @@ class _Run(TorchFunctionMode):
         leaf = x.detach().requires_grad_()
         self.writers.append(Writer(kind, self.part, self.pile, self.layer, leaf, **more))
         with torch.enable_grad():
-            return leaf * 1.0  # no leaf, so that the layer may change it in place
+            return leaf.clone()  # no leaf, so that the layer may change it in place
 
     # --- modules
 
     @contextmanager
     def watching(self) -> Generator[None]:
         """Within it the layers of the model are followed."""
-        module = self.reader.model.module
+        module: Any = self.reader.model.module
         piles = {cast("tuple[str, int]", _block(name))[0] for name in self.reader.sites}
         with ExitStack() as hooks:
 
@@ -474,7 +476,8 @@ class _Run(TorchFunctionMode):
             def after(part: nn.Module, hook: Any) -> None:
                 hooks.callback(part.register_forward_hook(self._mine(hook)).remove)
 
-            for name, part in module.named_modules():
+            modules: dict[str, nn.Module] = dict(module.named_modules())
+            for name, part in modules.items():
                 place = _block(name)
                 if (
                     place is not None
@@ -547,7 +550,7 @@ class _Run(TorchFunctionMode):
 
         def leave(_: nn.Module, __: Any, output: Any) -> Any:
             self.open -= 1
-            first = output[0] if isinstance(output, tuple) else output
+            first: Any = cast("tuple[Any, ...]", output)[0] if isinstance(output, tuple) else output
             if inside or not isinstance(first, Tensor):
                 return None
             first = first.detach()

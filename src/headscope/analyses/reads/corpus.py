@@ -152,8 +152,8 @@ class Work:
         among = compared(tokens, visible(record, self.head.head), causal=self.model.causal)
         weights = record.weights()[0, self.head.head].detach().cpu().numpy()
         if self.of is None:
-            most = np.where(among, weights, -1.0).argmax(-1)
-            chosen = np.arange(len(tokens)) == most[:, None]
+            most: npt.NDArray[np.intp] = np.where(among, weights, -1.0).argmax(-1)
+            chosen: BoolArray = np.arange(len(tokens)) == most[:, None]
             worth = np.where(chosen & among, weights, 0.0).sum(-1)
         else:
             chosen, worth = _pairs(self.of, tokens), np.ones(len(tokens))
@@ -174,9 +174,9 @@ class Work:
 
 def _less_mean(chosen: BoolArray, others: BoolArray) -> Floats:
     """The mean over the chosen keys less that over the others; 0 in rows that lack either."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        contrast = chosen / chosen.sum(-1, keepdims=True) - others / others.sum(-1, keepdims=True)
-    return np.where((chosen.any(-1) & others.any(-1))[:, None], contrast, 0.0)
+    count, rest = chosen.sum(-1, keepdims=True), others.sum(-1, keepdims=True)
+    contrast = chosen / np.maximum(count, 1) - others / np.maximum(rest, 1)
+    return np.where(count * rest > 0, contrast, 0.0)
 
 
 def _pairs(measure: Measure, tokens: Tokens) -> BoolArray:
@@ -221,7 +221,7 @@ def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr
     counts = total.counts
     values |= {"contrast": float(total.n[0] / max(1, counts["queries"])), "queries": float(counts["queries"])}
     values["documents"] = float(total.documents[0])
-    result = statistics.dataset(labels, values, None, {**meta, **about})
+    result: Any = statistics.dataset(labels, values, None, {**meta, **about})
     return result.assign_coords(written=("writer", list(sums.writers)))
 
 

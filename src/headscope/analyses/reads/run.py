@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 import xarray as xr
@@ -106,7 +106,8 @@ def reads(
     if isinstance(text, Corpus) or (
         isinstance(text, Sequence) and any(isinstance(row, Example) for row in text)
     ):
-        return over_corpus(model, text, head, of=of, seed=seed, ablated=ablated, options=options)
+        corpus = cast("Corpus | Sequence[Example]", text)
+        return over_corpus(model, corpus, head, of=of, seed=seed, ablated=ablated, options=options)
     asked = Head.parse(head) if isinstance(head, str) else Head(*head)
     found = reading(
         model,
