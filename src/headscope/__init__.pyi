@@ -20,6 +20,7 @@ from .analyses.measure.run import measure as measure
 from .analyses.merge import merge as merge
 from .analyses.patching.run import patching as patching
 from .analyses.probes.run import probe as probe
+from .analyses.reads.run import reads as reads
 from .analyses.roles.retrieval.run import retrieval as retrieval
 from .analyses.roles.run import roles as roles
 from .analyses.sentences.run import sentences as sentences

@@ -181,19 +181,19 @@ def _neurons(
 
 def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | slice) -> FloatArray | None:
     """What is added to the scores of the keys that are seen: a bias, and what a mask holds besides hiding."""
-    added = [_added(call) for call in record.called]
-    if all(term is None for term in added):
+    terms = [added(call) for call in record.called]
+    if all(term is None for term in terms):
         return None
     bias = record.whole(
         [
             call.q.new_zeros(call.shape) if term is None else term.expand(call.shape)
-            for term, call in zip(added, record.called, strict=True)
+            for term, call in zip(terms, record.called, strict=True)
         ]
     )
     return numpy_of(bias[0])[:, query][:, :, key]
 
 
-def _added(record: AttentionRecord) -> Tensor | None:
+def added(record: AttentionRecord) -> Tensor | None:
     """What one call adds to its scores; None for nothing."""
     total: Tensor | None = None if record.bias is None else record.bias.float()
     mask = record.mask
@@ -259,7 +259,7 @@ class Projections:
     def of(self, record: AttentionRecord) -> tuple[Tensor, Tensor | None] | None:
         """W_O ``[head · value_dim, out]`` and its bias ``[out]`` or None; None where W_O was not found."""
         module = self.module(record)
-        matrix = None if module is None else _matrix(module)
+        matrix = None if module is None else matrix_of(module)
         if module is None or matrix is None:
             return None
         bias, device = held(module, "bias"), record.q.device
@@ -283,7 +283,7 @@ class Projections:
             error = (given.reshape(context.shape).float() - context.float()).abs().max()
             tolerance = 1e-4 if context.dtype.itemsize >= 4 else 5e-2
             if error <= tolerance * max(1.0, context.float().abs().max().item()):
-                matrix = _matrix(module)
+                matrix = matrix_of(module)
                 if matrix is not None and matrix.shape[0] == context.shape[-1]:
                     self._modules[id(record)], self._now.call = module, None
 
@@ -293,7 +293,7 @@ def _is_linear(module: nn.Module) -> bool:
     return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
 
 
-def _matrix(module: nn.Module) -> Tensor | None:
+def matrix_of(module: nn.Module) -> Tensor | None:
     """The weight ``[in out]`` of a linear map; None for another module."""
     weight = held(module) if _is_linear(module) else None
     if weight is None or weight.ndim != 2:

@@ -1,0 +1,276 @@
+"""Why a head looks from one token at another: the terms of the score, by who wrote the query's and the key's side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.attention.axes import sides
+from headscope.attention.linear import Call, Read, Reader, Who
+from headscope.attention.neurons import added
+from headscope.attention.one import prepare
+from headscope.attention.record import AttentionRecord
+from headscope.core.arrays import Floats
+from headscope.core.heads import Head
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.errors import InputError, RefusedError
+from headscope.models import Model
+
+Foil = int | Literal["mean", "none"]
+SIDES = ("key", "query")
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A head, and the keys that are compared for each of its queries.
+
+    Attributes:
+        head: its number in its layer.
+        contrast: what each key counts, ``[query key]``; rows of 0 for queries that are not asked.
+    """
+
+    head: int
+    contrast: Tensor
+
+    def numbers(self, record: AttentionRecord, side: str) -> Tensor:
+        """The contrasts of all queries, summed, ``[1]``, linear in one side, the other as it is."""
+        query = record.q[0, self.head]
+        difference = self.contrast.to(query) @ record.k[0, self.head // record.groups]
+        pair = (query.detach(), difference) if side == "key" else (query, difference.detach())
+        return (pair[0] * pair[1]).sum()[None] * record.scaling
+
+    def of_pairs(self, record: AttentionRecord) -> float:
+        """What the positions of query and key add by themselves: ALiBi, relative biases."""
+        bias = added(record)
+        if bias is None:
+            return 0.0
+        return float((bias.detach().expand(record.shape)[0, self.head] * self.contrast.to(bias)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The terms of one contrast.
+
+    Attributes:
+        head, part: which head of which part of the model.
+        query, key: positions; `queries` and `keys` are the tokens of the axes.
+        contrast: what is told: the score of the key, less the foil's.
+        weight: the head's attention from the query to the key.
+        pair: the part of it that the positions of the pair have by themselves.
+        terms: of each side who has which part of the rest.
+        content: the parts that are left at one position, where positions turn queries and keys (RoPE); else None.
+        looks: where each head that writes looks most, from the position at which it wrote, of each side.
+        pairs: of the writers of the query with the largest terms the part that each writer of the key has with them.
+        softcap: c of ``c · tanh(score / c)``, which the model takes of scores.
+    """
+
+    head: Head
+    part: str
+    query: int
+    key: int
+    queries: Tokens
+    keys: Tokens
+    contrast: float
+    weight: float
+    pair: float
+    terms: Mapping[str, Mapping[Who, float]]
+    content: Mapping[str, Mapping[Who, float]] | None
+    looks: Mapping[str, Mapping[Who, str]]
+    pairs: Mapping[Who, Mapping[Who, float]]
+    softcap: float | None
+
+
+def reading(
+    model: Model,
+    text: Any,
+    head: Head,
+    *,
+    query: int | None,
+    key: int | None,
+    foil: Foil,
+    pair: str | None,
+    target: str | None,
+    attention: str | None,
+    pairs: int,
+) -> Reading:
+    """The terms of one contrast of one input; arguments as in `headscope.reads`."""
+    axes, ready = prepare(model, text, pair, target)
+    reader = Reader(model, ready)
+    part = part_of(reader, attention)
+    read = reader.read(ready, (part, head.layer))
+    call = call_of(read, part, head)
+    record = call.record
+    if record.shape[0] != 1:
+        raise RefusedError(
+            f"{model.name}: expected attention over the whole input, found {record.shape[0]} windows"
+        )
+    (queries, _), (keys, _) = sides(model, part, [record], 0, ready, axes)
+    row = place("query", query, queries)
+    weights = record.weights(slice(row, row + 1))[0, head.head, 0].detach()
+    seen = visible(record, head.head)[row]
+    others = compared(keys, seen, causal=record.kind == "self" and model.causal)
+    column = _key(key, keys, seen, weights, others)
+    asked = Asked(head.head, torch.zeros(record.shape[2:], device=weights.device))
+    asked.contrast[row, column] = 1.0
+    if foil == "mean":
+        others[column] = False
+        if not others.any():
+            raise InputError(f"foil: expected another key than {column} whose mean can be taken, found none")
+        asked.contrast[row] -= torch.as_tensor(others / others.sum()).to(asked.contrast)
+    elif foil != "none":
+        asked.contrast[row, _seen("foil", foil, keys, seen)] -= 1.0
+    terms = {side: _single(read.told(asked.numbers(record, side))) for side in SIDES}
+    bias = asked.of_pairs(record)
+    still = read.unturned(call)
+    content = None
+    if still is not None:
+        content = {side: _single(read.told(asked.numbers(still, side))) for side in SIDES}
+    rows = {"key": column, "query": row}
+    return Reading(
+        head=head,
+        part=part,
+        query=row,
+        key=column,
+        queries=queries,
+        keys=keys,
+        contrast=float(asked.numbers(record, "key").detach()) + bias,
+        weight=float(weights[column]),
+        pair=bias,
+        terms=terms,
+        content=content,
+        looks={side: _looks(model, read, terms[side], rows[side], ready, axes) for side in SIDES},
+        pairs=_pairs(read, record, asked, row, terms["query"], pairs),
+        softcap=record.softcap,
+    )
+
+
+def part_of(reader: Reader, part: str | None) -> str:
+    """The part of a model that is meant."""
+    parts = list(dict.fromkeys(site.part for site in reader.sites.values()))
+    if part is None and len(parts) == 1:
+        return parts[0]
+    if part not in parts:
+        found = "none" if part is None else repr(part)
+        raise InputError(f"attention: expected {' or '.join(parts)}, found {found}")
+    return part
+
+
+def call_of(read: Read, part: str, head: Head) -> Call:
+    """The call of a head's layer. Raises `InputError` where there is no such head."""
+    call = read.call(part, head.layer)
+    if call is None or head.head >= call.record.shape[1]:
+        raise InputError(f"head: expected a head of {read.model.name}, found {head}")
+    return call
+
+
+def visible(record: AttentionRecord, head: int) -> BoolArray:
+    """Which keys each query of a head sees, ``[query key]``."""
+    seen = record.visible()
+    if seen is None:
+        return np.ones(record.shape[2:], np.bool_)
+    return seen[(None,) * (4 - seen.ndim)].expand(record.shape)[0, head].cpu().numpy()
+
+
+def compared(keys: Tokens, seen: BoolArray, *, causal: bool) -> BoolArray:
+    """Which of the keys that are seen may be compared, like `seen`: none that is special, nor the first of a causal
+    model, to which heads give what they have no use for."""
+    left = seen.copy()
+    if keys.special_mask is not None:
+        left[..., keys.special_mask] = False
+    if causal:
+        left[..., 0] = False
+    return left
+
+
+def place(name: str, position: int | None, tokens: Tokens) -> int:
+    """A position in an input, from the end where it is negative; by default the last token that is not special."""
+    count = len(tokens)
+    if position is None:
+        special = np.zeros(count, np.bool_) if tokens.special_mask is None else tokens.special_mask
+        plain = np.flatnonzero(~special)
+        return int(plain[-1]) if len(plain) else count - 1
+    found = position + count if position < 0 else position
+    if not 0 <= found < count:
+        raise InputError(f"{name}: expected a place in an input of {count} tokens, found {position}")
+    return found
+
+
+def _key(position: int | None, keys: Tokens, seen: BoolArray, weights: Tensor, others: BoolArray) -> int:
+    """The key that is asked about; by default the one with the largest weight among those that may be compared."""
+    if position is not None:
+        return _seen("key", position, keys, seen)
+    among = others if others.any() else seen
+    return int(np.where(among, weights.cpu().numpy(), -1.0).argmax())
+
+
+def _seen(name: str, position: int, keys: Tokens, seen: BoolArray) -> int:
+    found = place(name, position, keys)
+    if not seen[found]:
+        raise InputError(
+            f"{name}: expected a key that the query sees, found {position} ({keys.pieces[found]!r})"
+        )
+    return found
+
+
+def _single(told: Mapping[Who, Floats]) -> dict[Who, float]:
+    return {who: float(values[0]) for who, values in told.items()}
+
+
+def _looks(
+    model: Model,
+    read: Read,
+    terms: Mapping[Who, float],
+    row: int,
+    ready: Mapping[str, Tensor],
+    axes: Mapping[str, Tokens],
+) -> dict[Who, str]:
+    """The token at which each head that writes looks most, from the position at which it wrote."""
+    looks: dict[Who, str] = {}
+    for call in read.calls:
+        heads = [
+            who for who in terms if (who.kind, who.part, who.layer) == ("head", call.part, call.record.layer)
+        ]
+        if heads and row < call.record.shape[2]:
+            (_, (keys, _)) = sides(model, call.part, [call.record], 0, ready, axes)
+            most = call.record.weights(slice(row, row + 1))[0, :, 0].argmax(-1)
+            looks |= {who: keys.pieces[int(most[who.head])] for who in heads}
+    return looks
+
+
+def _pairs(
+    read: Read, record: AttentionRecord, asked: Asked, row: int, terms: Mapping[Who, float], count: int
+) -> dict[Who, dict[Who, float]]:
+    """The terms of pairs: of these writers of the query with the largest terms, and every writer of the key."""
+    if not count:
+        return {}
+    most = sorted(terms, key=lambda who: -abs(terms[who]))[:count]
+    told = read.told(record.q[0, asked.head, row])
+    query = torch.as_tensor(np.stack([told[who] for who in most])).to(record.q)
+    difference = asked.contrast[row].to(record.k) @ record.k[0, asked.head // record.groups]
+    numbers = read.told(query @ difference * record.scaling)
+    return {who: {key: float(values[at]) for key, values in numbers.items()} for at, who in enumerate(most)}
+
+
+def names(writers: Sequence[Who], *, turned: bool) -> dict[Who, str]:
+    """What writers are called; `turned`: positions turn queries and keys, and are not written to the stream."""
+    several = len({who.part for who in writers if who.part}) > 1
+    called: dict[Who, str] = {}
+    for who in writers:
+        where = f"{who.part} " if several and who.part else ""
+        called[who] = (
+            where
+            + {
+                "embedding": "token" if turned else "token and position",
+                "head": str(Head(max(who.layer, 0), max(who.head, 0))),
+                "attention": f"attention {who.layer}",
+                "mlp": f"mlp {who.layer}" if who.layer >= 0 else "before the layers",
+                "position": "positions",
+                "bias": "biases",
+            }[who.kind]
+        )
+    return called

@@ -1,0 +1,179 @@
+"""Why a head looks where it does, in all of the model: who wrote what its queries and keys read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Unpack, cast
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.options import Options, with_options
+from headscope.analyses.reads import statistics
+from headscope.analyses.reads.corpus import ATTENDED, over_corpus, shares
+from headscope.analyses.reads.one import Foil, Reading, names, reading
+from headscope.analyses.result import returns_result
+from headscope.attention.linear import Who
+from headscope.attention.one import Text
+from headscope.core.heads import AnyHead, Head
+from headscope.core.validation import Number, Seed
+from headscope.corpora import Corpus, Example
+from headscope.models import Model
+from headscope.runs.long import described
+from headscope.runs.provenance import COMMAND
+
+
+@returns_result
+@with_options(batch_size=8)
+def reads(
+    model: Model,
+    text: Text | Corpus | Sequence[Example],
+    head: AnyHead,
+    *,
+    query: int | None = None,
+    key: int | None = None,
+    foil: Foil = "mean",
+    pair: str | None = None,
+    target: str | None = None,
+    attention: Literal["encoder", "decoder", "cross"] | None = None,
+    pairs: Number = 0,
+    of: str = ATTENDED,
+    ablated: Number = 3,
+    seed: Seed = 0,
+    **options: Unpack[Options],
+) -> xr.Dataset:
+    """Why a head looks from one token at another: its score as a sum over who wrote the query and who wrote the key.
+
+    Query and key are linear in the residual stream once the norms keep the divisors that they have on this input. So a
+    score is a sum over writers: the embedding, each earlier head, each MLP, biases. Told are the terms of the **key**'s
+    side (with the whole query) and of the **query**'s (with the difference of the keys), each side summing to the
+    contrast exactly. Nothing is trained, and nothing depends on what a family calls its parts.
+
+    What is told is a contrast, since softmax sees only differences: the score of the key less the mean over the other
+    keys that the query sees; special tokens, and the first of a causal model, are left out of that mean. Where
+    positions turn queries and keys (RoPE), each term is its **content** (what it would be at one position) and its
+    **position**, the rest. What the positions of the pair add by themselves (ALiBi, relative biases) is a term of its
+    own, ``position bias``. Terms are before a softcap, which is said.
+
+    A term says who wrote what is read, not what would happen without that writer: for large terms the two agree; below
+    5 % of the contrast a term says nothing, and tables sum these as ``the rest``.
+
+    **Over a corpus**: each writer's mean share of the contrasts, over all queries that see a key of the kind that is
+    asked about (`of`), with its error by document. Its chance is the share with the keys of each query shuffled among
+    those that it sees; p says that the two are the same in all documents there could be, q over all writers of both
+    sides. Beside the heads with the largest shares stands what is left of the contrasts, and of the attention to these
+    keys, when such a head gives at each token its mean over the input.
+
+    Args:
+        model: from `headscope.load`, in float32 or float64.
+        text: as in `headscope.capture`; or a corpus, from `headscope.corpora` or examples that have their tokens.
+        head: such as ``"L5H1"``.
+        query: its position, negative from the end; by default the last token that is not special.
+        key: the position that is asked about; by default the one with the largest weight, special tokens and the
+            first of a causal model aside.
+        foil: what it is compared with: the ``mean`` of the other keys, the position of one, or ``none``.
+        pair: text B.
+        target: the decoder's text, for an encoder-decoder.
+        attention: ``encoder``, ``decoder`` or ``cross`` of an encoder-decoder; of a corpus the encoder's is read.
+        pairs: of so many writers of the query, those with the largest terms, also tell the terms with each writer of
+            the key.
+        of: of a corpus, the keys that are asked about: those of a measure of pairs of tokens or of an offset
+            (``induction``, ``duplicate``, ``previous``, your own), or ``attended``: of each query the one with the
+            largest weight, special tokens and the first of a causal model aside, and contrasts count by that weight.
+        ablated: of a corpus, so many heads with the largest shares are ablated, one at a time.
+        seed: of the keys that are shuffled.
+
+    Returns:
+        A dataset over ``(side, writer)``: ``term``, with ``content`` and ``position`` where positions turn;
+        ``looks_at``, the token at which a head that writes looks most from where it wrote; the ``contrast`` that the
+        terms of either side sum to, and the ``weight``. With `pairs`, ``pair`` over ``(of, writer)``. Of a corpus
+        ``share`` with ``share_se``, ``share_low``, ``share_high``, ``chance``, ``p`` and ``q``; over ``writer``
+        ``contrast_left`` and ``attention_left`` with their errors; and the mean ``contrast``.
+
+    Raises:
+        InputError: no such head, part or position, or a key that the query does not see; a measure that is of no pairs.
+        RefusedError: a model whose scores are no such sums, by name; weights of half precision.
+
+    >>> import transformers
+    >>> config = transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=2, n_head=2, n_positions=8)
+    >>> small = headscope.load(transformers.GPT2LMHeadModel(config))
+    >>> found = reads(small, headscope.Tokens(["a", "b", "c", "d"], ids=[3, 4, 5, 6]), "L1H0", key=1)
+    >>> found["writer"].values.tolist()
+    ['token and position', 'L0H0', 'L0H1', 'mlp 0', 'biases', 'position bias']
+    >>> bool(np.allclose(found["term"].sum("writer"), found["contrast"], atol=1e-5))
+    True
+    """
+    if isinstance(text, Corpus) or (
+        isinstance(text, Sequence) and any(isinstance(row, Example) for row in text)
+    ):
+        corpus = cast("Corpus | Sequence[Example]", text)
+        return over_corpus(model, corpus, head, of=of, seed=seed, ablated=ablated, options=options)
+    asked = Head.parse(head) if isinstance(head, str) else Head(*head)
+    found = reading(
+        model,
+        text,
+        asked,
+        query=query,
+        key=key,
+        foil=foil,
+        pair=pair,
+        target=target,
+        attention=attention,
+        pairs=pairs,
+    )
+    return _dataset(found, described(model, ())["model"], foil)
+
+
+merge = shares.merge
+
+
+def _dataset(found: Reading, model: Any, foil: Foil) -> xr.Dataset:
+    """The reading, labelled."""
+    writers = sorted({who for side in found.terms.values() for who in side}, key=_order)
+    called = names(writers, turned=found.content is not None) | _of_the_token(writers, found)
+    shape = (len(statistics.SIDES), len(writers) + 1)
+    values: dict[str, Any] = {"term": np.zeros(shape), "looks_at": np.full(shape, "", object)}
+    for at, side in enumerate(statistics.SIDES):
+        values["term"][at] = [found.terms[side].get(who, 0.0) for who in writers] + [found.pair]
+        values["looks_at"][at, :-1] = [found.looks[side].get(who, "") for who in writers]
+    if found.content is not None:
+        content = [[found.content[side].get(who, 0.0) for who in writers] for side in statistics.SIDES]
+        values["content"] = np.column_stack([content, np.zeros(len(content))])
+        values["position"] = values["term"] - values["content"]
+    values |= {"contrast": found.contrast, "weight": found.weight}
+    pairs = None
+    if found.pairs:
+        table = [[told.get(who, 0.0) for who in writers] + [0.0] for told in found.pairs.values()]
+        pairs = [called[who] for who in found.pairs], np.array(table)
+    labels = [(called[who], who.kind, who.layer, who.head) for who in writers]
+    meta = {
+        "model": model,
+        "head": str(found.head),
+        "part": found.part,
+        "query": found.query,
+        "key": found.key,
+        "foil": foil,
+        "query_token": found.queries.pieces[found.query],
+        "key_token": found.keys.pieces[found.key],
+        "softcap": found.softcap,
+        "command": COMMAND.get(),
+    }
+    return statistics.dataset([*labels, (statistics.PAIR, "pair", -1, -1)], values, pairs, meta)
+
+
+def _of_the_token(writers: Sequence[Who], found: Reading) -> dict[Who, str]:
+    """The first MLP, which stands for the token where what is embedded has next to no term itself."""
+    embedded = [abs(side[who]) for side in found.terms.values() for who in side if who.kind == "embedding"]
+    first = [who for who in writers if who.kind == "mlp" and who.layer == 0]
+    if len(first) != 1 or max(embedded, default=0.0) >= statistics.SHOWN * abs(found.contrast):
+        return {}
+    return {first[0]: "mlp 0 (the token)"}
+
+
+_KINDS = ("embedding", "head", "attention", "mlp", "position", "bias")
+
+
+def _order(who: Who) -> tuple[Any, ...]:
+    """Writers by part and layer, what is of no layer last."""
+    late = who.kind in ("position", "bias")
+    return late, who.part, who.layer, _KINDS.index(who.kind), who.head

@@ -1,0 +1,140 @@
+"""Who wrote what a head reads, as datasets and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.core.arrays import Floats
+from headscope.core.heads import Head
+from headscope.measures.dataset import describe
+
+SHOWN = 0.05
+"""A term below this share of the contrast tells nothing of what happens without its writer: tables sum these."""
+
+SIDES = ("key", "query")
+PAIR, REST = "position bias", "the rest"
+
+COLUMNS = ("side", "writer", "layer", "head", "paper", "term", "share", "content", "position", "looks_at")
+"""Columns of the table of one input."""
+
+CORPUS = ("side", "writer", "layer", "head", "paper", "share", "se", "ci_low", "ci_high", "chance", "p", "q")
+CORPUS_ABLATED = ("contrast_left", "left_se", "attention_left", "attention_se")
+"""Columns of the table of a corpus, and those of writers that were ablated."""
+
+
+def dataset(
+    writers: Sequence[tuple[str, str, int, int]],
+    values: Mapping[str, Any],
+    pairs: tuple[Sequence[str], Floats] | None,
+    meta: Mapping[str, Any],
+) -> xr.Dataset:
+    """The terms of one contrast.
+
+    Args:
+        writers: of each its name, its kind, its layer and head; -1 for none.
+        values: ``term`` and others over ``(side, writer)``, and numbers.
+        pairs: names of writers of the query, and the terms of each with each writer ``[of writer]``.
+        meta: what made them.
+    """
+    called, kinds, layers, heads = zip(*writers, strict=True)
+    axes = ("side", "writer")
+    variables: dict[str, Any] = {
+        name: (axes, value) if np.ndim(value) == 2 else ((), value) for name, value in values.items()
+    }
+    coords: dict[str, Any] = {
+        "side": list(SIDES),
+        "writer": list(called),
+        "kind": ("writer", list(kinds)),
+        "writer_layer": ("writer", list(layers)),
+        "writer_head": ("writer", list(heads)),
+    }
+    if pairs is not None:
+        variables["pair"] = ("of", "writer"), pairs[1]
+        coords["of"] = list(pairs[0])
+    result = xr.Dataset(variables, coords, attrs=describe(meta))
+    for name, about in _ABOUT.items():
+        if name in result:
+            result[name].attrs |= {"description": about}
+    return result
+
+
+_ABOUT = {
+    "term": "What a writer's part of one side adds to the contrast, with the whole other side.",
+    "content": "What of a term is left where query and key stand at one position.",
+    "position": "What of a term comes from the distance between query and key (RoPE).",
+    "looks_at": "The token at which a head that writes looks most from where it wrote.",
+    "pair": "What a writer's part of the query adds with another's part of the key.",
+    "contrast": "The score of the key less that of the foil, before a softcap: the sum of the terms of either side.",
+    "weight": "The attention of the query to the key.",
+    "share": "The mean share of a contrast that a writer's part of one side has, over queries.",
+    "chance": "The same with the keys of each query shuffled among those that it sees.",
+}
+
+
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """One row a writer of each side with a term of `SHOWN` of the contrast, the largest first, and the rest as one.
+
+    Of one input with `COLUMNS`: the terms of a side sum to the contrast. Of a corpus with `CORPUS`: shares sum to 1.
+    """
+    return _of_corpus(result) if "chance" in result else _of_one(result)
+
+
+def _of_one(result: xr.Dataset) -> pd.DataFrame:
+    contrast = float(result["contrast"])
+    rows: list[dict[str, Any]] = []
+    for at, side in enumerate(SIDES):
+        terms = result["term"].values[at]
+        every = {
+            name: result[name].values[at] for name in ("content", "position", "looks_at") if name in result
+        }
+        large, small = _split(terms, contrast)
+        for place in large:
+            row = {"side": side, **_writer(result, place), "term": terms[place]}
+            rows.append(row | {name: values[place] for name, values in every.items()})
+        if len(small):
+            rest = {name: values[small].sum() for name, values in every.items() if name != "looks_at"}
+            rows.append({"side": side, "writer": REST, "term": terms[small].sum(), **rest})
+    for row in rows:
+        row["share"] = row["term"] / contrast if contrast else np.nan
+    return _frame(rows, COLUMNS)
+
+
+def _of_corpus(result: xr.Dataset) -> pd.DataFrame:
+    names = {"share": "share", "se": "share_se", "ci_low": "share_low", "ci_high": "share_high"}
+    names |= {"chance": "chance", "p": "p", "q": "q"}
+    ablated = {name: name for name in CORPUS_ABLATED if name in result}
+    rows: list[dict[str, Any]] = []
+    for at, side in enumerate(SIDES):
+        shares = result["share"].values[at]
+        large, small = _split(shares, 1.0)
+        for place in large:
+            row = {"side": side, **_writer(result, place)}
+            row |= {column: result[name].values[at, place] for column, name in names.items()}
+            rows.append(row | {column: result[name].values[place] for column, name in ablated.items()})
+        if len(small):
+            rows.append({"side": side, "writer": REST, "share": shares[small].sum()})
+    return _frame(rows, (*CORPUS, *ablated))
+
+
+def _split(terms: Floats, whole: float) -> tuple[list[int], list[int]]:
+    """The places of terms that are shown, the largest first, and of the others."""
+    order = [int(place) for place in np.argsort(-np.abs(terms), kind="stable")]
+    large = [place for place in order if abs(terms[place]) >= SHOWN * abs(whole)]
+    return large, [place for place in order if place not in large]
+
+
+def _writer(result: xr.Dataset, place: int) -> dict[str, Any]:
+    layer, head = (int(result[f"writer_{name}"].values[place]) for name in ("layer", "head"))
+    named: dict[str, Any] = {"writer": str(result["writer"].values[place])}
+    named |= {"layer": layer} if layer >= 0 else {}
+    return named | ({"head": head, "paper": Head(layer, head).paper} if head >= 0 else {})
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    frame: Any = pd.DataFrame(list(rows), columns=list(columns))
+    return frame.astype(dict.fromkeys(("layer", "head"), "Int64"))

@@ -1,0 +1,137 @@
+"""Why a head looks there: who wrote what it reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.attention.neurons import neurons
+from headscope.corpora import Example
+from headscope.errors import InputError
+from tests.helpers.families import build, family
+from tests.helpers.planted_induction import WORDS, circuit
+from tests.helpers.small_models import translator
+
+IDS = [5, 6, 7, 8, 9, 5]
+
+
+def tokens(ids: Any = IDS) -> hs.Tokens:
+    return hs.Tokens([str(number) for number in ids], ids=np.asarray(ids))
+
+
+def scores(model: hs.Model, head: hs.Head, text: Any, part: str = "self", **given: Any) -> Any:
+    """The model's own scores of a head, before a softcap."""
+    seen = neurons(model, text, **given)[part]
+    layer = head.layer
+    key_head = head.head // seen.groups(layer)
+    bias = seen.bias[layer]
+    products = seen.q[layer][head.head] @ seen.k[layer][key_head].T * seen.scaling[layer]
+    return products + (0.0 if bias is None else bias[head.head])
+
+
+def test_an_induction_head_reads_what_the_previous_token_head_wrote() -> None:
+    found = hs.reads(circuit(), tokens(), "L1H0", pairs=1)
+    rows = found.table().set_index(["side", "writer"])
+    assert rows.loc[("key", "L0H0"), "share"] == pytest.approx(1.0, abs=0.02)
+    assert rows.loc[("key", "L0H0"), "looks_at"] == "5"  # the key stands behind the first 5
+    assert rows.loc[("query", "token and position"), "share"] == pytest.approx(1.0, abs=0.02)
+    assert rows.loc["key"].index.tolist() == ["L0H0", "the rest"]
+    assert found["of"].values.tolist() == ["token and position"]
+    assert float(found["pair"].sel(writer="L0H0")[0]) == pytest.approx(float(found["contrast"]), rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["Qwen3", "BLOOM", "Gemma 2", "BERT"])
+def test_either_side_sums_to_the_models_own_scores(name: str) -> None:
+    model = hs.load(build(family(name)))
+    head, text = hs.Head(2, 1), tokens()
+    own = scores(model, head, text)[4]
+    first = 0 if name == "BERT" else 1
+    others = [key for key in range(first, 6 if name == "BERT" else 5) if key != 3]
+    contrasts: dict[Any, float] = {"mean": own[3] - own[others].mean(), 1: own[3] - own[1], "none": own[3]}
+    for foil, contrast in contrasts.items():
+        found = hs.reads(model, text, head, query=4, key=3, foil=foil)
+        assert float(found["contrast"]) == pytest.approx(contrast, rel=1e-5, abs=1e-5)
+        np.testing.assert_allclose(found["term"].sum("writer"), contrast, rtol=1e-5, atol=1e-5)
+        for _, side in found.table().groupby("side"):
+            assert side["term"].sum() == pytest.approx(contrast, rel=1e-5, abs=1e-5)
+    assert ("position bias" in found.table()["writer"].tolist()) == (name == "BLOOM")
+    turned = name in ("Qwen3", "Gemma 2")
+    assert ({"content", "position"} <= {*found.data_vars}) == turned
+    if turned:
+        same = hs.reads(model, text, head, query=4, key=4, foil="none")
+        np.testing.assert_allclose(same["position"], 0.0, atol=1e-6)  # nothing turns at one position
+
+
+def test_both_streams_of_cross_attention() -> None:
+    model, given = translator(), {"target": "the dog sat"}
+    found = hs.reads(model, "the cat sat", "L1H2", query=1, key=2, foil="none", attention="cross", **given)
+    own = scores(model, hs.Head(1, 2), "the cat sat", "cross", **given)[1, 2]
+    np.testing.assert_allclose(found["term"].sum("writer"), own, rtol=1e-5, atol=1e-5)
+    for side, part in (("key", "encoder"), ("query", "decoder")):
+        terms = found["term"].sel(side=side)
+        theirs = {str(writer).split()[0] for writer in terms["writer"].values[terms.values != 0]}
+        assert theirs - {"biases", "cross"} == {part}
+    with pytest.raises(InputError, match="attention: expected encoder or decoder or cross, found none"):
+        hs.reads(model, "the cat sat", "L1H2", **given)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"head": "L9H0"}, "head: expected a head of .*, found L9H0"),
+        ({"key": 5, "query": 3}, r"key: expected a key that the query sees, found 5 \('5'\)"),
+        ({"query": 6}, "query: expected a place in an input of 6 tokens, found 6"),
+        ({"query": 1}, "foil: expected another key than 1 whose mean can be taken, found none"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_one_line(options: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words) as error:
+        hs.reads(circuit(), tokens(), **{"head": "L1H0", **options})
+    assert "\n" not in str(error.value)
+
+
+def repeats(count: int, seed: int = 0) -> list[Example]:
+    """Random ids of the planted model, twice each, a document each."""
+    draw = np.random.default_rng(seed)
+    ids = [draw.choice(np.arange(1, WORDS), 8, replace=False).tolist() for _ in range(count)]
+    return [Example(tokens=tokens(row + row), document=at) for at, row in enumerate(ids)]
+
+
+def test_over_a_corpus_an_induction_head_reads_the_previous_token_head() -> None:
+    found = hs.reads(circuit(), repeats(8), "L1H0", of="induction")
+    rows = found.table().set_index(["side", "writer"])
+    assert rows.index.tolist() == [
+        ("key", "L0H0"),
+        ("key", "the rest"),
+        ("query", "token and position"),
+        ("query", "the rest"),
+    ]
+    (key,) = rows.loc[[("key", "L0H0")]].to_dict("records")
+    assert key["ci_low"] <= key["share"] <= key["ci_high"]
+    assert key["share"] == pytest.approx(1.0, abs=0.05)
+    assert abs(key["chance"]) < 0.3
+    assert key["q"] < 1e-3
+    assert abs(key["contrast_left"]) < 0.05
+    assert key["attention_left"] < 0.3
+    shares = found["share"].sum("writer").values
+    np.testing.assert_allclose(shares, 1.0, atol=1e-5)
+    assert int(found["queries"]) == 8 * 8
+
+
+def test_shards_of_a_corpus_merge_to_the_same_digits(tmp_path: Any) -> None:
+    model, inputs = circuit(), repeats(6)
+    whole = hs.reads(model, inputs, "L1H0", of="induction", ablated=0)
+    parts = [tmp_path / f"{shard}.nc" for shard in (1, 2)]
+    for shard, part in enumerate(parts, start=1):
+        hs.reads(model, inputs, "L1H0", of="induction", shard=f"{shard}/2", part=part)
+    merged = hs.merge(parts)
+    for name in ("share", "share_se", "chance", "p", "q"):
+        np.testing.assert_array_equal(merged[name], whole[name])
+
+
+def test_what_is_asked_of_a_corpus_is_of_pairs() -> None:
+    with pytest.raises(InputError, match=r"of: expected attended, or a measure of pairs .* found 'entropy'"):
+        hs.reads(circuit(), repeats(2), "L1H0", of="entropy")
