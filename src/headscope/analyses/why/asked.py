@@ -228,6 +228,7 @@ def _prompt(
     if (wrote := tokens.classes.get("generated")) is not None and wrote.any() and answer is None:
         first = int(wrote.argmax())
         answer, ids, tokens = ids[first:], ids[:first], tokens.take(slice(0, first))
+    logged = tokens.texts is None
     if tokens.texts is not None:
         texts = tokens.texts
     elif model.tokenizer is not None:
@@ -238,8 +239,8 @@ def _prompt(
     if tokens.sequence_ids is not None and (tokens.sequence_ids == 1).any():
         pair = sum(len(text) for text, side in zip(texts, tokens.sequence_ids, strict=True) if side == 0)
     ready = dict(model.inputs([tokens]))
-    if not parts and model.tokenizer is not None and tokens.special_mask is not None:
-        parts = {"message": _between(texts, tokens.special_mask)} if items else {}
+    if logged and model.tokenizer is not None and tokens.special_mask is not None:
+        parts = {"message": _between(texts, tokens.special_mask)}
     return Prompt(tokens, texts, parts, pair), ready, ids, answer
 
 

@@ -146,7 +146,7 @@ def why(
         max_new_tokens=max_new_tokens,
     )
     sources = cut(asked.prompt, spans, sinks=model.causal)
-    made = _Explained(asked, sources, batch_size)
+    made = Explained(asked, sources, batch_size)
     found = made.found(exact, delete=delete, through=through, subsets=subsets, anew=anew, seed=seed)
     meta = {
         "model": described(model, ())["model"],
@@ -163,7 +163,7 @@ def why(
     return statistics.dataset(found, sources, asked.pieces, asked.texts, made.slopes.places, meta)
 
 
-class _Explained:
+class Explained:
     """What is measured of one prompt and its answer.
 
     Attributes:
@@ -180,7 +180,14 @@ class _Explained:
         self._words = asked.kind in ("text", "masked")
 
     def found(
-        self, exact: Exact, *, delete: bool, through: int, subsets: int, anew: bool, seed: int
+        self,
+        exact: Exact,
+        *,
+        delete: bool = False,
+        through: int = 0,
+        subsets: int = 0,
+        anew: bool = False,
+        seed: int = 0,
     ) -> statistics.Found:
         """All that was asked for."""
         asked, count = self.asked, len(self.sources)
@@ -214,7 +221,7 @@ class _Explained:
         self.passes.masked([Masked((span,)) for span in chosen], told)
         figures = self._figures(drops, estimate, p[0])
         effects = figures["masked"]
-        self.top = self._apart(effects)
+        self.top = self._apart(effects, estimate)
         pairs, scalars = self._together(effects)
         scalars |= {
             "log_probability": float(self._log_p[torch.as_tensor(asked.part)].sum()),
@@ -296,16 +303,17 @@ class _Explained:
         }
         return figures
 
-    def _apart(self, effects: Floats) -> list[int]:
-        """The spans of the largest effects that do not overlap."""
+    def _apart(self, effects: Floats, estimate: Floats) -> list[int]:
+        """The spans of the largest effects, apart from each other: what does little alone may do much together."""
         top: list[int] = []
         order: list[int] = np.argsort(-np.nan_to_num(effects, nan=-np.inf), kind="stable").tolist()
         for span in order:
             tokens = self.sources[span].tokens
             free = not any(bool((self.sources[other].tokens & tokens).any()) for other in top)
-            if np.isfinite(effects[span]) and free and len(top) < TOP:
+            promising = effects[span] > 0 or (np.isfinite(effects[span]) and estimate[span] > 0)
+            if promising and free and len(top) < TOP:
                 top.append(span)
-        return top
+        return top or order[:1]
 
     def _drops(self, every: Sequence[Masked]) -> list[float]:
         """What the answer loses by each."""

@@ -293,10 +293,10 @@ def sentences(result: xr.Dataset) -> list[str]:
     """What the figures of an input allow to say, in sentences."""
     whole, joint = float(result["context"]), float(result["joint"])
     about = description(result)
-    said = [
-        f"the answer loses {whole:.2f} nats without any of the {result.sizes['span']} spans, {joint:.2f} without the "
-        f"first {len(about['joint'])} together"
-    ]
+    count, top = result.sizes["span"], len(about["joint"])
+    said = [f"the answer loses {whole:.2f} nats without any of the {count} spans"]
+    if top > 1:
+        said[0] += f", {joint:.2f} without the first {top} together"
     if max(joint, whole) < MATTERS:
         said.append("no part of the prompt matters much: without it the answer stays at least half as likely")
     elif joint < MATTERS:
