@@ -80,7 +80,7 @@ def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
         (("--shard", "1/2", "-o", str(tmp_path / "a.nc")), "expected a data set"),
         (("--spans", "chapter"), "spans: expected message"),
     ):
-        assert message in typed("why", TEXT, "-m", str(folder), *wrong).err
+        typed.refuses(message, "why", TEXT, "-m", folder, *wrong)
 
 
 def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:

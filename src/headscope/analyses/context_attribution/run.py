@@ -27,6 +27,9 @@ from headscope.models.model import expect_model
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
 
+BLOCK = 4
+"""Prompts of a block, about: each takes many passes, and what a checkpoint keeps are blocks."""
+
 KIND = Kind("context_attribution", Rows.from_arrays, statistics.figures, noun="prompt", title="explaining")
 
 
@@ -91,7 +94,7 @@ def context_attribution(
     }
     through = RunOptions(**options)
     task = _Task(model, spans, exact, subsets, max_new_tokens, through.batch_size, shuffle, seed)
-    return Run(KIND, model, corpus, task, through, decides=decides, inputs=_Read(model))
+    return Run(KIND, model, corpus, task, through, decides=decides, inputs=_Read(model), size=BLOCK)
 
 
 estimate, merge = context_attribution.estimate, context_attribution.merge
