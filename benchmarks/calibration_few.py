@@ -333,6 +333,46 @@ def together(runs: int) -> list[Row]:
     return rows
 
 
+def answers(runs: int) -> list[Row]:
+    """The effect of a span on an answer: a sum over its tokens, of which those that follow each other are alike."""
+    from headscope.analyses.why.statistics import effect
+
+    rows: list[Row] = []
+    for kind in ("normal", "exponential", "log-normal"):
+        for alike in (0.0, 0.3, 0.6):
+            row: Row = {"drops": kind, "correlation of neighbours": alike}
+            for tokens in UNITS:
+                draw = _random("answers", kind, alike, tokens)
+                drops = drawn(draw, kind, "right", (tokens, runs))
+                for token in range(1, tokens):
+                    drops[token] = alike * drops[token - 1] + np.sqrt(1 - alike**2) * drops[token]
+                _, low, high = effect(drops)
+                row[f"{tokens} tokens"] = _held(low, high, 0.0)["interval"]
+            rows.append(row)
+    return rows
+
+
+def vocabulary(runs: int) -> list[Row]:
+    """p of a span that an answer does not hang on: masking changes all logits alike, and at random."""
+    from headscope.analyses.why.statistics import specific
+
+    rows: list[Row] = []
+    for answer in ("any token", "the likeliest"):
+        for noise in ("normal", "Student's t, 3"):
+            for tokens in (1, 10):
+                draw = _random("vocabulary", answer, noise, tokens)
+                p: list[float] = []
+                for _ in range(runs):
+                    whole = draw.standard_normal((tokens, 2_000))
+                    shape = whole.shape
+                    moved = draw.standard_normal(shape) if noise == "normal" else draw.standard_t(3, shape)
+                    goal = whole.argmax(1) if answer == "the likeliest" else draw.integers(0, 2_000, tokens)
+                    masked = 0.8 * whole + 0.3 * moved
+                    p += specific(whole, masked, goal, np.ones((1, tokens), np.bool_)).tolist()
+                rows.append({"answer": answer, "change": noise, "tokens": tokens} | _levels(np.array(p)))
+    return rows
+
+
 PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "needles": (needles, 40_000),
     "pairs": (pairs, 40_000),
@@ -346,6 +386,8 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "arrangement": (arrangement, 20_000),
     "together": (together, 72_000),
     "figures": (figures, 20_000),
+    "answers": (answers, 20_000),
+    "vocabulary": (vocabulary, 4_000),
 }
 """Each part, and how many figures a row of it takes."""
 

@@ -41,6 +41,16 @@ def test_scores_of_few_needles_have_intervals_that_hold(few: ModuleType) -> None
     assert row["p ≤ 0.05"] <= 1.42
 
 
+def test_sources_of_answers_have_intervals_and_levels_that_hold(few: ModuleType) -> None:
+    """Three errors of 2,000 intervals are .015, of 300 p of .05 .038."""
+    for row in few.answers(2_000):
+        alike = row["correlation of neighbours"]
+        assert row["24 tokens"] >= {0.0: 0.95, 0.3: 0.94, 0.6: 0.88}[alike] - 0.015
+        assert row["12 tokens"] >= {0.0: 0.95, 0.3: 0.92, 0.6: 0.72}[alike] - 0.015
+    for row in few.vocabulary(300):
+        assert row["p ≤ 0.05"] <= (0.05 + 0.038) / 0.05
+
+
 def test_every_part_makes_a_table(few: ModuleType) -> None:
     expected = ["| a | p ≤ 0.05 | b |", "|---|---|---|", "| 1 | 0.50 | – |"]
     assert few.markdown([{"a": 1, "p ≤ 0.05": 0.5, "b": float("nan")}]).splitlines() == expected

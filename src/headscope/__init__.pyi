@@ -10,6 +10,7 @@ from .analyses.align.heads import alignment_heads as alignment_heads
 from .analyses.align.run import align as align
 from .analyses.artefacts.run import artefacts as artefacts
 from .analyses.attribute.run import attribute as attribute
+from .analyses.context_attribution.run import context_attribution as context_attribution
 from .analyses.distance.run import distance as distance
 from .analyses.links.combine.run import combine_heads as combine_heads
 from .analyses.links.coref.run import coreference as coreference
@@ -28,6 +29,7 @@ from .analyses.streaming.duo import save_duo_attention as save_duo_attention
 from .analyses.streaming.run import streaming as streaming
 from .analyses.tables import figure as figure
 from .analyses.tables import table as table
+from .analyses.why.run import why as why
 from .analyses.writes.run import writes as writes
 from .attention.edit import ablate as ablate
 from .attention.edit import edit as edit

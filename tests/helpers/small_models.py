@@ -103,8 +103,8 @@ def save_llama(folder: Any, **config: Any) -> Any:
     """Write a causal model that shares keys, with its tokenizer, to a folder, which is given back."""
     tokenizer = byte_level()
     torch.manual_seed(0)
-    size = {"vocab_size": len(tokenizer), "max_position_embeddings": 128}
-    settings = transformers.LlamaConfig(**size, num_attention_heads=4, num_key_value_heads=2, **config)
+    size = {"vocab_size": len(tokenizer), "max_position_embeddings": 128, **config}
+    settings = transformers.LlamaConfig(**size, num_attention_heads=4, num_key_value_heads=2)
     sharpen(transformers.LlamaForCausalLM(settings)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

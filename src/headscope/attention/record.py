@@ -142,7 +142,10 @@ class AttentionRecord:
 
     def recompute(self, rows: slice = slice(None)) -> Tensor:
         """The weights again, from q, k and the rest. A row that sees nothing is all zeros; NaN stays NaN."""
-        scores = self.scores(rows)
+        return self.softmax(self.scores(rows))
+
+    def softmax(self, scores: Tensor) -> Tensor:
+        """The weights that scores give, as this call takes them: beside its sinks."""
         if self.sinks is not None:
             sink = (
                 self.sinks.to(scores.dtype)

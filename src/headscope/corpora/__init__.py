@@ -19,6 +19,7 @@ from headscope.corpora.images import builtin_images, images
 from headscope.corpora.links import from_class, linked, links
 from headscope.corpora.negations import negations
 from headscope.corpora.pairs import pairs
+from headscope.corpora.prompts import prompts
 from headscope.corpora.readers import builtin, jsonl, text, texts
 from headscope.corpora.sounds import builtin_sounds, sounds
 from headscope.corpora.speech import spoken
@@ -50,6 +51,7 @@ __all__ = [
     "links",
     "negations",
     "pairs",
+    "prompts",
     "sounds",
     "spoken",
     "table",

@@ -31,7 +31,7 @@ def content(example: Example) -> Iterator[bytes]:
 
 
 _READ = ("text", "pair", "words", "pair_words", "pieces", "messages", "ids")
-_ANNOTATED = ("label", "heads", "relations", "mentions", "cue", "scope", "times")
+_ANNOTATED = ("label", "heads", "relations", "mentions", "cue", "scope", "times", "asked")
 
 
 def spelled_out(example: Example) -> Iterator[bytes]:

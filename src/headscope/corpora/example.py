@@ -50,6 +50,7 @@ class Example:
         image: a picture, alone or beside `text`: a path, a Pillow image, numbers or a `headscope.Picture`.
         audio: a sound, or what the words were spoken as: a WAV file, or samples and their rate.
         times: when each word begins and ends in it, in seconds.
+        asked: of a prompt its answer, and where that comes from, as `headscope.corpora.prompts` reads them.
     """
 
     text: str | None = None
@@ -77,6 +78,7 @@ class Example:
     image: Any = field(default=None, repr=False)
     audio: Audio | None = field(default=None, repr=False)
     times: Sequence[tuple[float, float]] | None = None
+    asked: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.tokens is not None and not isinstance(self.tokens, Tokens):  # pyright: ignore[reportUnnecessaryIsInstance]

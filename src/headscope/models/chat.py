@@ -25,13 +25,14 @@ def render(
     messages: Sequence[Mapping[str, Any]],
     *,
     add_generation_prompt: bool = False,
+    **given: Any,
 ) -> tuple[str, list[Span]]:
     """The text that the template makes, and the span of each message's content in it.
 
     The template is rendered twice, the second time with a marker in place of each content. What stands around
     the markers must be what stands around the contents (which templates may strip of white space), or it is
     an error: so the spans are exact for any template, also where it folds the system message into the first
-    user turn.
+    user turn. What else the template takes (``tools``, ``documents``) is `given` to it.
     """
     turns = _checked(messages)
     name = str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)
@@ -44,7 +45,7 @@ def render(
         {**one, "content": f"{quote}{number}{quote}"} if one["content"].strip() else one
         for number, one in enumerate(turns)
     ]
-    text, pattern = (_apply(tokenizer, name, given, add_generation_prompt) for given in (turns, marked))
+    text, pattern = (_apply(tokenizer, name, some, add_generation_prompt, given) for some in (turns, marked))
     parts = re.split(f"{quote}(\\d+){quote}", pattern)
     spans: list[Span] = []
     position = len(parts[0])
@@ -69,12 +70,15 @@ def render(
     return text, spans
 
 
-def _apply(tokenizer: Any, name: str, messages: list[dict[str, str]], prompt: bool) -> str:
+def _apply(
+    tokenizer: Any, name: str, messages: list[dict[str, str]], prompt: bool, given: Mapping[str, Any]
+) -> str:
     from jinja2.exceptions import TemplateError
 
     try:
-        given: Any = messages
-        return str(tokenizer.apply_chat_template(given, tokenize=False, add_generation_prompt=prompt))
+        return str(
+            tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=prompt, **given)
+        )
     except TemplateError as error:
         reason = " ".join(str(error).split())
         raise InputError(f"messages: the chat template of {name} refuses them: {reason}") from None

@@ -198,6 +198,7 @@ def chat(
     messages: Sequence[Mapping[str, Any]],
     *,
     add_generation_prompt: bool = False,
+    **given: Any,
 ) -> Tokens:
     """Tokens of a conversation, by the tokenizer's chat template.
 
@@ -213,7 +214,7 @@ def chat(
         raise InputError(
             f"messages: {type(tokenizer).__name__} gives no offsets, so messages cannot be told apart"
         )
-    text, spans = render(tokenizer, messages, add_generation_prompt=add_generation_prompt)
+    text, spans = render(tokenizer, messages, add_generation_prompt=add_generation_prompt, **given)
     tokens = encode(tokenizer, text, special=False)
     first: list[int] = []
     for start, end in _known(tokens.offsets).tolist():

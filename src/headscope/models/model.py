@@ -206,11 +206,15 @@ class Model:
         return self._fits(self._unpadded(_encode.from_ids(self._tokenizer(), ids, written)))
 
     @validated
-    def chat(self, messages: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool = False) -> Tokens:
-        """Tokens of a conversation by the tokenizer's chat template, with classes `system`, `user`, `assistant`."""
-        return self._fits(
-            _encode.chat(self._tokenizer(), list(messages), add_generation_prompt=add_generation_prompt)
-        )
+    def chat(
+        self, messages: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool = False, **given: Any
+    ) -> Tokens:
+        """Tokens of a conversation by the tokenizer's chat template, with classes `system`, `user`, `assistant`.
+
+        What else the template takes, such as ``tools``, is `given` to it.
+        """
+        prompt = {"add_generation_prompt": add_generation_prompt}
+        return self._fits(_encode.chat(self._tokenizer(), list(messages), **prompt, **given))
 
     def padding(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which ids at either end of an input are padding; none where that is another special token as well."""

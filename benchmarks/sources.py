@@ -1,0 +1,222 @@
+"""Are the sources of answers found? Planted contexts, and models that have none to find.
+
+    python benchmarks/sources.py planted -m demo-lm --count 60          figures by kind of question, all spans masked
+    python benchmarks/sources.py planted -m demo-lm --templates tuning  the contexts that choices were made on
+    python benchmarks/sources.py generated -m demo-lm --count 20        chat answers that the model writes itself
+    python benchmarks/sources.py none -m FOLDER --seeds 20              untrained models: how often a span passes
+    python benchmarks/sources.py cost -m demo-lm --tokens 4000          seconds and passes, by length
+
+Each context has 5 to 20 facts, of which one (of two kinds: two) answers the question. Templates for tuning and for
+scoring are different sentences. Kinds: `copied` (the answer is a word of the source), `compared` and `yes or no` (it is
+no word of it), `twice` (the fact stands there twice, in other words).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NAMES = (
+    *("Maria", "Peter", "Felix", "Clara", "Olga", "Hugo", "Nina", "Paul", "Emma", "Karl", "Rosa"),
+    *("Otto", "Lena", "Ivan", "Sara", "Tom", "Vera", "Max", "Ida", "Jan", "Eva", "Ben"),
+)
+CITIES = (
+    "Oslo",
+    "Cairo",
+    "Rome",
+    "Lima",
+    "Paris",
+    "Delhi",
+    "Tokyo",
+    "Berlin",
+    "Madrid",
+    "Vienna",
+    "Boston",
+    "Dublin",
+)
+THINGS = ("violin", "parrot", "umbrella", "bicycle", "camera", "piano", "guitar", "kite", "drum", "telescope")
+JOBS = ("baker", "nurse", "pilot", "lawyer", "farmer", "painter", "doctor", "singer")
+
+Template = tuple[str, str, Sequence[str], str]
+"""A fact, another way to say it, its values, and the question; it ends where the answer follows."""
+
+TEMPLATES: dict[str, list[Template]] = {
+    "tuning": [
+        (
+            "{0} lives in {1}.",
+            "The home of {0} is in {1}.",
+            CITIES,
+            "Where does {0} live? Answer: {0} lives in",
+        ),
+        ("{0} works as a {1}.", "The job of {0} is that of a {1}.", JOBS, "What is {0}? Answer: {0} is a"),
+    ],
+    "scoring": [
+        (
+            "{0} was born in {1}.",
+            "The birthplace of {0} is {1}.",
+            CITIES,
+            "Where was {0} born? Answer: {0} was born in",
+        ),
+        (
+            "{0} lost a {1} then.",
+            "Then the {1} of {0} was lost.",
+            THINGS,
+            "What did {0} lose? Answer: {0} lost a",
+        ),
+        (
+            "{0} went to {1} by train.",
+            "A train took {0} to {1}.",
+            CITIES,
+            "Where did {0} go? Answer: {0} went to",
+        ),
+    ],
+}
+KINDS = ("copied", "compared", "yes or no", "twice")
+
+
+def planted(count: int, templates: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Prompts with their answer and where it comes from."""
+    for number in range(count):
+        draw = np.random.default_rng([seed, number])
+        kind = KINDS[number % len(KINDS)]
+        facts = int(draw.integers(5, 21 if number % 2 else 11))
+        yield _prompt(draw, kind, facts, TEMPLATES[templates])
+
+
+def _prompt(draw: np.random.Generator, kind: str, count: int, templates: list[Template]) -> dict[str, Any]:
+    names = draw.permutation(NAMES)[:count].tolist()
+    chosen = [templates[int(draw.integers(len(templates)))] for _ in names]
+    values = [str(draw.choice(template[2])) for template in chosen]
+    spans = [
+        template[0].format(name, value) for template, name, value in zip(chosen, names, values, strict=True)
+    ]
+    at = int(draw.integers(count))
+    source: list[int] = [at]
+    question, answer = f"Question: {chosen[at][3].format(names[at])}", f" {values[at]}"
+    if kind == "compared":
+        other = (at + 1 + int(draw.integers(count - 1))) % count
+        ages = draw.permutation(np.arange(20, 70))[:2].tolist()
+        for place, age in zip((at, other), ages, strict=True):
+            spans[place] = f"{names[place]} is {age} years old."
+        old = names[at] if ages[0] > ages[1] else names[other]
+        question = f"Question: Who is older, {names[at]} or {names[other]}? Answer: The older one is"
+        answer, source = f" {old}", [at, other]
+    elif kind == "yes or no":
+        true = bool(draw.integers(2))
+        asked = values[at] if true else str(draw.choice([one for one in chosen[at][2] if one != values[at]]))
+        claim = chosen[at][0].format(names[at], asked)
+        question, answer = (
+            f'Question: Is it true that "{claim}"? Answer (yes or no):',
+            " yes" if true else " no",
+        )
+    elif kind == "twice":
+        again = (at + 1 + int(draw.integers(count - 1))) % count
+        spans[again] = chosen[at][1].format(names[at], values[at])
+        source = [at, again]
+    text = f"{' '.join(spans)} {question}"
+    return {"text": text, "answer": answer, "spans": spans, "source": source, "kind": kind}
+
+
+def generated(count: int, templates: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Chat prompts, whose answers the model writes."""
+    for number in range(count):
+        row = _prompt(np.random.default_rng([seed, number]), "copied", 6, TEMPLATES[templates])
+        question = row["text"].rpartition("Question: ")[2].partition(" Answer:")[0]
+        content = f"{' '.join(row['spans'])} {question}"
+        messages = [{"role": "user", "content": content}]
+        yield {"messages": messages, "spans": row["spans"], "source": row["source"], "kind": "generated"}
+
+
+def explain(model: Any, rows: Iterator[dict[str, Any]], folder: Path, **options: Any) -> Any:
+    """The figures of some prompts; a run that was stopped goes on from the folder."""
+    import headscope as hs
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "prompts.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    corpus = hs.corpora.prompts(path, strict=True)
+    return hs.context_attribution(model, corpus, exact="all", resume=folder / "run", **options)
+
+
+def none(model: str, seeds: int, first: int) -> str:
+    """How often a span of an untrained model passes the threshold."""
+    import headscope as hs
+
+    passed: list[bool] = []
+    smallest: list[float] = []
+    for seed in range(first, first + seeds):
+        loaded = hs.load(model, untrained=seed)
+        for row in planted(4, "scoring", seed):
+            found = hs.why(
+                loaded, row["text"], spans=row["spans"], max_new_tokens=1 if seed % 2 else 8, exact="all"
+            )
+            passed.append(bool((found["q"] <= 0.05).any()))
+            smallest += found["p"].values.tolist()
+    low = [float((np.array(smallest) <= level).mean()) for level in (0.05, 0.01)]
+    return (
+        f"{len(passed)} prompts of {seeds} untrained models: a span passes (q ≤ .05) in {np.mean(passed):.3f}; "
+        f"p ≤ .05 in {low[0]:.3f}, ≤ .01 in {low[1]:.3f} of {len(smallest)} spans"
+    )
+
+
+def cost(model: Any, tokens: int) -> str:
+    """Seconds of one forward pass and of an explanation of that many tokens."""
+    import torch
+
+    import headscope as hs
+
+    words = " ".join(row["text"].partition(" Question")[0] for row in planted(400, "scoring", 1))
+    ids = model.encode(words[: tokens * 6]).ids[:tokens].tolist()
+    started = time.perf_counter()
+    with torch.no_grad():
+        model.module(input_ids=torch.tensor([ids]), logits_to_keep=1)
+    alone = time.perf_counter() - started
+    started = time.perf_counter()
+    found = hs.why(model, ids, [int(ids[20])], exact=5)
+    seconds = time.perf_counter() - started
+    passes = json.loads(found.attrs["meta"])["passes"]
+    about = f"{tokens:,} tokens, {found.sizes['span']} spans"
+    return f"{about}: a pass {alone:.2f} s, all {seconds:.2f} s ({passes} passes)"
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", choices=("planted", "generated", "none", "cost"))
+    parser.add_argument("-m", "--model", default="demo-lm")
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tokens", type=int, default=1000)
+    parser.add_argument("--templates", choices=sorted(TEMPLATES), default="scoring")
+    parser.add_argument("--subsets", type=int, default=0)
+    parser.add_argument("--resume", type=Path)
+    given = parser.parse_args()
+    import headscope as hs
+
+    if given.part == "none":
+        print(none(given.model, given.seeds, given.seed))
+        return
+    model = hs.load(given.model)
+    if given.part == "cost":
+        print(cost(model, given.tokens))
+        return
+    make = planted if given.part == "planted" else generated
+    rows = make(given.count, given.templates, given.seed)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) if given.resume is None else given.resume
+        found = explain(model, rows, folder, subsets=given.subsets, max_new_tokens=30)
+    print(found.table().round(3).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Where answers come from, over a data set of prompts."""
+
+from headscope.analyses.record import Analysis, Command, Position
+
+ANALYSIS = Analysis(
+    name="context_attribution",
+    order=124,
+    function="run:context_attribution",
+    command=Command(
+        "why",
+        "Which part of the prompt made this answer? Sentences, messages or documents by what it loses without them.",
+        section="Why",
+        groups=("model", "table", "long"),
+        positions=(
+            Position(
+                "TEXT|FILE",
+                "What the model reads; a file of it; .json of a conversation; or .jsonl, a data set of prompts.",
+                required=True,
+            ),
+        ),
+        runs="command:run",
+        more=("headscope.analyses.why.run:why",),
+        named={"tools": "", "documents": "", "part": "", "audio": ""},
+        metavars={"subsets": "N", "through": "K", "spans": "UNITS"},
+    ),
+    axis="attributed",
+    table="statistics:table",
+    merge="run:merge",
+)

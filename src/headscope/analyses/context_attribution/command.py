@@ -1,0 +1,148 @@
+"""`headscope why`: a prompt that it reads, or a data set of them, and what it says of where an answer came from."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from headscope.analyses.shown import SHOWN, Picture, Shown, Written, drawn, rounded
+from headscope.core.validation import Count, Level
+from headscope.errors import InputError
+
+Lines = Annotated[Path, Written((".jsonl",), "write it of whole runs")]
+
+_DROPPED = ("start", "end", "parent", "ci_low", "ci_high")
+
+
+def run(
+    model: Any,
+    prompt: str,
+    *,
+    answer: str | None = None,
+    spans: str = "sentence",
+    exact: Count | Literal["all"] = 5,
+    image: Path | None = None,
+    **options: Any,
+) -> Any:
+    """Explain one answer, or those of a data set.
+
+    Args:
+        model: that answers.
+        prompt: a text; a file of one; or ``.json`` with one object of a conversation, as a line of a data set.
+        answer: what is explained, as it follows the prompt (mind the space), or a class; by default what the model
+            says.
+        spans: what the prompt is cut into: sentence, line, paragraph, document, message, tool, word, token, image or
+            sound; several, parted by commas, from the largest to the smallest.
+        exact: how many spans are masked where there are more than 20; ``all`` for every one.
+        image: a picture beside the prompt.
+    """
+    from headscope.analyses.why.run import why
+    from headscope.corpora.prompts import prompt_of, prompts
+
+    units: Any = spans.split(",") if "," in spans else spans
+    path = Path(prompt) if len(prompt) < 4096 and "\n" not in prompt else None
+    given = {name: value for name, value in options.items() if value is not None}
+    of_many = ("resume", "shard", "part", "skip_failures", "limit", "shuffle", "progress")
+    many = {name: given.pop(name) for name in of_many if name in given}
+    if path is not None and path.suffix in (".jsonl", ".gz", ".zst") and path.is_file():
+        from headscope.analyses.context_attribution.run import context_attribution
+
+        if answer is not None or image is not None:
+            raise InputError(
+                "--answer, --image: expected one prompt, found a data set, whose lines have them"
+            )
+        refused = [name for name in ("delete", "through", "anew", "position") if given.pop(name, False)]
+        if refused:
+            raise InputError(f"--{refused[0]}: expected one prompt, found a data set")
+        return context_attribution(model, prompts(path), spans=units, exact=exact, **given, **many)
+    if many.get("shard") or many.get("resume"):
+        raise InputError("--shard, --resume: expected a data set (.jsonl), found one prompt")
+    more: dict[str, Any] = {}
+    text: Any = prompt
+    if path is not None and path.suffix == ".json" and path.is_file():
+        text, more = prompt_of(json.loads(path.read_text(encoding="utf-8")), InputError)
+    elif path is not None and path.is_file():
+        text = path.read_text(encoding="utf-8")
+    answer = more.pop("answer", answer) if answer is None else answer
+    units = more.pop("spans", units) if spans == "sentence" else units
+    known = {name: more[name] for name in ("tools", "documents") if name in more}
+    picture = {} if image is None else {"image": image}
+    return why(model, text, answer, units, exact, **known, **picture, **given)
+
+
+def shown(
+    result: Any,
+    *,
+    cite: Lines | None = None,
+    level: Level = 0.05,
+    figure: Picture | None = None,
+    model: Any,
+) -> Shown:
+    """The spans that the answer hangs on, and whether to believe their order.
+
+    Args:
+        result: from `headscope.why`.
+        cite: statements of the answer with their sources, one object a line: .jsonl.
+        level: the q up to which a span is cited.
+        figure: the prompt, each span shaded by its effect: .svg, .png or .pdf.
+    """
+    from headscope.analyses.why import statistics
+    from headscope.analyses.why.cite import marked, save
+    from headscope.core.heads import Head
+    from headscope.measures.dataset import description
+
+    rows: Any = result.table()
+    if "masked" not in result:
+        if cite is not None or figure is not None:
+            raise InputError("--cite, --figure: expected one prompt, found a data set")
+        return Shown(rows, rounded(rows).to_string(index=False), result)
+    about = description(result)
+    listed = rows.head(SHOWN).drop(
+        columns=[*_DROPPED, *(name for name in ("deleted",) if rows[name].isna().all())]
+    )
+    listed["text"] = [text if len(text) <= 60 else f"{text[:59]}…" for text in listed["text"]]
+    said = (
+        "wrote"
+        if about["generated"] and about["kind"] == "text"
+        else "said"
+        if about["generated"]
+        else "given"
+    )
+    lines = [
+        f"answer ({said}): {about['answer'].strip()!r}, log-probability {float(result['log_probability']):.2f}",
+        rounded(listed).to_string(index=False),
+        *statistics.sentences(result),
+    ]
+    if len(rows) > SHOWN:
+        lines.insert(2, f"… and {len(rows) - SHOWN:,} more; -o FILE writes them all")
+    heads: Any = statistics.heads(result).head(3)
+    named = ", ".join(
+        f"{Head(row.layer, row.head)} {row.estimate:+.2f}"
+        + ("" if row.effect != row.effect else f" (masked alone {row.effect:+.2f})")
+        for row in heads.itertuples()
+    )
+    lines.append(f"span {statistics.first(result)} reaches the answer through {named}")
+    if about["through"]:
+        through = about["through"]
+        lines.append(
+            f"without these heads seeing it the answer loses {through['together']:+.2f} nats, without as many others "
+            f"{through['others']:+.2f}"
+        )
+    lines.append(_opens(about["prompt"], heads.iloc[0], model.model))
+    if cite is not None:
+        lines += ["", marked(result, level)]
+    return Shown(
+        rows,
+        "\n".join(lines),
+        result,
+        files=[(figure, drawn(result.figure)), (cite, lambda path: save(result, path, level))],
+    )
+
+
+def _opens(prompt: str, first: Any, model: str | None) -> str:
+    """How the head is seen on the prompt."""
+    named = f" -m {shlex.quote(model)}" if model else ""
+    text = shlex.quote(prompt if len(prompt) < 400 else "…")
+    return f"to see the head: headscope view {text}{named} --layer {first['layer']} --head {first['head']}"

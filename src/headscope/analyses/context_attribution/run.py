@@ -1,0 +1,274 @@
+"""Where the answers of a data set of prompts come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from headscope.analyses.context_attribution import statistics
+from headscope.analyses.context_attribution.statistics import FIGURES, Rows
+from headscope.analyses.long_runs import long_run
+from headscope.analyses.options import Options
+from headscope.analyses.why import statistics as one
+from headscope.analyses.why.asked import ask
+from headscope.analyses.why.run import Explained
+from headscope.analyses.why.spans import Source, Spans, cut
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Count, Number, Seed
+from headscope.corpora import Corpus, Example
+from headscope.corpora.corpus import leave_out, plain
+from headscope.corpora.prompts import given_of
+from headscope.errors import InputError
+from headscope.models import Model
+from headscope.models.model import expect_model
+from headscope.runs.long import Kind, Run
+from headscope.runs.options import RunOptions
+
+BLOCK = 4
+"""Prompts of a block, about: each takes many passes, and what a checkpoint keeps are blocks."""
+
+KIND = Kind("context_attribution", Rows.from_arrays, statistics.figures, noun="prompt", title="explaining")
+
+
+@long_run(KIND, batch_size=8)
+def context_attribution(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    spans: Spans = "sentence",
+    exact: Count | Literal["all"] = 5,
+    subsets: Number = 0,
+    max_new_tokens: Count = 60,
+    shuffle: bool = False,
+    seed: Seed = 0,
+    **options: Unpack[Options],
+) -> Run[Rows]:
+    """Where the answers of a data set come from: is the right source first, and can the cheap score be believed?
+
+    Each prompt is explained as `headscope.why` does. Where its sources are known: how often the first span is one, by
+    masking and by the estimates, and beside them by shared words, by attention and by length; reciprocal ranks; the
+    share of the most that one span gives which the estimates' first gives. Of all prompts how estimates agree with
+    masking, how often the agreement warns, how often a span passes the threshold, and what the context gives as a
+    whole. By kind of prompt, and by where in it the source stands.
+
+    **Position bias**: the place of the first span less that of the source, over prompts whose contents stand in any
+    order (`shuffle` gives them one); its p is that no place is favoured. Intervals and tests are by document.
+
+    Args:
+        model: as in `headscope.why`.
+        corpus: `headscope.corpora.prompts`, or any texts or conversations, of which the model says the answers.
+        spans: as in `headscope.why`; a line's own go before.
+        exact: as in `headscope.why`.
+        subsets: as in `headscope.why`.
+        max_new_tokens: how many tokens the model writes at most, where a line has no answer.
+        shuffle: put the spans that a line gives, if they are texts that do not overlap, in a random order in its text.
+        seed: of the order.
+
+    Returns:
+        A dataset over ``(kind, figure)``: ``attributed``, with ``_low`` and ``_high``, ``p`` and ``q`` of the position
+        bias, ``n`` and ``documents``. Its table has one row a kind and figure.
+
+    Raises:
+        InputError: a checkpoint that is broken, or of another run; no prompt.
+        CorpusError: a broken line, with file and line.
+        RunError: the model failed on a prompt, which the message names.
+
+    >>> import transformers
+    >>> config = transformers.GPT2Config(vocab_size=30600, n_embd=8, n_layer=2, n_head=2, n_positions=64)
+    >>> small = headscope.load((transformers.GPT2LMHeadModel(config), headscope.load().tokenizer))
+    >>> result = context_attribution(small, headscope.corpora.texts(["A cat sat. It slept."] * 3), max_new_tokens=2)
+    >>> int(result["n"].sel(kind="all", figure="context"))
+    3
+    """
+    expect_model(model)
+    decides = {
+        "spans": spans if isinstance(spans, str) else [str(span) for span in spans],
+        "exact": exact,
+        "subsets": subsets,
+        "max_new_tokens": max_new_tokens,
+        "shuffle": shuffle,
+        "seed": seed,
+    }
+    through = RunOptions(**options)
+    task = _Task(model, spans, exact, subsets, max_new_tokens, through.batch_size, shuffle, seed)
+    return Run(KIND, model, corpus, task, through, decides=decides, inputs=_Read(model), size=BLOCK)
+
+
+estimate, merge = context_attribution.estimate, context_attribution.merge
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The prompts of a corpus, with their tokens."""
+
+    model: Model
+
+    def __call__(self, corpus: Corpus | Iterable[Example]) -> Iterator[Example]:
+        for example in plain(corpus):
+            try:
+                yield replace(example, tokens=self._tokens(example))
+            except InputError as error:
+                leave_out(corpus, example.error(error))
+
+    def _tokens(self, example: Example) -> Tokens:
+        if example.tokens is not None:
+            return example.tokens
+        if example.messages is not None:
+            return self.model.chat(example.messages)
+        if example.ids is not None:
+            return self.model.from_ids(*example.ids)
+        if example.text is None:
+            raise InputError("expected a text, a conversation or ids, found none")
+        return self.model.encode(example.text, example.pair)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is known of each prompt of a block."""
+
+    model: Model
+    spans: Spans
+    exact: Any
+    subsets: int
+    max_new_tokens: int
+    batch_size: int
+    shuffle: bool
+    seed: int
+
+    def __call__(
+        self, batches: Iterable[Sequence[Example]], done: Callable[[int], None], _: Collection[int]
+    ) -> Rows:
+        rows = Rows.none()
+        for batch in batches:
+            for example in batch:
+                rows += self._row(example)
+                done(1)
+        return rows
+
+    def _row(self, example: Example) -> Rows:
+        asked = dict(example.asked or {})
+        prompt: Any = (
+            example.tokens if example.text is None and example.messages is None else given_of(example)
+        )
+        spans, source = asked.get("spans"), asked.get("source")
+        if (
+            self.shuffle
+            and isinstance(prompt, str)
+            and spans
+            and all(isinstance(span, str) for span in spans)
+        ):
+            prompt, spans, source = _shuffled(prompt, spans, source, [self.seed, len(prompt)])
+        try:
+            made = ask(
+                self.model,
+                prompt,
+                asked.get("answer"),
+                tools=asked.get("tools"),
+                documents=asked.get("documents"),
+                max_new_tokens=self.max_new_tokens,
+            )
+            sources = cut(made.prompt, spans or self.spans, sinks=self.model.causal)
+            explained = Explained(made, sources, self.batch_size)
+            found = explained.found(self.exact, subsets=self.subsets, seed=self.seed)
+            right = _right(sources, source, example)
+        except InputError as error:
+            raise example.error(error) from None
+        values = _values(found, sources, right)
+        return Rows(
+            np.array([[values.get(name, np.nan) for name in FIGURES]]),
+            np.array([float(example.document)]),
+            [str(asked.get("kind", ""))],
+        )
+
+
+def _right(sources: Sequence[Source], source: Sequence[Any] | None, example: Example) -> Any:
+    """Which spans the answer comes from, ``[span]``; None where that is not known."""
+    if source is None:
+        return None
+    right = np.zeros(len(sources), np.bool_)
+    for one_of in source:
+        if isinstance(one_of, int):
+            if not 0 <= one_of < len(sources):
+                raise InputError(f"'source': expected a span below {len(sources)}, found {one_of}")
+            right[one_of] = True
+        else:
+            there = [one_of in span.text for span in sources]
+            if not any(there):
+                raise InputError(f"'source': expected a text in one of the spans, found {one_of!r:.60}")
+            right |= np.array(there)
+    return right
+
+
+def _values(found: one.Found, sources: Sequence[Source], right: Any) -> dict[str, float]:
+    """The figures of a prompt."""
+    figures = found.figures
+    masked, estimate = figures["masked"], figures["estimate"]
+    measured = np.isfinite(masked)
+    values = {name: float(value) for name, value in found.scalars.items() if name in FIGURES}
+    best = int(np.nanargmax(masked))
+    values["warned"] = (
+        float(values["agreement"] < one.ROUGHLY) if np.isfinite(values["agreement"]) else np.nan
+    )
+    passed = np.nan_to_num(figures["q"], nan=1.0) <= 0.05
+    if np.isfinite(figures["q"]).any():
+        values["cited"] = float(passed.any())
+    if measured.all():
+        values["screened"] = float(best in np.argsort(-estimate, kind="stable")[:3])
+        if len(masked) > 2 and np.ptp(masked) and np.ptp(estimate):
+            values["pearson"] = float(np.corrcoef(masked, estimate)[0, 1])
+    if masked[best] > 0:
+        values["oracle"] = float(masked[int(estimate.argmax())] / masked[best])
+    place = np.arange(len(sources)) / max(len(sources) - 1, 1)
+    if right is None:
+        values["place"] = float(place[best] - 0.5)
+        return values
+    lengths = np.array([span.tokens.sum() for span in sources], np.float64)
+    orders = {
+        "masked": np.nan_to_num(masked, nan=-np.inf),
+        "estimate": estimate,
+        "lexical": figures["lexical"],
+        "attention": figures["attention"],
+        "longest": lengths,
+    }
+    for name, scores in orders.items():
+        first = scores == scores.max()
+        values[f"{name}_first"] = float(
+            (right & first).sum() / first.sum()
+        )  # of several alike, one at random
+    for name in ("masked", "estimate"):
+        rank = 1 + int((orders[name] > orders[name][right].max()).sum())
+        values[f"{name}_rank"] = 1 / rank
+    if passed.any():
+        values["cited_right"] = float(right[passed].mean())
+    values["source_place"] = float(place[right].mean())
+    values["place"] = float(place[best] - values["source_place"])
+    return values
+
+
+def _shuffled(
+    text: str, spans: Sequence[str], source: Sequence[Any] | None, seed: Sequence[int]
+) -> tuple[str, list[str], Sequence[Any] | None]:
+    """A text with its spans in another order, and the numbers of its sources then."""
+    starts: list[int] = []
+    at = 0
+    for span in spans:
+        starts.append(text.find(span, at))
+        if starts[-1] < 0:
+            raise InputError("shuffle: expected spans in the order of the text, which do not overlap")
+        at = starts[-1] + len(span)
+    order: list[int] = np.random.default_rng(seed).permutation(len(spans)).tolist()
+    parts: list[str] = []
+    at = 0
+    for place, start in enumerate(starts):
+        parts += [text[at:start], spans[order[place]]]
+        at = start + len(spans[place])
+    moved = {old: new for new, old in enumerate(order)}
+    found = (
+        None
+        if source is None
+        else [moved[one_of] if isinstance(one_of, int) else one_of for one_of in source]
+    )
+    return "".join([*parts, text[at:]]), [spans[old] for old in order], found

@@ -1,0 +1,166 @@
+"""How well sources of answers are found: figures over prompts by document, and their table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.core.arrays import Floats
+from headscope.measures.dataset import describe
+from headscope.runs.safefile import Arrays
+from headscope.statistics.jackknife import differs, effective, error, interval, skewness
+from headscope.statistics.significance import false_discovery
+
+FIGURES: Mapping[str, str] = {
+    "masked_first": "the span whose masking the answer loses most by is a source",
+    "estimate_first": "the span with the largest estimate is a source",
+    "lexical_first": "the span that shares most words with the answer is a source",
+    "attention_first": "the span that is looked at most is a source",
+    "longest_first": "the longest span is a source",
+    "masked_rank": "reciprocal rank of the first source, by masking",
+    "estimate_rank": "the same by estimates",
+    "screened": "masking's first span is among those with the largest estimates (where all are masked)",
+    "oracle": "what the span of the largest estimate gives, as a share of the most that one span gives",
+    "pearson": "correlation of estimates and masking over the spans of a prompt",
+    "agreement": "rank correlation of estimates and masking over the spans of a prompt",
+    "lexical_agreement": "rank correlation of shared words and masking",
+    "warned": "prompts of which the agreement is too low to believe the order",
+    "cited": "prompts of which a span passes the threshold (q ≤ .05)",
+    "cited_right": "spans that pass which are sources",
+    "context": "nats that the answer loses without any span",
+    "joint": "nats that it loses without the first three together",
+    "log_probability": "log-probability of the answer",
+    "place": "place of masking's first span, from 0 to 1, less that of the source, or less ½ where none is known",
+    "source_place": "place of the source, from 0 to 1",
+}
+"""What is counted of each prompt."""
+
+SHARES = (
+    *("masked_first", "estimate_first", "lexical_first", "attention_first", "longest_first"),
+    *("screened", "warned", "cited"),
+)
+"""Figures that are shares of prompts."""
+
+COLUMNS = ("kind", "figure", "value", "ci_low", "ci_high", "p", "q", "n", "documents")
+
+DEPTHS = ("begin", "middle", "end")
+"""Thirds of the prompt in which the source stands."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What is known of each prompt.
+
+    Attributes:
+        values: `FIGURES` ``[prompt figure]``; NaN where there is no such figure.
+        document: of each prompt.
+        kind: of each prompt.
+    """
+
+    values: Floats
+    document: Floats
+    kind: Sequence[str]
+
+    @classmethod
+    def none(cls) -> Rows:
+        """Of no prompt."""
+        return cls(np.empty((0, len(FIGURES))), np.empty(0), [])
+
+    def __add__(self, other: Self) -> Rows:
+        return Rows(
+            np.concatenate([self.values, other.values]),
+            np.concatenate([self.document, other.document]),
+            [*self.kind, *other.kind],
+        )
+
+    def __bool__(self) -> bool:
+        return bool(len(self.kind))
+
+    def to_arrays(self) -> Arrays:
+        """All of it as arrays."""
+        return {
+            "values": self.values,
+            "document": self.document,
+            "kind": np.frombuffer("\0".join(self.kind).encode(), np.uint8),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Rows:
+        """What `to_arrays` gave."""
+        kinds = (
+            bytes(np.asarray(arrays["kind"], np.uint8)).decode().split("\0")
+            if len(arrays["document"])
+            else []
+        )
+        return cls(np.asarray(arrays["values"]), np.asarray(arrays["document"]), kinds)
+
+
+def figures(rows: Rows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dataset:
+    """Means over prompts with intervals by document: of all, of each kind, and by where the source stands."""
+    place = rows.values[:, list(FIGURES).index("source_place")]
+    groups: dict[str, Callable[[], Any]] = {"all": lambda: np.ones(len(rows.kind), np.bool_)}
+    for kind in dict.fromkeys(rows.kind):
+        if kind:
+            groups[kind] = lambda kind=kind: np.array([one == kind for one in rows.kind])
+    if np.isfinite(place).any():
+        for third, name in enumerate(DEPTHS):
+            groups[f"source at the {name}"] = lambda third=third: (
+                np.minimum(place * 3, 2).astype(int) == third
+            )
+    with np.errstate(invalid="ignore"):
+        made = {name: _figures(rows, make()) for name, make in groups.items()}
+    names = ("attributed", "attributed_low", "attributed_high", "p", "n", "documents")
+    variables: dict[str, Any] = {
+        name: (("kind", "figure"), np.stack([one[place] for one in made.values()]))
+        for place, name in enumerate(names)
+    }
+    variables["q"] = (
+        ("kind", "figure"),
+        false_discovery(variables["p"][1].reshape(-1)).reshape(len(made), -1),
+    )
+    coords: dict[str, Any] = {"kind": list(made), "figure": list(FIGURES)}
+    result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
+    result["attributed"].attrs |= {"units": "see figure", "description": "Mean over prompts."}
+    return result
+
+
+def _figures(rows: Rows, chosen: Any) -> Sequence[Floats]:
+    """Value, interval, p (of the bias for a place), prompts and effective documents, ``[figure]``."""
+    names, count = np.unique(rows.document, return_inverse=True)
+    values = np.where(chosen[:, None], rows.values, np.nan)
+    known = np.isfinite(values)
+    s, n = np.zeros((len(names), values.shape[1])), np.zeros((len(names), values.shape[1]))
+    np.add.at(s, count, np.where(known, values, 0.0))
+    np.add.at(n, count, known)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(n.sum(0) > 0, s.sum(0) / n.sum(0), np.nan)
+        se, many, skew = error(s, n), effective(n), skewness(s, n)
+        share = np.array([name in SHARES for name in FIGURES])
+        ends = zip(interval(mean, se, many, share=True), interval(mean, se, many, skew=skew), strict=True)
+        low, high = (np.where(share, one, other) for one, other in ends)
+        p = np.where([name == "place" for name in FIGURES], differs(mean, se, many, skew), np.nan)
+    return mean, low, high, p, n.sum(0), many
+
+
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """One row a kind and figure, with `COLUMNS`."""
+    rows = [
+        {
+            "kind": kind,
+            "figure": name,
+            "value": float(result["attributed"].values[row, place]),
+            "ci_low": float(result["attributed_low"].values[row, place]),
+            "ci_high": float(result["attributed_high"].values[row, place]),
+            **{column: float(result[column].values[row, place]) for column in ("p", "q", "documents")},
+            "n": int(result["n"].values[row, place]),
+        }
+        for row, kind in enumerate(result["kind"].values.tolist())
+        for place, name in enumerate(result["figure"].values.tolist())
+        if result["n"].values[row, place]
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -1,0 +1,85 @@
+"""An answer with marks of its sources."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from headscope.core.saving import check_place
+from headscope.errors import InputError
+from headscope.measures.dataset import description
+
+NONE = "no source in the context"
+
+
+class Cited(NamedTuple):
+    """A statement of an answer.
+
+    Attributes:
+        text: what it says.
+        sources: numbers of the spans that it hangs on, the largest effect first.
+    """
+
+    text: str
+    sources: tuple[int, ...]
+
+
+def cited(result: xr.Dataset, level: float = 0.05) -> list[Cited]:
+    """The statements of an answer with the spans that each hangs on: those of which q is at most `level`.
+
+    Raises `InputError` for an answer that is no text: it has no q.
+    """
+    if description(result)["kind"] != "text":
+        raise InputError("cite: expected an answer that a model wrote, found one that it chose")
+    found: list[Cited] = []
+    q, masked = (np.nan_to_num(result[f"statement_{name}"].values, nan=1.0) for name in ("q", "masked"))
+    for row, text in enumerate(result["statement_text"].values):
+        there = np.flatnonzero((q[row] <= level) & (masked[row] > 0))
+        order = there[np.argsort(-masked[row][there], kind="stable")]
+        found.append(Cited(str(text), tuple(int(span) for span in order)))
+    return found
+
+
+def marked(result: xr.Dataset, level: float = 0.05) -> str:
+    """The answer with ``[n]`` behind each statement, and the spans that these are; or that there is no source."""
+    statements = cited(result, level)
+    numbers = {
+        span: number + 1
+        for number, span in enumerate(dict.fromkeys(span for one in statements for span in one.sources))
+    }
+    text = "".join(
+        f"{one.text.rstrip()}{''.join(f' [{numbers[span]}]' for span in one.sources)}{_gap(one.text)}"
+        for one in statements
+    ).strip()
+    sources = [f"[{number}] {result['text'].values[span]}" for span, number in numbers.items()]
+    return "\n".join([text, "", *(sources or [NONE])])
+
+
+def _gap(text: str) -> str:
+    return text[len(text.rstrip()) :]
+
+
+def save(result: xr.Dataset, path: Path, level: float = 0.05) -> str:
+    """Write the statements, one object a line with its sources; say what it is."""
+    check_place(path)
+    masked, q = result["statement_masked"].values, result["statement_q"].values
+    lines: list[str] = []
+    for row, one in enumerate(cited(result, level)):
+        sources: list[dict[str, Any]] = [
+            {
+                "span": span,
+                "text": str(result["text"].values[span]),
+                "start": int(result["start"].values[span]),
+                "end": int(result["end"].values[span]),
+                "nats": round(float(masked[row, span]), 6),
+                "q": float(q[row, span]),
+            }
+            for span in one.sources
+        ]
+        lines.append(json.dumps({"statement": one.text.strip(), "sources": sources}, ensure_ascii=False))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return f"{len(lines)} statements with their sources"

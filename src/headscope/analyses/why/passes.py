@@ -1,0 +1,413 @@
+"""How sure a model is of its answer when spans are masked, and how that changes with each head's attention to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from headscope.analyses.why.asked import Asked
+from headscope.analyses.why.spans import Source
+from headscope.attention.one import running
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import evaluating, recording
+from headscope.core.arrays import Floats
+from headscope.core.heads import Head
+from headscope.errors import RefusedError
+from headscope.models.finite import not_finite
+from headscope.models.perceive import of_tower
+
+ELEMENTS = 1 << 22
+"""Weights that are there at once."""
+
+TOKENS = 4096
+"""Queries of the rows of a batch, about."""
+
+LOGITS = 1 << 26
+"""Logits of the rows of a batch."""
+
+Place = tuple[str, int]
+"""A part of the model, and the index of a layer in it."""
+
+
+class Masked(NamedTuple):
+    """Spans that later tokens do not see, in all heads or in some of one part's."""
+
+    spans: tuple[int, ...]
+    heads: frozenset[tuple[str, Head]] | None = None
+
+
+@dataclass(eq=False)
+class Slopes:
+    """What a bias on the attention to each span's keys would change, by layer and head.
+
+    Attributes:
+        places: part and layer of each, in the order of the model.
+        heads: of each place ``[statement head span]``.
+        attention: of each place ``[head span]``: how much the rows that give the answer look at the span, on average.
+        log_p: of each of the answer's tokens.
+    """
+
+    places: list[Place] = field(default_factory=list[Place])
+    heads: dict[Place, Tensor] = field(default_factory=dict[Place, Tensor])
+    attention: dict[Place, Tensor] = field(default_factory=dict[Place, Tensor])
+    log_p: Tensor = field(default_factory=lambda: torch.empty(0))
+
+
+class Passes:
+    """Passes of a model over one prompt and its answer.
+
+    Args:
+        asked: the prompt and its answer.
+        spans: of the prompt.
+        batch_size: prompts that run at once, at most.
+    """
+
+    def __init__(self, asked: Asked, spans: Sequence[Source], batch_size: int = 8) -> None:
+        self.asked, self._size = asked, batch_size
+        self.module, self.model = asked.model.module, asked.model
+        device = self.model.device
+        members = np.zeros((len(spans), asked.length), np.bool_)
+        for place, span in enumerate(spans):
+            members[place, : len(span.tokens)] = span.tokens
+        self.members = torch.as_tensor(members, device=device)
+        self.rows = torch.as_tensor(asked.rows, device=device)
+        self.runs = 0.0
+        self._prefix: list[tuple[Tensor, Tensor]] | None = None
+
+    def concerns(self, record: AttentionRecord, *, grows: bool = False) -> bool:
+        """Whether a call is attention to the prompt; where it `grows`, with any tokens written after it."""
+        if record.kind == "cross" or self.asked.axis == "encoder":
+            wanted = record.kind in ("cross", "encoder") and self.asked.axis == "encoder"
+        else:
+            wanted = record.kind == "self" and not (
+                "input_ids" in self.asked.ready and of_tower(record.module)
+            )
+        keys, prompt = record.shape[3], len(self.asked.prompt.tokens)
+        return wanted and (keys == self.asked.length or (grows and keys >= prompt))
+
+    def scores(self, ready: Mapping[str, Any]) -> Tensor:
+        """The logits of the answer, ``[row token choice]``."""
+        with running(self.model, ready):
+            output = self.module(**ready, **self.asked.kept)
+        scores = self.asked.scores(output)
+        if not scores.isfinite().any(-1).all():
+            raise not_finite(self.model.name, self.module, "logits")
+        return scores
+
+    def whole(self) -> Tensor:
+        """The logits with all of the prompt, ``[token choice]``; keys and values are kept where they can be."""
+        ready = dict(self.asked.ready)
+        with torch.no_grad(), evaluating(self.module):
+            if not self._caches(ready):
+                self.runs += 1
+                return self.scores(ready)[0]
+            ready["use_cache"] = True
+            with running(self.model, ready):
+                output = self.module(**ready, **self.asked.kept)
+            self.runs += 1
+            self._keep(getattr(output, "past_key_values", None))
+            return self.asked.scores(output)[0]
+
+    def _caches(self, ready: Mapping[str, Any]) -> bool:
+        plain = {"input_ids", "attention_mask", "use_cache"}
+        return self.asked.written and "use_cache" in ready and not {*ready} - plain
+
+    def _keep(self, cache: Any) -> None:
+        """Keep the keys and values of a pass, where all layers have them of all tokens."""
+        from transformers.cache_utils import DynamicCache, DynamicLayer
+
+        if type(cache) is not DynamicCache:
+            return
+        layers: list[Any] = list(cache.layers)
+        there = all(type(layer) is DynamicLayer and layer.keys is not None for layer in layers)
+        if there and all(layer.keys.shape[-2] == self.asked.length for layer in layers):
+            self._prefix = [(layer.keys, layer.values) for layer in layers]
+
+    def masked(self, every: Sequence[Masked], told: Callable[[Sequence[int], Tensor], None]) -> None:
+        """Run the model with spans masked, each row by itself.
+
+        Args:
+            every: of each row what is masked.
+            told: is given the places of some rows and their logits ``[row token choice]``.
+        """
+        first = [self._first(one) for one in every]
+        order = sorted(range(len(every)), key=first.__getitem__)
+        while order:
+            begin = first[order[0]] if self._prefix is not None else 0
+            count = self._at_once(self.asked.length - begin)
+            some, order = order[:count], order[count:]
+            told(some, self._run([every[place] for place in some], begin))
+
+    def _at_once(self, queries: int) -> int:
+        choices = self.model.embedding_rows or 1
+        fits = min(TOKENS // max(queries, 1), LOGITS // max(1, choices * len(self.asked.at)))
+        alone = any(
+            isinstance(value, Tensor) and value.is_floating_point() and "input_ids" in self.asked.ready
+            for value in self.asked.ready.values()
+        )
+        return 1 if alone else max(1, min(self._size, fits))
+
+    def _first(self, one: Masked) -> int:
+        """The first query that a mask changes."""
+        if not self.asked.written:
+            return 0
+        ends = [int(self.members[span].nonzero().max()) + 1 for span in one.spans]
+        last = self.asked.length - len(self.asked.at)
+        return min([*ends, last])
+
+    def _run(self, every: Sequence[Masked], begin: int) -> Tensor:
+        hide = Hide(self, every)
+        ready = {
+            name: value.expand(len(every), *value.shape[1:])
+            if isinstance(value, Tensor) and value.ndim and len(value) == 1
+            else value
+            for name, value in self.asked.ready.items()
+        }
+        if self._prefix is not None:
+            ready |= self._continued(ready, begin, len(every))
+        with torch.no_grad(), evaluating(self.module), recording(self.module, hide, fused=True):
+            scores = self.scores(ready)
+        self.runs += len(every) * (self.asked.length - begin) / self.asked.length
+        if not hide.met:
+            raise self._unseen()
+        return scores
+
+    def _unseen(self) -> RefusedError:
+        tokens = len(self.asked.prompt.tokens)
+        return RefusedError(
+            f"{self.model.name}: expected attention along the {tokens} tokens of the prompt, found none on such an axis"
+        )
+
+    def _continued(self, ready: Mapping[str, Any], begin: int, rows: int) -> dict[str, Any]:
+        """What a module takes to go on behind a prefix whose keys and values are known."""
+        from transformers.cache_utils import DynamicCache
+
+        assert self._prefix is not None
+        cache: Any = DynamicCache()
+        for layer, both in enumerate(self._prefix if begin else ()):
+            keys, values = (part[:, :, :begin].expand(rows, -1, -1, -1) for part in both)
+            cache.update(keys, values, layer)
+        return {"input_ids": ready["input_ids"][:, begin:], "past_key_values": cache, "use_cache": True}
+
+    def deleted(self, spans: Sequence[int]) -> Tensor:
+        """The log-probability of the answer's tokens where spans are not in the prompt, ``[token]``."""
+        ready = self.asked.without([self.members[span].cpu().numpy() for span in spans])
+        with torch.no_grad(), evaluating(self.module):
+            scores = self.scores(ready)
+        self.runs += 1
+        return self.asked.log_p(scores)[0]
+
+    def slopes(self, statements: Tensor) -> Slopes:
+        """The derivatives of the log-probability of each statement by a bias on the attention to each span.
+
+        Args:
+            statements: how much each of the answer's tokens counts, ``[statement token]``.
+        """
+        made = Slopes()
+        watch = _Watch(self, made, len(statements))
+        with torch.enable_grad(), evaluating(self.module), recording(self.module, watch, fused=True):
+            scores = self.scores(self.asked.ready)
+            made.log_p = self.asked.log_p(scores)[0]
+            if not made.places:
+                raise self._unseen()
+            for number, weights in enumerate(statements):
+                watch.statement = number
+                last = number == len(statements) - 1
+                goal = (made.log_p * weights.to(made.log_p)).sum()
+                torch.autograd.grad(goal, [watch.zero], retain_graph=not last, allow_unused=True)
+        self.runs += 1 + 2 * len(statements)
+        made.log_p = made.log_p.detach()
+        return made
+
+    def _sized(self, keys: int) -> tuple[Tensor, Tensor]:
+        """Which keys each span has, ``[span key]``, and which rows give the answer, where there are so many keys."""
+        more = keys - self.members.shape[1]
+        if more <= 0:
+            return self.members[:, :keys], self.rows[:keys]
+        return functional.pad(self.members, (0, more)), functional.pad(self.rows, (0, more), value=True)
+
+    def outside(self, queries: int, keys: int, cross: bool) -> Tensor:
+        """Which of the last queries do not lie in each span, or give the answer, ``[query span]``."""
+        members, rows = self._sized(keys)
+        if cross:
+            return torch.ones(queries, len(members), dtype=torch.bool, device=members.device)
+        return (~members[:, keys - queries :] | rows[keys - queries :]).T
+
+    def hidden(self, spans: Sequence[int], queries: int, keys: int, cross: bool) -> Tensor:
+        """Which pairs are masked where some spans are, ``[query key]``."""
+        members, outside = self._sized(keys)[0], self.outside(queries, keys, cross)
+        hidden = torch.zeros(queries, keys, dtype=torch.bool, device=members.device)
+        for span in spans:
+            hidden |= outside[:, span, None] & members[span]
+        if not cross:  # each token sees itself
+            hidden &= ~torch.eye(keys, dtype=torch.bool, device=hidden.device)[keys - queries :]
+        return hidden
+
+
+class Hide:
+    """Masks spans, of each row of a batch those that are asked for: a `headscope.attention.record.Hook`.
+
+    Attributes:
+        met: whether there was attention to the prompt.
+    """
+
+    def __init__(self, passes: Passes, every: Sequence[Masked], *, grows: bool = False) -> None:
+        self._passes, self._every, self._grows = passes, every, grows
+        self._made: dict[tuple[int, int, bool], Tensor] = {}
+        self.met = False
+
+    def __call__(self, record: AttentionRecord) -> Tensor | None:
+        """The weights without what is masked; of a fused call what the values give by them."""
+        if not self._passes.concerns(record, grows=self._grows):
+            return None
+        self.met = True
+        shape = *record.shape[2:], record.kind == "cross"
+        if shape not in self._made:
+            rows = [self._passes.hidden(one.spans, *shape) for one in self._every]
+            self._made[shape] = torch.stack(rows)[:, None]
+        hidden = self._made[shape].to(record.q.device)
+        if any(one.heads is not None for one in self._every):
+            chosen = [
+                [
+                    one.heads is None or (record.kind, Head(record.layer, head)) in one.heads
+                    for head in range(record.shape[1])
+                ]
+                for one in self._every
+            ]
+            hidden = hidden & torch.tensor(chosen, device=hidden.device)[:, :, None, None]
+        changed = record.seeing(~hidden)
+        if record.route == "trace" or record.given is not None:
+            return changed.weights()
+        record.output = torch.cat([weights @ record.values for _, weights in changed.blocks(ELEMENTS)], 2)
+        return None
+
+
+class _Watch:
+    """Sees how the answer would change with the attention to spans: a `headscope.attention.record.Hook`."""
+
+    def __init__(self, passes: Passes, made: Slopes, statements: int) -> None:
+        self._passes, self._made, self._statements = passes, made, statements
+        self.zero = torch.zeros((), device=passes.model.device, dtype=passes.model.dtype, requires_grad=True)
+        self.statement = 0
+        self._members = passes.members.T
+
+    def __call__(self, record: AttentionRecord) -> Tensor | None:
+        """The weights, part of the graph; of a fused call what the values give by them."""
+        if not self._passes.concerns(record):
+            return None
+        place = record.kind, record.layer
+        heads, queries, cross = record.shape[1], record.shape[2], record.kind == "cross"
+        spans = len(self._passes.members)
+        self._made.places.append(place)
+        sums = torch.zeros(self._statements, heads, spans, dtype=torch.float64)
+        shares = torch.zeros(heads, spans, dtype=torch.float64)
+        self._made.heads[place], self._made.attention[place] = sums, shares
+        members, device = self._members.to(record.q), record.q.device
+        outside = self._passes.outside(queries, record.shape[3], cross).to(device)
+        read = self._read(queries, cross).to(device)
+
+        def looked(rows: slice, weights: Tensor) -> None:
+            shares.add_(
+                (weights.detach()[0][:, read[rows]].sum(1) @ members).double().cpu() / int(read.sum())
+            )
+
+        def told(rows: slice, slopes: Tensor) -> None:
+            by_span = ((slopes[0] @ members) * outside[rows]).sum(1)
+            if not cross:  # no token is hidden from itself
+                at = torch.arange(queries, device=device)[rows]
+                own = (
+                    slopes[0][:, torch.arange(len(at), device=device), at] * self._passes.rows.to(device)[at]
+                )
+                by_span = by_span - own @ members[at]
+            sums[self.statement] += by_span.double().cpu()
+
+        if record.route == "interface" and record.given is None:
+            attend: Any = _Attend
+            record.output = attend.apply(record.q, record.k, record.v, self.zero, record, looked, told)
+            return None
+        weights: Any = record.weights() + self.zero
+        now = weights.detach()
+        looked(slice(0, queries), now)
+
+        def slopes(gradient: Tensor) -> None:
+            told(slice(0, queries), now * (gradient - (gradient * now).sum(-1, keepdim=True)))
+
+        weights.register_hook(slopes)
+        return weights
+
+    def _read(self, queries: int, cross: bool) -> Tensor:
+        """The queries from which the answer is read."""
+        rows = self._passes.rows
+        if cross or not rows.any():  # of a class any token may be
+            rows = torch.ones(queries, dtype=torch.bool, device=rows.device)
+        return rows[-queries:]
+
+
+class _Attend(torch.autograd.Function):
+    """Attention by blocks of queries, whose scores' gradients are shown: memory is linear in length."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        zero: Tensor,
+        record: AttentionRecord,
+        looked: Any,
+        told: Any,
+    ) -> Tensor:
+        """What the values give by the weights."""
+        ctx.save_for_backward(q, k, v)
+        ctx.record, ctx.told = _light(record), told
+        parts: list[Tensor] = []
+        for rows, weights in record.blocks(ELEMENTS):
+            looked(rows, weights)
+            parts.append(weights @ record.values)
+        return torch.cat(parts, 2)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        """The gradients of queries, keys and values."""
+        (gradient,) = gradients
+        q, k, v = (tensor.detach().requires_grad_() for tensor in ctx.saved_tensors)
+        made = replace(ctx.record, q=q, k=k, v=v)
+        sums = [torch.zeros_like(part) for part in (q, k, v)]
+        for rows in _blocks(made):
+            with torch.enable_grad():
+                scores = made.scores(rows)
+                output = made.softmax(scores) @ made.values
+            *parts, slopes = torch.autograd.grad(output, [q, k, v, scores], gradient[:, :, rows])
+            for total, part in zip(sums, parts, strict=True):
+                total += part
+            ctx.told(rows, slopes)
+        return (*sums, gradient.new_zeros(()), None, None, None)
+
+
+def _light(record: AttentionRecord) -> AttentionRecord:
+    """A call without the tensors that are kept elsewhere."""
+    none = torch.empty(0)
+    return replace(record, q=none, k=none, v=none)
+
+
+def _blocks(record: AttentionRecord) -> Iterator[slice]:
+    batch, heads, queries, keys = record.shape
+    step = max(1, min(queries, ELEMENTS // max(1, batch * heads * keys)))
+    return (slice(start, min(start + step, queries)) for start in range(0, queries, step))
+
+
+def by_head(slopes: Slopes, statement: int | None = None) -> Floats:
+    """The derivatives by place, head and span, of one statement or of all; NaN where a place has fewer heads."""
+    most = max(values.shape[1] for values in slopes.heads.values())
+    spans = next(iter(slopes.heads.values())).shape[2]
+    made = np.full((len(slopes.places), most, spans), np.nan)
+    for number, place in enumerate(slopes.places):
+        values = slopes.heads[place]
+        made[number, : values.shape[1]] = (values.sum(0) if statement is None else values[statement]).numpy()
+    return made

@@ -1,0 +1,409 @@
+"""Which part of a prompt made an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from headscope.analyses.result import returns_result
+from headscope.analyses.sentences.split import split
+from headscope.analyses.why import statistics
+from headscope.analyses.why.asked import Answer, Asked, Given, ask
+from headscope.analyses.why.passes import Hide, Masked, Passes, Slopes, by_head
+from headscope.analyses.why.spans import Source, Spans, cut
+from headscope.attention.one import running
+from headscope.attention.recording import evaluating, recording
+from headscope.core.arrays import Floats
+from headscope.core.audio import Audio
+from headscope.core.heads import Head
+from headscope.core.tokens import BoolArray
+from headscope.core.validation import Count, Number, Seed, validated
+from headscope.errors import RefusedError
+from headscope.models import Model
+from headscope.models.model import expect_model
+from headscope.runs.long import described
+from headscope.runs.provenance import COMMAND
+
+FEW = 20
+"""Up to so many spans are all masked."""
+
+TOP = 3
+"""So many spans are masked together, and each two of them."""
+
+Exact = Count | Literal["all"]
+
+
+@returns_result
+@validated
+def why(
+    model: Model,
+    prompt: Given | None = None,
+    answer: Answer = None,
+    spans: Spans = "sentence",
+    exact: Exact = 5,
+    *,
+    image: Any = None,
+    audio: Audio | None = None,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    documents: Sequence[Mapping[str, Any]] | None = None,
+    part: tuple[int, int] | None = None,
+    position: Number | None = None,
+    delete: bool = False,
+    through: Number = 0,
+    subsets: Number = 0,
+    anew: bool = False,
+    max_new_tokens: Count = 60,
+    batch_size: Count = 8,
+    seed: Seed = 0,
+) -> xr.Dataset:
+    """Which part of the prompt made this answer? Spans by what its log-probability loses without them, in nats.
+
+    - **estimate**: the derivative of the answer's log-probability by a bias that is added to what softmax is taken of,
+      at the keys of a span and in the rows of all later tokens (in a model that sees both sides, of all others), in
+      all layers and heads at once. One backward pass gives it for every span and head.
+    - **effect**: what the answer loses where those rows do not see the span. Up to 20 spans are all masked, of more the
+      `exact` with the largest estimates (overall, and the first two of each statement). Their **joint** effect, the
+      first three together, is measured always: where a fact is said twice, either alone does little.
+    - **agreement**: the rank correlation of both on this input. Where it is low the order is not to be believed.
+    - **p**: that any token of the vocabulary would lose as much as the answer's do
+      (`headscope.analyses.why.statistics.specific`); **q** for all spans. Only for answers of words.
+    - **interval**: over the answer's tokens, by the jackknife; none with fewer than twelve.
+    - **lexical**: the share of the answer's words that stand in a span; **attention**: how much the rows that give the
+      answer look at it. Neither is an effect.
+
+    A long answer is cut into statements, its sentences, each with its own effects. In a causal model the first token is
+    in no span: heads park their attention there, and without it a model is another one. Tokens of a span still see each
+    other, and each token itself. What layers without attention maps carry (state spaces) is not masked.
+
+    Source: Cohen-Wang et al. 2024, "ContextCite"; Park et al. 2023, "TRAK" (the linear datamodelling score); Geva et
+    al. 2023, "Dissecting Recall of Factual Associations" (attention knockout).
+
+    Args:
+        model: from `headscope.load`: one that writes, or one that gives classes, labels, words for masks, or a stretch
+            of its input.
+        prompt: a text; a pair ``(A, B)``; a conversation, whose last message may be the answer; ids, such as a server
+            logged; or `Tokens`, of which those of the class ``generated`` are the answer.
+        answer: a text that follows the prompt (mind the space), ids, or a class by its name or number; by default what
+            the model says. Of a model that takes its answer from the text, a text in it.
+        spans: what the prompt is cut into: ``sentence``, ``line``, ``paragraph``, ``document``, ``message``, ``tool``,
+            ``word``, ``token``, ``image`` (4 × 4 cells of a picture) or ``sound`` (seconds of it); several from the
+            largest to the smallest, such as ``["document", "sentence"]``, which share one pass; or a list of your own:
+            characters ``(start, end)``, texts of the prompt, boxes ``(left, top, right, bottom)`` or seconds.
+        exact: how many spans are masked where there are more than 20; ``"all"`` for every one.
+        image: a picture, alone or beside the prompt, as in `headscope.capture`.
+        audio: a sound, as in `headscope.capture`.
+        tools: tools that a conversation's template writes.
+        documents: documents that a conversation's template writes.
+        part: characters of the answer, from and to: only these tokens are explained.
+        position: of a masked language model the token that is hidden and asked for, if the text has no mask; of a model
+            of labels the token whose label it is.
+        delete: also what the answer loses where each of those spans is deleted; positions move then.
+        through: of so many heads, those with the largest estimates for the first span, what the answer loses where they
+            alone do not see it: each, all together, and as many heads at random.
+        subsets: so many random halves of the spans are masked, and what the scores say of them is set beside it: the
+            linear datamodelling score.
+        anew: also what the model writes where each of those spans is masked.
+        max_new_tokens: how many tokens the model writes at most.
+        batch_size: prompts that run at once, at most.
+        seed: of the random subsets and heads.
+
+    Returns:
+        A dataset over ``(span)``: ``estimate``; ``masked`` (NaN where not measured) with ``_low`` and ``_high``, ``p``
+        and ``q``; ``deleted``, ``lexical``, ``attention``. Over ``(place, head, span)`` ``estimate_by_head``; over
+        ``(span, token)`` the ``drop`` of each token; over ``(statement, span)`` ``statement_masked`` and others.
+        ``context`` is what all spans together give, ``joint`` what the first three do, ``agreement``,
+        ``lexical_agreement``, ``datamodelling``; over ``(pair)`` ``together`` and ``interaction``, what of it is no
+        sum; over ``(through)`` ``through_masked``. Its table has one row a span.
+
+    Raises:
+        InputError: no such span or answer.
+        RefusedError: a model that gives no such answer, or attends to the prompt along no one axis.
+
+    >>> import transformers
+    >>> config = transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=2, n_head=2, n_positions=16)
+    >>> small = headscope.load(transformers.GPT2LMHeadModel(config))
+    >>> found = why(small, headscope.Tokens(list("abcdef"), ids=[3, 4, 5, 6, 7, 8]), [9, 10], spans="token")
+    >>> found["masked"].dims, found["estimate_by_head"].shape
+    (('span',), (2, 2, 5))
+    """
+    expect_model(model)
+    asked = ask(
+        model,
+        prompt,
+        answer,
+        image=image,
+        audio=audio,
+        tools=tools,
+        documents=documents,
+        part=part,
+        position=position,
+        max_new_tokens=max_new_tokens,
+    )
+    sources = cut(asked.prompt, spans, sinks=model.causal)
+    made = Explained(asked, sources, batch_size)
+    found = made.found(exact, delete=delete, through=through, subsets=subsets, anew=anew, seed=seed)
+    meta = {
+        "model": described(model, ())["model"],
+        "prompt": asked.prompt.text,
+        "answer": asked.text,
+        "generated": asked.said,
+        "kind": asked.kind,
+        "joint": made.top,
+        "subsets": subsets,
+        "through": made.through,
+        "passes": round(made.passes.runs, 2),
+        "command": COMMAND.get(),
+    }
+    return statistics.dataset(found, sources, asked.pieces, asked.texts, made.slopes.places, meta)
+
+
+class Explained:
+    """What is measured of one prompt and its answer.
+
+    Attributes:
+        top: the spans that are masked together.
+        through: the span whose heads are masked, and what the answer loses without all of them, and without others.
+    """
+
+    def __init__(self, asked: Asked, sources: Sequence[Source], batch_size: int) -> None:
+        self.asked, self.sources = asked, sources
+        self.passes = Passes(asked, sources, batch_size)
+        self.top: list[int] = []
+        self.through: dict[str, Any] = {}
+        self.slopes: Slopes = Slopes()
+        self._words = asked.kind in ("text", "masked")
+
+    def found(
+        self,
+        exact: Exact,
+        *,
+        delete: bool = False,
+        through: int = 0,
+        subsets: int = 0,
+        anew: bool = False,
+        seed: int = 0,
+    ) -> statistics.Found:
+        """All that was asked for."""
+        asked, count = self.asked, len(self.sources)
+        statements = self._statements()
+        groups = self._groups(statements)
+        every = exact == "all" or count <= FEW
+        counted = groups if len(groups) > 1 and not every else asked.part[None]
+        self.slopes = self.passes.slopes(torch.as_tensor(counted.astype(np.float64)))
+        estimates = np.stack(
+            [np.nansum(by_head(self.slopes, number), (0, 1)) for number in range(len(counted))]
+        )
+        estimate = estimates.sum(0)
+        chosen = list(range(count)) if every else self._chosen(int(exact), estimate, estimates)
+        self.whole = self.passes.whole()
+        self._log_p = asked.log_p(self.whole[None])[0]
+        drops = np.full((count, len(asked.targets)), np.nan)
+        p = np.full((1 + len(groups), count), np.nan)
+
+        def told(rows: Sequence[int], scores: Tensor) -> None:
+            lost = self._lost(scores)
+            for row, one, logits in zip(rows, lost, scores, strict=True):
+                drops[chosen[row]] = one
+                if self._words:
+                    p[:, chosen[row]] = statistics.specific(
+                        _numpy(self.whole),
+                        _numpy(logits),
+                        asked.targets,
+                        np.vstack([asked.part[None], groups]),
+                    )
+
+        self.passes.masked([Masked((span,)) for span in chosen], told)
+        figures = self._figures(drops, estimate, p[0])
+        effects = figures["masked"]
+        self.top = self._apart(effects, estimate)
+        pairs, scalars = self._together(effects)
+        scalars |= {
+            "log_probability": float(self._log_p[torch.as_tensor(asked.part)].sum()),
+            "agreement": statistics.agreement(estimate, effects),
+            "lexical_agreement": statistics.agreement(figures["lexical"], effects),
+        }
+        if subsets:
+            scalars |= self._datamodelling(subsets, estimate, effects, seed)
+        if delete:
+            for span in chosen:
+                figures["deleted"][span] = float(
+                    (self._log_p - self.passes.deleted([span]))[torch.as_tensor(asked.part)].sum()
+                )
+        by_statement = {
+            "masked": np.stack([drops[:, group].sum(1) for group in groups]),
+            "p": p[1:],
+            "q": statistics.adjusted(p[1:]),
+        }
+        if len(counted) == len(groups):
+            by_statement["estimate"] = estimates
+        return statistics.Found(
+            figures,
+            by_head(self.slopes),
+            drops,
+            _numpy(self._log_p),
+            scalars,
+            statements,
+            by_statement,
+            pairs,
+            self._heads(through, seed),
+            self._anew(chosen) if anew else None,
+        )
+
+    def _statements(self) -> list[tuple[int, int]]:
+        """The sentences of a text that was written, by the first of their tokens and the one after the last."""
+        asked = self.asked
+        tokens = np.flatnonzero(asked.part)
+        if asked.kind != "text":
+            return [(int(tokens[0]), int(tokens[-1]) + 1)]
+        ends = np.cumsum([len(text) for text in asked.texts])
+        starts = ends - [len(text.lstrip()) for text in asked.texts]
+        found: list[tuple[int, int]] = []
+        for begin, end in split(asked.text):
+            here = tokens[(starts[tokens] >= begin) & (starts[tokens] < end)]
+            if len(here):
+                found.append((int(here[0]), int(here[-1]) + 1))
+        return found or [(int(tokens[0]), int(tokens[-1]) + 1)]
+
+    def _groups(self, statements: Sequence[tuple[int, int]]) -> BoolArray:
+        places = np.arange(len(self.asked.targets))
+        return np.stack([(places >= start) & (places < end) & self.asked.part for start, end in statements])
+
+    @staticmethod
+    def _chosen(exact: int, estimate: Floats, estimates: Floats) -> list[int]:
+        """The spans with the largest estimates, overall and the first two of each statement."""
+        chosen = {*np.argsort(-estimate, kind="stable")[:exact].tolist()}
+        for one in estimates if len(estimates) > 1 else ():
+            chosen |= {*np.argsort(-one, kind="stable")[:2].tolist()}
+        return sorted(chosen)
+
+    def _lost(self, scores: Tensor) -> Floats:
+        """What each of the answer's tokens loses, ``[row token]``."""
+        return _numpy(self._log_p - self.asked.log_p(scores))
+
+    def _figures(self, drops: Floats, estimate: Floats, p: Floats) -> dict[str, Floats]:
+        none = np.full(len(drops), np.nan)
+        figures = {name: none.copy() for name in statistics.FIGURES}
+        for span in np.flatnonzero(np.isfinite(drops[:, 0])):
+            ends = statistics.effect(drops[span][self.asked.part])
+            for name, value in zip(("masked", "masked_low", "masked_high"), ends, strict=True):
+                figures[name][span] = value
+        attention = [values.double().mean(0) for values in self.slopes.attention.values()]
+        figures |= {
+            "estimate": estimate,
+            "p": p,
+            "q": statistics.adjusted(p),
+            "lexical": statistics.lexical(self.asked.text, [source.text for source in self.sources]),
+            "attention": _numpy(torch.stack(attention).mean(0)),
+        }
+        return figures
+
+    def _apart(self, effects: Floats, estimate: Floats) -> list[int]:
+        """The spans of the largest effects, apart from each other: what does little alone may do much together."""
+        top: list[int] = []
+        order: list[int] = np.argsort(-np.nan_to_num(effects, nan=-np.inf), kind="stable").tolist()
+        for span in order:
+            tokens = self.sources[span].tokens
+            free = not any(bool((self.sources[other].tokens & tokens).any()) for other in top)
+            promising = effects[span] > 0 or (np.isfinite(effects[span]) and estimate[span] > 0)
+            if promising and free and len(top) < TOP:
+                top.append(span)
+        return top or order[:1]
+
+    def _drops(self, every: Sequence[Masked]) -> list[float]:
+        """What the answer loses by each."""
+        lost = [0.0] * len(every)
+
+        def told(rows: Sequence[int], scores: Tensor) -> None:
+            for row, one in zip(rows, self._lost(scores), strict=True):
+                lost[row] = float(one[self.asked.part].sum())
+
+        self.passes.masked(every, told)
+        return lost
+
+    def _together(self, effects: Floats) -> tuple[list[tuple[int, int, float, float]], dict[str, float]]:
+        """What each two of the first spans lose together, all of them, and all spans there are."""
+        two = list(combinations(self.top, 2))
+        every = [Masked(tuple(range(len(self.sources)))), Masked(tuple(self.top)), *map(Masked, two)]
+        context, joint, *lost = self._drops(every)
+        pairs = [
+            (one, other, drop, drop - float(effects[one] + effects[other]))
+            for (one, other), drop in zip(two, lost, strict=True)
+        ]
+        return pairs, {"context": context, "joint": joint}
+
+    def _datamodelling(self, subsets: int, estimate: Floats, effects: Floats, seed: int) -> dict[str, float]:
+        """How what scores say of random subsets goes with what is lost without them (Park et al. 2023)."""
+        parents = {source.parent for source in self.sources}
+        leaves = [span for span in range(len(self.sources)) if span not in parents]
+        gone = np.random.default_rng(seed).random((subsets, len(leaves))) < 0.5
+        gone[~gone.any(1), 0] = True
+        lost = self._drops([Masked(tuple(np.array(leaves)[row].tolist())) for row in gone])
+        made = {"datamodelling": statistics.agreement(gone @ estimate[leaves], np.array(lost))}
+        known = np.isfinite(effects[leaves]).all()
+        made["datamodelling_masked"] = (
+            statistics.agreement(gone @ effects[leaves], np.array(lost)) if known else float("nan")
+        )
+        return made
+
+    def _heads(self, count: int, seed: int) -> list[tuple[int, int, float, float]]:
+        """What the answer loses where some heads alone do not see the first span."""
+        if not count or not self.top:
+            return []
+        span, places = self.top[0], self.slopes.places
+        values = by_head(self.slopes)[:, :, span]
+        there: list[tuple[int, int]] = [(at, head) for at, head in np.argwhere(np.isfinite(values)).tolist()]
+        order = sorted(there, key=lambda spot: -abs(values[spot]))[:count]
+        others = [spot for spot in there if spot not in order]
+        drawn = np.random.default_rng(seed).permutation(len(others))[:count]
+
+        def named(spots: Sequence[tuple[int, int]]) -> frozenset[tuple[str, Head]]:
+            return frozenset((places[at][0], Head(places[at][1], head)) for at, head in spots)
+
+        groups: list[list[tuple[int, int]]] = [
+            *([spot] for spot in order),
+            order,
+            [others[at] for at in drawn],
+        ]
+        lost = self._drops([Masked((span,), named(spots)) for spots in groups])
+        self.through = {"span": span, "together": lost[-2], "others": lost[-1]}
+        return [
+            (at, head, float(values[at, head]), drop)
+            for (at, head), drop in zip(order, lost[: len(order)], strict=True)
+        ]
+
+    def _anew(self, chosen: Sequence[int]) -> list[str]:
+        """What the model writes where each span is masked."""
+        asked, model = self.asked, self.asked.model
+        if asked.kind != "text" or asked.axis != "self" or model.tokenizer is None:
+            raise RefusedError(f"{model.name}: writes anew only what follows a prompt, with a tokenizer")
+        texts = [""] * len(self.sources)
+        prompt = len(asked.prompt_ids)
+        ready = {
+            name: value[:, :prompt]
+            if isinstance(value, Tensor) and value.shape[:2] == (1, asked.length)
+            else value
+            for name, value in asked.ready.items()
+            if name != "use_cache"
+        }
+        for span in chosen:
+            hide = Hide(self.passes, [Masked((span,))], grows=True)
+            with (
+                torch.no_grad(),
+                evaluating(model.module),
+                recording(model.module, hide),
+                running(model, ready),
+            ):
+                write: Any = model.module.generate  # pyright: ignore[reportAttributeAccessIssue]
+                ids = write(**ready, max_new_tokens=len(asked.targets), do_sample=False)[0][prompt:]
+            texts[span] = str(model.tokenizer.decode(ids, skip_special_tokens=True))
+        return texts
+
+
+def _numpy(values: Tensor) -> Any:
+    return values.detach().double().cpu().numpy()

@@ -1,0 +1,275 @@
+"""Spans of a prompt: sentences, messages, documents, regions of a picture, or what the caller names, one in another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+
+from headscope.analyses.sentences.split import Unit as Split
+from headscope.analyses.sentences.split import split
+from headscope.core.link import Span
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.validation import Expected
+from headscope.errors import InputError
+
+Level = Literal[
+    "message", "tool", "document", "paragraph", "line", "sentence", "word", "token", "image", "sound"
+]
+"""What a prompt is cut into."""
+
+Spans = Annotated[
+    str | Sequence[Any],
+    Expected(
+        "a unit such as 'sentence', several from the largest to the smallest, or a list of spans: characters (start, "
+        "end), texts of the prompt, boxes (left, top, right, bottom) or seconds (from, to)"
+    ),
+]
+
+CELLS = 4
+"""A picture is cut into so many rows and columns of cells."""
+
+SECONDS = 1.0
+"""A sound is cut into stretches of so many seconds."""
+
+_NAMES = ", ".join(get_args(Level))
+_OWN = ("message", "tool", "document")
+
+
+class Stretch(NamedTuple):
+    """Characters of a prompt's text, and what they are: a message's role, a tool's or document's name."""
+
+    start: int
+    end: int
+    name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Prompt:
+    """A prompt, as spans are cut of it.
+
+    Attributes:
+        tokens: of the axis that spans are of.
+        texts: what the text says where each token stands; joined they are the text.
+        parts: messages, tools and documents that the prompt says it has, by their level.
+        pair: the character at which text B begins.
+    """
+
+    tokens: Tokens
+    texts: Sequence[str]
+    parts: Mapping[str, Sequence[Stretch]] = field(default_factory=dict[str, Sequence[Stretch]])
+    pair: int = 0
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(self.texts)
+
+    @property
+    def places(self) -> list[int]:
+        """The first character of each token that is no white space; -1 for a token without characters."""
+        found: list[int] = []
+        at = 0
+        for text in self.texts:
+            gap = len(text) - len(text.lstrip())
+            found.append(-1 if not text else at + (gap if gap < len(text) else 0))
+            at += len(text)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One span of a prompt.
+
+    Attributes:
+        level: what it is.
+        tokens: which tokens it has.
+        start, end: its characters; -1 for what is of no text.
+        text: what it says, or where it lies.
+        parent: the place of the span that it lies in, among all; -1 for none.
+    """
+
+    level: str
+    tokens: BoolArray
+    start: int
+    end: int
+    text: str
+    parent: int = -1
+
+
+def cut(prompt: Prompt, spans: Spans, *, sinks: bool = False) -> list[Source]:
+    """The spans of a prompt, level by level, in their order.
+
+    Args:
+        prompt: what is cut.
+        spans: as in `headscope.why`.
+        sinks: leave out the first token, where heads park their attention.
+
+    Raises `InputError` for what names no span, and for a span without tokens that the caller gave.
+    """
+    given = [spans] if isinstance(spans, str) else list(spans)
+    if not given:
+        raise InputError("spans: expected at least one, found none")
+    levels = all(isinstance(one, str) and one in get_args(Level) for one in given)
+    if isinstance(spans, str) and not levels:
+        raise InputError(f"spans: expected {_NAMES} or a list of spans, found {spans!r}")
+    found = list(_levels(prompt, cast("list[str]", given)) if levels else _named(prompt, given))
+    if spans == "sentence":  # what has no sentences beside the text
+        found += [
+            one
+            for level, axis in (("image", prompt.tokens.boxes), ("sound", prompt.tokens.times))
+            if axis is not None
+            for one in _levels(prompt, [level])
+        ]
+    kept = np.ones(len(prompt.tokens), np.bool_)
+    if sinks and len(kept):
+        kept[0] = False
+    made = [replace(one, tokens=one.tokens & kept) for one in found]
+    if not levels:
+        for place, one in enumerate(made):
+            if not one.tokens.any():
+                raise InputError(f"spans[{place}]: expected tokens in it, found none in {one.text!r:.60}")
+        return made
+    numbers = {
+        number: place for place, number in enumerate(n for n, one in enumerate(made) if one.tokens.any())
+    }
+    if not numbers:
+        raise InputError(f"spans: expected {' or '.join(map(str, given))} spans in the prompt, found none")
+    return [replace(made[number], parent=numbers.get(made[number].parent, -1)) for number in numbers]
+
+
+def _levels(prompt: Prompt, levels: Sequence[str]) -> Iterator[Source]:
+    within: list[tuple[int, Stretch]] = [(-1, stretch) for stretch in _outermost(prompt, levels[0])]
+    count = 0
+    for level in levels:
+        if level in ("image", "sound"):
+            for one in _cells(prompt.tokens) if level == "image" else _stretches(prompt.tokens):
+                yield one
+                count += 1
+            continue
+        here: list[tuple[int, Stretch]] = []
+        for parent, outer in within:
+            for stretch in _units(prompt, level, outer):
+                yield _source(prompt, level, stretch, parent)
+                here.append((count, stretch))
+                count += 1
+        within = here or within
+
+
+def _outermost(prompt: Prompt, level: str) -> list[Stretch]:
+    """The stretches in which the first level is cut: all the text, or what the prompt says its parts are."""
+    parts = [stretch for stretches in prompt.parts.values() for stretch in stretches]
+    if level in _OWN or not parts:
+        whole = [Stretch(0, prompt.pair), Stretch(prompt.pair, len(prompt.text))]
+        return whole if prompt.pair and level not in _OWN else [Stretch(0, len(prompt.text))]
+    return sorted(parts)
+
+
+def _units(prompt: Prompt, level: str, outer: Stretch) -> Iterator[Stretch]:
+    text = prompt.text[outer.start : outer.end]
+    if level in _OWN and (prompt.parts or level != "document"):
+        if not prompt.parts.get(level):
+            raise InputError(f"spans: expected a prompt with {level}s, found none that it names")
+        yield from (one for one in prompt.parts[level] if outer.start <= one.start and one.end <= outer.end)
+    elif level in ("word", "token"):
+        words = re.finditer(r"\w+|[^\w\s]+", text)
+        ends = (
+            [(match.start(), match.end()) for match in words] if level == "word" else _tokens(prompt, outer)
+        )
+        yield from (Stretch(outer.start + start, outer.start + end) for start, end in ends)
+    else:
+        unit = cast("Split", "paragraph" if level == "document" else level)
+        yield from (Stretch(outer.start + start, outer.start + end) for start, end in split(text, unit))
+
+
+def _tokens(prompt: Prompt, outer: Stretch) -> list[tuple[int, int]]:
+    places = [place for place in prompt.places if outer.start <= place < outer.end]
+    return [(place - outer.start, place - outer.start + 1) for place in places]
+
+
+def _source(prompt: Prompt, level: str, stretch: Stretch, parent: int = -1) -> Source:
+    places = np.array(prompt.places, np.int64)
+    tokens = (places >= stretch.start) & (places < stretch.end)
+    if level == "token" and tokens.any():
+        text = prompt.texts[int(np.flatnonzero(tokens)[0])]
+    else:
+        text = prompt.text[stretch.start : stretch.end]
+    said = f"{stretch.name}: {text.strip()}" if stretch.name else text.strip()
+    return Source(level, tokens, stretch.start, stretch.end, said, parent)
+
+
+def _cells(tokens: Tokens) -> Iterator[Source]:
+    if tokens.boxes is None or tokens.picture is None:
+        raise InputError("spans: expected a prompt with a picture for 'image', found none")
+    wide, high = tokens.picture.size
+    for row in range(CELLS):
+        for column in range(CELLS):
+            box = (
+                column * wide / CELLS,
+                row * high / CELLS,
+                (column + 1) * wide / CELLS,
+                (row + 1) * high / CELLS,
+            )
+            yield _region(tokens, box)
+
+
+def _region(tokens: Tokens, box: Sequence[float]) -> Source:
+    assert tokens.boxes is not None
+    across, down = ((tokens.boxes[:, side] + tokens.boxes[:, side + 2]) / 2 for side in (0, 1))
+    inside = (across >= box[0]) & (across < box[2]) & (down >= box[1]) & (down < box[3])
+    return Source("image", inside, -1, -1, "box " + ", ".join(f"{edge:g}" for edge in box))
+
+
+def _stretches(tokens: Tokens) -> Iterator[Source]:
+    if tokens.times is None:
+        raise InputError("spans: expected a prompt with a sound for 'sound', found none")
+    end = float(np.nanmax(tokens.times))
+    for start in np.arange(0.0, end, SECONDS):
+        yield _heard(tokens, (float(start), min(float(start) + SECONDS, end)))
+
+
+def _heard(tokens: Tokens, seconds: Sequence[float]) -> Source:
+    assert tokens.times is not None
+    middle = tokens.times.mean(1)
+    inside = (middle >= seconds[0]) & (middle < seconds[1])
+    return Source("sound", inside, -1, -1, f"{seconds[0]:g} to {seconds[1]:g} s")
+
+
+def _named(prompt: Prompt, given: Sequence[Any]) -> Iterator[Source]:
+    """The spans that a caller lists."""
+    text, at = prompt.text, 0
+    for place, one in enumerate(given):
+        where = f"spans[{place}]"
+        if isinstance(one, str):
+            start = text.find(one, at) if one else -1
+            start = text.find(one) if start < 0 and one else start
+            if start < 0:
+                raise InputError(f"{where}: expected a text of the prompt, found {one!r:.60}")
+            at = start + len(one)
+            yield _source(prompt, "given", Stretch(start, at))
+            continue
+        edges: Sequence[Any] = cast("Any", one) if isinstance(one, Sequence) else []
+        if not edges or not all(isinstance(edge, int | float) for edge in edges[:2]):
+            raise InputError(f"{where}: expected a text of the prompt or numbers, found {one!r:.60}")
+        if len(edges) == 4 and prompt.tokens.boxes is not None:
+            yield _region(prompt.tokens, edges)
+        elif len(edges) == 2 and prompt.tokens.times is not None:
+            yield _heard(prompt.tokens, edges)
+        else:
+            yield _source(prompt, "given", _characters(prompt, edges, where))
+
+
+def _characters(prompt: Prompt, one: Sequence[Any], where: str) -> Stretch:
+    second = isinstance(one, Span) and one.text == "b"
+    shift, most = (prompt.pair if second else 0), len(prompt.text)
+    if len(one) not in (2, 3) or not all(isinstance(edge, int) for edge in one[:2]):
+        raise InputError(f"{where}: expected the characters of a span, start and end, found {one!r:.60}")
+    start, end = one[0] + shift, one[1] + shift
+    if not 0 <= start < end <= most:
+        raise InputError(
+            f"{where}: expected characters from 0 to {most}, the end after the start, found {one!r:.60}"
+        )
+    return Stretch(start, end)

@@ -1,0 +1,350 @@
+"""Which spans an answer hangs on: how far a cheap score can be believed, what is no chance, and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.core.arrays import Floats
+from headscope.core.lazy import module
+from headscope.core.tokens import BoolArray, IntArray
+from headscope.measures.dataset import describe, description
+from headscope.statistics.jackknife import ROUNDING, error, interval, skewness
+from headscope.statistics.significance import false_discovery, p_value
+
+COLUMNS = (
+    "span",
+    "level",
+    "text",
+    "effect",
+    "ci_low",
+    "ci_high",
+    "share",
+    "p",
+    "q",
+    "estimate",
+    "deleted",
+    "lexical",
+    "attention",
+    "start",
+    "end",
+    "parent",
+)
+"""Columns of the table of spans."""
+
+FIGURES = {
+    "estimate": (
+        "estimate",
+        "nats",
+        "Derivative of the answer's log-probability by a bias on the attention to the span.",
+    ),
+    "masked": (
+        "effect",
+        "nats",
+        "What the answer's log-probability loses where no later token sees the span.",
+    ),
+    "masked_low": ("ci_low", "nats", "Lower end of its 95 % interval, over the answer's tokens."),
+    "masked_high": ("ci_high", "nats", "Upper end of its 95 % interval, over the answer's tokens."),
+    "p": ("p", "probability", "That any token of the vocabulary would lose as much as the answer's do."),
+    "q": ("q", "probability", "p, adjusted for all spans."),
+    "deleted": ("deleted", "nats", "What it loses where the span is not in the prompt; positions move."),
+    "lexical": ("lexical", "share", "The share of the answer's words that stand in the span."),
+    "attention": (
+        "attention",
+        "share",
+        "Mean attention to the span of the rows that give the answer, over all heads.",
+    ),
+}
+"""Variables over spans, their columns, units, and what they are."""
+
+MATTERS = float(np.log(2))
+"""Nats: what loses less leaves the answer at least half as likely."""
+
+TOKENS = 12
+"""Tokens of an answer that an interval needs."""
+
+LEAST = 5
+"""Spans that a rank correlation needs."""
+
+BELIEVED, ROUGHLY = 0.8, 0.5
+"""Rank correlations from which the order of the estimates is believed, and believed roughly."""
+
+
+def effect(drops: Floats) -> tuple[Floats, Floats, Floats]:
+    """What the tokens of an answer lose together, ``[token ...]``, and its interval: were other such tokens written.
+
+    By the kit's interval of a mean over tokens, of which neighbours are alike: of n tokens whose neighbours correlate
+    by r there are n · (1 − r) / (1 + r) that tell as much. NaN of fewer than 12 tokens, which do not tell r.
+
+    >>> [float(value) for value in effect(np.array([1.0, 2.0]))]
+    [3.0, nan, nan]
+    """
+    count = len(drops)
+    alike = _alike(drops)
+    n, ones = count * (1 - alike) / (1 + alike), np.ones(drops.shape)
+    n = np.where(count >= TOKENS, n, 1.0)
+    se = error(drops, ones) * np.sqrt(count / n)
+    low, high = interval(drops.mean(0), se, n, skew=skewness(drops, ones))
+    return drops.sum(0), low * count, high * count
+
+
+def _alike(drops: Floats) -> Floats:
+    """How neighbours correlate, no less than 0; r of few is too small by about (1 + 4 r) / n (Kendall 1954)."""
+    count = len(drops)
+    rests = drops - drops.mean(0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = (rests[1:] * rests[:-1]).sum(0) / (rests**2).sum(0)
+    return np.clip(np.nan_to_num((found + 1 / count) / max(1 - 4 / count, 0.25)), 0.0, 0.9)
+
+
+def specific(
+    whole: npt.NDArray[np.floating], masked: npt.NDArray[np.floating], goal: IntArray, groups: BoolArray
+) -> Floats:
+    """p, of some groups of an answer's tokens ``[group]``: that any token of the vocabulary loses as much.
+
+    What masking does to an answer that does not hang on the span, it does to any token: the drop of a token's logit is
+    ranked among those of the whole vocabulary, each less what follows of its logit alone (a line through them all: the
+    likeliest lose most, whatever is changed). Of several tokens the smallest p counts, times their number: few of them
+    need to hang on a span.
+
+    Args:
+        whole, masked: logits, ``[token choice]``, with the span and without.
+        goal: the choice that each token of the answer is.
+        groups: which tokens are taken together, ``[group token]``.
+    """
+    alone = np.ones(len(goal))
+    for token in np.flatnonzero(groups.any(0)):
+        scores = _rests(whole[token], masked[token])
+        others = np.delete(scores, goal[token])
+        alone[token] = p_value(int((others >= scores[goal[token]]).sum()), len(others))
+    return np.array([min(1.0, group.sum() * alone[group].min()) for group in groups])
+
+
+def _rests(whole: npt.NDArray[np.floating], masked: npt.NDArray[np.floating]) -> Floats:
+    """How much more the logit of each choice drops than its size lets expect."""
+    before = np.asarray(whole, np.float64)
+    drop = before - np.asarray(masked, np.float64)
+    before, drop = before - before.mean(), drop - drop.mean()
+    size = (before**2).sum()
+    rest = drop - (before * drop).sum() / size * before if size > 0 else drop
+    return np.where(np.abs(rest) > ROUNDING * np.abs(whole).max(), rest, 0.0)
+
+
+def adjusted(p: Floats) -> Floats:
+    """q of p values, of which those that are NaN were not tested for want of promise: they count as 1."""
+    if not np.isfinite(p).any():
+        return np.full(p.shape, np.nan)
+    q = false_discovery(np.nan_to_num(p, nan=1.0).reshape(-1)).reshape(p.shape)
+    return np.where(np.isfinite(p), q, np.nan)
+
+
+def agreement(first: Floats, second: Floats) -> float:
+    """Spearman's rank correlation over what both know; NaN for fewer than five."""
+    known = np.isfinite(first) & np.isfinite(second)
+    if known.sum() < LEAST or not np.ptp(first[known]) or not np.ptp(second[known]):
+        return float("nan")
+    return float(module("scipy.stats").spearmanr(first[known], second[known])[0])
+
+
+def lexical(answer: str, texts: Sequence[str]) -> Floats:
+    """The share of the answer's words that stand in each text.
+
+    >>> lexical("In Oslo", ["Maria lives in Oslo.", "Cairo"]).tolist()
+    [1.0, 0.0]
+    """
+    wanted = _words(answer)
+    return np.array([len(wanted & _words(text)) / max(len(wanted), 1) for text in texts])
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+class Found(NamedTuple):
+    """What `headscope.why` measured, but for what is over spans alone.
+
+    Attributes:
+        figures: `FIGURES`, ``[span]``.
+        heads: estimates by place, head and span.
+        drops: what each of the answer's tokens loses without each span, ``[span token]``; NaN where not measured.
+        log_p: of the answer's tokens.
+        scalars: of the whole input.
+        statements: their first token and the one after their last.
+        by_statement: ``masked``, ``estimate``, ``p``, ``q``, ``[statement span]``.
+        pairs: first and second span, what both lose together, and what of it is no sum.
+        through: part, layer, head, and what the answer loses where these heads alone do not see the span.
+        without: what is written where each span is masked.
+    """
+
+    figures: Mapping[str, Floats]
+    heads: Floats
+    drops: Floats
+    log_p: Floats
+    scalars: Mapping[str, float]
+    statements: Sequence[tuple[int, int]]
+    by_statement: Mapping[str, Floats]
+    pairs: Sequence[tuple[int, int, float, float]]
+    through: Sequence[tuple[int, int, float, float]]
+    without: Sequence[str] | None
+
+
+def dataset(
+    found: Found,
+    spans: Sequence[Any],
+    pieces: Sequence[str],
+    texts: Sequence[str],
+    places: Sequence[tuple[str, int]],
+    meta: Mapping[str, Any],
+) -> xr.Dataset:
+    """Label what was measured; the names of variables are those of `Found`."""
+    variables: dict[str, Any] = {name: ("span", values) for name, values in found.figures.items()}
+    variables |= {name: ((), value) for name, value in found.scalars.items()}
+    variables["estimate_by_head"] = (("place", "head", "span"), found.heads)
+    variables["drop"] = (("span", "token"), found.drops)
+    variables["log_likelihood"] = ("token", found.log_p)
+    variables |= {
+        f"statement_{name}": (("statement", "span"), values) for name, values in found.by_statement.items()
+    }
+    coords: dict[str, Any] = {
+        "span": np.arange(len(spans)),
+        "level": ("span", [span.level for span in spans]),
+        "text": ("span", [span.text for span in spans]),
+        "start": ("span", [span.start for span in spans]),
+        "end": ("span", [span.end for span in spans]),
+        "parent": ("span", [span.parent for span in spans]),
+        "first_token": ("span", [int(np.flatnonzero(span.tokens)[0]) for span in spans]),
+        "last_token": ("span", [int(np.flatnonzero(span.tokens)[-1]) for span in spans]),
+        "piece": ("token", list(pieces)),
+        "written": ("token", list(texts)),
+        "part": ("place", [part for part, _ in places]),
+        "layer": ("place", [layer for _, layer in places]),
+        "head": np.arange(found.heads.shape[1]),
+        "statement": np.arange(len(found.statements)),
+        "statement_text": ("statement", ["".join(texts[start:end]) for start, end in found.statements]),
+        "statement_first": ("statement", [start for start, _ in found.statements]),
+        "statement_end": ("statement", [end for _, end in found.statements]),
+    }
+    if found.pairs:
+        one, other, together, more = (list(column) for column in zip(*found.pairs, strict=True))
+        coords |= {"first": ("pair", one), "second": ("pair", other)}
+        variables |= {"together": ("pair", together), "interaction": ("pair", more)}
+    if found.through:
+        at, head, estimate, drop = (list(column) for column in zip(*found.through, strict=True))
+        coords |= {"through_place": ("through", at), "through_head": ("through", head)}
+        variables |= {"through_estimate": ("through", estimate), "through_masked": ("through", drop)}
+    if found.without is not None:
+        coords["without"] = ("span", list(found.without))
+    result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
+    for name, (_, units, about) in FIGURES.items():
+        result[name].attrs |= {"units": units, "description": about}
+    return result
+
+
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """One row a span, with `COLUMNS`: those that were masked first, then the others, the largest first."""
+    frame: Any = pd.DataFrame(
+        {
+            "span": result["span"].values,
+            **{name: result[name].values for name in ("level", "text", "start", "end", "parent")},
+            **{column: result[name].values for name, (column, *_) in FIGURES.items()},
+        }
+    )
+    whole = float(result["context"])
+    frame["share"] = frame["effect"] / whole if abs(whole) >= MATTERS else np.nan
+    order = sorted(
+        range(len(frame)),
+        key=lambda row: (
+            np.isnan(frame["effect"][row]),
+            -np.nan_to_num(frame["effect"][row]),
+            -frame["estimate"][row],
+        ),
+    )
+    return frame.loc[order, list(COLUMNS)].reset_index(drop=True)
+
+
+def heads(result: xr.Dataset, span: int | None = None) -> pd.DataFrame:
+    """Through which heads a span reaches the answer, by default the first of the table: one row a head.
+
+    ``estimate`` is the head's part of the span's, ``effect`` what the answer loses where this head alone does not see
+    the span (NaN where that was not measured).
+    """
+    chosen = first(result) if span is None else span
+    values = result["estimate_by_head"].values[:, :, chosen]
+    measured: dict[tuple[int, int], float] = {}
+    if "through_masked" in result and chosen == description(result)["through"]["span"]:
+        at = zip(result["through_place"].values, result["through_head"].values, strict=True)
+        measured = {
+            (int(place), int(head)): float(drop)
+            for (place, head), drop in zip(at, result["through_masked"].values, strict=True)
+        }
+    rows: list[dict[str, Any]] = [
+        {
+            "part": str(result["part"].values[place]),
+            "layer": int(result["layer"].values[place]),
+            "head": int(head),
+            "estimate": float(values[place, head]),
+            "effect": measured.get((int(place), int(head)), np.nan),
+        }
+        for place, head in np.argwhere(np.isfinite(values))
+    ]
+    rows.sort(key=lambda row: (np.isnan(row["effect"]), -abs(row["estimate"])))
+    return pd.DataFrame(rows, columns=["part", "layer", "head", "estimate", "effect"])
+
+
+def first(result: xr.Dataset) -> int:
+    """The span whose masking the answer loses most by."""
+    return int(np.nanargmax(result["masked"].values))
+
+
+def sentences(result: xr.Dataset) -> list[str]:
+    """What the figures of an input allow to say, in sentences."""
+    whole, joint = float(result["context"]), float(result["joint"])
+    about = description(result)
+    count, top = result.sizes["span"], len(about["joint"])
+    said = [f"the answer loses {whole:.2f} nats without any of the {count} spans"]
+    if top > 1:
+        said[0] += f", {joint:.2f} without the first {top} together"
+    if max(joint, whole) < MATTERS:
+        said.append("no part of the prompt matters much: without it the answer stays at least half as likely")
+    elif joint < MATTERS:
+        said.append("no few spans matter much: it is the context as a whole")
+    measured = np.isfinite(result["masked"].values)
+    rank = float(result["agreement"])
+    if np.isnan(rank):
+        trust = "too few spans were masked to say whether their order can be believed"
+    elif rank >= BELIEVED:
+        trust = "their order can be believed on this input"
+    elif rank >= ROUGHLY:
+        trust = "their order can be believed roughly"
+    else:
+        trust = "do not believe their order on this input"
+    at = "" if np.isnan(rank) else f" (rank correlation {rank:.2f} over {int(measured.sum())} spans)"
+    more = "" if measured.all() or rank >= BELIEVED else "; exact=all masks every span"
+    said.append(f"estimates beside masking: {trust}{at}{more}")
+    if "datamodelling" in result:
+        said.append(
+            f"linear datamodelling score over {about['subsets']} random subsets: estimates "
+            f"{float(result['datamodelling']):.2f}"
+            + (f", effects {float(result['datamodelling_masked']):.2f}" if measured.all() else "")
+        )
+    words = float(result["lexical_agreement"])
+    if words == words:
+        said.append(
+            f"the words that spans share with the answer order them at a rank correlation of {words:.2f}"
+        )
+    if "pair" in result.dims:
+        for place in range(result.sizes["pair"]):
+            more_than = float(result["interaction"][place])
+            if abs(more_than) >= MATTERS:
+                one, other = int(result["first"][place]), int(result["second"][place])
+                kind = "either is enough" if more_than > 0 else "both are needed"
+                said.append(
+                    f"spans {one} and {other}: {kind} (together {more_than:+.2f} nats beside their sum)"
+                )
+    return said

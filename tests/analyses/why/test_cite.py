@@ -1,0 +1,126 @@
+"""`headscope why`: what it prints and writes, citations with a threshold, and a data set of prompts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.analyses.context_attribution.run import context_attribution
+from headscope.analyses.why.cite import NONE, cited, marked, save
+from headscope.errors import InputError
+from tests.helpers.small_models import save_llama
+from tests.helpers.typed import Typed
+
+TEXT = "The cat sat here. A dog ran. It was late."
+ROWS: list[dict[str, Any]] = [
+    {
+        "text": TEXT,
+        "answer": " It slept.",
+        "spans": ["The cat sat here.", "A dog ran."],
+        "source": 1,
+        "kind": "one",
+    },
+    {"text": TEXT, "answer": " It slept.", "source": "dog", "document": "a"},
+    {"text": TEXT, "answer": " A cat.", "spans": [[0, 17], [18, 28]], "source": [0, 1], "document": "a"},
+    {"text": TEXT + " Then?"},
+]
+SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 48, "max_position_embeddings": 512}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_llama(tmp_path_factory.mktemp("writer") / "small", **SIZE)
+
+
+@pytest.fixture(scope="module")
+def writer(folder: Path) -> Any:
+    return hs.load(folder)
+
+
+def test_marks_and_their_threshold(writer: Any, tmp_path: Path) -> None:
+    found = hs.why(writer, TEXT, " It slept. The dog sat.").copy(deep=True)
+    found["statement_masked"].values[:] = [[2.0, 3.0, -1.0], [0.5, 0.1, 4.0]]
+    found["statement_q"].values[:] = [[0.01, 0.02, 0.0], [0.9, 0.9, 0.9]]
+    assert [one.sources for one in cited(found)] == [(1, 0), ()]
+    assert marked(found).split("\n") == [
+        "It slept. [1] [2] The dog sat.",
+        "",
+        "[1] A dog ran.",
+        "[2] The cat sat here.",
+    ]
+    assert marked(found, 0.001).endswith(NONE)
+    assert save(found, tmp_path / "cited.jsonl") == "2 statements with their sources"
+    lines = [json.loads(line) for line in (tmp_path / "cited.jsonl").read_text().splitlines()]
+    assert [one["span"] for one in lines[0]["sources"]] == [1, 0]
+    assert TEXT[lines[0]["sources"][0]["start"] :].startswith("A dog ran.")
+    assert lines[1] == {"statement": "The dog sat.", "sources": []}
+
+
+def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
+    files = {name: str(tmp_path / name) for name in ("why.svg", "cited.jsonl", "why.csv")}
+    prompt = ("why", TEXT, "-m", str(folder), "--answer", " It slept.")
+    written = ("--figure", files["why.svg"], "--cite", files["cited.jsonl"])
+    made = typed(*prompt, "--spans", "sentence,word", "--through", "1", *written)
+    assert "estimates beside masking: " in made.out
+    assert "headscope view" in made.out
+    typed(*prompt, "-o", files["why.csv"])
+    assert (tmp_path / "why.csv").read_text().startswith("span,level,text,effect,")
+    assert "The cat sat here." in (tmp_path / "why.svg").read_text()
+    (tmp_path / "one.json").write_text(
+        json.dumps({"text": TEXT, "answer": " It slept.", "spans": ["A dog ran."]})
+    )
+    alone = typed("why", str(tmp_path / "one.json"), "-m", str(folder))
+    assert "without any of the 1 spans" in alone.out
+    for wrong, message in (
+        (("--shard", "1/2", "-o", str(tmp_path / "a.nc")), "expected a data set"),
+        (("--spans", "chapter"), "spans: expected message"),
+    ):
+        typed.refuses(message, "why", TEXT, "-m", folder, *wrong)
+
+
+def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in ROWS))
+    for shard in ("1/2", "2/2"):
+        typed("why", str(path), "-m", str(folder), "--shard", shard, "-o", str(tmp_path / f"{shard[0]}.nc"), "--max-new-tokens", "4")  # fmt: skip
+    merged = hs.merge([tmp_path / "1.nc", tmp_path / "2.nc"])
+    typed("why", str(path), "-m", str(folder), "--max-new-tokens", "4", "-o", str(tmp_path / "all.csv"))
+    whole = context_attribution(hs.load(folder), hs.corpora.prompts(path), max_new_tokens=4)
+    for name in ("attributed", "n", "documents"):
+        np.testing.assert_array_equal(merged[name].values, whole[name].values)
+    rows = hs.table(whole).set_index(["kind", "figure"])
+    assert rows.loc[("all", "context"), "n"] == 4
+    assert rows.loc[("all", "masked_first"), "n"] == 3
+    assert rows.loc[("one", "masked_first"), "n"] == 1
+    assert rows.loc[("all", "masked_first"), "documents"] == 1.8  # of one and of two prompts
+    assert "source at the end" in {*whole["kind"].values.tolist()}
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == len(rows) + 1
+    first = hs.why(hs.load(folder), TEXT, " It slept.", ROWS[0]["spans"])
+    assert rows.loc[("one", "context"), "value"] == pytest.approx(float(first["context"]), abs=1e-5)
+    shuffled = context_attribution(
+        hs.load(folder), hs.corpora.prompts(path), max_new_tokens=4, shuffle=True, seed=1
+    )
+    assert set(shuffled["kind"].values) >= {"all", "one"}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"source": 9}, r"'source': expected a span below 3, found 9"),
+        ({"source": "bird"}, "'source': expected a text in one of the spans, found 'bird'"),
+        ({"source": 1.5}, "'source': expected the number of a span"),
+        ({"spans": "cat"}, "'spans': expected a list of texts"),
+        ({"spans": [[0, 999]]}, r"spans\[0\]: expected characters from 0 to"),
+        ({"answer": ""}, "'answer': expected some text"),
+    ],
+)
+def test_a_wrong_line_is_named(writer: Any, tmp_path: Path, row: Any, message: str) -> None:
+    path = tmp_path / "wrong.jsonl"
+    path.write_text(json.dumps({"text": TEXT, "answer": " It slept.", **row}))
+    with pytest.raises(InputError, match=rf"wrong\.jsonl:1: .*{message}"):
+        context_attribution(writer, hs.corpora.prompts(path, strict=True))

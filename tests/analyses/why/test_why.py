@@ -1,0 +1,168 @@
+"""hs.why: which spans an answer hangs on, how far that can be believed, statements, pairs and heads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.analyses.why import statistics
+from headscope.errors import InputError, RefusedError
+from headscope.measures.dataset import description
+from tests.helpers.small_models import save_llama, small_roberta
+
+TEXT = "The cat sat here. A dog ran. It was late. The bird sang. She left."
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    size = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "intermediate_size": 48,
+        "max_position_embeddings": 512,
+    }
+    return hs.load(save_llama(tmp_path_factory.mktemp("writer"), **size))
+
+
+@pytest.fixture(scope="module")
+def found(writer: Any) -> Any:
+    return hs.why(
+        writer, TEXT, " It slept. The dog sat.", delete=True, through=2, subsets=6, anew=True, batch_size=3
+    )
+
+
+def test_what_is_measured(writer: Any, found: Any) -> None:
+    assert found["text"].values.tolist()[:2] == ["The cat sat here.", "A dog ran."]
+    assert found["statement_text"].values.tolist() == [" It slept.", " The dog sat."]
+    assert np.isfinite(found["masked"].values).all()
+    np.testing.assert_allclose(found["drop"].sum("token"), found["masked"], atol=1e-5)
+    np.testing.assert_allclose(found["statement_masked"].sum("statement"), found["masked"], atol=1e-5)
+    np.testing.assert_allclose(found["estimate_by_head"].sum(("place", "head")), found["estimate"], atol=1e-5)
+    one, other = int(found["first"][0]), int(found["second"][0])
+    alone = float(found["masked"][one] + found["masked"][other])
+    assert float(found["interaction"][0]) == pytest.approx(float(found["together"][0]) - alone, abs=1e-5)
+    assert (found["masked_low"] < found["masked"]).all()
+    assert (found["masked"] < found["masked_high"]).all()
+    assert ((found["q"] >= found["p"]) & (found["p"] > 0)).all()
+    assert (found["statement_q"] >= found["statement_p"]).all()
+    texts = found["without"].values.tolist()
+    assert len(texts) == 5
+    assert all(isinstance(text, str) and text for text in texts)
+
+
+def test_deletion_and_heads_are_passes_by_hand(writer: Any, found: Any) -> None:
+    answer = " It slept. The dog sat."
+    shorter = hs.why(writer, writer.from_ids(_without(writer, found, 1)), _ids(writer, answer), spans="token")
+    whole = float(found["log_probability"])
+    assert float(found["deleted"][1]) == pytest.approx(whole - float(shorter["log_probability"]), abs=1e-4)
+    about = description(found)["through"]
+    rows = statistics.heads(found)
+    assert rows["effect"].notna().sum() == 2
+    assert {*about} == {"span", "together", "others"}
+
+
+def _ids(writer: Any, text: str) -> list[int]:
+    joint, prompt = (writer.encode(part).ids.tolist() for part in (TEXT + text, TEXT))
+    return joint[len(prompt) :]
+
+
+def _without(writer: Any, found: Any, span: int) -> list[int]:
+    ids = writer.encode(TEXT).ids.tolist()
+    del ids[int(found["first_token"][span]) : int(found["last_token"][span]) + 1]
+    return ids
+
+
+def test_a_few_of_many(writer: Any) -> None:
+    many = hs.why(writer, TEXT, " It slept. The dog sat.", ["sentence", "token"], exact=3)
+    measured = np.isfinite(many["masked"].values)
+    assert 3 <= measured.sum() <= 3 + 2 * 2
+    assert measured[np.argsort(-many["estimate"].values)[:3]].all()
+    assert many["statement_estimate"].dims == ("statement", "span")
+    np.testing.assert_allclose(many["statement_estimate"].sum("statement"), many["estimate"], atol=1e-5)
+    every = hs.why(writer, TEXT, " It slept. The dog sat.", ["sentence", "token"], exact="all")
+    np.testing.assert_allclose(many["masked"].values[measured], every["masked"].values[measured], atol=1e-5)
+    assert (every["q"].values[measured] <= many["q"].values[measured] + 1e-12).all()  # the others count as 1
+    rows = many.table()
+    assert rows.columns.tolist() == list(statistics.COLUMNS)
+    assert rows["effect"].notna().tolist() == sorted(rows["effect"].notna().tolist(), reverse=True)
+    assert "exact=all masks every span" in "\n".join(statistics.sentences(many))
+
+
+def test_encoders_answer_with_classes_words_labels_and_stretches() -> None:
+    import transformers
+
+    kinds = {
+        "RobertaForSequenceClassification": "class",
+        "RobertaForMaskedLM": "masked",
+        "RobertaForTokenClassification": "label",
+        "RobertaForQuestionAnswering": "span",
+    }
+    for name, kind in kinds.items():
+        model = small_roberta(cls=getattr(transformers, name), num_labels=2 if kind == "span" else 3)
+        position = 3 if kind in ("masked", "label") else None
+        pair = ("Where is it?", TEXT) if kind == "span" else TEXT
+        made = hs.why(model, pair, position=position)
+        assert description(made)["kind"] == kind
+        assert np.isfinite(made["masked"].values).all()
+        assert made["p"].notnull().all() == (kind == "masked")
+        if kind == "class":
+            names = [str(model.config.id2label[number]) for number in range(3)]
+            sure = [float(hs.why(model, TEXT, one)["log_probability"]) for one in names]
+            assert np.exp(sure).sum() == pytest.approx(1, abs=1e-5)
+            with pytest.raises(InputError, match="answer: expected a number below 3 or one of LABEL_0"):
+                hs.why(model, TEXT, "LABEL_9")
+    with pytest.raises(RefusedError, match="gives no answer whose probability could change"):
+        hs.why(small_roberta(), TEXT)
+
+
+def test_p_of_a_token_that_loses_as_any_other_does() -> None:
+    draw = np.random.default_rng(0)
+    whole = draw.normal(size=(3, 500))
+    masked = 0.5 * whole + draw.normal(size=(3, 500))  # all shrink, which says nothing of the answer
+    goal = whole.argmax(1)
+    groups = np.array([[True, False, False], [True, True, True]])
+    nothing = statistics.specific(whole, masked, goal, groups)
+    masked[0, goal[0]] -= 20
+    hangs = statistics.specific(whole, masked, goal, groups)
+    assert nothing[0] > 1 / 500
+    assert hangs[0] == 1 / 500
+    assert hangs[1] == 3 / 500
+    same = statistics.specific(whole, whole, goal, groups)
+    assert same.tolist() == [1.0, 1.0]
+    q = statistics.adjusted(np.array([0.001, np.nan, 0.5]))
+    assert q[0] == pytest.approx(0.003)
+    assert np.isnan(q[1])
+
+
+def test_what_is_said_of_a_twice_told_fact(writer: Any, found: Any) -> None:
+    made = found.copy(deep=True)
+    made["masked"].values[:] = [0.1, 0.2, 0.0, 0.0, 0.0]
+    made["together"].values[0], made["interaction"].values[0] = 4.3, 4.0
+    made["joint"], made["context"], made["agreement"] = (
+        made["joint"] * 0 + 4.3,
+        made["context"] * 0 + 5.0,
+        made["agreement"] * 0 + 0.3,
+    )
+    said = "\n".join(statistics.sentences(made))
+    assert "either is enough" in said
+    assert "do not believe their order" in said
+    made["joint"], made["context"] = made["joint"] * 0 + 0.1, made["context"] * 0 + 0.2
+    assert "no part of the prompt matters much" in "\n".join(statistics.sentences(made))
+
+
+def test_masking_within_an_edit(writer: Any) -> None:
+    """What is edited stays edited: masks come on top."""
+    with hs.edit(writer, "L0H1 off"):
+        edited = hs.why(writer, TEXT, " It slept.")
+    plain = hs.why(writer, TEXT, " It slept.")
+    assert not np.allclose(edited["masked"], plain["masked"], atol=1e-4)
+    with hs.ablate(writer, "L0H1"), torch.no_grad():
+        ids = torch.tensor([writer.encode(TEXT).ids.tolist() + _ids(writer, " It slept.")])
+        logits = writer.module(input_ids=ids).logits[0].log_softmax(-1)
+    start = len(writer.encode(TEXT))
+    sure = sum(float(logits[at - 1, ids[0, at]]) for at in range(start, ids.shape[1]))
+    assert float(edited["log_probability"]) == pytest.approx(sure, abs=1e-3)
