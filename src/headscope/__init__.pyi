@@ -34,6 +34,9 @@ from .attention.generate import generate as generate
 from .attention.load import load as load
 from .attention.one import capture as capture
 from .attention.one import gradients as gradients
+from .attention.qkfile import open_qk as open_qk
+from .attention.qkfile import save_qk as save_qk
+from .attention.recorded import from_qk as from_qk
 from .attention.whatif import WhatIf as WhatIf
 from .core.grid import Frames as Frames
 from .core.grid import Grid as Grid
@@ -56,6 +59,7 @@ from .live.view import view as view
 from .measures.measure import pair_measure as pair_measure
 from .measures.measure import row_measure as row_measure
 from .reports.run import report as report
+from .runs.recorded import measure_qk as measure_qk
 
 __version__: str
 __all__: list[str]

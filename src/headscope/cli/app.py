@@ -19,6 +19,7 @@ from headscope import __version__
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
 from headscope.cli.check import check
+from headscope.cli.import_ import import_
 from headscope.cli.merge import merge
 from headscope.cli.plan import plan
 from headscope.cli.report import report
@@ -36,7 +37,7 @@ GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoint
 """Commands of several words: the help of the first."""
 
 SECTIONS: dict[str, tuple[str, str]] = {
-    "Look": ("check view serve", 'headscope view "The cat sat because it was tired." -o view.html'),
+    "Look": ("check view serve import", 'headscope view "The cat sat because it was tired." -o view.html'),
     "Measure": ("plan merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
     "Why": ("", "headscope patch pairs.jsonl -m gpt2"),
     "Compare": ("compare", "headscope compare models bert-base-uncased ./fine-tuned wiki.txt"),
@@ -145,6 +146,7 @@ def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: 
 
 for function in (check, view, serve, plan, merge, report):
     _add(app, function.__name__, function)
+_add(app, "import", import_)
 _add(app, "page", view, hidden=True)
 
 
