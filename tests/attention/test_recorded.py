@@ -180,8 +180,8 @@ def test_the_own_layout_comes_back_and_refuses_what_is_not_whole(tmp_path: Path)
     assert bare.heads[-1] == hs.Head(7, 3)
     assert list(bare.key.pieces) == ["a", "b", "c"]
     for message, arrays, description in [
-        ("whose positions were applied, found positions None", {"query.7": q, "key.7": k}, {}),
-        ("found positions 'before'", {"query.7": q, "key.7": k}, {"positions": "before"}),
+        ("whose positions were applied, found None", {"query.7": q, "key.7": k}, {}),
+        ("found 'before'", {"query.7": q, "key.7": k}, {"positions": "before"}),
         (
             "expected 8 heads in layer 7, found 4",
             {"query.7": q, "key.7": k},

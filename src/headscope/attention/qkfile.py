@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -125,7 +125,7 @@ def open_qk(
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, dict[str, str]]]:
+def _opened(path: Path) -> Generator[tuple[Any, dict[str, str]]]:
     """A safetensors file and its metadata, refused in one line where it is none."""
     safetensors = module("safetensors")
     try:
@@ -158,16 +158,18 @@ def _own(
         layers: list[int] = described.get("layers") or sorted(
             int(name.removeprefix("query.")) for name in arrays if name.removeprefix("query.").isdecimal()
         )
-        told = described.get("positions")
-        if told not in ("applied", "learned"):
+        positions = described.get("positions")
+        if positions not in ("applied", "learned"):
             raise InputError(
-                f"{path}: expected queries and keys whose positions were applied, found positions {told!r}: record "
+                f"{path}: expected queries and keys whose positions were applied, found {positions!r}: record "
                 "them behind the rotary embedding"
             )
-        heads = described.get("heads")
-        heads = heads if isinstance(heads, list) else [heads] * len(layers)
-        q, k, sinks = [], [], []
-        for layer, count in zip(layers, cast("list[Any]", heads), strict=True):
+        told: Any = described.get("heads")
+        heads: list[int | None] = told if isinstance(told, list) else [told] * len(layers)
+        q: list[Stored] = []
+        k: list[Stored] = []
+        sinks: list[Stored | None] = []
+        for layer, count in zip(layers, heads, strict=True):
             for name, side in (("query", q), ("key", k)):
                 if f"{name}.{layer}" not in arrays:
                     raise InputError(f"{path}: expected {name}.{layer}, found no such array")

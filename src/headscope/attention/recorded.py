@@ -178,8 +178,8 @@ class Recorded:
         if rule == "all":
             return None
         if not isinstance(rule, str | int):
-            return tensor_of(rule)[..., torch.from_numpy(rows), :]
-        own = torch.from_numpy(rows)[:, None] + len(self.key) - len(self.query)
+            return tensor_of(rule)[..., torch.as_tensor(rows), :]
+        own = torch.as_tensor(rows)[:, None] + len(self.key) - len(self.query)
         keys = torch.arange(len(self.key))
         seen = keys <= own
         return seen if rule == "causal" else seen & (keys > own - int(rule))
@@ -216,7 +216,7 @@ class Recorded:
                 f"{max(1, LARGEST // (4 * heads * len(columns)))})) makes some rows, measure_qk sums over all"
             )
         parts = [self._part(place, rows, columns) for place in range(len(self))]
-        layers, sinks, seen = ([part[side] for part in parts] for side in range(3))
+        layers, sinks, seen = (list(side) for side in zip(*parts, strict=True))
         causal, visible = sight_of(seen, self.kind)
         return AttentionMaps(
             layers,
@@ -264,7 +264,7 @@ class Recorded:
         shared = slice(heads.start // call.groups, heads.start // call.groups + 1)
         part = replace(
             call,
-            q=call.q[:, heads][:, :, torch.from_numpy(rows)].to(dtype),
+            q=call.q[:, heads][:, :, torch.as_tensor(rows)].to(dtype),
             k=call.k[:, shared].to(dtype),
             mask=mask if mask is None or mask.ndim == 2 else mask[heads],
             sinks=None if call.sinks is None else call.sinks[heads].to(dtype),
@@ -363,14 +363,14 @@ def from_qk(
         if scale is None
         else _per_layer("scale", scale, count)
     )
-    shared = isinstance(mask, str | int) or not isinstance(mask, list | tuple)
+    masks: list[Any] = list(cast("Sequence[Any]", mask)) if isinstance(mask, list | tuple) else [mask] * count
     return Recorded(
         q,
         k,
         looking,
         axis,
         [float(cast(float, value)) for value in scales],
-        [mask] * count if shared else list(cast("Sequence[Any]", mask)),
+        masks,
         [None] * count if sinks is None else [None if one is None else tensor_of(one) for one in sinks],
         _per_layer("softcap", softcap, count),
         tuple(index) or tuple(range(count)),
@@ -392,7 +392,7 @@ def _per_layer(name: str, value: Any, count: int) -> list[Any]:
 def _each(name: str, value: Any) -> list[Any]:
     """Arrays ``[head token dim]``, one a layer."""
     if isinstance(value, Mapping) or not hasattr(value, "__len__"):
-        raise InputError(f"{name}: expected arrays, found {type(value).__name__}")
+        raise InputError(f"{name}: expected arrays, found {type(cast(object, value)).__name__}")
     layers: list[Any] = []
     for layer in value:
         if not isinstance(layer, Stored):

@@ -52,6 +52,12 @@ class _Rank:
     def rank(self) -> int:
         return int(self.said.get("tp_rank", 0))
 
+    @property
+    def size(self) -> int:
+        """How many ranks there were."""
+        shard: Any = self.said.get("tp_shard") or {"tp_size": 1}
+        return int(shard.get("tp_size", 1))
+
 
 def hooked(
     files: Sequence[Path], read: Arrays, input: int | None, positions: str | None, more: Mapping[str, Any]
@@ -59,7 +65,7 @@ def hooked(
     """What vLLM-Hook wrote of one input, the ranks' heads side by side. Arguments as in `headscope.open_qk`."""
     ranks = sorted((_rank(path, read) for path in files), key=lambda rank: rank.rank)
     first = ranks[0]
-    size = max([len(ranks), *(int((rank.said.get("tp_shard") or {}).get("tp_size", 1)) for rank in ranks)])
+    size = max(len(ranks), *(rank.size for rank in ranks))
     numbers = [rank.rank for rank in ranks]
     if numbers != [*range(size)]:
         missing = next((number for number in range(size) if number not in numbers), numbers)
@@ -91,7 +97,7 @@ def hooked(
                         f"numbers a token, found {array.shape[-1]:,}: heads are missing, or "
                         "config.head_dim is not the model's"
                     )
-                (q, k)[side].append(array.unflatten(-1, (count, dim)).transpose(0, 1))
+                (q, k)[side].append(array.reshape(-1, count, dim).transpose(0, 1))
             index.append(layer)
         scale = float(config["attention_multiplier"]) if "attention_multiplier" in config else None
         order = sorted(range(len(index)), key=index.__getitem__)
@@ -238,7 +244,7 @@ def printed(
                 )
             arrays.append(calls[-1].tensor(path))
         scaled.append(chosen["Q", layer][-1].op == "SCALE")
-    options = {"scale": 1.0 if all(scaled) else None, **more}
+    options: dict[str, Any] = {"scale": 1.0 if all(scaled) else None, **more}
     meta = {"layout": "llama.cpp", "pass": f"{place + 1} of {len(passes)}", "decimals": 4}
     return from_qk(sides["Q"], sides["K"], **options, index=layers, meta=meta)
 
