@@ -50,7 +50,7 @@ def card(
     print(f"{output}: {made}")
     for name, one in made.lists.items():
         heads = made.heads(name, top=None if one["tested"] else 5)
-        said = f"{len(heads)} heads" if one["tested"] else "highest"
+        said = f"{len(heads)} head{'s' * (len(heads) != 1)}" if one["tested"] else "highest"
         print(f"{name}: {said} {' '.join(map(str, heads[:10]))}{' …' * (len(heads) > 10)}".rstrip())
         print(f"  {stability(one)}")
     for name, why in made.data["not_told"].items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ class Overlap(NamedTuple):
     Attributes:
         top: how many of each list are compared.
         share: of them that both lists have, mean over halvings.
-        low, high: the middle 95 % of halvings: where the overlap of two other corpora of half as many documents lies.
+        low, high: where the overlap of two other corpora, of half as many documents each, lies (95 %).
         chance: of lists that have nothing to do with one another.
         documents: how many documents there are.
     """
@@ -50,7 +51,7 @@ def overlap(s: Floats, n: Floats, *, top: int = TOP, draws: int = HALVINGS, seed
 
     >>> s = np.tile(np.arange(40.0), (20, 1))
     >>> overlap(s, np.ones_like(s))
-    Overlap(top=10, share=1.0, low=1.0, high=1.0, chance=0.25, documents=20)
+    Overlap(top=10, share=1.0, low=0.95, high=1.0, chance=0.25, documents=20)
     """
     kept = n.sum(1) > 0
     s, n = s[kept], n[kept]
@@ -71,5 +72,7 @@ def overlap(s: Floats, n: Floats, *, top: int = TOP, draws: int = HALVINGS, seed
         np.put_along_axis(members, best, True, 1)
         chosen.append(members)
     shares = (chosen[0] & chosen[1]).sum(1) / top
-    low, high = np.quantile(shares, [0.025, 0.975], method="inverted_cdf")
-    return Overlap(top, float(shares.mean()), float(low), float(high), top / there, documents)
+    share = float(shares.mean())
+    # Corpora differ from one another about as much again as halvings of one do; and an overlap is of whole heads.
+    wide = 1.96 * math.sqrt(2) * float(shares.std()) + 0.5 / top
+    return Overlap(top, share, max(0.0, share - wide), min(1.0, share + wide), top / there, documents)

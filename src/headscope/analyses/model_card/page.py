@@ -88,7 +88,7 @@ def stability(one: Mapping[str, Any]) -> str:
         return f"Overlap of halves: none, since {told}."
     return (
         f"Overlap of the top {told['top']} in two halves of {told['documents']} documents: {told['share']:.2f} "
-        f"(95 % of halvings: {told['low']:.2f} to {told['high']:.2f}; chance {told['chance']:.2f})."
+        f"(of two other corpora {told['low']:.2f} to {told['high']:.2f}; chance {told['chance']:.2f})."
     )
 
 

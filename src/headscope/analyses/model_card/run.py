@@ -191,7 +191,14 @@ def _readings(model: Model, corpus: Corpus, through: RunOptions, seed: int) -> M
 def _of_roles(table: pd.DataFrame, told: Mapping[str, Overlap | None]) -> dict[str, dict[str, Any]]:
     """The lists of roles that were tested."""
     lists: dict[str, dict[str, Any]] = {}
-    columns = {"score": "score", "ci_low": "low", "ci_high": "high", "se": "se", "n": "n"}
+    columns = {
+        "score": "score",
+        "ci_low": "low",
+        "ci_high": "high",
+        "se": "se",
+        "n": "n",
+        "documents": "documents",
+    }
     columns |= {name: name for name in ("threshold", "chance", "p", "q")}
     for role in ROLES:
         rows: Any = table[table["role"] == role.name]
@@ -212,6 +219,7 @@ def _listed(
     """The list of a result over heads."""
     parts = {"score": name, "se": f"{name}_se", "n": f"{name}_n", "chance": f"{name}_chance"}
     parts |= {"low": f"{name}_low", "high": f"{name}_high"}
+    parts |= {"documents": f"{name}_documents"}
     parts |= {"p": f"{name}_p", "q": f"{name}_q"}
     heads: list[dict[str, Any]] = []
     for place, layer in enumerate(result["layer"].values.tolist()):
