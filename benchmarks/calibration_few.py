@@ -373,6 +373,42 @@ def vocabulary(runs: int) -> list[Row]:
     return rows
 
 
+def halves(runs: int) -> list[Row]:
+    """Overlaps of the top ten: how often the interval of one corpus holds the overlap of two others half its size."""
+    from headscope.statistics.overlap import overlap
+
+    def corpus(
+        draw: np.random.Generator, truth: Floats, noise: float, documents: int
+    ) -> tuple[Floats, Floats]:
+        n = np.round(20 * draw.pareto(1.5, (documents, 1)) + 10)
+        odds = np.log(truth / (1 - truth)) + draw.normal(0, noise, (documents, len(truth)))
+        s = draw.binomial(n.astype(int), 1 / (1 + np.exp(-odds))).astype(np.float64)
+        return s, np.broadcast_to(n, s.shape)
+
+    rows: list[Row] = []
+    for documents in (12, 30, 100):
+        for heads, noise in ((72, 0.2), (72, 0.8), (300, 0.8)):
+            draw = _random("halves", documents, heads, noise)
+            held, own, others = np.zeros((3, max(1, runs // 40)))
+            for run in range(len(held)):
+                truth = draw.beta(0.5, 3, heads).clip(1e-3, 1 - 1e-3)
+                found = overlap(*corpus(draw, truth, noise, documents), draws=200, seed=run)
+                assert found is not None
+                tops = []
+                for _ in range(2):
+                    s, n = corpus(draw, truth, noise, documents // 2)
+                    tops.append({*np.argsort(-s.sum(0) / n.sum(0), kind="stable")[: found.top].tolist()})
+                others[run], own[run] = len(tops[0] & tops[1]) / found.top, found.share
+                held[run] = found.low <= others[run] <= found.high
+            figures = {
+                "interval": float(held.mean()),
+                "share": float(own.mean()),
+                "of two others": float(others.mean()),
+            }
+            rows.append({"documents": documents, "heads": heads, "noise": noise} | figures)
+    return rows
+
+
 PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "needles": (needles, 40_000),
     "pairs": (pairs, 40_000),
@@ -388,6 +424,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "figures": (figures, 20_000),
     "answers": (answers, 20_000),
     "vocabulary": (vocabulary, 4_000),
+    "halves": (halves, 20_000),
 }
 """Each part, and how many figures a row of it takes."""
 

@@ -19,6 +19,9 @@ from .analyses.links.run import links as links
 from .analyses.links.syntax.run import syntax as syntax
 from .analyses.measure.run import measure as measure
 from .analyses.merge import merge as merge
+from .analyses.model_card.card import open_card as open_card
+from .analyses.model_card.differences import card_differences as card_differences
+from .analyses.model_card.run import card as card
 from .analyses.patching.run import patching as patching
 from .analyses.probes.run import probe as probe
 from .analyses.reads.run import reads as reads
@@ -37,6 +40,9 @@ from .attention.generate import generate as generate
 from .attention.load import load as load
 from .attention.one import capture as capture
 from .attention.one import gradients as gradients
+from .attention.qkfile import open_qk as open_qk
+from .attention.qkfile import save_qk as save_qk
+from .attention.recorded import from_qk as from_qk
 from .attention.whatif import WhatIf as WhatIf
 from .core.grid import Frames as Frames
 from .core.grid import Grid as Grid
@@ -59,6 +65,7 @@ from .live.view import view as view
 from .measures.measure import pair_measure as pair_measure
 from .measures.measure import row_measure as row_measure
 from .reports.run import report as report
+from .runs.recorded import measure_qk as measure_qk
 
 __version__: str
 __all__: list[str]

@@ -100,7 +100,7 @@ def needles(model: Model, **more: Any) -> Any:
 
 
 def test_needles(planted: Model, tmp_path: Path) -> None:
-    goes_on(lambda **more: needles(planted, **more), tmp_path, retrieval, "_looked", 5, 3)
+    goes_on(lambda **more: needles(planted, **more), tmp_path, retrieval, "looked_at", 5, 3)
     goes_on(lambda **more: needles(planted, seed=1, **more), tmp_path / "b", retrieval, "_Silence", 4, 9)
 
 
@@ -122,14 +122,14 @@ def test_a_folder_of_other_needles_is_refused(planted: Model, tmp_path: Path) ->
 def test_an_error_says_where_the_rest_is(
     planted: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ended(retrieval, "_looked", 3, RunError("it failed")):
+    with ended(retrieval, "looked_at", 3, RunError("it failed")):
         needles(planted, resume=tmp_path)
 
     def fails(*_: object) -> None:
         raise RunError("it failed")
 
     said = re.escape(f"it failed; what was done before is kept in {tmp_path}")
-    monkeypatch.setattr(retrieval, "_looked", fails)
+    monkeypatch.setattr(retrieval, "looked_at", fails)
     with pytest.raises(RunError, match=said):
         needles(planted, resume=tmp_path)
 
@@ -234,11 +234,11 @@ def test_roles(planted: Model, tmp_path: Path) -> None:
     for place in range(1, 4):
         with ended(Task, "block", 2 if place < 3 else 1):
             run(resume=tmp_path)
-    with counted(retrieval, "_looked") as looked, counted(Task, "block") as blocks:
+    with counted(retrieval, "looked_at") as looked, counted(Task, "block") as blocks:
         found = run(resume=tmp_path)
     assert found.equals(plain)
     assert (looked[0], blocks[0]) == (roles.NEEDLES, 1)
-    with counted(retrieval, "_looked") as looked, counted(Task, "block") as blocks:
+    with counted(retrieval, "looked_at") as looked, counted(Task, "block") as blocks:
         assert run(resume=tmp_path).equals(plain)
     assert (looked[0], blocks[0]) == (0, 0)
 

@@ -152,7 +152,9 @@ class AttentionRecord:
                 .reshape(1, -1, 1, 1)
                 .expand(scores.shape[0], -1, scores.shape[2], 1)
             )
-            weights = torch.cat([scores, sink], -1).softmax(-1)[..., :-1]
+            every = torch.cat([scores, sink], -1)
+            every = every - every.amax(-1, keepdim=True)  # as gpt-oss does, which counts in half precision
+            weights = every.softmax(-1)[..., :-1]
         else:
             weights = scores.softmax(-1)
         if self.mask is None:

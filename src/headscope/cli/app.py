@@ -18,7 +18,9 @@ import typer.core
 from headscope import __version__
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
+from headscope.cli.card import card, diff, site
 from headscope.cli.check import check
+from headscope.cli.import_ import import_
 from headscope.cli.merge import merge
 from headscope.cli.plan import plan
 from headscope.cli.report import report
@@ -36,11 +38,11 @@ GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoint
 """Commands of several words: the help of the first."""
 
 SECTIONS: dict[str, tuple[str, str]] = {
-    "Look": ("check view serve", 'headscope view "The cat sat because it was tired." -o view.html'),
+    "Look": ("check view serve import", 'headscope view "The cat sat because it was tired." -o view.html'),
     "Measure": ("plan merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
     "Why": ("", "headscope patch pairs.jsonl -m gpt2"),
     "Compare": ("compare", "headscope compare models bert-base-uncased ./fine-tuned wiki.txt"),
-    "Report": ("report", "headscope report -m gpt2 -o report.html"),
+    "Report": ("report card cards", "headscope report -m gpt2 -o report.html"),
 }
 """What the help lists the commands under, after those of analyses that say so: others, and an example."""
 
@@ -143,8 +145,13 @@ def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: 
     parent.command(name, help=summary, short_help=summary, **more)(command(function))
 
 
-for function in (check, view, serve, plan, merge, report):
+for function in (check, view, serve, plan, merge, report, card):
     _add(app, function.__name__, function)
+_add(app, "import", import_)
+_cards = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+for function in (diff, site):
+    _add(_cards, function.__name__, function)
+app.add_typer(_cards, name="cards", help=(about := "Compare the cards of models."), short_help=about)
 _add(app, "page", view, hidden=True)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from headscope.errors import MissingError
 
 EXTRAS: Mapping[str, str] = {
+    "jsonschema": "corpus",
     "pandas": "corpus",
     "scipy": "corpus",
     "xarray": "corpus",

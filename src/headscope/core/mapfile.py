@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,9 +29,6 @@ FIELDS = ("ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_id
 
 def write(maps: Any, path: str | os.PathLike[str]) -> None:
     """Write `headscope.AttentionMaps` to a ``.safetensors`` file, exactly, in their own dtype."""
-    import safetensors.numpy
-
-    numpy: Any = safetensors.numpy
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for number, layer in zip(maps.index, maps.layers, strict=True):
         arrays[f"layer.{number}"] = np.ascontiguousarray(layer)
@@ -39,7 +38,25 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
     for number, seen in enumerate(shared.values()):
         arrays[f"visible.{number}"] = np.ascontiguousarray(seen)
     numbers = {key: number for number, key in enumerate(shared)}
-    for side, tokens in (("query", maps.query), ("key", maps.key)):
+    axes, described = axes_of(maps.query, maps.key)
+    arrays |= axes
+    description = {
+        **described,
+        "kind": maps.kind,
+        "causal": maps.causal,
+        "partial": maps.partial,
+        "index": list(maps.index),
+        "meta": dict(maps.meta),
+        "visible": None if maps.visible is None else [numbers[id(seen)] for seen in maps.visible],
+    }
+    save_arrays(path, arrays, FORMAT, description)
+
+
+def axes_of(query: Any, key: Any) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:
+    """The `headscope.Tokens` of two axes, as arrays of a file and what its description says of them."""
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    sides = {"query": query, "key": key}
+    for side, tokens in sides.items():
         for name in FIELDS:
             if (value := getattr(tokens, name)) is not None:
                 arrays[f"{side}.{name}"] = np.ascontiguousarray(value)
@@ -49,32 +66,36 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
             arrays[f"{side}.picture"] = np.ascontiguousarray(tokens.picture.pixels)
         if tokens.sound is not None:
             arrays[f"{side}.sound"] = np.ascontiguousarray(tokens.sound.samples)
-    description = {
-        "query": list(maps.query.pieces),
-        "key": list(maps.key.pieces),
-        "kind": maps.kind,
-        "causal": maps.causal,
-        "partial": maps.partial,
-        "index": list(maps.index),
-        "meta": dict(maps.meta),
-        "texts": {"query": maps.query.texts, "key": maps.key.texts},
+    return arrays, {
+        **{side: list(tokens.pieces) for side, tokens in sides.items()},
+        "texts": {side: tokens.texts for side, tokens in sides.items()},
         "pictures": {
-            side: tokens.picture.name
-            for side, tokens in (("query", maps.query), ("key", maps.key))
-            if tokens.picture is not None
+            side: tokens.picture.name for side, tokens in sides.items() if tokens.picture is not None
         },
         "sounds": {
             side: [tokens.sound.name, tokens.sound.rate]
-            for side, tokens in (("query", maps.query), ("key", maps.key))
+            for side, tokens in sides.items()
             if tokens.sound is not None
         },
-        "visible": None if maps.visible is None else [numbers[id(seen)] for seen in maps.visible],
     }
-    about = {"format": FORMAT, "description": json.dumps(description)}
+
+
+def save_arrays(
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, Any],
+    format: str,
+    description: Mapping[str, Any],
+    library: str = "numpy",
+) -> None:
+    """Write arrays (of numpy, or of torch) and what they are as one safetensors file, whole or not at all."""
+    import safetensors
+
+    writer: Any = import_module(f"safetensors.{library}")
+    about = {"format": format, "description": json.dumps(description)}
     check_place(path)
     try:
         with replacing(path) as place:
-            numpy.save_file(arrays, os.fspath(place), about)
+            writer.save_file(arrays, os.fspath(place), about)
     except (ValueError, safetensors.SafetensorError) as error:
         if isinstance(error, InputError):
             raise

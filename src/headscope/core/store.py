@@ -58,28 +58,13 @@ def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
 def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps:
     """The maps of a file's header and arrays."""
     described: dict[str, Any] = json.loads(header["description"])
-    axes: dict[str, Tokens] = {}
-    for side in ("query", "key"):
-        prefix = f"{side}.class."
-        picture, sound = arrays.get(f"{side}.picture"), arrays.get(f"{side}.sound")
-        axes[side] = Tokens(
-            described[side],
-            **{name: arrays.get(f"{side}.{name}") for name in FIELDS},
-            classes={
-                name.removeprefix(prefix): mask for name, mask in arrays.items() if name.startswith(prefix)
-            },
-            texts=described.get("texts", {}).get(side),  # files of before have none
-            picture=None if picture is None else Picture(picture, described["pictures"][side]),
-            sound=None
-            if sound is None
-            else Sound(sound, described["sounds"][side][1], described["sounds"][side][0]),
-        )
+    query, key = (tokens_of(described, arrays, side) for side in ("query", "key"))
     index: list[int] = described["index"]
     shared: list[int] | None = described.get("visible")
     return AttentionMaps(
         [arrays[f"layer.{number}"] for number in index],
-        axes["query"],
-        axes["key"],
+        query,
+        key,
         described["kind"],
         described["causal"],
         [arrays[f"sink.{number}"] for number in index] if f"sink.{index[0]}" in arrays else None,
@@ -87,6 +72,22 @@ def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps
         described["partial"],
         described["meta"],
         None if shared is None else [arrays[f"visible.{number}"] for number in shared],
+    )
+
+
+def tokens_of(described: Mapping[str, Any], arrays: Mapping[str, Any], side: str) -> Tokens:
+    """One axis, of what `headscope.core.mapfile.axes_of` gave."""
+    prefix = f"{side}.class."
+    picture, sound = arrays.get(f"{side}.picture"), arrays.get(f"{side}.sound")
+    return Tokens(
+        described[side],
+        **{name: arrays.get(f"{side}.{name}") for name in FIELDS},
+        classes={name.removeprefix(prefix): mask for name, mask in arrays.items() if name.startswith(prefix)},
+        texts=described.get("texts", {}).get(side),  # files of before have none
+        picture=None if picture is None else Picture(picture, described["pictures"][side]),
+        sound=None
+        if sound is None
+        else Sound(sound, described["sounds"][side][1], described["sounds"][side][0]),
     )
 
 

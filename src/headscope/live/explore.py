@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from headscope.attention.load import load
+from headscope.attention.recorded import Recorded
 from headscope.attention.whatif import WhatIf
 from headscope.core.maps import AttentionMaps
 from headscope.core.saving import check_place, replacing
@@ -166,7 +167,7 @@ def explore(
     ['L0H2 off']
     """
     check_keywords(state)
-    if isinstance(model, (AttentionMaps, Mapping)):
+    if isinstance(model, (AttentionMaps, Mapping, Recorded)):
         raise InputError("explore: expected a model, found maps; headscope.view shows them")
     ready = model if isinstance(model, Model) else load(model)
     asked = {"messages" if isinstance(text, list) else "text": text, "pair": pair, "target": target}

@@ -17,6 +17,7 @@ from headscope.attention.load import load
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import Captured, Text, capture
 from headscope.attention.parts import Parts
+from headscope.attention.recorded import Recorded
 from headscope.core.grid import Spoken, with_words
 from headscope.core.link import AnyLinks
 from headscope.core.maps import AttentionMaps, FloatArray
@@ -37,7 +38,17 @@ if TYPE_CHECKING:
 NEURON_BYTES = 8_000_000
 """Up to how many bytes queries and keys come with a view unasked."""
 
-Source = AttentionMaps | Parts | Model | nn.Module | tuple[nn.Module, Any] | str | os.PathLike[str] | None
+Source = (
+    AttentionMaps
+    | Parts
+    | Recorded
+    | Model
+    | nn.Module
+    | tuple[nn.Module, Any]
+    | str
+    | os.PathLike[str]
+    | None
+)
 
 By = Mapping[str, Sequence[FloatArray | Tensor]] | Sequence[FloatArray | Tensor]
 
@@ -70,7 +81,7 @@ def view(
 
     Args:
         model: from `headscope.load`, or what it takes (a hub name, a folder, a module; None: the demo model);
-            or maps: `AttentionMaps`, or the `Parts` of an encoder-decoder.
+            or maps: `AttentionMaps`, the `Parts` of an encoder-decoder, or what `headscope.from_qk` gave.
         text: a string, an ``(A, B)`` tuple, a conversation or `Tokens`, as in `headscope.capture`.
         pair: text B.
         against: a second text, ``(A, B)`` tuple or maps, shown beside the first and linked to it; beside a picture or
@@ -116,7 +127,7 @@ def view(
     asked = _Asked(neurons, (quantities,) if isinstance(quantities, str) else quantities, state)
     origins: list[Origin] = []
     ready: Model | None = None
-    if isinstance(model, (AttentionMaps, Parts)):
+    if isinstance(model, (AttentionMaps, Parts, Recorded)):
         if any(given is not None for given in (text, pair, target, inputs, image, audio)):
             raise InputError("view: maps are shown as they are; a text needs a model")
         shown = [_given(model, asked)]
@@ -127,7 +138,7 @@ def view(
         given = {"pair": pair, "target": target, "inputs": inputs, "image": image, "audio": audio}
         origins.append(Origin(ready, text, given, objective))
         shown = [_captured(origins[0], asked)]
-    if isinstance(against, (AttentionMaps, Parts)):
+    if isinstance(against, (AttentionMaps, Parts, Recorded)):
         shown.append(_given(against, _Asked(None, (), {})))
     elif against is not None:
         if ready is None:
@@ -257,12 +268,15 @@ class _Asked:
         return [name for name in ("gradient", "norms") if name in drawn - set(self.given)]
 
 
-def _given(maps: AttentionMaps | Parts, asked: _Asked) -> Input:
+def _given(maps: AttentionMaps | Parts | Recorded, asked: _Asked) -> Input:
     if asked.names:
         raise InputError(
             "quantities: gradients and norms need a model; found maps (give arrays by name instead)"
         )
-    return _input(maps, asked, {})
+    if not isinstance(maps, Recorded):
+        return _input(maps, asked, {})
+    neurons = {} if asked.neurons is False or maps.added else {maps.kind: maps.neurons}
+    return _input(maps.take(), asked, neurons if _fits(neurons, asked) else {})
 
 
 def _captured(origin: Origin, asked: _Asked) -> Input:

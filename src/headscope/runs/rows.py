@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -19,7 +20,6 @@ from headscope.errors import RefusedError
 from headscope.measures import measure as definitions
 from headscope.measures.measure import Matrix, Measure
 from headscope.measures.sums import Floats
-from headscope.models import Model
 from headscope.runs.extras import extras
 from headscope.runs.forward import expect_square, foreign
 
@@ -67,6 +67,20 @@ class _Kind:
         return self.rows.shape[2]
 
 
+class Looks(Protocol):
+    """Whose attention calls are reduced: a `Model`, or `headscope.attention.recorded.Recorded`."""
+
+    @property
+    def causal(self) -> bool:
+        """Whether no query sees a key after it."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where figures are computed."""
+        ...
+
+
 class Rows:
     """Reduces the attention calls of one forward pass to sums over rows.
 
@@ -81,7 +95,7 @@ class Rows:
 
     def __init__(
         self,
-        model: Model,
+        model: Looks,
         measures: Sequence[Measure],
         tokens: Sequence[Tokens],
         smoothing: float,

@@ -80,7 +80,7 @@ def importance(
         model,
         corpus,
         [figure(NAME, "importance", text, units, "Michel et al. 2019, §4.1")],
-        lambda tokens: _gates(number, tokens),
+        lambda tokens: gates(number, tokens),
         title="importance",
         options=RunOptions(**options),
         asked={
@@ -157,7 +157,7 @@ def relevance(
     return statistics.relevance_of_parts(dict(maps), by_part)
 
 
-def _gates(number: Objective, tokens: Sequence[Tokens]) -> Figures:
+def gates(number: Objective, tokens: Sequence[Tokens]) -> Figures:
     """``|∂L/∂ξ_h|`` of each input."""
     layers: list[int] = []
     values = np.empty(0)

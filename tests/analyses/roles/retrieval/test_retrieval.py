@@ -80,8 +80,8 @@ def test_hits_are_those_of_eager_attention_and_answers_those_of_generate() -> No
             for layer in range(2):
                 for head in range(2):
                     hits[layer, head] += int(out.attentions[layer][0, head, place - 1].argmax()) == inside
-        np.testing.assert_array_equal(run._looked(model, needle, int)["hits"], hits)
-        assert int(run._looked(model, needle, int)["produced"]) == produced
+        np.testing.assert_array_equal(run.looked_at(model, needle, int)["hits"], hits)
+        assert int(run.looked_at(model, needle, int)["produced"]) == produced
         some += produced
         prompt = ids[:, : needle.answer[0]]
         said = module.generate(prompt, max_new_tokens=len(needle.answer), do_sample=False, pad_token_id=1)

@@ -100,7 +100,7 @@ def retrieval(
     made = hidden(model, words_of(source), needles, lengths, seed)
     asked = {"needles": needles, "lengths": list(lengths), "k": k, "draws": draws, "seed": seed}
     with Steps(model, "retrieval", asked, RunOptions(**options)) as steps:
-        looked = partial(_looked, model)
+        looked = partial(looked_at, model)
         rows = steps.results("needles", made, looked, digest=_identity, title="needles", total=len(made))
         layers = rows[-1]["layers"].tolist()
         hits = np.stack([row["hits"] for row in rows])
@@ -126,7 +126,7 @@ def _identity(needle: Needle) -> object:
     return needle.tokens.ids.tolist(), list(needle.answer), list(needle.inside)
 
 
-def _looked(model: Model, needle: Needle, done: Callable[[int], None]) -> Arrays:
+def looked_at(model: Model, needle: Needle, done: Callable[[int], None]) -> Arrays:
     """How many produced tokens each head looks at in the needle ``[layer head]``; how many there are; the layers."""
     asked = slice(needle.answer[0] - 1, needle.answer[-1])
     most: dict[int, Any] = {}

@@ -1,0 +1,5 @@
+"""The card of a model's heads: one JSON that others can read, compare and make again."""
+
+from headscope.analyses.record import Analysis
+
+ANALYSIS = Analysis(name="card", order=150, function="run:card")

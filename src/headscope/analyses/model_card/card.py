@@ -1,0 +1,216 @@
+"""A card of a model's heads: read, checked, asked, and given to others in their formats."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from headscope.analyses.model_card.page import page
+from headscope.core.failures import reason
+from headscope.core.heads import Head
+from headscope.core.lazy import module
+from headscope.core.saving import check_place, replacing
+from headscope.core.validation import Level, validated
+from headscope.errors import InputError
+
+FORMAT = "headscope.card/1"
+NAME = "card.json"
+DIGITS = 4
+"""Decimals to which the figures of a card are the same on another machine."""
+
+
+@cache
+def schema() -> Mapping[str, Any]:
+    """The JSON schema of a card."""
+    return json.loads((files("headscope.analyses.model_card") / "schema.json").read_text("utf-8"))
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """The card of a model's heads. `headscope.card` makes it, `open_card` reads it.
+
+    Attributes:
+        data: what the file holds; docs/cards.md describes it.
+        where: the file that it was read from, for messages.
+    """
+
+    data: Mapping[str, Any]
+    where: str = "card"
+
+    def __post_init__(self) -> None:
+        found = self.data.get("format")
+        if found != FORMAT:
+            raise InputError(f"{self.where}: expected the format {FORMAT}, found {found!r}")
+        jsonschema = module("jsonschema")
+        fault = jsonschema.exceptions.best_match(
+            jsonschema.Draft202012Validator(schema()).iter_errors(self.data)
+        )
+        if fault is not None:
+            place = "".join(f"[{step!r}]" for step in fault.absolute_path) or "at its top"
+            raise InputError(f"{self.where}: {place}: {fault.message[:200]}")
+
+    def __repr__(self) -> str:
+        return f"Card({self.name}, {len(self.lists)} lists of {sum(self.data['model']['heads'])} heads)"
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.data["model"]["name"]
+
+    @property
+    def lists(self) -> Mapping[str, Any]:
+        """All lists, by what heads do."""
+        return self.data["lists"]
+
+    def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """The heads of a list with their figures, the highest scores first.
+
+        Raises `InputError` for a list that is not there; the message says why.
+        """
+        if name not in self.lists:
+            why = self.data["not_told"].get(name)
+            raise InputError(
+                f"{self.where}: no list {name!r}"
+                + (f": {why}" if why else f"; it has {', '.join(self.lists)}")
+            )
+        return self.lists[name]["heads"]
+
+    @validated
+    def heads(self, name: str, *, q: Level | None = None, top: int | None = None) -> list[Head]:
+        """The heads of a list, the highest scores first: those whose q is at most this, of a list that was tested.
+
+        Args:
+            name: of the list, such as ``retrieval``.
+            q: the expected share of wrong heads among them; by default .05, or of an untested list none.
+            top: so many, at most.
+        """
+        rows = self.rows(name)
+        if self.lists[name]["tested"]:
+            level = 0.05 if q is None else q
+            rows = [row for row in rows if row.get("q") is not None and row["q"] <= level]
+        elif q is not None:
+            raise InputError(f"{self.where}: {name}: expected no q, which this list does not have; say top=")
+        return [Head.parse(row["head"]) for row in rows][:top]
+
+    @property
+    def text(self) -> str:
+        """The file: the same card is the same text."""
+        return json.dumps(self.data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @validated
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write ``card.json`` and the page ``index.html`` into a folder, which is made where it is missing."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        for name, text in ((NAME, self.text), ("index.html", page(self.data))):
+            with replacing(place / name) as file:
+                file.write_text(text, encoding="utf-8")
+        return place
+
+    @validated
+    def save_tsv(self, path: str | os.PathLike[str]) -> None:
+        """Write all lists as a table by tabs, a row a head and list."""
+        names = ("score", "low", "high", "se", "n", "threshold", "chance", "p", "q")
+        check_place(path)
+        with replacing(path) as place, open(place, "w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file, delimiter="\t", lineterminator="\n")
+            table.writerow(["list", "layer", "head", "paper", *names])
+            for name, one in self.lists.items():
+                for row in one["heads"]:
+                    head = Head.parse(row["head"])
+                    figures = ["" if row.get(of) is None else row[of] for of in names]
+                    table.writerow([name, head.layer, head.head, row["paper"], *figures])
+
+    @validated
+    def save_duo_attention(
+        self, folder: str | os.PathLike[str], *, sink: int = 128, recent: int = 256, name: str = "retrieval"
+    ) -> Path:
+        """Write ``full_attention_heads.tsv`` and ``config.json``, as DuoAttention and kvpress read them.
+
+        A row a layer, a column a key head: the highest score of the heads that it serves over the highest of all.
+        """
+        gates, place = self._key_heads(name), Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        lines = ["\t".join(f"{gate:.18e}" for gate in row) for row in gates]
+        with replacing(place / "full_attention_heads.tsv") as file:
+            file.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        with replacing(place / "config.json") as file:
+            file.write_text(
+                json.dumps({"sink_size": sink, "recent_size": recent}, indent=2) + "\n", encoding="utf-8"
+            )
+        return place
+
+    @validated
+    def budgets(self, ratio: Level, *, name: str = "retrieval", least: float = 0.05) -> list[list[float]]:
+        """The share of its keys and values that each key head keeps, ``[layer][key head]``, for kvpress and its kind.
+
+        The mean over all is 1 - `ratio` (their ``compression_ratio``), each is at least `least`, and beyond that they
+        are as the highest scores of the heads that a key head serves, at most 1.
+        """
+        if not 0 <= least <= 1 - ratio:
+            raise InputError(f"least: expected from 0 to {1 - ratio:g}, what is kept of all, found {least:g}")
+        gates = self._key_heads(name)
+        flat = [gate for row in gates for gate in row]
+        low, high = 0.0, 2.0**40
+        for _ in range(200):  # the factor at which the mean is what is to be kept
+            middle = (low + high) / 2
+            kept = sum(min(1.0, least + middle * gate) for gate in flat) / len(flat)
+            low, high = (middle, high) if kept < 1 - ratio else (low, middle)
+        spread = [[min(1.0, least + low * gate) for gate in row] for row in gates]
+        short = (1 - ratio) * len(flat) - sum(map(sum, spread))
+        room = sum(1 - one for row in spread for one in row)
+        return [[one + (1 - one) * short / room if room else one for one in row] for row in spread]
+
+    @property
+    def alignment_heads(self) -> list[list[int]]:
+        """Heads that align words with sound, as Whisper's ``generation_config.json`` has them."""
+        return [[head.layer, head.head] for head in self.heads("alignment", top=10)]
+
+    def _key_heads(self, name: str) -> list[list[float]]:
+        """The highest score of the heads of each key head, as a share of the highest of all."""
+        model = self.data["model"]
+        if len(set(model["key_heads"])) > 1:
+            raise InputError(
+                f"{self.where}: expected as many key heads in each layer, found {model['key_heads']}"
+            )
+        rows = [[0.0] * count for count in model["key_heads"]]
+        layers = sorted({Head.parse(row["head"]).layer for row in self.rows(name)})
+        if len(layers) != len(rows):
+            raise InputError(f"{self.where}: {name}: expected {len(rows)} layers, found {len(layers)}")
+        for row in self.rows(name):
+            head, score = Head.parse(row["head"]), row["score"] or 0.0
+            place = layers.index(head.layer)
+            group = head.head // (model["heads"][place] // model["key_heads"][place])
+            rows[place][group] = max(rows[place][group], score)
+        most = max(max(row) for row in rows)
+        if not most > 0 or not math.isfinite(most):
+            raise InputError(f"{self.where}: {name}: expected a head with a score above 0, found none")
+        return [[gate / most for gate in row] for row in rows]
+
+
+@validated
+def open_card(path: str | os.PathLike[str]) -> Card:
+    """Read a card, or the one in a folder. Raises `InputError`, which names the file and the place in it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     hs.open_card(hs.card(model, corpus, limit=8).save(folder)).name
+    'all-MiniLM-L6-v2'
+    """
+    place = Path(path)
+    place = place / NAME if place.is_dir() else place
+    try:
+        data = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place}: expected a card ({reason(error)})") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{place}: expected a card, found {type(data).__name__}")
+    return Card(data, str(place))  # pyright: ignore[reportUnknownArgumentType]

@@ -1,0 +1,291 @@
+"""Make the card of a model's heads from the analyses that there are."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Unpack
+
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import torch
+import xarray as xr
+
+from headscope.analyses.align.heads import alignment_heads
+from headscope.analyses.contribution.importance import importance
+from headscope.analyses.model_card.card import DIGITS, FORMAT, Card
+from headscope.analyses.model_card.halves import Read, of_importance, of_measures, of_needles
+from headscope.analyses.options import Reading, with_options
+from headscope.analyses.roles.definitions import ROLES
+from headscope.analyses.roles.run import (
+    NEEDLE_TEXT,
+    NEEDLES,
+    READINGS,
+    every_role,
+    needles,
+    readings,
+    seen_measures,
+)
+from headscope.analyses.writes.run import writes
+from headscope.attention.objective import objective
+from headscope.core.heads import Head
+from headscope.core.validation import Seed
+from headscope.corpora import Corpus, readers
+from headscope.corpora.shipped import shipped
+from headscope.errors import HeadscopeError, InputError
+from headscope.models import Model, expect_model
+from headscope.models.perceive import reads
+from headscope.models.weights import stored
+from headscope.runs.identity import about_model, versions, weights
+from headscope.runs.inputs import unwatched
+from headscope.runs.options import RunOptions
+from headscope.statistics.overlap import Overlap
+
+IMPORTANCE = 64
+"""Inputs of whose objective the gradient is taken, at most."""
+
+
+@with_options()
+def card(
+    model: Model,
+    corpus: Corpus | None = None,
+    *,
+    seed: Seed = 0,
+    **options: Unpack[Reading],
+) -> Card:
+    """The card of a model's heads: what each does, with intervals and q, how stable the lists are, and what made them.
+
+    It holds the score of every head for every role that can be tested (`headscope.roles`), retrieval and sinks among
+    them, head importance (64 inputs at most), and the copying score of the heads' weights (`headscope.writes`); and of
+    each list how far the ten highest heads would be others on other documents. The same card is made again to the last
+    digit: nothing in it tells of the time, the place or the machine.
+
+    Args:
+        model: from `headscope.load`.
+        corpus: of texts, pictures or sounds, and at least ten documents for stability; by default the built-in one of
+            what the model reads.
+        seed: of needles, random tokens, rotations and halvings.
+
+    Returns:
+        A `headscope.analyses.model_card.card.Card`: ``card.heads("retrieval", q=.05)``, ``card.save(FOLDER)``.
+
+    >>> made = hs.card(model, hs.corpora.builtin(), limit=24)
+    >>> made.heads("previous token")[0]
+    L0H2
+    """
+    expect_model(model)
+    kind = reads(model)
+    if corpus is None:
+        corpus = readers.builtin() if kind == "text" else shipped(kind)
+    through = RunOptions(**options)
+    lists: dict[str, dict[str, Any]] = {}
+    not_told: dict[str, str] = {}
+    corpora: dict[str, Read] = {}
+    names: dict[str, str] = {}
+    told: dict[str, Overlap | None] = {}
+    with unwatched():
+        for name, (inputs, measures) in _readings(model, corpus, through, seed).items():
+            inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
+            try:
+                corpora[name] = of_measures(model, inputs, measures, through, seed)
+            except InputError as error:
+                not_told[f"stability of {name}"] = str(error)
+                continue
+            names[name] = corpus.name if isinstance(inputs, Corpus) else "repeated random tokens"
+            told |= corpora[name].overlaps
+    retrieved: xr.Dataset | None = None
+    if model.causal and corpus.kind == "text":
+        length = min(NEEDLE_TEXT, model.max_length or NEEDLE_TEXT)
+        found = _tried(not_told, "retrieval", lambda: needles(model, seed))
+        if found is not None and int(found["produced"]):
+            retrieved = found
+            told["retrieval"] = of_needles(model, NEEDLES, length, seed)
+    known = retrieved
+
+    def again() -> xr.Dataset:
+        if known is None:
+            raise InputError(
+                not_told.get("retrieval", "the model produced no token of an answer to a needle")
+            )
+        return known
+
+    table = _tried(
+        not_told, "roles", lambda: every_role(model, corpus, seed=seed, retrieved=again, **options)
+    )
+    if table is not None:
+        not_told |= table.attrs["untested"]
+        lists |= _of_roles(table, told)
+    if corpus.kind == "text":
+        limited = RunOptions(
+            batch_size=through.batch_size, limit=min(through.limit or IMPORTANCE, IMPORTANCE)
+        )
+        result = _tried(
+            not_told,
+            "importance",
+            lambda: importance(model, corpus, batch_size=limited.batch_size, limit=limited.limit),
+        )
+        if result is not None:
+            with unwatched():
+                read = of_importance(objective(model), corpus, limited, seed)
+            corpora["importance"], names["importance"] = read, corpus.name
+            lists["importance"] = _listed(
+                result, "importance", result["importance"].attrs["description"], read.overlaps["importance"]
+            )
+    else:
+        not_told["importance"] = "it is taken of texts"
+    if corpus.kind == "sounds":
+        aligned = _tried(not_told, "alignment", lambda: alignment_heads(model, corpus, limit=through.limit))
+        if aligned is not None:
+            why = "Share of words that the head looks at most where they are heard."
+            lists["alignment"] = _listed(aligned, "aligned", why, "it is not told of halves")
+    wrote = _tried(not_told, "copying", lambda: writes(model, seed=seed))
+    if wrote is not None:
+        lists["copying"] = _listed(
+            wrote,
+            "copying",
+            "Copying score of the weights: 1 for a head that promotes what it looks at (Elhage et al. 2021).",
+            "it is told from the weights alone",
+            tested=True,
+        )
+    return Card(
+        {
+            "format": FORMAT,
+            "digits": DIGITS,
+            "model": _model(model),
+            "made": versions(),
+            "options": {"seed": seed, "limit": through.limit},
+            "corpora": {
+                name: {
+                    "name": names[name],
+                    "sha256": read.sha256,
+                    "documents": read.documents,
+                    "inputs": read.inputs,
+                    "tokens": read.tokens,
+                }
+                for name, read in corpora.items()
+            },
+            "lists": lists,
+            "not_told": not_told,
+        }
+    )
+
+
+def _tried(not_told: dict[str, str], name: str, make: Callable[[], Any]) -> Any:
+    """What an analysis gives; where it refuses, why is noted."""
+    try:
+        return make()
+    except HeadscopeError as error:
+        not_told[name] = str(error)
+        return None
+
+
+def _readings(model: Model, corpus: Corpus, through: RunOptions, seed: int) -> Mapping[str, Any]:
+    """What is read, and what is measured on each."""
+    if corpus.kind != "text":
+        return {"corpus": (corpus, seen_measures(corpus.kind))}
+    every = readings(model, corpus, limit=through.limit, seed=seed)
+    return dict(zip(READINGS, every, strict=False))
+
+
+def _of_roles(table: pd.DataFrame, told: Mapping[str, Overlap | None]) -> dict[str, dict[str, Any]]:
+    """The lists of roles that were tested."""
+    lists: dict[str, dict[str, Any]] = {}
+    columns = {
+        "score": "score",
+        "ci_low": "low",
+        "ci_high": "high",
+        "se": "se",
+        "n": "n",
+        "documents": "documents",
+    }
+    columns |= {name: name for name in ("threshold", "chance", "p", "q")}
+    for role in ROLES:
+        rows: Any = table[table["role"] == role.name]
+        if not len(rows):
+            continue
+        heads = [
+            _head(row["layer"], row["head"], {to: row[of] for of, to in columns.items()})
+            for row in rows.to_dict("records")
+        ]
+        why = "its figures are not added up over documents"
+        lists[role.name] = _list(heads, role.why, told.get(role.variable, why), tested=True)
+    return lists
+
+
+def _listed(
+    result: xr.Dataset, name: str, why: str, stability: Overlap | str | None, *, tested: bool = False
+) -> dict[str, Any]:
+    """The list of a result over heads."""
+    parts = {"score": name, "se": f"{name}_se", "n": f"{name}_n", "chance": f"{name}_chance"}
+    parts |= {"low": f"{name}_low", "high": f"{name}_high"}
+    parts |= {"documents": f"{name}_documents"}
+    parts |= {"p": f"{name}_p", "q": f"{name}_q"}
+    heads: list[dict[str, Any]] = []
+    for place, layer in enumerate(result["layer"].values.tolist()):
+        for head in result["head"].values.tolist():
+            figures = {
+                to: float(result[of].transpose("layer", "head", ...).values[place, head])
+                for to, of in parts.items()
+                if of in result and {"layer", "head"} <= set(result[of].dims)
+            }
+            if math.isfinite(figures["score"]):
+                heads.append(_head(layer, head, figures))
+    return _list(heads, why, stability, tested=tested)
+
+
+def _list(
+    heads: list[dict[str, Any]], why: str, stability: Overlap | str | None, *, tested: bool
+) -> dict[str, Any]:
+    heads.sort(key=lambda one: -math.inf if one["score"] is None else -one["score"])
+    if stability is None:
+        stability = "it takes ten documents"
+    rounded: Any = stability if isinstance(stability, str) else _rounded(stability._asdict())
+    return {"why": why, "tested": tested, "heads": heads, "stability": rounded}
+
+
+def _head(layer: int, head: int, figures: Mapping[str, Any]) -> dict[str, Any]:
+    one = Head(int(layer), int(head))
+    return {"head": str(one), "paper": one.paper, **_rounded(figures)}
+
+
+def _rounded(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures as JSON has them: no NaN, and no digit beyond what is the same in each run."""
+    rounded: dict[str, Any] = {}
+    for name, value in figures.items():
+        finite = math.isfinite(value)
+        rounded[name] = (
+            None if not finite else int(value) if float(value).is_integer() else round(float(value), 9)
+        )
+    return rounded
+
+
+def _model(model: Model) -> dict[str, Any]:
+    about = about_model(model)
+    parts = [part for part in model.checked.parts if part.name != "cross"] or list(model.checked.parts)
+    return {
+        "name": about["name"],
+        "revision": about["revision"],
+        "class": type(model.module).__name__,
+        "dtype": about["dtype"],
+        "parameters": about["parameters"],
+        "causal": about["causal"],
+        "heads": list(map(int, parts[0].heads)),
+        "key_heads": list(map(int, parts[0].key_heads)),
+        "weights": weights(model),
+        "layers": _layers(model),
+        "notes": about["notes"],
+        "unseen": about["unseen"] or None,
+    }
+
+
+def _layers(model: Model) -> dict[str, str]:
+    """A checksum of the weights of each numbered layer, and of the rest, by the name up to the number."""
+    digests: dict[str, Any] = {}
+    for name, value in stored(model.module):
+        numbered = re.match(r".*?\.\d+(?=\.)", f".{name}")
+        part = numbered[0][1:] if numbered else "the rest"
+        digest = digests.setdefault(part, hashlib.sha256())
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        digest.update(value.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return {name: digest.hexdigest()[:16] for name, digest in digests.items()}

@@ -1,0 +1,118 @@
+"""`headscope card` and `headscope cards`: what a model's heads do, as one file that others can read and compare."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headscope.console import options as console
+from headscope.console import sources
+from headscope.core.saving import replacing
+from headscope.core.validation import Level, Seed
+from headscope.errors import InputError
+
+
+def card(
+    model: console.ModelOptions,
+    inputs: sources.InputOptions,
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER")] = Path("card"),
+    seed: Seed = 0,
+    tsv: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    duo: Annotated[Path | None, typer.Option("--duo", metavar="FOLDER")] = None,
+) -> None:
+    """Write the card of a model's heads: what each does, with intervals, how stable the lists are, and what made them.
+
+    Args:
+        model: which one.
+        inputs: the corpus; by default the built-in one of what the model reads.
+        output: the folder for card.json and its page, index.html.
+        seed: of needles, random tokens, rotations and halvings.
+        tsv: also all lists as a table by tabs.
+        duo: also the pattern of retrieval heads as DuoAttention and kvpress read it.
+    """
+    from headscope.analyses.model_card.page import stability
+    from headscope.analyses.model_card.run import card as run
+
+    if output.exists() and not output.is_dir():
+        raise InputError(f"-o: expected a folder, found the file {output}")
+    console.check_places(None, tsv)
+    loaded, corpus = inputs.inputs(model)
+    made = run(loaded, corpus, seed=seed, limit=inputs.limit, progress=True)
+    made.save(output)
+    if tsv is not None:
+        made.save_tsv(tsv)
+    if duo is not None:
+        made.save_duo_attention(duo)
+    print(f"{output}: {made}")
+    for name, one in made.lists.items():
+        heads = made.heads(name, top=None if one["tested"] else 5)
+        said = f"{len(heads)} head{'s' * (len(heads) != 1)}" if one["tested"] else "highest"
+        print(f"{name}: {said} {' '.join(map(str, heads[:10]))}{' …' * (len(heads) > 10)}".rstrip())
+        print(f"  {stability(one)}")
+    for name, why in made.data["not_told"].items():
+        console.say(f"{name}: {why}")
+
+
+def diff(
+    a: Annotated[Path, typer.Argument(metavar="A")],
+    b: Annotated[Path, typer.Argument(metavar="B")],
+    *,
+    table: console.TableOptions,
+    level: Level = 0.05,
+) -> None:
+    """Say what differs between two cards beyond its error.
+
+    Args:
+        a: a card, or its folder.
+        b: another of a model with as many layers and heads.
+        table: where the table goes.
+        level: the expected share of wrong differences among those named.
+    """
+    from headscope.analyses.model_card.card import open_card
+    from headscope.analyses.model_card.differences import card_differences
+    from headscope.analyses.shown import Shown, on_screen
+
+    table.check(console.TABLES)
+    found = card_differences(open_card(a), open_card(b), level=level)
+    said: dict[str, Any] = found.attrs
+    weights = f"weights differ in {', '.join(said['layers'])}" if said["layers"] else "the same weights"
+    remarks = [f"{weights}; {len(found):,} of {said['tests']:,} scores differ beyond their error"]
+    remarks += [f"another corpus for {', '.join(said['corpora'])}"] * bool(said["corpora"])
+    remarks += [f"in one card only: {', '.join(said['only'])}"] * bool(said["only"])
+    text = on_screen(found, dropped=["paper", "p"]) if len(found) else ""
+    table.out(Shown(found, text, described={}, remarks=remarks))
+
+
+def site(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER")],
+    *,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE")] = None,
+) -> None:
+    """Make a static page that compares the heads of all cards under a folder, and a page for each.
+
+    Args:
+        folder: with cards in it, at any depth.
+        output: the page; by default index.html in the folder.
+    """
+    from headscope.analyses.model_card.card import NAME, open_card
+    from headscope.analyses.model_card.page import page
+    from headscope.analyses.model_card.page import site as compared
+
+    place = folder / "index.html" if output is None else output
+    console.check_places(place, suffixes=(".html",))
+    cards = [(path, open_card(path)) for path in sorted(folder.rglob(NAME))]
+    if not cards:
+        raise InputError(f"{folder}: expected folders with {NAME}, found none")
+    links: list[tuple[str, Any]] = []
+    for path, made in cards:
+        own = path.with_name("index.html") if path.parent != place.parent else path.with_name("card.html")
+        with replacing(own) as file:
+            file.write_text(page(made.data), encoding="utf-8")
+        links.append((Path(os.path.relpath(own, place.parent)).as_posix(), made.data))
+    with replacing(place) as file:
+        file.write_text(compared(links), encoding="utf-8")
+    print(f"{place}: {len(cards)} models")

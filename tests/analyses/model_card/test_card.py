@@ -1,0 +1,140 @@
+"""The card of a model's heads: the same again to the last byte, checked when read, compared beyond its errors."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.analyses.model_card.card import Card
+from headscope.errors import InputError
+from headscope.models import Model
+from headscope.statistics.overlap import overlap
+from tests.helpers.small_models import seeing, small_bert
+from tests.helpers.small_tokenizers import demo
+from tests.helpers.typed import Typed
+
+pytestmark = pytest.mark.slow
+LIMIT = 60
+
+
+@pytest.fixture(scope="module")
+def small() -> Model:
+    return small_bert(demo())
+
+
+@pytest.fixture(scope="module")
+def made(small: Model) -> Card:
+    return hs.card(small, hs.corpora.builtin(), limit=LIMIT)
+
+
+def test_a_second_run_gives_the_same_bytes(small: Model, made: Card, tmp_path: Path) -> None:
+    assert hs.card(small, hs.corpora.builtin(), limit=LIMIT).text == made.text
+    folder = made.save(tmp_path / "card")
+    assert hs.open_card(folder).text == made.text
+    assert (folder / "index.html").read_text("utf-8").count("<h2>") == len(made.lists) + 2
+
+
+def test_its_lists_are_those_of_the_analyses(small: Model, made: Card) -> None:
+    roles = hs.roles(small, hs.corpora.builtin(), limit=LIMIT)
+    for name in made.lists.keys() - {"importance"}:
+        assert {(head.layer, head.head) for head in made.heads(name)} == {
+            *roles[roles["role"] == name][["layer", "head"]].itertuples(index=False, name=None)
+        }
+    assert len(made.heads("importance", top=5)) == 5
+    assert set(made.data["corpora"]) == {"corpus", "importance"}
+    with pytest.raises(InputError, match="no list 'retrieval': a role in causal models only"):
+        made.heads("retrieval")
+    with pytest.raises(InputError, match=r"importance: expected no q, which this list does not have"):
+        made.heads("importance", q=0.05)
+
+
+def test_a_card_that_is_broken_is_refused_by_its_place(made: Card, tmp_path: Path) -> None:
+    data: Any = json.loads(made.text)
+    data["lists"]["importance"]["heads"][3]["head"] = "3.4"
+    (tmp_path / "card.json").write_text(json.dumps(data))
+    with pytest.raises(
+        InputError, match=r"card.json: \['lists'\]\['importance'\]\['heads'\]\[3\]\['head'\]: '3.4' does not"
+    ):
+        hs.open_card(tmp_path)
+    (tmp_path / "card.json").write_text(json.dumps({**data, "format": "headscope.card/9"}))
+    with pytest.raises(InputError, match=r"expected the format headscope.card/1, found 'headscope.card/9'"):
+        hs.open_card(tmp_path)
+
+
+def test_a_model_differs_from_itself_in_nothing_and_from_a_trained_copy_where_it_was_trained(
+    small: Model, made: Card, tmp_path: Path, typed: Typed
+) -> None:
+    assert not len(hs.card_differences(made, made))
+    module = copy.deepcopy(small.module)
+    draw = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for name, weights in module.named_parameters():
+            if "layer.1." in name:
+                weights += weights.std() * torch.randn(weights.shape, generator=draw)
+    other = hs.card(hs.load((module, small.tokenizer)), hs.corpora.builtin(), limit=LIMIT)
+    table = hs.card_differences(made, other)
+    assert table.attrs["layers"] == ["encoder.layer.1"]
+    assert table.attrs["corpora"] == []
+    assert set(table[~table["list"].isin(["importance"])]["layer"]) <= {1, 2}
+    assert 1 in set(table["layer"])
+    for name, card in (("a", made), ("b", other)):
+        card.save(tmp_path / name)
+    found = typed("cards", "diff", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "diff.csv")
+    assert "weights differ in encoder.layer.1" in found.err
+    assert typed("cards", "diff", tmp_path / "a", tmp_path / "a").err.startswith("the same weights; 0 of ")
+    assert typed("cards", "site", tmp_path).out == f"{tmp_path / 'index.html'}: 2 models\n"
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert 'href="a/index.html"' in page
+    assert 'href="b/index.html"' in page
+
+
+def test_the_lists_of_a_causal_model_are_given_to_others(tmp_path: Path, shared: Path) -> None:
+    """Retrieval, key heads of grouped queries, DuoAttention's pattern, budgets and a table."""
+    stories = hs.load(shared / "models" / "stories260K")
+    card = hs.card(stories, hs.corpora.builtin(pack=64), limit=12)
+    assert {"copying", "importance"} <= {*card.lists, *card.data["not_told"]}
+    assert card.data["model"]["key_heads"] == [4] * 5
+    gates = np.arange(20.0).reshape(5, 4)
+    data: Any = json.loads(card.text)
+    data["lists"]["retrieval"] = {
+        "why": "", "tested": True, "stability": "", "heads": [
+            {"head": f"L{layer}H{head}", "paper": "", "score": gates[layer, head // 2] * (1 - head % 2 / 2), "q": 0.01}
+            for layer in range(5) for head in range(8)
+        ],
+    }  # fmt: skip
+    card = Card(data)
+    folder = card.save_duo_attention(tmp_path / "duo")
+    np.testing.assert_allclose(np.loadtxt(folder / "full_attention_heads.tsv", delimiter="\t"), gates / 19)
+    budgets = np.array(card.budgets(0.5))
+    assert budgets.mean() == pytest.approx(0.5)
+    assert budgets.min() >= 0.05
+    assert (np.diff(budgets.ravel()) >= 0).all()
+    card.save_tsv(tmp_path / "lists.tsv")
+    lines = (tmp_path / "lists.tsv").read_text().splitlines()
+    assert lines[0].startswith("list\tlayer\thead\tpaper\tscore\tlow\thigh")
+    assert len(lines) == 1 + sum(len(one["heads"]) for one in card.lists.values())
+
+
+def test_a_model_of_pictures_has_a_card(tmp_path: Path) -> None:
+    card = hs.card(seeing(), hs.corpora.builtin_images())
+    assert card.data["not_told"]["importance"] == "it is taken of texts"
+    assert card.data["corpora"]["corpus"]["inputs"] == 12
+    assert isinstance(card.lists["itself"]["stability"], dict)
+
+
+def test_halves_agree_by_chance_where_heads_do_not_differ_and_wholly_where_they_do() -> None:
+    draw = np.random.default_rng(0)
+    ones = np.ones((30, 40))
+    clear = overlap(np.arange(40.0) + draw.normal(0, 0.01, (30, 40)), ones)
+    assert clear is not None
+    assert clear[1:4] == (1.0, 0.95, 1.0)
+    found = [overlap(draw.normal(0, 1, (30, 40)), ones, seed=seed, draws=100) for seed in range(20)]
+    assert np.mean([one.share for one in found if one is not None]) == pytest.approx(0.25, abs=0.05)
+    assert overlap(ones[:9], ones[:9]) is None
