@@ -476,10 +476,22 @@ export interface LiveInput {
 }
 
 /**
+ * An input to begin with: its `name`, what to `look` at, the head that opens, and a `change` to try.
+ */
+export interface LiveExample {
+  name: string;
+  input: LiveInput;
+  look?: string;
+  layer?: number;
+  head?: number;
+  change?: string;
+}
+
+/**
  * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
  *
  * `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
- * `chat`: turns of a conversation.
+ * `chat`: turns of a conversation; `rounded`: how its weights were, where they are not those of the model itself.
  */
 export interface LiveInfo {
   model: string;
@@ -489,7 +501,8 @@ export interface LiveInfo {
   target: boolean;
   chat: boolean;
   longest: number;
-  examples: LiveInput[];
+  examples: LiveExample[];
+  rounded: string | null;
 }
 
 /**
@@ -602,6 +615,15 @@ export interface LiveError {
   id: number;
   error: string;
   stale: boolean;
+}
+
+/**
+ * A page whose model answers behind a server.
+ */
+export interface LivePayload {
+  kind: "live";
+  version: 1;
+  info: LiveInfo;
 }
 
 /**

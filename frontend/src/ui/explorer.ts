@@ -30,6 +30,8 @@ export interface ExplorerHost extends Sides {
   address?(): string;
   /** Whether the surroundings are dark: what the theme "auto" follows. */
   dark(): boolean;
+  /** Where the bar stands that names the model; by default above the pictures. */
+  readonly top?: HTMLElement;
   /** Hand a file to the reader. */
   save(name: string, file: Blob): void;
   /** Ask for the exact values of one row, where a kernel can answer. */
@@ -128,6 +130,7 @@ export class Explorer implements Owner {
       this.live,
       this.help,
     );
+    host.top?.replaceChildren(this.toolbar.bar);
     this.tipBox = new Tip(root);
     root.addEventListener("keydown", this.onKey);
     this.sizes = new ResizeObserver(() => {
@@ -161,7 +164,7 @@ export class Explorer implements Owner {
 
   private controls(payload: ExplorerPayload): Toolbar {
     const link = this.host.address && { link: () => void this.link() };
-    return new Toolbar(payload, this.set, {
+    return new Toolbar(payload, this.state, this.set, {
       find: (text, next) => this.find(text, next),
       help: () => this.help.showModal(),
       more: () => this.more(),

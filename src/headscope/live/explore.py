@@ -151,7 +151,8 @@ def explore(
 
     Args:
         model: from `headscope.load`, or what it takes (None: the demo model).
-        text: what to begin with, or a conversation (a list of ``{"role": …, "content": …}``).
+        text: what to begin with, or a conversation (a list of ``{"role": …, "content": …}``); by default a text
+            that shows something.
         pair: text B.
         target: the decoder's text, for an encoder-decoder.
         against: a second model that reads the same.
@@ -172,7 +173,13 @@ def explore(
     asked = {"messages" if isinstance(text, list) else "text": text, "pair": pair, "target": target}
     given = read_input({name: value for name, value in asked.items() if value is not None})
     made = [str(WhatIf.parse(change) if isinstance(change, str) else change) for change in changes]
-    exploration = Exploration(Live(ready, against), given, made, state)
+    live = Live(ready, against)
+    if not given and (examples := live.info["examples"]):
+        first = examples[0]
+        given = first["input"]
+        if "layer" in first and "head" in first:
+            state = {"layer": first["layer"], "heads": [first["head"]], **state}
+    exploration = Exploration(live, given, made, state)
     if given:
         exploration.show()
     return exploration
