@@ -389,7 +389,7 @@ export interface Offer {
  * The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
  *
  * `offers` are the matrices per pair that the model behind it can give: a widget asks for those that are
- * not there.
+ * not there. `bertviz`: a call of BertViz made it, and its controls stand above, in its words.
  */
 export interface ExplorerPayload {
   kind: "explorer";
@@ -400,6 +400,7 @@ export interface ExplorerPayload {
   state: ExplorerState;
   exact: boolean;
   offers: Offer[];
+  bertviz?: boolean;
 }
 
 /**

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,9 +18,8 @@ from headscope.live.session import Live, read_input
 from headscope.live.standalone import Weights, carry, standalone_page
 from headscope.live.view import Source, check_keywords, view
 from headscope.models import Model
-from headscope.views.page import bundle_file
-from headscope.views.view import NOTEBOOK_DOTS, View, display_to_keep
-from headscope.views.widget import SENT
+from headscope.views.view import View, display_to_keep, notebook_picture
+from headscope.views.widget import SENT, program, send_program, widget_class
 from headscope.views.wire import LiveInput
 
 
@@ -60,12 +57,16 @@ class Exploration:
     def widget(self) -> Any:
         """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
         if self._widget is None:
-            self._widget = _widget_class()(live=dict(self.live.info), asked=self._asked, state=self._state)
+            kind = widget_class("LiveWidget", ("live", "asked", "state"))
+            live = dict(self.live.info)
+            self._widget = kind(program=program(), live=live, asked=self._asked, state=self._state)
             self._widget.on_msg(self._answer)
         return self._widget
 
     def _answer(self, _: Any, content: Mapping[str, Any], __: Any) -> None:
-        if content.get("kind") != "stop":  # a kernel hears it when it is done
+        if content.get("kind") == "program":
+            send_program(self._widget)
+        elif content.get("kind") != "stop":  # a kernel hears it when it is done
             self._widget.send(*self.live.answer(content))
 
     def save(self, path: str | os.PathLike[str], *, weights: Weights = "int8") -> Path:
@@ -105,7 +106,7 @@ class Exploration:
         still = self._still()
         if still is not None:
             with suppress(InputError):  # no matplotlib, or a state of which there is no picture
-                data["image/png"] = base64.b64encode(still.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
+                data["image/png"] = notebook_picture(still)
         with suppress(MissingError):  # no anywidget
             bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
             kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
@@ -113,8 +114,7 @@ class Exploration:
         return data
 
     def _ipython_display_(self) -> None:
-        still = self._still()
-        display_to_keep(self._repr_mimebundle_(), lambda: "" if still is None else still.html())
+        display_to_keep(self._repr_mimebundle_())
 
     def _still(self) -> View | None:
         """The input as it is now, for a notebook without its kernel; None where nothing is read."""
@@ -183,17 +183,3 @@ def explore(
     if given:
         exploration.show()
     return exploration
-
-
-@cache
-def _widget_class() -> Any:
-    try:
-        import anywidget
-        import traitlets
-    except ImportError:
-        raise MissingError("a notebook widget needs anywidget: pip install 'headscope[notebook]'") from None
-    traits: dict[str, Any] = {
-        name: cast(Any, traitlets).Dict().tag(sync=True) for name in ("live", "asked", "state")
-    }
-    files = {"_esm": bundle_file("widget.js"), "_css": bundle_file("widget.css")}
-    return type("LiveWidget", (anywidget.AnyWidget,), {**files, **traits, "__module__": __name__})
