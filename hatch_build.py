@@ -33,6 +33,7 @@ WANTED = (
     "still.js",
     "widget.css",
     "widget.js",
+    "loader.js",
     "worker.js",
     "Inter-Regular.ttf",
     "Inter-Medium.ttf",

@@ -59,7 +59,7 @@ def typed(page: Any, address: str, text: str) -> None:
     page.goto(address)
     page.wait_for_selector(".box textarea", timeout=120_000)
     page.get_by_label("Text", exact=True).fill(text)
-    page.wait_for_selector(".live .tells:not([hidden])", timeout=120_000)
+    page.wait_for_selector(".live.told", timeout=120_000)
     page.wait_for_function(
         "() => !document.querySelector('.hx[data-busy], .hx[data-drawing], .live[data-reading]')"
     )
@@ -91,7 +91,7 @@ def standalone(call: list[str]) -> None:
         page.goto(path.as_uri())
         page.wait_for_selector(".hx .toks.r", timeout=120_000)
         print(f"first picture after {time.perf_counter() - began:.1f} s", end=", ")
-        page.wait_for_selector(".live .tells:not([hidden])", timeout=120_000)
+        page.wait_for_selector(".live.told", timeout=120_000)
         print(f"model ready after {time.perf_counter() - began:.1f} s")
         for repeated, cut in ((1, 36), (1, 90), (3, 500)):
             typed(page, path.as_uri(), (TEXT * repeated)[:cut])

@@ -127,7 +127,7 @@ const contexts = await Promise.all([
   }),
   esbuild.context({
     ...shared,
-    entryPoints: { widget: "src/live/widget.ts" },
+    entryPoints: { widget: "src/live/widget.ts", loader: "src/live/loader.ts" },
     format: "esm",
     plugins: [colours, finish],
   }),

@@ -389,7 +389,7 @@ export interface Offer {
  * The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
  *
  * `offers` are the matrices per pair that the model behind it can give: a widget asks for those that are
- * not there.
+ * not there. `bertviz`: a call of BertViz made it, and its controls stand above, in its words.
  */
 export interface ExplorerPayload {
   kind: "explorer";
@@ -400,6 +400,7 @@ export interface ExplorerPayload {
   state: ExplorerState;
   exact: boolean;
   offers: Offer[];
+  bertviz?: boolean;
 }
 
 /**
@@ -476,10 +477,22 @@ export interface LiveInput {
 }
 
 /**
+ * An input to begin with: its `name`, what to `look` at, the head that opens, and a `change` to try.
+ */
+export interface LiveExample {
+  name: string;
+  input: LiveInput;
+  look?: string;
+  layer?: number;
+  head?: number;
+  change?: string;
+}
+
+/**
  * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
  *
  * `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
- * `chat`: turns of a conversation.
+ * `chat`: turns of a conversation; `rounded`: how its weights were, where they are not those of the model itself.
  */
 export interface LiveInfo {
   model: string;
@@ -489,7 +502,8 @@ export interface LiveInfo {
   target: boolean;
   chat: boolean;
   longest: number;
-  examples: LiveInput[];
+  examples: LiveExample[];
+  rounded: string | null;
 }
 
 /**
@@ -602,6 +616,15 @@ export interface LiveError {
   id: number;
   error: string;
   stale: boolean;
+}
+
+/**
+ * A page whose model answers behind a server.
+ */
+export interface LivePayload {
+  kind: "live";
+  version: 1;
+  info: LiveInfo;
 }
 
 /**

@@ -40,7 +40,15 @@ class TestDefaults:
         assert found["state"] == {"scale": "head", "layer": 0, "heads": [0, 1, 2, 3]}
 
     def test_model_view_is_dark(self) -> None:
-        assert of(model_view, attentions(), TOKENS)["state"] == {"scale": "model", "theme": "dark"}
+        assert of(model_view, attentions(), TOKENS)["state"] == {
+            "scale": "model",
+            "theme": "dark",
+            "draw": "lines",
+        }
+        for tokens, draw in ((48, {"draw": "lines"}), (49, {})):
+            maps = attentions(queries=tokens, keys=tokens)
+            state = of(model_view, maps, ["a"] * tokens)["state"]
+            assert state == {"scale": "model", "theme": "dark", **draw}
         assert of(model_view, attentions(), TOKENS, display_mode="light")["state"]["theme"] == "light"
 
     def test_tokens_are_prettified(self) -> None:

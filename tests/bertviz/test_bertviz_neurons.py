@@ -45,11 +45,13 @@ def bert():
 class TestShow:
     def test_defaults(self, bert, views) -> None:
         show(bert[0], "bert", bert[1], "The cat sat on the mat")
-        assert views[0].state == {"scale": "neuron", "layer": 0, "heads": [0], "theme": "dark"}
+        assert views[0].state == {"scale": "head", "layer": 0, "heads": [0], "theme": "dark"}
+        assert views[0].payload["bertviz"]
+        assert views[0].payload["inputs"][0]["parts"][0]["neurons"]
 
     def test_by_place(self, bert, views) -> None:
         show(bert[0], "bert", bert[1], "the cat sat", "on the mat", "light", 4, 3)
-        assert views[0].state == {"scale": "neuron", "layer": 4, "heads": [3], "theme": "light"}
+        assert views[0].state == {"scale": "head", "layer": 4, "heads": [3], "theme": "light"}
         tokens = views[0].inputs[0].parts["self"].query
         assert tokens.pieces == ("[CLS]", "the", "cat", "sat", "[SEP]", "on", "the", "mat", "[SEP]")
         assert tokens.type_ids is not None

@@ -47,7 +47,7 @@ ASK = """(question) => new Promise((done) => {
 DRAWN = (
     "() => { const live = document.querySelector('.live'), hx = document.querySelector('.hx');"
     " return hx && !hx.dataset.busy && !hx.dataset.drawing && !live.dataset.reading"
-    " && document.querySelector('.tells:not([hidden])') !== null; }"
+    " && live.classList.contains('told'); }"
 )
 
 
@@ -369,7 +369,7 @@ def test_a_model_that_cannot_run_leaves_the_picture(
     assert said.startswith("The model in this page cannot run here: ")
     assert why in said
     assert page.locator(".hx .toks.r").count() > 0  # the picture that the page was written with
-    assert page.get_by_label("Text", exact=True).count() == 0
+    assert not page.get_by_label("Text", exact=True).is_visible()
 
 
 PRESS = """([selector, name, place]) => {

@@ -292,7 +292,10 @@ def test_odd_questions_are_answered(port: int, connect: Callable[[int], Client])
 
 
 def test_texts_are_offered(port: int, connect: Callable[[int], Client]) -> None:
-    assert connect(port).info["examples"] == [{"text": "One text."}, {"text": "Text A.", "pair": "Text B."}]
+    assert connect(port).info["examples"] == [
+        {"name": "One text.", "input": {"text": "One text."}},
+        {"name": "Text A.", "input": {"text": "Text A.", "pair": "Text B."}},
+    ]
 
 
 @pytest.fixture

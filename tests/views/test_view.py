@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import re
 import subprocess
 import sys
@@ -30,7 +31,8 @@ def bundle(monkeypatch):
     from headscope.views import widget
 
     monkeypatch.setattr(widget, "bundle_file", pages.bundle_file)
-    widget._widget_class.cache_clear()
+    widget.widget_class.cache_clear()
+    widget._holder.cache_clear()
 
 
 def view(**state) -> View:
@@ -162,16 +164,26 @@ class TestNotebook:
         monkeypatch.setattr(display, "display", lambda data, raw: seen.append(data))
         shown = view(scale="head")
         shown._ipython_display_()
-        monkeypatch.setattr(views_view, "REOPENED_BYTES", 100)
-        shown._ipython_display_()
-        first, page, again, picture = seen
+        shown.keep_page()._ipython_display_()
+        first, picture, again, page = seen
         assert WIDGET in first
         assert WIDGET in again
         assert set(page) == set(picture) == {"text/html"}
-        assert page["text/html"].startswith(
-            '<div class="headscope-reopened" style="display:none"><iframe srcdoc='
-        )
-        assert "<img alt=" in picture["text/html"]
+        hidden = '<div class="headscope-reopened" style="display:none">'
+        assert page["text/html"].startswith(f"{hidden}<iframe srcdoc=")
+        assert picture["text/html"].startswith(f"{hidden}<img alt=")
+        assert f'base64,{first["image/png"]}"' in picture["text/html"]
+
+    def test_its_picture_has_few_colours_and_says_what_made_it(self) -> None:
+        pillow = pytest.importorskip("PIL.Image")
+        shown = view(scale="head")
+        small = base64.b64decode(shown._repr_mimebundle_()["image/png"])
+        whole = shown.picture("png", dots=views_view.NOTEBOOK_DOTS)
+        with pillow.open(io.BytesIO(small)) as found, pillow.open(io.BytesIO(whole)) as exact:
+            assert (found.mode, found.size, found.text) == ("P", exact.size, exact.text)
+            off = np.abs(np.asarray(found.convert("RGB"), int) - np.asarray(exact.convert("RGB"), int))
+        assert off.mean() < 2  # of 255
+        assert 3 * len(small) < len(whole)
 
     def test_a_page_in_a_frame_is_one_attribute(self) -> None:
         found = framed('<script>"a" & b</script>')

@@ -77,6 +77,7 @@ export function renderLive({ model, el }: Here): () => void {
     },
     { input, changes, chosen },
     model.get("state"),
+    { info: model.get("live") },
   );
   const left = onTheme(() => live.surroundings());
   const unshare = shareKeys(root);

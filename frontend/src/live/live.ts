@@ -1,14 +1,14 @@
 // Type and look: the boxes, the explorer that follows, what the model says, what if, and who did it.
 
-import type { ExplorerState, LiveInfo, LiveInput, Prediction, Shown } from "../protocol";
+import type { ExplorerState, LiveExample, LiveInfo, LiveInput, Prediction, Shown } from "../protocol";
 import type { Store } from "../scene/data";
 import { Of } from "../scene/made";
 import { DEFAULTS, type Full, partOf } from "../scene/state";
 import { h } from "../ui/dom";
-import { Explorer, type ExplorerHost } from "../ui/explorer";
+import { Explorer, type ExplorerHost, type ExplorerProps } from "../ui/explorer";
 import { copyLink } from "../ui/roving";
 import { download } from "../ui/save";
-import { type Asked, History } from "./asked";
+import { type Asked, History, write } from "./asked";
 import { ChangesBox } from "./changes";
 import { SaysBox } from "./says";
 import { Session } from "./session";
@@ -26,22 +26,37 @@ export interface LiveHost {
   dark(): boolean;
 }
 
+/** What is known before the model answers: what it is, and a picture of what it is to read. */
+export interface Known {
+  readonly info: LiveInfo;
+  readonly picture?: ExplorerProps;
+}
+
+/** The head that an example opens. */
+const opens = ({ layer, head }: LiveExample): ExplorerState => ({
+  ...(layer === undefined ? {} : { layer }),
+  ...(head === undefined ? {} : { heads: [head] }),
+});
+
 export class Live {
   private readonly session: Session;
   private readonly history: History;
   private readonly pinned = new Of();
+  private readonly known = new Of();
   private readonly texts: TextsBox;
   private readonly says: SaysBox;
   private readonly changes: ChangesBox;
   private readonly who: WhoBox;
+  private readonly top = h("div.top");
   private readonly stage = h("div.stage");
-  private readonly lost = h("p.lost", { role: "status" });
+  private readonly empty = h("p.empty", {}, "Type a text, or take an example.");
   private readonly sizes: ResizeObserver;
   private explorer: Explorer | null = null;
   private shown: Shown | null = null;
   private input: LiveInput;
   private chosen: number | null;
   private begin: ExplorerState;
+  private info: LiveInfo;
 
   constructor(
     readonly root: HTMLElement,
@@ -49,14 +64,22 @@ export class Live {
     private readonly host: LiveHost,
     asked: Asked,
     state: ExplorerState,
+    { info, picture }: Known,
   ) {
-    this.input = asked.input;
+    const first = write({ ...asked, changes: [], chosen: null }) ? undefined : info.examples[0];
+    this.info = info;
+    this.input = first?.input ?? asked.input;
     this.chosen = asked.chosen;
-    this.begin = state;
+    this.begin = { ...(first && opens(first)), ...state };
     this.history = new History(asked.changes);
     root.classList.add("hs", "live");
-    this.texts = new TextsBox({ typed: (input) => this.typed(input), stop: () => this.session.stop() });
-    this.says = new SaysBox({ follow: (id) => this.follow(id), take: (id) => this.take(id) });
+    this.texts = new TextsBox({
+      typed: (input) => this.typed(input),
+      example: (example) => this.take(example),
+      change: (change) => this.make(change),
+      stop: () => this.session.stop(),
+    });
+    this.says = new SaysBox({ follow: (id) => this.follow(id), take: (id) => this.append(id) });
     this.changes = new ChangesBox({
       history: this.history,
       changed: () => this.changed(),
@@ -74,20 +97,27 @@ export class Live {
       this.changes.root,
       this.who.root,
     );
-    side.hidden = true;
-    this.lost.hidden = true;
-    root.append(h("h1.hidden", {}, "headscope"), this.lost, this.texts.root, h("div.body", {}, this.stage, side));
+    this.top.append(h("div.bar", {}, h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, info.model))));
+    this.stage.append(this.empty);
+    root.append(
+      h("h1.hidden", {}, "headscope"),
+      this.top,
+      this.texts.root,
+      this.says.line,
+      h("div.body", {}, this.stage, side),
+    );
     root.addEventListener("keydown", (event) => this.key(event));
-    this.sizes = new ResizeObserver(() => root.classList.toggle("wide", root.clientWidth >= WIDE));
+    const size = (): void => void root.classList.toggle("wide", root.clientWidth >= WIDE);
+    size();
+    this.sizes = new ResizeObserver(size);
     this.sizes.observe(root);
-    this.theme();
     this.texts.show(this.input);
+    this.told(info);
+    if (picture) this.picture(picture);
+    this.theme();
     this.session = new Session(carrier, {
       info: (info) => this.told(info),
-      lost: (why) => {
-        this.lost.hidden = why === null;
-        this.lost.textContent = why ?? "";
-      },
+      lost: (why) => this.texts.lose(why),
       shown: (shown, store, milliseconds) => this.draw(shown, store, milliseconds),
       problem: (text) => this.texts.fail(text),
       busy: (busy) => {
@@ -96,8 +126,8 @@ export class Live {
         else delete root.dataset.reading;
       },
     });
+    this.root.dataset.reading = "true"; // until the first answer
     this.ask();
-    this.texts.focus();
   }
 
   /** The surroundings have become light or dark. */
@@ -128,8 +158,10 @@ export class Live {
   }
 
   private told(info: LiveInfo): void {
+    if (!this.known.renewed(info)) return;
+    this.info = info;
     this.texts.tell(info);
-    this.says.shared = info.shared;
+    this.says.tell(info);
     document.title = document.title || `headscope: ${info.model}`;
   }
 
@@ -141,8 +173,22 @@ export class Live {
 
   private ask(): void {
     const empty = !this.input.text?.trim() && !this.input.messages?.some(({ content }) => content.trim());
-    if (empty) return this.texts.fail(this.shown ? "Type something: there is nothing to read." : "");
+    this.root.classList.toggle("cleared", empty);
+    const asked = write({ ...this.asked, changes: [], chosen: null });
+    const example = this.info.examples.find(({ input }) => write({ input, changes: [], chosen: null }) === asked);
+    this.texts.looks(example, this.history.changes);
+    if (empty) return this.clear();
     this.session.show({ ...this.asked, at: this.at, layer: this.explorer?.state.layer ?? this.begin.layer ?? -1 });
+  }
+
+  // Nothing is asked, and nothing is shown.
+  private clear(): void {
+    this.session.clear();
+    this.shown = null;
+    delete this.root.dataset.reading;
+    this.texts.clear();
+    this.says.clear();
+    this.tell();
   }
 
   private tell(): void {
@@ -155,6 +201,19 @@ export class Live {
     this.ask();
   }
 
+  // An example is read as it is, with its own head open.
+  private take(example: LiveExample): void {
+    if (this.history.changes.length > 0) this.history.set([]);
+    this.texts.show(example.input);
+    this.begin = { ...opens(example), pin: null, between: null };
+    this.typed({ ...example.input });
+  }
+
+  private make(change: string): void {
+    this.history.set([...this.history.changes, change]);
+    this.changed();
+  }
+
   private changed(): void {
     this.changes.say("");
     this.ask();
@@ -162,7 +221,7 @@ export class Live {
   }
 
   // A token is written after the text, or in the place of one that was.
-  private take(id: number): void {
+  private append(id: number): void {
     const { shown } = this;
     if (!shown || shown.says[0]?.kind !== "next") return;
     const place = shown.says[0].place ?? 0;
@@ -208,6 +267,7 @@ export class Live {
   private draw(shown: Shown, store: Store, milliseconds: number): void {
     const before = this.shown;
     this.shown = shown;
+    this.root.classList.add("told");
     const { payload } = shown;
     this.texts.counted(shown.tokens, milliseconds);
     if (shown.notes.length > 0) this.texts.fail(shown.notes.join(" "));
@@ -215,31 +275,36 @@ export class Live {
     const parts = payload.inputs[0]!.parts;
     const axis = (parts.find(({ name }) => name === "decoder") ?? parts[0]!).query.pieces;
     this.texts.wrote(axis.slice(axis.length - written));
+    const { begin } = this;
+    this.begin = {};
     if (this.explorer) {
       // A first change puts what was beside what is; without one there is one picture.
       const two = payload.inputs.length === 2;
       const had = before?.payload.inputs.length === 2;
       const side = two === had ? {} : { side: two ? ("both" as const) : ("one" as const), input: 0 };
-      this.explorer.renew({ payload, store, state: side });
-    } else {
-      const element = h("div");
-      this.stage.append(element);
-      this.explorer = new Explorer(
-        element,
-        { payload, store, state: { ...payload.state, ...this.begin } },
-        this.explorerHost(),
-      );
-      this.root.querySelector<HTMLElement>(".tells")!.hidden = false;
-    }
+      this.explorer.renew({ payload, store, state: { ...side, ...begin } });
+    } else this.picture({ payload, store, state: { ...payload.state, ...begin } });
     this.theme();
     this.predicted(shown.says);
-    this.panel(this.explorer.state);
+    this.panel(this.explorer!.state);
     this.who.clear();
     this.tell();
   }
 
+  private picture(props: ExplorerProps): void {
+    const element = h("div");
+    this.stage.append(element);
+    this.explorer = new Explorer(element, props, this.explorerHost());
+  }
+
   private explorerHost(): ExplorerHost {
+    const live = this;
     return {
+      top: this.top,
+      // A picture from before the model answered is of its own weights.
+      get rounded() {
+        return live.shown !== null && live.info.rounded !== null;
+      },
       changed: (state) => this.looked(state),
       ...(this.host.address && { address: () => this.host.address!() }),
       dark: () => this.host.dark(),
@@ -271,6 +336,12 @@ export class Live {
     this.changes.say(said === "Link copied" ? "Copied." : (this.shown?.python ?? ""));
   }
 
+  /** A key that no element of the page has had. */
+  press(event: KeyboardEvent): void {
+    this.key(event);
+    if (!event.defaultPrevented) this.explorer?.key(event);
+  }
+
   // Space writes the likeliest token, where nothing else wants it.
   private key(event: KeyboardEvent): void {
     const target = event.target instanceof Element ? event.target : null;
@@ -287,6 +358,6 @@ export class Live {
     event.preventDefault();
     if (this.explorer?.state.pin) this.explorer.set({ pin: null });
     const best = says.top[0];
-    if (best) this.take(best.id);
+    if (best) this.append(best.id);
   }
 }

@@ -4,6 +4,7 @@ import "../ui/theme.css";
 import "../ui/page.css";
 import "../ui/explorer.css";
 import "./live.css";
+import type { LivePayload } from "../protocol";
 import { h } from "../ui/dom";
 import { Address } from "./address";
 import { Live } from "./live";
@@ -18,6 +19,7 @@ function main(): void {
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const { host, protocol, search } = window.location;
   const token = new URLSearchParams(search).get("token") ?? "";
+  const { info } = JSON.parse(document.getElementById("headscope-payload")!.textContent!) as LivePayload;
   const socket = new Socket(
     `${protocol === "https:" ? "wss" : "ws"}://${host}/live?token=${encodeURIComponent(token)}`,
   );
@@ -28,7 +30,11 @@ function main(): void {
     { changed: place.changed, address: place.address, dark: () => system.matches },
     place.asked,
     place.state,
+    { info },
   );
+  document.addEventListener("keydown", (event) => {
+    if (event.target === document.body) live.press(event);
+  });
   system.addEventListener("change", () => live.surroundings());
 }
 

@@ -1,7 +1,8 @@
 // What the model says: candidates with their probability, before and after the changes.
 
-import type { Candidate, Prediction } from "../protocol";
+import type { Candidate, LiveInfo, Prediction } from "../protocol";
 import { figure, percent, shown } from "../scene/format";
+import { ROUNDED } from "../scene/says";
 import { h } from "../ui/dom";
 
 export interface SaysOwner {
@@ -11,6 +12,8 @@ export interface SaysOwner {
   readonly take: ((id: number) => void) | null;
 }
 
+/** So many candidates have a row, of one input or two: what stands below keeps its place. */
+const ROWS = 10;
 const TITLES = { next: "next token", mask: "token here", class: "class", cosine: "cosine", none: "" } as const;
 
 /** A candidate as it is read: spaces that matter are marked. */
@@ -18,15 +21,29 @@ export const readable = ({ text }: Candidate): string => shown(text);
 
 export class SaysBox {
   readonly root = h("section.says", { "aria-label": "What the model says" });
-  private readonly title = h("h2", {}, "What the model says");
+  /** The same in a line, where the box is out of sight. */
+  readonly line = h("p.line");
+  private readonly rounded = h("span.dim");
   private readonly about = h("p.about");
   private readonly table = h("table");
   private readonly note = h("p.note");
   /** Inputs have one vocabulary; of two that differ, candidates are those that read alike, and none can be written. */
-  shared = true;
+  private shared = true;
 
   constructor(private readonly owner: SaysOwner) {
-    this.root.append(this.title, this.about, this.table, this.note);
+    this.root.append(h("h2", {}, "What the model says"), this.about, this.table, this.note);
+  }
+
+  tell({ shared, rounded }: LiveInfo): void {
+    this.shared = shared;
+    this.rounded.textContent = rounded ? ` · ${ROUNDED}` : "";
+    this.rounded.title = rounded ?? "";
+  }
+
+  /** Nothing is read. */
+  clear(): void {
+    this.table.replaceChildren();
+    this.about.textContent = this.note.textContent = this.line.textContent = "";
   }
 
   /** `names` are those of the inputs, where there are two. */
@@ -36,6 +53,8 @@ export class SaysBox {
     this.note.hidden = !first.note;
     this.about.hidden = first.kind === "none" || first.note !== "";
     this.table.hidden = first.kind === "none" || first.note !== "";
+    this.root.dataset.kind = first.kind;
+    this.line.textContent = this.brief(says);
     if (first.kind === "cosine") return this.cosine(says, names);
     const where =
       first.place === null
@@ -51,6 +70,7 @@ export class SaysBox {
         { title: "how spread out the candidates are: 0 for one that is certain" },
         ` · entropy ${spread.join(" → ")} nats`,
       ),
+      this.rounded,
     );
     const rows = this.union(says);
     const most = Math.max(...says.flatMap(({ top }) => top.map(({ p }) => p)), 1e-9);
@@ -121,17 +141,29 @@ export class SaysBox {
       );
       rows.set(key(candidate), { candidate, shares });
     };
-    for (const { top, chosen } of says) {
-      top.slice(0, says.length > 1 ? 7 : 10).forEach(add);
+    for (const { chosen, top } of says) {
       if (chosen) add(chosen);
+      if (top[0]) add(top[0]);
     }
-    return [...rows.values()];
+    const [first, ...others] = says.map(({ top }) => top);
+    for (const candidate of [...first!.slice(0, others.length > 0 ? 7 : ROWS), ...others.flat()])
+      if (rows.size < ROWS) add(candidate);
+    return [...rows.values()].sort((a, b) => (b.shares[0] ?? -1) - (a.shares[0] ?? -1));
+  }
+
+  // The likeliest of each, or the number.
+  private brief(says: readonly Prediction[]): string {
+    const found = says.map(({ kind, top, number }) =>
+      kind === "cosine" ? figure(number ?? NaN) : top[0] ? `${readable(top[0])} ${percent(top[0].p)}` : "",
+    );
+    return found.every(Boolean) ? `The model says ${found.join(" → ")}` : "";
   }
 
   private cosine(says: readonly Prediction[], names: readonly string[]): void {
     this.about.replaceChildren(
       "cosine of A and B",
       h("span.dim", {}, " · of the mean vectors of the two texts, read together"),
+      this.rounded,
     );
     this.table.replaceChildren(
       h(

@@ -78,6 +78,12 @@ export class Session {
     );
   }
 
+  /** Nothing is asked any more. */
+  clear(): void {
+    this.last = null;
+    this.stop();
+  }
+
   /** Give up what is being computed. */
   stop(): void {
     this.wanted = null;
@@ -98,6 +104,7 @@ export class Session {
     this.listener.busy(true);
     try {
       const { content, buffers } = await this.wire.ask<Shown>("show", { input, changes, at, chosen, layer });
+      if (!this.last) return;
       const blobs = new Map(content.arrays.map((name, place) => [name, buffers[place]!]));
       const store = new Store(
         (name) => blobs.get(name) ?? this.fetch(name, blobs),

@@ -1,16 +1,21 @@
 // The boxes that a reader types in: a text and a pair, a decoder's text, or the turns of a conversation; and what was
 // written after.
 
-import type { LiveInfo, LiveInput, Message } from "../protocol";
+import type { LiveExample, LiveInfo, LiveInput, Message } from "../protocol";
 import { plural, shown, whole } from "../scene/format";
 import { alike } from "../scene/made";
 import { h } from "../ui/dom";
 
+/** More examples than these are chosen from a list. */
+const FEW = 4;
 const ROLES = ["system", "user", "assistant"] as const;
 
 export interface TextsOwner {
   /** Another input. */
   typed(input: LiveInput): void;
+  example(example: LiveExample): void;
+  /** Make a change that an example names. */
+  change(change: string): void;
   stop(): void;
 }
 
@@ -21,10 +26,12 @@ export class TextsBox {
   private readonly target = this.box("Target", 2);
   private readonly turns = h("div.turns", { role: "group", "aria-label": "Conversation" });
   private readonly talk: HTMLButtonElement;
-  private readonly examples: HTMLSelectElement;
+  private readonly examples = h("div.examples", { role: "group", "aria-label": "Examples" });
+  private readonly look = h("p.look", { role: "status" });
   private readonly written = h("div.written", { role: "group", "aria-label": "Written" });
   private readonly count = h("span.count");
   private readonly state = h("span.state", { role: "status" });
+  private readonly lost = h("span.lost", { role: "status" });
   private readonly stop: HTMLButtonElement;
   private readonly problem = h("p.problem", { role: "alert" });
   private info: LiveInfo | null = null;
@@ -41,16 +48,15 @@ export class TextsBox {
       },
       "Conversation",
     );
-    this.examples = h("select", { "aria-label": "Examples" });
-    this.examples.addEventListener("change", () => this.example());
     this.stop = h("button.link", { type: "button", onclick: () => owner.stop() }, "Stop");
-    this.problem.hidden = this.stop.hidden = true;
+    this.problem.hidden = this.stop.hidden = this.lost.hidden = this.written.hidden = true;
     this.turns.addEventListener("input", () => this.talked());
     this.turns.addEventListener("change", () => this.talked());
     this.root.append(
       h("div.boxes", {}, this.text.label, this.pair.label, this.target.label, this.turns),
       this.written,
-      h("div.under", {}, this.count, this.state, this.stop, h("span.grow"), this.talk, this.examples),
+      h("div.under", {}, this.examples, h("span.grow"), this.lost, this.state, this.stop, this.count, this.talk),
+      this.look,
       this.problem,
     );
     this.show({});
@@ -60,12 +66,9 @@ export class TextsBox {
   tell(info: LiveInfo): void {
     this.info = info;
     this.talk.hidden = !info.chat;
-    this.examples.hidden = info.examples.length === 0;
-    const named = ({ text, messages }: LiveInput): string => (text ?? messages?.at(-1)?.content ?? "").slice(0, 60);
-    this.examples.replaceChildren(
-      h("option", { value: "" }, "Examples"),
-      ...info.examples.map((each, place) => h("option", { value: place }, named(each))),
-    );
+    const { examples } = info;
+    this.examples.hidden = examples.length === 0;
+    this.examples.replaceChildren(h("span.cap", {}, "Try"), ...(examples.length > FEW ? [this.list()] : this.few()));
     this.show(this.input);
   }
 
@@ -111,6 +114,28 @@ export class TextsBox {
     this.fail("");
   }
 
+  /** What an example shows, and its change, where that is not made yet. */
+  looks(example: LiveExample | undefined, made: readonly string[]): void {
+    const { look = "", change } = example ?? {};
+    const make =
+      change === undefined || made.includes(change)
+        ? []
+        : [h("button.link", { type: "button", onclick: () => this.owner.change(change) }, `Make it: ${change}`)];
+    this.look.replaceChildren(look, " ", ...make);
+  }
+
+  /** Nothing is read. */
+  clear(): void {
+    this.count.textContent = "";
+    this.fail("");
+  }
+
+  /** The connection is lost; null: it is back. */
+  lose(why: string | null): void {
+    this.lost.hidden = why === null;
+    this.lost.textContent = why ?? "";
+  }
+
   fail(text: string): void {
     this.problem.textContent = text;
     this.problem.hidden = text === "";
@@ -127,10 +152,6 @@ export class TextsBox {
       this.state.textContent = "The model is reading…";
       this.stop.hidden = false;
     }, 400);
-  }
-
-  focus(): void {
-    (this.input.messages ? this.turns.querySelector("textarea") : this.text.box)?.focus();
   }
 
   private box(name: string, rows: number): { readonly label: HTMLLabelElement; readonly box: HTMLTextAreaElement } {
@@ -151,12 +172,26 @@ export class TextsBox {
     this.owner.typed(input);
   }
 
-  private example(): void {
-    const found = this.info?.examples[Number(this.examples.value)];
-    if (this.examples.value === "" || !found) return;
-    this.examples.value = "";
-    this.show({ ...found });
-    this.take({ ...found });
+  private few(): HTMLElement[] {
+    return this.info!.examples.map((each) =>
+      h(
+        "button",
+        { type: "button", title: each.input.text ?? "", onclick: () => this.owner.example(each) },
+        h("bdi", {}, each.name),
+      ),
+    );
+  }
+
+  private list(): HTMLElement {
+    const { examples } = this.info!;
+    const options = examples.map(({ name }, place) => h("option", { value: place }, name));
+    const list = h("select", { "aria-label": "Examples" }, h("option", { value: "" }, "Examples"), ...options);
+    list.addEventListener("change", () => {
+      const found = examples[Number(list.value)];
+      if (list.value !== "" && found) this.owner.example(found);
+      list.value = "";
+    });
+    return list;
   }
 
   private chat(on: boolean): void {

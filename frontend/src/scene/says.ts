@@ -47,6 +47,9 @@ function numbers(heads: readonly number[]): string {
   return found.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 }
 
+/** Beside a figure that rounded weights have changed. */
+export const ROUNDED = "rounded weights";
+
 const SAY: Record<string, string> = {
   previous: "the previous token",
   next: "the next token",

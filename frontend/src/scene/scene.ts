@@ -19,6 +19,8 @@ export interface Focus {
 
 /** What the page calls two inputs. */
 export interface Sides {
+  /** The weights of the model are rounded, which changes every figure. */
+  readonly rounded?: boolean;
   /** Beside figures of theirs: "A", "B"; by default by their numbers. */
   readonly letters?: readonly string[];
   /** Whose the figures over the corpus are, where the inputs are of two models. */

@@ -10,6 +10,7 @@ import { type Focus, type Owner, Scene, type Sides } from "../scene/scene";
 import { Data } from "../scene/source";
 import { changed, DEFAULTS, type Full, settle } from "../scene/state";
 import { MARGIN, still } from "../still/still";
+import { BertViz } from "./bertviz";
 import { clicked } from "./between";
 import { h } from "./dom";
 import { turnAll } from "./fold";
@@ -30,6 +31,8 @@ export interface ExplorerHost extends Sides {
   address?(): string;
   /** Whether the surroundings are dark: what the theme "auto" follows. */
   dark(): boolean;
+  /** Where the bar stands that names the model; by default above the pictures. */
+  readonly top?: HTMLElement;
   /** Hand a file to the reader. */
   save(name: string, file: Blob): void;
   /** Ask for the exact values of one row, where a kernel can answer. */
@@ -81,6 +84,7 @@ export class Explorer implements Owner {
   private readonly tipBox: Tip;
   private toolbar: Toolbar;
   private readonly headbar: HeadBar;
+  private readonly bertviz: BertViz | null;
   private readonly shared = h("div.shared");
   private readonly main = h("div.main");
   private readonly help = keysDialog();
@@ -117,6 +121,8 @@ export class Explorer implements Owner {
     this.toolbar = this.controls(payload);
     this.headbar = new HeadBar(this);
     this.stops = this.toolbars();
+    this.bertviz = payload.bertviz ? new BertViz({ root, set: this.set, start: (row) => this.start(row) }) : null;
+    root.classList.toggle("bertvizes", this.bertviz !== null);
     root.append(
       skip("Skip to the picture", () => this.picture),
       this.toolbar.bar,
@@ -128,6 +134,8 @@ export class Explorer implements Owner {
       this.live,
       this.help,
     );
+    host.top?.replaceChildren(this.toolbar.bar);
+    if (this.bertviz) this.toolbar.tools.before(this.bertviz.root);
     this.tipBox = new Tip(root);
     root.addEventListener("keydown", this.onKey);
     this.sizes = new ResizeObserver(() => {
@@ -161,7 +169,7 @@ export class Explorer implements Owner {
 
   private controls(payload: ExplorerPayload): Toolbar {
     const link = this.host.address && { link: () => void this.link() };
-    return new Toolbar(payload, this.set, {
+    return new Toolbar(payload, this.state, this.set, {
       find: (text, next) => this.find(text, next),
       help: () => this.help.showModal(),
       more: () => this.more(),
@@ -445,6 +453,11 @@ export class Explorer implements Owner {
       quiet,
     );
     this.headbar.update(lead.scene, quiet);
+    this.bertviz?.show(
+      state,
+      lead.scene.part,
+      lead.scene.input.parts.map(({ name }) => name),
+    );
     const corner = this.panes.length === 2 ? this.headbar.root : lead.corner;
     if (this.headbar.toggle.parentElement !== corner) corner.append(this.headbar.toggle);
     this.shared.hidden = quiet || this.panes.length !== 2 || state.scale === "model";
@@ -520,6 +533,12 @@ export class Explorer implements Owner {
     for (const control of root.querySelectorAll<HTMLElement>("[data-keys]:not([data-used])")) {
       if (control.dataset.keys!.split(",").some((key) => used.has(key))) control.dataset.used = "";
     }
+  }
+
+  // The first token of a row of queries.
+  private start(row: Element): number | null {
+    const pane = this.panes.find(({ root }) => root.contains(row));
+    return pane?.scene.rows.items[[...row.parentElement!.children].indexOf(row)]?.start ?? null;
   }
 
   private search(): void {

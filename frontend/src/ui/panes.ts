@@ -3,7 +3,7 @@
 import { strip } from "../draw/canvas";
 import { PALETTES } from "../scene/color";
 import { summaryBox } from "../scene/gridlayout";
-import { heading, legend, namesOf, phrase } from "../scene/says";
+import { heading, legend, namesOf, phrase, ROUNDED } from "../scene/says";
 import { Scene } from "../scene/scene";
 import type { Full, Heeds } from "../scene/state";
 import { Segments, Select } from "./controls";
@@ -295,7 +295,8 @@ export class Pane {
 
   private heading(): void {
     this.title.textContent = heading(this.scene);
-    this.say.textContent = phrase(this.scene);
+    const said = phrase(this.scene);
+    this.say.textContent = said && this.scene.owner.host.rounded ? `${said}, ${ROUNDED}` : said;
   }
 
   /** Only what is pointed at has changed. */

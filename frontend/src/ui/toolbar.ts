@@ -91,10 +91,10 @@ export class Toolbar {
   readonly unseen = h("div.unseen", { role: "note" });
   private readonly message: HTMLElement;
   readonly status: HTMLElement;
-  private state!: Full;
 
   constructor(
     public payload: ExplorerPayload,
+    private state: Full,
     private readonly set: Setter,
     act: Bar,
   ) {

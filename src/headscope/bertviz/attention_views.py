@@ -16,6 +16,9 @@ from headscope.errors import InputError, ShapeError
 from headscope.views.inputs import Input
 from headscope.views.view import View
 
+LINES_UP_TO = 48
+"""Up to so many tokens every head of the grid is drawn as lines, as BertViz draws them."""
+
 _EAGER = 'a model loaded with attn_implementation="eager" and called with output_attentions=True'
 
 
@@ -82,6 +85,8 @@ def model_view(
     axes = _Axes(tokens, sentence_b_start, prettify_tokens, encoder_tokens, decoder_tokens)
     parts = _parts(attention, given, axes)
     state = {"scale": "model", "theme": display_mode}
+    if all(max(len(maps.query), len(maps.key)) <= LINES_UP_TO for maps in parts.values()):
+        state["draw"] = "lines"
     view = View([Input(parts)], state, include_layers=include_layers, include_heads=include_heads)
     return shown(view, html_action)
 

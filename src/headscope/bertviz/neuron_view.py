@@ -23,7 +23,7 @@ def show(
     head: int | None = None,
     html_action: HtmlAction = "view",
 ) -> Any:
-    """Show how queries and keys make the attention of a head.
+    """Show how queries and keys make the attention of a head: the "+" beside a token opens its neurons.
 
     Args:
         model: any model that transformers loads; it need not be one of `transformers_neuron_view`.
@@ -37,6 +37,11 @@ def show(
     """
     del model_type
     ready = model if isinstance(model, Model) else find((model, tokenizer))
-    state: dict[str, Any] = {"layer": layer or 0, "heads": [head or 0], "theme": display_mode}
+    state: dict[str, Any] = {
+        "scale": "head",
+        "layer": layer or 0,
+        "heads": [head or 0],
+        "theme": display_mode,
+    }
     view = views.neuron_view(ready, sentence_a, pair=sentence_b or None, neurons=True, **state)
     return shown(view, html_action)

@@ -10,7 +10,11 @@ HtmlAction = Literal["view", "return"]
 
 
 def shown(view: View, action: HtmlAction) -> Any:
-    """Display the view, or return an object whose ``data`` is its page (`IPython.display.HTML` where that is)."""
+    """Display the view, or return an object whose ``data`` is its page (`IPython.display.HTML` where that is).
+
+    BertViz's controls stand above it.
+    """
+    view.like_bertviz()
     try:
         import IPython.display
 

@@ -7,6 +7,7 @@ import re
 import webbrowser
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import shorten
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +20,7 @@ from headscope.errors import InputError
 
 if TYPE_CHECKING:
     from headscope.corpora.files import Line
-    from headscope.views.wire import LiveInput
+    from headscope.views.wire import LiveExample, LiveInput
 
 
 def serve(
@@ -100,7 +101,7 @@ def _content(path: Path, what: str) -> str:
         raise InputError(f"{path}: expected a file of {what} ({why})") from None
 
 
-def _texts(path: Path) -> list[LiveInput]:
+def _texts(path: Path) -> list[LiveExample]:
     from headscope.corpora.files import Files
     from headscope.corpora.kinds import holds
     from headscope.corpora.sources import suffix_of
@@ -109,7 +110,12 @@ def _texts(path: Path) -> list[LiveInput]:
     inputs = [_input(line, json) for line in Files(path, records=json) if line.text.strip()]
     if not inputs:
         raise InputError(f"{path}: expected a text on each line, found none")
-    return inputs
+    return [{"name": _named(given), "input": given} for given in inputs]
+
+
+def _named(given: LiveInput) -> str:
+    messages = given.get("messages")
+    return shorten(messages[-1]["content"] if messages else given.get("text", ""), 60, placeholder="…")
 
 
 def _input(line: Line, json: bool) -> LiveInput:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,9 +19,8 @@ from headscope.live.session import Live, read_input
 from headscope.live.standalone import Weights, carry, standalone_page
 from headscope.live.view import Source, check_keywords, view
 from headscope.models import Model
-from headscope.views.page import bundle_file
-from headscope.views.view import NOTEBOOK_DOTS, View, display_to_keep
-from headscope.views.widget import SENT
+from headscope.views.view import View, display_to_keep, notebook_picture
+from headscope.views.widget import SENT, program, send_program, widget_class
 from headscope.views.wire import LiveInput
 
 
@@ -61,12 +58,16 @@ class Exploration:
     def widget(self) -> Any:
         """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
         if self._widget is None:
-            self._widget = _widget_class()(live=dict(self.live.info), asked=self._asked, state=self._state)
+            kind = widget_class("LiveWidget", ("live", "asked", "state"))
+            live = dict(self.live.info)
+            self._widget = kind(program=program(), live=live, asked=self._asked, state=self._state)
             self._widget.on_msg(self._answer)
         return self._widget
 
     def _answer(self, _: Any, content: Mapping[str, Any], __: Any) -> None:
-        if content.get("kind") != "stop":  # a kernel hears it when it is done
+        if content.get("kind") == "program":
+            send_program(self._widget)
+        elif content.get("kind") != "stop":  # a kernel hears it when it is done
             self._widget.send(*self.live.answer(content))
 
     def save(self, path: str | os.PathLike[str], *, weights: Weights = "int8") -> Path:
@@ -106,7 +107,7 @@ class Exploration:
         still = self._still()
         if still is not None:
             with suppress(InputError):  # no matplotlib, or a state of which there is no picture
-                data["image/png"] = base64.b64encode(still.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
+                data["image/png"] = notebook_picture(still)
         with suppress(MissingError):  # no anywidget
             bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
             kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
@@ -114,8 +115,7 @@ class Exploration:
         return data
 
     def _ipython_display_(self) -> None:
-        still = self._still()
-        display_to_keep(self._repr_mimebundle_(), lambda: "" if still is None else still.html())
+        display_to_keep(self._repr_mimebundle_())
 
     def _still(self) -> View | None:
         """The input as it is now, for a notebook without its kernel; None where nothing is read."""
@@ -152,7 +152,8 @@ def explore(
 
     Args:
         model: from `headscope.load`, or what it takes (None: the demo model).
-        text: what to begin with, or a conversation (a list of ``{"role": …, "content": …}``).
+        text: what to begin with, or a conversation (a list of ``{"role": …, "content": …}``); by default a text
+            that shows something.
         pair: text B.
         target: the decoder's text, for an encoder-decoder.
         against: a second model that reads the same.
@@ -173,21 +174,13 @@ def explore(
     asked = {"messages" if isinstance(text, list) else "text": text, "pair": pair, "target": target}
     given = read_input({name: value for name, value in asked.items() if value is not None})
     made = [str(WhatIf.parse(change) if isinstance(change, str) else change) for change in changes]
-    exploration = Exploration(Live(ready, against), given, made, state)
+    live = Live(ready, against)
+    if not given and (examples := live.info["examples"]):
+        first = examples[0]
+        given = first["input"]
+        if "layer" in first and "head" in first:
+            state = {"layer": first["layer"], "heads": [first["head"]], **state}
+    exploration = Exploration(live, given, made, state)
     if given:
         exploration.show()
     return exploration
-
-
-@cache
-def _widget_class() -> Any:
-    try:
-        import anywidget
-        import traitlets
-    except ImportError:
-        raise MissingError("a notebook widget needs anywidget: pip install 'headscope[notebook]'") from None
-    traits: dict[str, Any] = {
-        name: cast(Any, traitlets).Dict().tag(sync=True) for name in ("live", "asked", "state")
-    }
-    files = {"_esm": bundle_file("widget.js"), "_css": bundle_file("widget.css")}
-    return type("LiveWidget", (anywidget.AnyWidget,), {**files, **traits, "__module__": __name__})

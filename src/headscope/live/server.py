@@ -23,6 +23,7 @@ from headscope.errors import InputError
 from headscope.live.frames import pack, unpack
 from headscope.live.session import Live, fault
 from headscope.views.page import page
+from headscope.views.wire import LivePayload
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")
@@ -55,7 +56,8 @@ def application(open_: Callable[[], Live], token: str, *, title: str = "headscop
         title: of the page.
     """
     pool = ThreadPoolExecutor(1, "headscope-model")
-    html = page({"kind": "live", "version": 1}, {}, bundle="live", title=title, connect=True)
+    payload = LivePayload(kind="live", version=1, info=open_().info)
+    html = page(payload, {}, bundle="live", title=title, connect=True)
 
     def known(given: str | None) -> bool:
         return given is not None and secrets.compare_digest(given.encode(), token.encode())

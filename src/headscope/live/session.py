@@ -19,6 +19,7 @@ from headscope.core.failures import out_of_memory, reason
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeError, HeadscopeWarning, InputError
+from headscope.live.first import first_inputs
 from headscope.live.predictions import Says, predictions, says
 from headscope.live.quantities import NAMES, Origin, offered
 from headscope.models import Model, expect_model
@@ -30,6 +31,7 @@ from headscope.views.wire import (
     ArraysAnswer,
     Effect,
     LiveError,
+    LiveExample,
     LiveInfo,
     LiveInput,
     Prediction,
@@ -109,7 +111,7 @@ class Live:
         model: from `headscope.load`.
         against: another model that reads the same.
         longest: the most tokens of an input.
-        examples: inputs to offer.
+        examples: inputs to offer; by default those that show what models of its kind do.
         loaded: the call that gives this model in Python, such as ``hs.load()``, where somebody is to be told.
 
     Attributes:
@@ -123,14 +125,14 @@ class Live:
         against: Model | None = None,
         *,
         longest: int = LONGEST,
-        examples: Sequence[LiveInput] = (),
+        examples: Sequence[LiveExample] = (),
         loaded: str | None = None,
     ) -> None:
         expect_model(model)
         self.models = [model] if against is None else [model, against]
         limits = [one.max_length for one in self.models]
         self.longest = min([longest, *(limit for limit in limits if limit is not None)])
-        self._examples, self._loaded = list(examples), loaded
+        self._examples, self._loaded = list(examples) or first_inputs(model), loaded
         self._shared = _vocabulary(self.models[0]) == _vocabulary(self.models[-1])
         self._turn = 0
         self._ran: list[Ran] = []
@@ -150,6 +152,7 @@ class Live:
             chat=bool(getattr(first.tokenizer, "chat_template", None)),
             longest=self.longest,
             examples=self._examples,
+            rounded=next((note for note in first.notes if note.startswith("dequantized")), None),
         )
 
     def answer(self, asked: Mapping[str, Any], stopped: Callable[[], bool] = lambda: False) -> Answer:

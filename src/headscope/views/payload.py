@@ -440,7 +440,7 @@ class ExplorerPayload(TypedDict):
     """The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
 
     `offers` are the matrices per pair that the model behind it can give: a widget asks for those that are
-    not there.
+    not there. `bertviz`: a call of BertViz made it, and its controls stand above, in its words.
     """
 
     kind: Literal["explorer"]
@@ -451,6 +451,7 @@ class ExplorerPayload(TypedDict):
     state: ExplorerState
     exact: bool
     offers: list[Offer]
+    bertviz: NotRequired[bool]
 
 
 class Added(TypedDict):

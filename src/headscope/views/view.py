@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack, cast
 
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import headscope
+from headscope.core.lazy import module
 from headscope.core.maps import FloatArray
 from headscope.core.saving import check_place, replacing
 from headscope.core.validation import validated
@@ -33,11 +35,11 @@ SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
-REOPENED_BYTES = 2_000_000
-"""Up to this size a view's page is kept in the notebook, for when its kernel is gone; a picture of larger ones."""
-
-NOTEBOOK_DOTS = 130.0
+NOTEBOOK_DOTS = 100.0
 """Dots an inch of the picture that stands beside a widget."""
+
+NOTEBOOK_COLOURS = 64
+"""So many colours it has at most: a fifth of the bytes."""
 
 
 class Computed(NamedTuple):
@@ -95,6 +97,7 @@ class View:
         self._title, self._options = options.get("title"), options
         self._include = {name: options.get(name) for name in ("include_layers", "include_heads")}
         self._widget: Any = None
+        self._keeps_page = False
 
     @property
     def state(self) -> dict[str, Any]:
@@ -120,6 +123,19 @@ class View:
     def payload(self) -> ExplorerPayload:
         """The payload, with the state as it is now."""
         return {**self._payload, "state": cast(ExplorerState, self.state)}
+
+    def like_bertviz(self) -> View:
+        """Put BertViz's controls above, in its words, and return the view."""
+        self._payload["bertviz"] = True
+        return self
+
+    def keep_page(self) -> View:
+        """Keep the whole page in the notebook, to be clicked when its kernel is gone, and return the view.
+
+        That is some 0.5 MB a view, as each page has the program; by default a picture is kept.
+        """
+        self._keeps_page = True
+        return self
 
     def html(self) -> str:
         """One page that needs nothing else."""
@@ -264,7 +280,7 @@ class View:
         data: dict[str, Any] = {"text/plain": repr(self)}
         # Without what draws it, still the rest.
         with suppress(InputError):
-            data["image/png"] = base64.b64encode(self.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
+            data["image/png"] = notebook_picture(self)
         try:
             bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
             kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
@@ -274,7 +290,7 @@ class View:
         return data
 
     def _ipython_display_(self) -> None:
-        display_to_keep(self._repr_mimebundle_(), self.html)
+        display_to_keep(self._repr_mimebundle_(), framed(self.html()) if self._keeps_page else None)
 
     def _display_(self) -> Any:
         """What marimo shows."""
@@ -286,15 +302,25 @@ def page_of(views: Sequence[View], *, title: str | None = None) -> str:
     return views_page([(view.payload, view.blobs) for view in views], title=title)
 
 
-def display_to_keep(data: Mapping[str, Any], page: Callable[[], str]) -> None:
-    """Show a widget in a notebook, and keep a page beside it for when its kernel is gone: a picture of a large one."""
+def notebook_picture(view: View) -> str:
+    """A view's PNG as it stands in a notebook: of few colours, in base64."""
+    drawn = BytesIO(view.picture("png", dots=NOTEBOOK_DOTS))
+    pillow, about, file = module("PIL.Image"), module("PIL.PngImagePlugin").PngInfo(), BytesIO()
+    with pillow.open(drawn) as image:
+        for name, text in image.text.items():
+            about.add_itxt(name, text)
+        few = image.convert("RGB").quantize(NOTEBOOK_COLOURS, dither=pillow.Dither.NONE)
+        few.save(file, "png", optimize=True, pnginfo=about)
+    return base64.b64encode(file.getvalue()).decode("ascii")
+
+
+def display_to_keep(data: Mapping[str, Any], kept: str | None = None) -> None:
+    """Show a widget in a notebook, and beside it what is `kept` for when its kernel is gone: by default its picture."""
     from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
     display(data, raw=True)
     if WIDGET in data:
-        text = page()
-        shown = framed(text) if len(text) <= REOPENED_BYTES else _image(data.get("image/png", ""))
-        display({"text/html": reopened(shown)}, raw=True)
+        display({"text/html": reopened(kept or _image(data.get("image/png", "")))}, raw=True)
 
 
 def reopened(shown: str) -> str:

@@ -2,6 +2,8 @@
 
 What the widget and the kernel say to each other (see docs/protocol.md):
 
+- trait ``program``: the widget that holds the script and the style of all views, and their version; a view that finds
+  no such widget asks ``{"kind": "program"}``, and the answer has both in its buffers;
 - traits ``payload`` (JSON), ``blobs`` (the arrays by name, gzip) and ``state``, which both sides change; in one from
   the widget ``sent`` is the page and a number, so that the page knows what it hears back late;
 - the widget asks ``{"kind": "exact", "id", "input", "part", "layer", "head", "quantity", "side", "place"}``
@@ -17,7 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, cast
+from hashlib import sha256
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -42,14 +46,17 @@ def make_widget(payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add
         matrix: gives the exact ``[query key]`` matrix of a head.
         add: adds a matrix per pair to payload and blobs, and returns what was added.
     """
-    widget = _widget_class()(
+    widget = widget_class("ExplorerWidget", ("payload", "blobs", "state"))(
+        program=program(),
         payload=dict(payload),
         blobs=blobs.buffers,
         state=dict(payload["state"]),
     )
 
     def answer(_: Any, content: Mapping[str, Any], __: Any) -> None:
-        if content.get("kind") == "exact":
+        if content.get("kind") == "program":
+            send_program(widget)
+        elif content.get("kind") == "exact":
             reply, values = exact(content, matrix)
             widget.send(reply, values)
         elif content.get("kind") == "quantity":
@@ -116,13 +123,39 @@ def send_added(widget: Any, added: Sequence[Added], blobs: Blobs, arrays: Sequen
 
 
 @cache
-def _widget_class() -> Any:
+def widget_class(name: str, names: tuple[str, ...]) -> Any:
+    """A class of widgets that share the program, with dictionaries of these names."""
+    anywidget, traitlets = _modules("anywidget", "traitlets")
+    traits = {each: traitlets.Dict().tag(sync=True) for each in ("program", *names)}
+    return type(
+        name, (anywidget.AnyWidget,), {"_esm": bundle_file("loader.js"), **traits, "__module__": __name__}
+    )
+
+
+def program() -> dict[str, str]:
+    """Which widget holds the program that draws all views of this kernel, and its version."""
+    holder = _holder()
+    return {
+        "holder": holder.model_id,
+        "version": sha256((holder.script + holder.style).encode()).hexdigest()[:12],
+    }
+
+
+def send_program(widget: Any) -> None:
+    """Give the program to a view that has not found the widget that holds it."""
+    widget.send({"kind": "program"}, [bundle_file(name).encode() for name in ("widget.js", "widget.css")])
+
+
+@cache
+def _holder() -> Any:
+    ipywidgets, traitlets = _modules("ipywidgets", "traitlets")
+    traits = {name: traitlets.Unicode().tag(sync=True) for name in ("script", "style")}
+    kind = type("Program", (ipywidgets.Widget,), {**traits, "__module__": __name__})
+    return kind(script=bundle_file("widget.js"), style=bundle_file("widget.css"))
+
+
+def _modules(*names: str) -> list[Any]:
     try:
-        import anywidget
-        import traitlets
+        return [import_module(name) for name in names]
     except ImportError:
         raise MissingError("a notebook widget needs anywidget: pip install 'headscope[notebook]'") from None
-    names = ("payload", "blobs", "state")
-    traits: dict[str, Any] = {name: cast(Any, traitlets).Dict().tag(sync=True) for name in names}
-    files = {"_esm": bundle_file("widget.js"), "_css": bundle_file("widget.css")}
-    return type("ExplorerWidget", (anywidget.AnyWidget,), {**files, **traits, "__module__": __name__})

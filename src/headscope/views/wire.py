@@ -25,11 +25,22 @@ class LiveInput(TypedDict):
     written: NotRequired[list[int]]
 
 
+class LiveExample(TypedDict):
+    """An input to begin with: its `name`, what to `look` at, the head that opens, and a `change` to try."""
+
+    name: str
+    input: LiveInput
+    look: NotRequired[str]
+    layer: NotRequired[int]
+    head: NotRequired[int]
+    change: NotRequired[str]
+
+
 class LiveInfo(TypedDict):
     """A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
 
     `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
-    `chat`: turns of a conversation.
+    `chat`: turns of a conversation; `rounded`: how its weights were, where they are not those of the model itself.
     """
 
     model: str
@@ -39,7 +50,8 @@ class LiveInfo(TypedDict):
     target: bool
     chat: bool
     longest: int
-    examples: list[LiveInput]
+    examples: list[LiveExample]
+    rounded: str | None
 
 
 class Candidate(TypedDict):
@@ -144,6 +156,14 @@ class LiveError(TypedDict):
     id: int
     error: str
     stale: bool
+
+
+class LivePayload(TypedDict):
+    """A page whose model answers behind a server."""
+
+    kind: Literal["live"]
+    version: Literal[1]
+    info: LiveInfo
 
 
 class StoredWeights(TypedDict):

@@ -51,15 +51,17 @@ export function unable(): string | null {
 
 export class Inside implements Carrier {
   readonly packed = false;
-  private message!: (content: Record<string, unknown>, buffers: Buffers) => void;
+  private worker: Worker | null = null;
 
-  private constructor(
-    private readonly worker: Worker,
+  /** `failed` hears that this browser cannot run the model. */
+  constructor(
     private readonly page: StandalonePayload,
+    private readonly failed: () => void,
   ) {}
 
-  /** Start the worker and load the model. Rejects where it cannot be; `said` is told how far it is, from 0 to 1. */
-  static async start(page: StandalonePayload, said: (share: number) => void): Promise<Inside> {
+  // Start the worker and load the model. Rejects where it cannot be; `said` is told how far it is, from 0 to 1.
+  private async start(said: (share: number) => void): Promise<Worker> {
+    const { page } = this;
     const why = unable();
     if (why !== null) throw new Error(why);
     const source = await gunzip(bytesOf(await fromPage(page.model.worker.data)));
@@ -86,28 +88,42 @@ export class Inside implements Carrier {
       };
       worker.postMessage({ kind: "boot", page, texts });
     }).finally(() => URL.revokeObjectURL(address));
-    return new Inside(worker, page);
+    return worker;
   }
 
   hear(
     message: (content: Record<string, unknown>, buffers: Buffers) => void,
     state: (state: Connection) => void,
   ): void {
-    this.message = message;
-    this.worker.onmessage = ({
-      data,
-    }: MessageEvent<{ content: Record<string, unknown>; buffers: Uint8Array<ArrayBuffer>[] }>) =>
-      this.message(data.content, data.buffers);
-    this.worker.onerror = (event) =>
-      state({ up: false, why: `The model in this page has failed (${event.message}): load the page again.` });
-    queueMicrotask(() => state({ up: true, info: this.page.model.info }));
+    const down = (why: string): void => state({ up: false, why });
+    const begin = async (): Promise<void> => {
+      down("Unpacking the model…");
+      try {
+        const worker = await this.start((share) => down(`Unpacking the model… ${Math.round(100 * share)} %`));
+        this.worker = worker;
+        worker.onmessage = ({
+          data,
+        }: MessageEvent<{ content: Record<string, unknown>; buffers: Uint8Array<ArrayBuffer>[] }>) =>
+          message(data.content, data.buffers);
+        worker.onerror = (event) => down(`The model in this page has failed (${event.message}): load the page again.`);
+        state({ up: true, info: this.page.model.info });
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        down(
+          `The model in this page cannot run here: ${why}. The picture below is of the text that the page was written with.`,
+        );
+        this.failed();
+      }
+    };
+    // Not before the one who made this has it.
+    queueMicrotask(() => void begin());
   }
 
   send(content: object): void {
-    this.worker.postMessage(content);
+    this.worker?.postMessage(content);
   }
 
   close(): void {
-    this.worker.terminate();
+    this.worker?.terminate();
   }
 }

@@ -1,12 +1,11 @@
-// A model that the page carries: the picture at once, and when the model is unpacked, type and look in its place.
+// A model that the page carries: the picture at once, which follows when the model is unpacked.
 
 import type { ExplorerState, Rounded, StandalonePayload } from "../../protocol";
 import { Store } from "../../scene/data";
 import { figure, fixed } from "../../scene/format";
+import { alike } from "../../scene/made";
 import { h } from "../../ui/dom";
 import { fromPage } from "../../ui/embedded";
-import { Explorer, type ExplorerHost } from "../../ui/explorer";
-import { download } from "../../ui/save";
 import type { Asked } from "../asked";
 import { Live, type LiveHost } from "../live";
 import { Inside } from "./inside";
@@ -27,82 +26,40 @@ export function rounding({ kind, largest, mean, same, texts }: Rounded, paramete
 }
 
 export class Mounted {
-  private readonly element = h("div");
-  private readonly word = h("p.lost", { role: "status" });
-  private live: Live | null = null;
-  private readonly explorer: Explorer | null = null;
+  private readonly live: Live;
 
-  constructor(
-    private readonly root: HTMLElement,
-    private readonly page: StandalonePayload,
-    private readonly place: Place,
-  ) {
-    const { view } = page;
-    const inner = h("div");
-    this.word.hidden = true;
-    this.element.append(this.word, inner);
-    this.element.className = "hs live";
-    root.append(this.element);
-    if (view) {
-      const host: ExplorerHost = { changed: () => undefined, dark: place.dark, save: download };
-      this.element.prepend(h("h1.hidden", {}, document.title));
-      this.explorer = new Explorer(
-        inner,
-        { payload: view, store: new Store(fromPage), state: { ...view.state, ...place.state } },
-        host,
-      );
-    }
-    this.theme();
-  }
-
-  /** Unpack the model; where this browser cannot run it the picture stays, and the page says why. */
-  async start(): Promise<void> {
-    this.say("Unpacking the model…");
-    try {
-      const inside = await Inside.start(this.page, (share) =>
-        this.say(`Unpacking the model… ${Math.round(100 * share)} %`),
-      );
-      this.begin(inside);
-    } catch (error) {
-      this.say(
-        `The model in this page cannot run here: ${error instanceof Error ? error.message : String(error)}.${this.explorer ? " The picture below is of the text that the page was written with." : ""}`,
-      );
-      this.root.dataset.failed = "model";
-    }
+  constructor(root: HTMLElement, page: StandalonePayload, { host, dark, asked, state }: Place) {
+    const element = h("div");
+    root.append(element);
+    const { view, model } = page;
+    const first: Asked = { ...page.asked, chosen: null };
+    const inside = new Inside(page, () => {
+      root.dataset.failed = "model";
+    });
+    // The picture is of the text that the page was written with.
+    const picture = view &&
+      (!asked || alike(asked.input, first.input)) && {
+        payload: view,
+        store: new Store(fromPage),
+        state: { ...view.state, ...state },
+      };
+    this.live = new Live(element, inside, { ...host, dark }, asked ?? first, state, {
+      info: model.info,
+      ...(picture && { picture }),
+    });
+    element.append(h("p.rounding", {}, rounding(model.rounded, model.parameters)));
   }
 
   /** The surroundings have become light or dark. */
   surroundings(): void {
-    if (this.live) this.live.surroundings();
-    else this.explorer?.surroundings();
-    this.theme();
+    this.live.surroundings();
   }
 
   update(asked: Asked, state: ExplorerState): void {
-    this.live?.update(asked, state);
+    this.live.update(asked, state);
   }
 
-  private begin(inside: Inside): void {
-    const { page, place } = this;
-    // The picture was of one input; changes make two of it.
-    const state: ExplorerState = place.asked || !this.explorer ? place.state : { ...this.explorer.state };
-    if (!place.asked) for (const name of ["side", "input"] as const) delete state[name];
-    this.explorer?.destroy();
-    this.element.remove();
-    const element = h("div");
-    this.root.append(element);
-    const asked = place.asked ?? { ...page.asked, chosen: null };
-    this.live = new Live(element, inside, { ...place.host, dark: place.dark }, asked, state);
-    element.append(h("p.rounding", {}, rounding(page.model.rounded, page.model.parameters)));
-  }
-
-  private say(text: string): void {
-    this.word.hidden = false;
-    this.word.textContent = text;
-  }
-
-  private theme(): void {
-    const theme = this.explorer?.state.theme ?? "auto";
-    this.element.dataset.theme = theme === "auto" ? (this.place.dark() ? "dark" : "light") : theme;
+  press(event: KeyboardEvent): void {
+    this.live.press(event);
   }
 }

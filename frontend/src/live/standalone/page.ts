@@ -25,7 +25,9 @@ function main(): void {
       state: address.state,
     });
     system.addEventListener("change", () => mounted.surroundings());
-    void mounted.start();
+    document.addEventListener("keydown", (event) => {
+      if (event.target === document.body) mounted.press(event);
+    });
   } catch (error) {
     // Never a blank page: say what is wrong.
     const text = error instanceof Error ? error.message : String(error);

@@ -27,7 +27,6 @@ export const section: Section<StandaloneSection> = (element, { page }, host) => 
       asked: null,
       state: { layer, heads: [head] },
     });
-    void mounted.start();
   };
   element.append(h("p", {}, start), inner);
   return { update: () => mounted?.surroundings() };
