@@ -4,6 +4,8 @@ import { type Box, WIDE } from "../scene/areas";
 import { bare, fixed } from "../scene/format";
 import { FIGURED } from "../scene/gridlayout";
 import type { Heads } from "../scene/heads";
+import { colourOf } from "../scene/letters";
+import { rolesOfHead } from "../scene/roles";
 import { looksOf } from "../scene/rows";
 import { lineSegments, type Thumb } from "../scene/thumbs";
 import { area, lettering, type Pen, ratio, write } from "./canvas";
@@ -55,8 +57,25 @@ export function painter(pen: Pen, heads: Heads, blocks: Blocks): (place: number)
       } else blocks.heat(thumb, x, y);
       gold(pen, heads, layer, head, x, y);
     }
+    tag(pen, heads, layer, head, x, y);
     if (figures) note(pen, heads, place, figures[place]!, most);
   };
+}
+
+/** A cell has a letter from this size on, else its colour alone. */
+const LETTERED = 26;
+
+// What the head does, in a corner of its cell; one that does nothing of the kind has none.
+function tag(pen: Pen, { scene, box }: Heads, layer: number, head: number, x: number, y: number): void {
+  const [role] = rolesOfHead(scene, layer, head);
+  if (!role) return;
+  const { look } = role;
+  const lettered = box.cell >= LETTERED && look.letter !== "";
+  const side = lettered ? 11 : Math.max(3, Math.min(5, Math.round(box.cell / 5)));
+  area(pen, colourOf(look, scene.owner.theme), x, y, side, side);
+  if (!lettered) return;
+  lettering(pen, "600 9px", "center", "middle");
+  write(pen, scene.owner.ink("--bg"), look.letter, x + side / 2, y + side / 2 + 0.5);
 }
 
 // Draws a head on the input's picture, as large as a cell has room.

@@ -3,9 +3,10 @@
 import { strip } from "../draw/canvas";
 import { PALETTES } from "../scene/color";
 import { summaryBox } from "../scene/gridlayout";
-import { heading, legend, namesOf, phrase } from "../scene/says";
+import { heading, legend, namesOf } from "../scene/says";
 import { Scene } from "../scene/scene";
 import type { Full, Heeds } from "../scene/state";
+import { Answer } from "./answer";
 import { Segments, Select } from "./controls";
 import { h } from "./dom";
 import { turnable } from "./fold";
@@ -15,6 +16,7 @@ import { Matrix } from "./matrix";
 import { Neuron } from "./neuron";
 import { entries, type Picture, type Pictures } from "./pictures";
 import { Ranks } from "./ranks";
+import { Roles } from "./roles";
 import { toolbar } from "./roving";
 import { RowTable } from "./rowtable";
 import { reads } from "./toolbar";
@@ -76,7 +78,8 @@ export class Pane {
   readonly right = h("div.rightpane");
   private readonly summary = h("div.summary");
   private readonly title = h("h2");
-  private readonly say = h("span.say");
+  private readonly answer: Answer;
+  private readonly roles: Roles;
   private readonly which = h("div.which");
   /** Stands in the place of pictures that cannot be drawn. */
   private readonly gap = h("p.gap", { role: "status" });
@@ -144,10 +147,13 @@ export class Pane {
     this.stops = toolbar(this.gridHead, "Grid");
     this.gridPane = h("div.gridpane", {}, this.gridHead);
     this.grid = new Grid(this.gridPane, scene);
+    this.roles = new Roles(scene);
+    this.gridPane.append(this.roles.root);
     this.left.append(this.gap, this.gridPane, this.summary);
+    this.answer = new Answer(scene);
     this.matrix = new Matrix(this.summary, scene, false);
     this.ranks = new Ranks(this.summary, scene);
-    this.right.append(h("div.panehead", {}, this.title, this.say, h("span.grow"), this.corner), this.slot);
+    this.right.append(h("div.panehead", {}, this.title, h("span.grow"), this.corner), this.slot);
     this.pictures = Object.fromEntries(
       entries.map(([name, { picture: One }]) => [name, new One(this.right, scene)]),
     ) as Pictures;
@@ -159,7 +165,7 @@ export class Pane {
     this.gridPane.append(this.made[1]!);
     this.spoken = new RowTable(this.right, scene);
     turnable(this.root, scene);
-    this.root.append(this.which, this.left, this.right);
+    this.root.append(this.which, this.answer.root, this.left, this.right);
     this.left.dataset.undrawn = "";
     for (const picture of [...Object.values(this.pictures), this.neuron]) picture.root.hidden = true;
     // A picture that is not shown, or not drawn yet, has no geometry: it answers to nothing.
@@ -213,7 +219,7 @@ export class Pane {
     right.hidden = model || lacking !== null;
     this.gap.hidden = lacking === null;
     this.gap.textContent = lacking;
-    this.gridPane.hidden = lacking !== null;
+    this.gridPane.hidden = this.answer.root.hidden = lacking !== null;
     const { inputs } = scene.data.payload;
     this.which.hidden = inputs.length !== 2;
     const told = (place: number): HTMLElement => h("div", {}, h("b", {}, String(place + 1)), ...reads(inputs[place]!));
@@ -222,7 +228,8 @@ export class Pane {
     this.neuron.root.hidden = state.scale !== "neuron";
     if (lacking !== null) return;
     for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${namesOf(scene)}`;
-    this.heading();
+    this.title.textContent = heading(scene);
+    this.answer.update();
     if (model) return this.drawGrid(leftWidth, place);
     const tallest = scene.owner.printing
       ? PRINTED
@@ -281,6 +288,7 @@ export class Pane {
         ? "Back to the model's order"
         : "Reverse: the smallest first";
     this.least.value = String(Math.round((state.least / this.top) * 100));
+    this.roles.update();
     this.legend.hidden = this.scaled.hidden = this.grid.drawing !== "heat";
     this.scale();
   }
@@ -291,11 +299,6 @@ export class Pane {
     strip(this.ramp, signed ? palette.diverging : palette.sequential, 132, 8);
     this.scaled.textContent = this.scaled.title = of;
     this.ticks.replaceChildren(...ticks.map(({ at, text }) => h("span", { style: `left:${100 * at}%` }, text)));
-  }
-
-  private heading(): void {
-    this.title.textContent = heading(this.scene);
-    this.say.textContent = phrase(this.scene);
   }
 
   /** Only what is pointed at has changed. */

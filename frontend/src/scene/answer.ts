@@ -1,0 +1,113 @@
+// The first sentence of an input: what the open head does, and what most heads do, in plain words with their figures.
+
+import type { AxisInfo } from "../protocol";
+import { percent, piece } from "./format";
+import { type Highlight, highlight, shows } from "./opening";
+import { alike, follows, rolesOf, rolesOfHead } from "./roles";
+import type { Scene } from "./scene";
+
+/** A stretch of a sentence: words, a token as it is shown, or the name of a head, which opens it. */
+export type Part = string | { readonly token: string } | { readonly head: readonly [layer: number, head: number] };
+
+export const plain = (parts: readonly Part[]): string =>
+  parts
+    .map((part) => (typeof part === "string" ? part : "token" in part ? `“${part.token}”` : `L${part.head.join("H")}`))
+    .join("");
+
+const token = (axis: AxisInfo, place: number): Part => ({ token: piece(axis.pieces[place] ?? "").text });
+
+/** The sentence; nothing where what is drawn is not one head's weights. */
+export function answer(scene: Scene): Part[] {
+  const { state, part } = scene;
+  if (state.quantity !== "weights" || state.scale === "neuron") return [];
+  const own = scene.many || scene.aggregated ? [] : ofHead(scene);
+  const most = scene.against ? null : ofMost(scene);
+  const head: Part = { head: [state.layer, scene.head] };
+  const parts = [...(own.length > 0 ? [head, " ", ...own] : []), ...(own.length > 0 && most ? ["; "] : []), most ?? ""];
+  return part.highlights && parts.some(Boolean) ? [...parts.filter(Boolean), "."] : [];
+}
+
+/** "41 of 72 heads look mostly at [CLS]". */
+function ofMost(scene: Scene): string | null {
+  const all = scene.part.heads.flat().length;
+  const [most] = rolesOf(scene)
+    .filter(({ does, heads }) => does && heads.length > 1)
+    .sort((a, b) => b.heads.length - a.heads.length);
+  return most ? `${most.heads.length} of ${all} heads ${most.does}` : null;
+}
+
+/** What the open head does, without its name. */
+function ofHead(scene: Scene): Part[] {
+  const { part, state, head } = scene;
+  const does = highlight(part, state.layer, head);
+  if (!does) return [];
+  const moves = does.moved === null || does.moved < 0 ? [] : moved(scene, does.moved);
+  if (scene.against || state.renormalise) return moves;
+  const here = looks(scene, does);
+  return moves.length > 0 ? [...moves, "; here it ", ...here] : here;
+}
+
+function moved({ part, owner, data }: Scene, share: number): Part[] {
+  const [a, b] = owner.host.letters ?? ["1", "2"];
+  const most = share >= Math.max(...part.highlights!.moved!) && part.heads.flat().length > 1;
+  const where = data.payload.inputs.length === 2 ? ` between ${a} and ${b}` : "";
+  return [`moves ${percent(share)} of its attention${where}${most ? ", more than any other head" : ""}`];
+}
+
+function looks(scene: Scene, does: Highlight): Part[] {
+  const { part, state, head, data } = scene;
+  const share = (name: string): number => {
+    const measure = part.measures.find((each) => each.of === "input" && each.name === name);
+    return measure ? data.figure(part, measure, state.layer, head) : NaN;
+  };
+  const [role] = rolesOfHead(scene, state.layer, head).filter((each) => each.does);
+  // To a word the weight is another than to one of its pieces.
+  const apart = part.key.boxes !== undefined || state.unit === "pieces";
+  const average = (name: string): string => `, ${percent(share(name))} on average`;
+  // What stands out says more than where a head looks mostly, unless that is a place beside each token.
+  if (apart && shows({ ...does, moved: null }) > 1) return part.key.boxes ? area(scene, does) : link(scene, does);
+  if (role?.measure) return [`${third(role.does!)}${average(role.measure)}`];
+  if (role) return [third(role.does!)];
+  const [best] = Object.keys(SAY)
+    .map((name) => ({ name, share: share(name) }))
+    .filter((each) => each.share >= 0)
+    .sort((a, b) => b.share - a.share);
+  if (!best) return [];
+  if (best.share === 0) return ["is switched off: its weights are 0"];
+  return [`looks at no token above all: ${percent(best.share)} on ${SAY[best.name]}, on average`];
+}
+
+const SAY: Readonly<Record<string, string>> = {
+  previous: "the previous token",
+  next: "the next token",
+  current: "the token itself",
+  first: "the first token",
+  sep: "separators",
+};
+
+/** One head looks where several look. */
+const third = (does: string): string => does.replace(/^look\b/, "looks");
+
+function link({ part }: Scene, does: Highlight): Part[] {
+  const { query, key } = part;
+  const [from, to] = [token(query, does.query), token(key, does.key)];
+  const same = alike(part, does);
+  const after = !same && follows(part, does) ? ", which came after the same word before" : "";
+  return ["looks ", `from `, from, same ? " to the other " : " to ", to, `${after}, ${percent(does.weight)}`];
+}
+
+const ROWS = ["top", "middle", "bottom"];
+const COLUMNS = ["left", "centre", "right"];
+
+/** The part of a picture or of a sound that a head looks at most above even attention. */
+function area({ input }: Scene, does: Highlight): Part[] {
+  const share = `${percent(does.weight)} of its attention`;
+  if (!input.sound) {
+    const [row, column] = [ROWS[Math.floor(does.key / 3)]!, COLUMNS[does.key % 3]!];
+    const where = row === "middle" && column === "centre" ? "centre" : `${row} ${column}`;
+    return [`gives the ${where} of the picture ${share}`];
+  }
+  const tenth = input.sound.heard / 10;
+  const second = (at: number): string => (at * tenth).toFixed(1);
+  return [`gives what sounds from ${second(does.key)} to ${second(does.key + 1)} s ${share}`];
+}
