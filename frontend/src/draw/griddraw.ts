@@ -46,8 +46,10 @@ export function painter(pen: Pen, heads: Heads, blocks: Blocks): (place: number)
   return (place) => {
     const { layer, head } = order[place]!;
     const [x, y] = heads.corner(place);
-    const thumb = pictured ? null : heads.thumbs.get(layer, head);
-    if (pictured) {
+    const pointed = scene.pointed && !pictured ? heads.along(layer, head) : null;
+    const thumb = pictured || scene.pointed ? null : heads.thumbs.get(layer, head);
+    if (pointed) blocks.heat(pointed, x, y);
+    else if (pictured) {
       area(pen, paper, x, y, box.cell, box.tall);
       seen?.(layer, head, x, y);
     } else if (thumb) {
@@ -91,11 +93,14 @@ function onPicture(heads: Heads, easel: Easel, spectrogram: Spectrogram) {
   const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
   const look = { smooth: false, opacity: 0.85, signed: against !== null, theme: owner.theme };
   return (layer: number, head: number, x: number, y: number): void => {
-    if (input.sound)
-      return drawCell(easel.pen, scene, spectrogram, heads.means(layer, head), [x, y, box.cell, box.tall]);
+    const given = heads.given(layer, head);
+    if (input.sound) {
+      const shares = given ?? heads.means(layer, head);
+      return drawCell(easel.pen, scene, spectrogram, shares, [x, y, box.cell, box.tall]);
+    }
     const [x0, y0] = [sharp(x + (box.cell - wide) / 2), sharp(y + (box.tall - tall) / 2)];
     easel.photo(input.picture!, raster.area, x0, y0, wide, tall, against !== null);
-    if (against) raster.veil(heads.means(layer, head), look);
+    if (given || against) raster.veil(given ?? heads.means(layer, head), look);
     else raster.veilCodes(looksOf(scene, layer, head) ?? [], look);
     easel.veils(raster, x0, y0, wide, tall, look);
   };

@@ -1,20 +1,65 @@
-// The first sentence of an input: what the open head does, and what most heads do, in plain words with their figures.
+// The sentence of an input: what the open head and most heads do, or the heads by the token that is pointed at; in plain
+// words with their figures.
 
-import type { AxisInfo } from "../protocol";
-import { percent, piece } from "./format";
+import { figure, percent, piece } from "./format";
 import { type Highlight, highlight, shows } from "./opening";
+import { ranking } from "./pointed";
 import { alike, follows, rolesOf, rolesOfHead } from "./roles";
 import type { Scene } from "./scene";
 
 /** A stretch of a sentence: words, a token as it is shown, or the name of a head, which opens it. */
-export type Part = string | { readonly token: string } | { readonly head: readonly [layer: number, head: number] };
+export type Part =
+  | string
+  | { readonly token: string; readonly side: "from" | "to"; readonly start: number }
+  | { readonly head: readonly [layer: number, head: number] };
 
 export const plain = (parts: readonly Part[]): string =>
   parts
     .map((part) => (typeof part === "string" ? part : "token" in part ? `“${part.token}”` : `L${part.head.join("H")}`))
     .join("");
 
-const token = (axis: AxisInfo, place: number): Part => ({ token: piece(axis.pieces[place] ?? "").text });
+const token = ({ part }: Scene, side: "from" | "to", start: number): Part => ({
+  token: piece((side === "from" ? part.query : part.key).pieces[start] ?? "").text,
+  side,
+  start,
+});
+
+/** Heads that are named. */
+const NAMED = 6;
+
+/** The heads by what is pointed at: "Most from it: L3H1 68% to animal, …", or between two tokens; nothing where none is. */
+export function pointed(scene: Scene): Part[] {
+  const focus = scene.pointed;
+  if (!focus || scene.state.scale === "neuron") return [];
+  const { part, rows, columns, against, state } = scene;
+  const item = (side: "from" | "to", place: number): Part => {
+    const found = (side === "from" ? rows : columns).items[place]!;
+    return { token: found.text, side, start: found.start };
+  };
+  const { from, to } = focus;
+  const both = from !== null && to !== null;
+  const asked: Part[] = [
+    both ? "" : "Most ",
+    ...(from === null ? [] : [both ? `From ` : `from `, item("from", from)]),
+    ...(to === null ? [] : [both ? " to " : "to ", item("to", to)]),
+    ": ",
+  ];
+  const found = ranking(scene, focus);
+  const plainly = state.quantity === "weights" && !against;
+  const amount = (value: number): string =>
+    plainly ? percent(value) : `${value < 0 ? "−" : against ? "+" : ""}${figure(Math.abs(value))}`;
+  const named = found
+    .slice(0, NAMED)
+    .flatMap(({ layer, head, value, place }, at): Part[] => [
+      ...(at > 0 ? [", "] : []),
+      { head: [layer, head] },
+      ` ${amount(value)}`,
+      ...(place === null ? [] : from !== null ? [" to ", item("to", place)] : [` from `, item("from", place)]),
+    ]);
+  const all = part.heads.flat().length;
+  const rest = found.length < all ? `; ${found.length} of ${all} heads are read` : "";
+  return [...asked, ...named, rest].filter(Boolean);
+}
 
 /** The sentence; nothing where what is drawn is not one head's weights. */
 export function answer(scene: Scene): Part[] {
@@ -88,9 +133,9 @@ const SAY: Readonly<Record<string, string>> = {
 /** One head looks where several look. */
 const third = (does: string): string => does.replace(/^look\b/, "looks");
 
-function link({ part }: Scene, does: Highlight): Part[] {
-  const { query, key } = part;
-  const [from, to] = [token(query, does.query), token(key, does.key)];
+function link(scene: Scene, does: Highlight): Part[] {
+  const { part } = scene;
+  const [from, to] = [token(scene, "from", does.query), token(scene, "to", does.key)];
   const same = alike(part, does);
   const after = !same && follows(part, does) ? ", which came after the same word before" : "";
   return ["looks ", `from `, from, same ? " to the other " : " to ", to, `${after}, ${percent(does.weight)}`];

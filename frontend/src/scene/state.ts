@@ -110,7 +110,8 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   const [queries, keys] = [most(({ query }) => query.pieces.length), most(({ key }) => key.pieces.length)];
   if (state.pin && Number(state.pin[1]) >= (state.pin[0] === "from" ? queries : keys)) state.pin = null;
   if (state.between && (state.between[0]! >= queries || state.between[1]! >= keys)) state.between = null;
-  if (state.between) state.pin = null;
+  // Beside two tokens stands the one that was chosen first.
+  if (state.between && state.pin && state.between[state.pin[0] === "from" ? 0 : 1] !== state.pin[1]) state.pin = null;
   if (!state.sort && !state.between) state.ascending = false;
   return state;
 }

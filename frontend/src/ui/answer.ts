@@ -1,28 +1,39 @@
-// The sentence above the pictures: what the open head and most heads do.
+// The sentence above the pictures: what the open head and most heads do; while a token is pointed at, what all heads make
+// of it.
 
-import { answer, type Part } from "../scene/answer";
+import { answer, type Part, pointed } from "../scene/answer";
+import { alike } from "../scene/made";
 import type { Scene } from "../scene/scene";
 import { h } from "./dom";
 
 export class Answer {
   readonly root = h("p.answer", { "aria-live": "polite" });
+  private said: readonly Part[] = [];
 
   constructor(private readonly scene: Scene) {}
 
   update(): void {
-    const parts = answer(this.scene);
-    this.root.hidden = parts.length === 0;
-    this.root.replaceChildren(...parts.map((part) => this.shown(part)));
+    const { scene, root } = this;
+    const ranked = scene.lacking ? [] : pointed(scene);
+    const parts = ranked.length > 0 || scene.lacking ? ranked : answer(scene);
+    root.hidden = parts.length === 0;
+    if (alike(parts, this.said)) return;
+    this.said = parts;
+    root.replaceChildren(...parts.map((part) => this.shown(part)));
   }
 
   private shown(part: Part): Node | string {
+    const { scene } = this;
+    const { owner } = scene;
     if (typeof part === "string") return part;
-    if ("token" in part) return h("em", {}, h("bdi", {}, part.token));
-    const [layer, head] = part.head;
-    return h(
-      "button.link",
-      { type: "button", onclick: () => this.scene.owner.open(layer, head, false) },
-      `L${layer}H${head}`,
-    );
+    if ("head" in part) {
+      const [layer, head] = part.head;
+      return h("button.link", { type: "button", onclick: () => owner.open(layer, head, false) }, `L${layer}H${head}`);
+    }
+    const { token, side, start } = part;
+    const place = (side === "from" ? scene.rows : scene.columns).of[start] ?? -1;
+    const name = h("bdi", {}, token);
+    const pin = (): void => owner.pin(scene, side, place);
+    return place < 0 ? name : h("button.token", { type: "button", title: "Pin this token", onclick: pin }, name);
   }
 }

@@ -3,6 +3,7 @@
 import { strip } from "../draw/canvas";
 import { PALETTES } from "../scene/color";
 import { summaryBox } from "../scene/gridlayout";
+import { reading } from "../scene/pointed";
 import { heading, legend, namesOf } from "../scene/says";
 import { Scene } from "../scene/scene";
 import type { Full, Heeds } from "../scene/state";
@@ -100,6 +101,8 @@ export class Pane {
   /** Where the controls of the head stand, in a pane that has its own. */
   readonly slot = h("div.slot");
   readonly corner = h("div.corner");
+  private frame = 0;
+  private job = 0;
   /** Null until it has been drawn. */
   private place: Place | null = null;
 
@@ -219,17 +222,18 @@ export class Pane {
     right.hidden = model || lacking !== null;
     this.gap.hidden = lacking === null;
     this.gap.textContent = lacking;
-    this.gridPane.hidden = this.answer.root.hidden = lacking !== null;
+    this.gridPane.hidden = lacking !== null;
     const { inputs } = scene.data.payload;
     this.which.hidden = inputs.length !== 2;
     const told = (place: number): HTMLElement => h("div", {}, h("b", {}, String(place + 1)), ...reads(inputs[place]!));
     this.which.replaceChildren(...(form === "half" ? [scene.place] : inputs.length === 2 ? [0, 1] : []).map(told));
     for (const picture of Object.values(this.pictures)) picture.root.hidden = picture !== this.shown;
     this.neuron.root.hidden = state.scale !== "neuron";
+    this.answer.update();
     if (lacking !== null) return;
     for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${namesOf(scene)}`;
     this.title.textContent = heading(scene);
-    this.answer.update();
+    this.read();
     if (model) return this.drawGrid(leftWidth, place);
     const tallest = scene.owner.printing
       ? PRINTED
@@ -304,13 +308,45 @@ export class Pane {
   /** Only what is pointed at has changed. */
   focus(): void {
     if (!this.place || this.scene.lacking) return;
+    this.point();
     if (this.scene.state.scale !== "model") this.spoken.update();
     this.shown?.focus();
     if (!this.neuron.root.hidden) this.neuron.focus();
     if (this.scene.state.scale !== "model" && this.place.form === "wide") this.matrix.focus();
   }
 
+  // All heads answer to what is pointed at, a frame later.
+  private point(): void {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => {
+      this.answer.update();
+      this.grid.point(false);
+      this.read();
+    });
+  }
+
+  // Of a pinned token the layers that are not there are read, one after another.
+  private read(): void {
+    const job = ++this.job;
+    const { pinned, pointed, part } = this.scene;
+    if (!pinned || !pointed) return;
+    for (const layer of part.index) {
+      const wanted = reading(this.scene, pointed, layer);
+      if (!wanted) continue;
+      const done = (): void => {
+        if (job !== this.job) return;
+        this.answer.update();
+        this.grid.point(true);
+        this.read();
+      };
+      void wanted.then(done, (error: unknown) => job === this.job && this.scene.owner.fail(error));
+      return;
+    }
+  }
+
   destroy(): void {
+    this.job++;
+    cancelAnimationFrame(this.frame);
     for (const part of [this.grid, ...(Object.values(this.pictures) as Picture[]), this.spoken]) part.destroy?.();
     this.root.remove();
   }
