@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { HighlightsInfo, PartInfo } from "../src/protocol";
 import { answer, plain } from "../src/scene/answer";
+import { fromValues } from "../src/scene/cut";
 import { opening } from "../src/scene/opening";
 import { rolesOf } from "../src/scene/roles";
 import type { Scene } from "../src/scene/scene";
@@ -14,9 +15,12 @@ interface Does {
   readonly sep?: number;
   readonly evenness?: number;
   readonly moved?: number;
+  readonly off?: boolean;
 }
 
 const PIECES = ["[CLS]", "the", "animal", "saw", "it", "animal", "[SEP]"];
+/** "saw" gets 50% and 70%. */
+const ROWS = [0.5, 0, 0, 0.5, 0, 0, 0, 0.1, 0.1, 0.1, 0.7, 0, 0, 0];
 const MEASURES = ["previous", "first", "sep"] as const;
 
 /** Layers of heads that do this on `pieces`. */
@@ -60,6 +64,9 @@ function scene(layers: readonly (readonly Does[])[], state: Partial<Full> = {}, 
     against: null,
     input: { parts: [found] },
     owner: { host: {} },
+    columns: { items: PIECES.map((text, start) => ({ text, start })) },
+    map: (layer: number, head: number) =>
+      fromValues(0, 2, 7, Float32Array.from(layers[layer - 3]![head]!.off ? new Array(14).fill(0) : ROWS), 1, false),
     data: {
       payload: { inputs: found.highlights?.moved ? [1, 2] : [1] },
       array: () => [],
@@ -94,8 +101,8 @@ test("the sentence says what the open head does, and what most heads do", () => 
   expect(said([[LINK, ...rest]], { heads: [1] })).toMatch(/^L3H1 looks mostly at \[CLS\], 88% on average; /);
   expect(said([[LINK, ...rest]], { heads: [3] })).toMatch(/^L3H3 looks mostly at the previous token, 93% on average; /);
   expect(said([[BROAD, BROAD]])).toBe("L3H0 looks at most tokens alike; 2 of 2 heads look at most tokens alike.");
-  expect(said([[{ first: 0.3, sep: 0.4 }]])).toBe("L3H0 looks at no token above all: 40% on separators, on average.");
-  expect(said([[{}]])).toBe("L3H0 is switched off: its weights are 0.");
+  expect(said([[{ first: 0.3, sep: 0.4 }]])).toBe("L3H0 gives the most to “saw”, 60% on average.");
+  expect(said([[{ off: true }]])).toBe("L3H0 is switched off: its weights are 0.");
 });
 
 test("a link to the same word, or to what followed it, is said to be one", () => {

@@ -914,7 +914,7 @@ def test_a_saved_picture_says_what_it_is(page: Any):
     assert "<title>a-model: input 0 · Layer 3, head 2</title>" in svg
     assert re.search(r">a-model: input 0 · \d+ tokens · raw weights", svg)
     words = " ".join(re.findall(">([^<>]*)</text>", svg))
-    for hint in ("Hover", "Shift-click", "Esc"):
+    for hint in ("Hover", "Click", "Esc"):
         assert hint not in words
     assert "in full the lines from “cat”, the others faint." in words
     assert re.search(r"@font-face\s*{[^}]*Inter[^}]*src: url\(\"?data:font/woff2;base64,", svg)

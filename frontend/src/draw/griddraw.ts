@@ -4,9 +4,10 @@ import { type Box, WIDE } from "../scene/areas";
 import { bare, fixed } from "../scene/format";
 import { FIGURED } from "../scene/gridlayout";
 import type { Heads } from "../scene/heads";
-import { colourOf } from "../scene/letters";
+import { colourOf, type Look } from "../scene/letters";
 import { rolesOfHead } from "../scene/roles";
 import { looksOf } from "../scene/rows";
+import type { Scene } from "../scene/scene";
 import { lineSegments, type Thumb } from "../scene/thumbs";
 import { area, lettering, type Pen, ratio, write } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
@@ -59,25 +60,29 @@ export function painter(pen: Pen, heads: Heads, blocks: Blocks): (place: number)
       } else blocks.heat(thumb, x, y);
       gold(pen, heads, layer, head, x, y);
     }
-    tag(pen, heads, layer, head, x, y);
+    mark(pen, heads, layer, head, x, y);
     if (figures) note(pen, heads, place, figures[place]!, most);
   };
 }
 
 /** A cell has a letter from this size on, else its colour alone. */
-const LETTERED = 26;
+const LETTERED = 28;
+export const TAG = 13;
 
 // What the head does, in a corner of its cell; one that does nothing of the kind has none.
-function tag(pen: Pen, { scene, box }: Heads, layer: number, head: number, x: number, y: number): void {
+function mark(pen: Pen, { scene, box }: Heads, layer: number, head: number, x: number, y: number): void {
   const [role] = rolesOfHead(scene, layer, head);
   if (!role) return;
-  const { look } = role;
-  const lettered = box.cell >= LETTERED && look.letter !== "";
-  const side = lettered ? 11 : Math.max(3, Math.min(5, Math.round(box.cell / 5)));
-  area(pen, colourOf(look, scene.owner.theme), x, y, side, side);
-  if (!lettered) return;
-  lettering(pen, "600 9px", "center", "middle");
-  write(pen, scene.owner.ink("--bg"), look.letter, x + side / 2, y + side / 2 + 0.5);
+  const lettered = box.cell >= LETTERED && role.look.letter !== "";
+  tag(pen, role.look, scene, lettered ? TAG : Math.max(3, Math.min(5, Math.round(box.cell / 5))), x, y);
+}
+
+/** A square in the colour of what a head does, with its letter where it is large enough. */
+export function tag(pen: Pen, look: Look, { owner }: Scene, side: number, x: number, y: number): void {
+  area(pen, colourOf(look, owner.theme), x, y, side, side);
+  if (side < TAG || look.letter === "") return;
+  lettering(pen, "600 11px", "center", "middle");
+  write(pen, owner.ink("--bg"), look.letter, x + side / 2, y + side / 2 + 0.5);
 }
 
 // Draws a head on the input's picture, as large as a cell has room.

@@ -1,6 +1,7 @@
 // The sentence of an input: what the open head and most heads do, or the heads by the token that is pointed at; in plain
 // words with their figures.
 
+import { received } from "./cut";
 import { figure, percent, piece } from "./format";
 import { type Highlight, highlight, shows } from "./opening";
 import { ranking } from "./pointed";
@@ -101,34 +102,30 @@ function moved({ part, owner, data }: Scene, share: number): Part[] {
 
 function looks(scene: Scene, does: Highlight): Part[] {
   const { part, state, head, data } = scene;
-  const share = (name: string): number => {
-    const measure = part.measures.find((each) => each.of === "input" && each.name === name);
-    return measure ? data.figure(part, measure, state.layer, head) : NaN;
-  };
   const [role] = rolesOfHead(scene, state.layer, head).filter((each) => each.does);
   // To a word the weight is another than to one of its pieces.
   const apart = part.key.boxes !== undefined || state.unit === "pieces";
-  const average = (name: string): string => `, ${percent(share(name))} on average`;
   // What stands out says more than where a head looks mostly, unless that is a place beside each token.
   if (apart && shows({ ...does, moved: null }) > 1) return part.key.boxes ? area(scene, does) : link(scene, does);
-  if (role?.measure) return [`${third(role.does!)}${average(role.measure)}`];
-  if (role) return [third(role.does!)];
-  const [best] = Object.keys(SAY)
-    .map((name) => ({ name, share: share(name) }))
-    .filter((each) => each.share >= 0)
-    .sort((a, b) => b.share - a.share);
-  if (!best) return [];
-  if (best.share === 0) return ["is switched off: its weights are 0"];
-  return [`looks at no token above all: ${percent(best.share)} on ${SAY[best.name]}, on average`];
+  if (role) {
+    const measure = part.measures.find((each) => each.of === "input" && each.name === role.measure);
+    const share = measure && `, ${percent(data.figure(part, measure, state.layer, head))} on average`;
+    return [third(role.does!), share ?? ""];
+  }
+  return part.key.boxes ? area(scene, does) : most(scene);
 }
 
-const SAY: Readonly<Record<string, string>> = {
-  previous: "the previous token",
-  next: "the next token",
-  current: "the token itself",
-  first: "the first token",
-  sep: "separators",
-};
+/** The key that gets the most from all queries. */
+function most(scene: Scene): Part[] {
+  const { state, head, columns } = scene;
+  const map = scene.map(state.layer, head, "weights");
+  if (!map) return [];
+  if (map.codes.every((code) => code === 0)) return ["is switched off: its weights are 0"];
+  const shares = received(map);
+  const best = shares.indexOf(Math.max(...shares));
+  const { text, start } = columns.items[best]!;
+  return ["gives the most to ", { token: text, side: "to", start }, `, ${percent(shares[best]!)} on average`];
+}
 
 /** One head looks where several look. */
 const third = (does: string): string => does.replace(/^look\b/, "looks");

@@ -16,7 +16,8 @@ export class Answer {
     const { scene, root } = this;
     const ranked = scene.lacking ? [] : pointed(scene);
     const parts = ranked.length > 0 || scene.lacking ? ranked : answer(scene);
-    root.hidden = parts.length === 0;
+    // Its room stays while another sentence, or none, stands in it: nothing moves under what points.
+    root.hidden = scene.lacking !== null || scene.state.scale === "neuron";
     if (alike(parts, this.said)) return;
     this.said = parts;
     root.replaceChildren(...parts.map((part) => this.shown(part)));

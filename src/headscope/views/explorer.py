@@ -500,8 +500,18 @@ def _bias(blobs: Blobs, bias: FloatArray, heads: Sequence[int], maps: AttentionM
     return blobs.plain(np.nan_to_num(full[list(heads)], neginf=-1e9, posinf=1e9), "float32")
 
 
+_OF_ANY_PART = {"scale", "side", "input", "theme", "draw", "picture", "gold", "special", "sinks"}
+"""What a state says of whatever part is shown."""
+
+
 def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerState:
-    """Two inputs of the same model are shown side by side unless the state says otherwise."""
+    """What is shown unless the state says otherwise: two inputs of the same model side by side, and what the decoder
+    takes from the encoder.
+    """
+    parts = shown[0]["parts"]
+    measured = any(column["of"] == "corpus" for column in parts[0]["measures"])
+    if state.keys() <= _OF_ANY_PART and not measured and state.get("scale") != "neuron":
+        state = {**state, **{"part": part["name"] for part in parts if part["kind"] == "cross"}}
     if not shown[0]["parts"][0]["layers"]:
         state = {"scale": "model", **state}
     if all("picture" in one and one["parts"][0]["key"].get("boxes") for one in shown):
