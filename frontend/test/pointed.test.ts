@@ -43,6 +43,8 @@ function scene(pointed: Partial<Focus> | null, over: Partial<typeof DEFAULTS> = 
   const data = new Data(
     { model: "m", inputs: [{ label: "", parts: [part] }] } as never,
     new Store((name) => texts.get(name) ?? ""),
+    false,
+    0,
   );
   const state = { ...DEFAULTS, part: "self", layer: 0, heads: [0], ...over };
   const made = new Scene(data, 0, { state, theme: "light", printing: false, host: {} } as unknown as Owner);

@@ -58,6 +58,8 @@ export class Data {
     private readonly store: Store,
     /** A kernel can be asked for what is offered. */
     readonly live = false,
+    /** Up to so many weights of a part are kept once they have been read. */
+    private readonly keeps = 128_000_000,
   ) {}
 
   /** The offered matrix that a change of the state needs and that must be asked for; null for none. */
@@ -98,7 +100,7 @@ export class Data {
     return coming;
   }
 
-  /** A head of a layer in passing: of a large layer that comes a head at a time nothing is kept. */
+  /** A head of a layer in passing: of a part that is too large to be kept nothing is. */
   async passing(
     part: PartInfo,
     index: number,
@@ -109,8 +111,9 @@ export class Data {
     const ref = this.ref(part, index, quantity);
     const [place] = placesOf(part, index, [head]);
     if (!ref || place === undefined) return;
-    if (!ref.pieces) {
-      await this.load(part, index, quantity);
+    const large = ref.shape.reduce((a, b) => a * b, part.index.length) > this.keeps;
+    if (!ref.pieces || !large) {
+      await this.load(part, index, quantity, [head]);
       return use(this.layers.get(ref.data)!, place);
     }
     const [, queries, keys] = ref.shape as [number, number, number];

@@ -3,6 +3,7 @@
 import { strip } from "../draw/canvas";
 import { PALETTES } from "../scene/color";
 import { summaryBox } from "../scene/gridlayout";
+import { alike } from "../scene/made";
 import { reading } from "../scene/pointed";
 import { heading, legend, namesOf } from "../scene/says";
 import { Scene } from "../scene/scene";
@@ -34,6 +35,8 @@ export interface Place {
 const STACKED = 560;
 /** The neuron view is no narrower than this, with value vectors or without: it moves sideways in a box of its own. */
 const NEURONS = { without: 288, values: 360 };
+/** While layers are read the grid is drawn anew so often, in milliseconds. */
+const READ_FOR = 250;
 /** On paper nothing scrolls; a canvas may not be taller than this. */
 const PRINTED = 8000;
 
@@ -233,7 +236,7 @@ export class Pane {
     if (lacking !== null) return;
     for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${namesOf(scene)}`;
     this.title.textContent = heading(scene);
-    this.read();
+    void this.read();
     if (model) return this.drawGrid(leftWidth, place);
     const tallest = scene.owner.printing
       ? PRINTED
@@ -321,27 +324,36 @@ export class Pane {
     this.frame = requestAnimationFrame(() => {
       this.answer.update();
       this.grid.point(false);
-      this.read();
+      void this.read();
     });
   }
 
-  // Of a pinned token the layers that are not there are read, one after another.
-  private read(): void {
+  // Of a pinned token the layers that are not there are read, one after another; what is known of them is shown.
+  private async read(): Promise<void> {
     const job = ++this.job;
-    const { pinned, pointed, part } = this.scene;
-    if (!pinned || !pointed) return;
-    for (const layer of part.index) {
-      const wanted = reading(this.scene, pointed, layer);
+    const { scene } = this;
+    const { pinned, pointed } = scene;
+    if (!pointed || !alike(pinned, pointed)) return;
+    let shown = performance.now();
+    const show = (): void => {
+      shown = performance.now();
+      this.answer.update();
+      this.grid.point(true);
+    };
+    let more = false;
+    for (const layer of scene.part.index) {
+      const wanted = reading(scene, pointed, layer);
       if (!wanted) continue;
-      const done = (): void => {
-        if (job !== this.job) return;
-        this.answer.update();
-        this.grid.point(true);
-        this.read();
-      };
-      void wanted.then(done, (error: unknown) => job === this.job && this.scene.owner.fail(error));
-      return;
+      try {
+        await wanted;
+      } catch (error) {
+        return scene.owner.fail(error);
+      }
+      if (job !== this.job) return;
+      more = true;
+      if (performance.now() - shown > READ_FOR) show();
     }
+    if (more) show();
   }
 
   destroy(): void {
