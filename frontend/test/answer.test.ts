@@ -121,10 +121,10 @@ test("of two inputs it says what moves", () => {
     ],
   ];
   expect(said(layers)).toMatch(
-    /^L3H0 moves 40% of its attention between 1 and 2, more than any other head; here it looks from “it” to “animal”, 68%; /,
+    /^L3H0 changes 40% of its attention between 1 and 2, more than any other head; here it looks from “it” to “animal”, 68%; /,
   );
   expect(said(layers, { heads: [1] })).toMatch(
-    /^L3H1 moves 10% of its attention between 1 and 2; here it looks mostly/,
+    /^L3H1 changes 10% of its attention between 1 and 2; here it looks mostly/,
   );
 });
 

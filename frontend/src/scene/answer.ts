@@ -90,14 +90,14 @@ function ofHead(scene: Scene): Part[] {
   const moves = does.moved === null || does.moved < 0 ? [] : moved(scene, does.moved);
   if (scene.against || state.renormalise) return moves;
   const here = looks(scene, does);
-  return moves.length > 0 ? [...moves, "; here it ", ...here] : here;
+  return moves.length > 0 && here[0] !== OFF ? [...moves, ...(here.length > 0 ? ["; here it ", ...here] : [])] : here;
 }
 
 function moved({ part, owner, data }: Scene, share: number): Part[] {
   const [a, b] = owner.host.letters ?? ["1", "2"];
   const most = share >= Math.max(...part.highlights!.moved!) && part.heads.flat().length > 1;
   const where = data.payload.inputs.length === 2 ? ` between ${a} and ${b}` : "";
-  return [`moves ${percent(share)} of its attention${where}${most ? ", more than any other head" : ""}`];
+  return [`changes ${percent(share)} of its attention${where}${most ? ", more than any other head" : ""}`];
 }
 
 function looks(scene: Scene, does: Highlight): Part[] {
@@ -115,12 +115,14 @@ function looks(scene: Scene, does: Highlight): Part[] {
   return part.key.boxes ? area(scene, does) : most(scene);
 }
 
+const OFF = "is switched off: its weights are 0";
+
 /** The key that gets the most from all queries. */
 function most(scene: Scene): Part[] {
   const { state, head, columns } = scene;
   const map = scene.map(state.layer, head, "weights");
   if (!map) return [];
-  if (map.codes.every((code) => code === 0)) return ["is switched off: its weights are 0"];
+  if (map.codes.every((code) => code === 0)) return [OFF];
   const shares = received(map);
   const best = shares.indexOf(Math.max(...shares));
   const { text, start } = columns.items[best]!;
