@@ -87,9 +87,9 @@ class TestLinks:
         weights[4] = np.eye(6)[1]
         for special in ((1,), (4,)):
             assert self.found(weights[None, None], special)[0][:2] != (4, 1)
-        axis = Tokens(["a", ",", "Mary", "saw", "the", "dog"], word_ids=[0, 1, 2, 3, 4, 4])
+        axis = Tokens(["a", "Ġ", "Mary", "saw", "the", "dog"], word_ids=[0, 1, 2, 3, 4, 4])
         included = Included(AttentionMaps([np.eye(6, dtype=np.float32)[[1] * 6][None]], axis, axis), None, None)
-        assert links(included)[0].score == 0.0  # a comma
+        assert links(included)[0].score == 0.0  # a space
         weights = even(6)
         weights[3], weights[5] = np.eye(6)[5], 0.9 * np.eye(6)[2] + 0.1 * np.eye(6)[5]
         for word, best in (("saw", (3, 5)), ("the", (5, 2))):  # a small word says little

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core.maps import AttentionMaps, FloatArray
-from headscope.core.tokens import IntArray, Tokens, strip_markers
+from headscope.core.tokens import IntArray, Tokens, is_space, strip_markers
 from headscope.core.words import group
 from headscope.measures.measure import mask
 from headscope.views.blobs import in_bytes
@@ -111,7 +111,7 @@ def highlights(
 
 def _short(figures: Iterable[float]) -> list[float]:
     """Figures to four decimals; −1 for none."""
-    return [round(figure, 4) if figure == figure else -1.0 for figure in figures]
+    return [round(float(figure), 4) if figure == figure else -1.0 for figure in figures]
 
 
 class Link(NamedTuple):
@@ -172,7 +172,8 @@ def _link(weights: FloatArray, seen: npt.NDArray[np.bool_], worth: Floats, squar
 
 def _worth(tokens: Tokens) -> Floats:
     words = [strip_markers(piece).casefold() for piece in tokens.pieces]
-    says = np.array([any(letter.isalnum() for letter in word) for word in words], np.float64)
+    letters = [any(map(str.isalnum, word)) for word in words]
+    says = np.array(letters) & ~np.array([is_space(piece) for piece in tokens.pieces])
     small = [word in SMALL_WORDS or (len(word) == 1 and word.isascii()) for word in words]
     return np.where(mask(tokens, "special") | within(tokens), 0.0, says * np.where(small, SMALL, 1.0))
 

@@ -149,7 +149,7 @@ export function highlights(
     key: found.map(({ key }) => key),
     weight: found.map(({ weight }) => four(weight)),
     score: found.map(({ score }) => four(score)),
-    near: previous!.map((before, at) => four(Math.max(before, next![at] ?? 0))),
+    near: previous!.map((before, at) => four(before > next![at]! || Number.isNaN(next![at]!) ? before : next![at]!)),
     evenness: entropy!.map((nats, at) => four(Math.exp(Math.min(0, nats - even[at]!)))),
     ...(moved && { moved: moved.flat().map(four) }),
   };
