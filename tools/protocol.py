@@ -57,8 +57,9 @@ def interface(cls: Any) -> str:
 
 
 def state() -> str:
-    """The defaults of the explorer's state, and what its keys of few values may be."""
+    """The defaults of the explorer's state, what its keys of few values may be, and small words."""
     from headscope.views.payload import ExplorerState
+    from headscope.views.highlights import SMALL_WORDS
     from headscope.views.state import DEFAULTS
 
     few = {
@@ -79,6 +80,7 @@ def state() -> str:
         [
             constant(defaults, "STATE_DEFAULTS", "Required<ExplorerState>", dict(DEFAULTS)),
             constant("What its keys of few values take.", "STATE_CHOICES", kind, few),
+            f"/** Words that say little by themselves. */\nexport const SMALL_WORDS = {json.dumps(SMALL_WORDS)};\n",
         ]
     )
 

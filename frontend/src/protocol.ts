@@ -262,13 +262,22 @@ export interface LinkInfo {
 }
 
 /**
- * What opens where a state names no layer or head (`headscope.views.highlights`), by the model's own indices.
+ * What each shown head of a part does on this input, a figure a head (`headscope.views.highlights`).
  *
- * `heads` has the head that opens of each shown layer.
+ * `query` and `key` are the places of the link that stands out most, `weight` is its own, `score` how far it stands
+ * out. Of a picture or a sound `query` is −1, and `key` the number of a part of it: a ninth of the picture, row by row,
+ * or a tenth of the sound; `weight` is the share that the part gets. `near` is the share on the previous token, or on
+ * the next if that is more; `evenness` the part of the visible tokens on which even attention would be as spread out;
+ * `moved`, of two inputs, the share that moves from one to the other (−1: none).
  */
-export interface OpeningInfo {
-  layer: number;
-  heads: number[];
+export interface HighlightsInfo {
+  query: number[];
+  key: number[];
+  weight: number[];
+  score: number[];
+  near: number[];
+  evenness: number[];
+  moved?: number[];
 }
 
 /**
@@ -306,7 +315,7 @@ export interface PartInfo {
   unrolled?: string;
   folds?: ArrayRef;
   links?: LinkInfo[];
-  opening?: OpeningInfo;
+  highlights?: HighlightsInfo;
 }
 
 /**
@@ -1379,3 +1388,6 @@ export const STATE_CHOICES: { readonly [K in keyof ExplorerState]?: readonly str
   side: ["one", "both", "difference"],
   theme: ["auto", "light", "dark"],
 };
+
+/** Words that say little by themselves. */
+export const SMALL_WORDS = ["a", "an", "the", "this", "that", "to", "of", "in", "on", "at", "by", "for", "from", "with", "as", "into", "and", "or", "but", "nor", "so", "if", "than", "then", "because", "while", "when", "too", "very", "just", "also", "not", "no"];

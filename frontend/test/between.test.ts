@@ -1,35 +1,30 @@
 import { expect, test } from "vitest";
 import type { AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
 import { side } from "../src/scene/axis";
-import { cut, type Layer, value, weightBetween } from "../src/scene/cut";
+import { along, cut, type Layer, value } from "../src/scene/cut";
 import type { Scene } from "../src/scene/scene";
 import { DEFAULTS, read, settle, write } from "../src/scene/state";
 import { clicked, clickedCell, ranked, reversible } from "../src/ui/between";
 
 const none = { from: null, to: null };
 
-test("a click pins a token, and with shift it stands beside that of the other side", () => {
-  expect(clicked(null, "from", 3, false)).toEqual({ from: 3, to: null });
-  expect(clicked({ from: 3, to: null }, "from", 3, false)).toEqual(none);
-  expect(clicked({ from: 3, to: null }, "to", 1, false)).toEqual({ from: null, to: 1 });
-  expect(clicked({ from: 3, to: null }, "to", 1, true)).toEqual({ from: 3, to: 1 });
-  expect(clicked({ from: null, to: 1 }, "from", 3, true)).toEqual({ from: 3, to: 1 });
-  expect(clicked(null, "to", 1, true)).toEqual({ from: null, to: 1 });
+test("a click pins a token beside that of the other side, moves it, or lets it go", () => {
+  expect(clicked(null, "from", 3)).toEqual({ from: 3, to: null });
+  expect(clicked({ from: 3, to: null }, "from", 3)).toEqual(none);
+  expect(clicked({ from: 3, to: null }, "from", 2)).toEqual({ from: 2, to: null });
+  expect(clicked({ from: 3, to: null }, "to", 1)).toEqual({ from: 3, to: 1 });
+  expect(clicked({ from: null, to: 1 }, "from", 3)).toEqual({ from: 3, to: 1 });
+  expect(clicked({ from: 3, to: 1 }, "from", 2)).toEqual({ from: 2, to: 1 });
+  expect(clicked({ from: 3, to: 1 }, "to", 1)).toEqual({ from: 3, to: null });
 });
 
-test("a click moves a pair's token, and lets go of the one that it hits", () => {
-  const pair = { from: 3, to: 1 };
-  expect(clicked(pair, "from", 2, false)).toEqual({ from: 2, to: 1 });
-  expect(clicked(pair, "to", 0, true)).toEqual({ from: 3, to: 0 });
-  expect(clicked(pair, "to", 1, false)).toEqual({ from: 3, to: null });
-});
-
-test("a cell of the matrix is a row, and with shift a pair", () => {
-  expect(clickedCell(null, 2, 1, false)).toEqual({ from: 2, to: null });
-  expect(clickedCell({ from: 2, to: null }, 2, 0, false)).toEqual(none);
-  expect(clickedCell(null, 2, 1, true)).toEqual({ from: 2, to: 1 });
-  expect(clickedCell({ from: 2, to: 1 }, 0, 0, false)).toEqual({ from: 0, to: 0 });
-  expect(clickedCell({ from: 2, to: 1 }, 2, 1, false)).toEqual(none);
+test("a cell of the matrix is a row, and of what is chosen a pair", () => {
+  expect(clickedCell(null, 2, 1)).toEqual({ from: 2, to: null });
+  expect(clickedCell({ from: 2, to: null }, 0, 1)).toEqual({ from: 0, to: null });
+  expect(clickedCell({ from: 2, to: null }, 2, 1)).toEqual({ from: 2, to: 1 });
+  expect(clickedCell({ from: null, to: 1 }, 2, 1)).toEqual({ from: 2, to: 1 });
+  expect(clickedCell({ from: 2, to: 1 }, 0, 0)).toEqual({ from: 0, to: 0 });
+  expect(clickedCell({ from: 2, to: 1 }, 2, 1)).toEqual(none);
 });
 
 const axis: AxisInfo = {
@@ -75,7 +70,7 @@ test("a pair has what the matrix has there", () => {
       const map = cut(layer, 1, 5, shown, shown, renormalise);
       shown.items.forEach((row, a) =>
         shown.items.forEach((column, b) =>
-          expect(weightBetween(layer, 1, row, column, shown, renormalise)).toBeCloseTo(
+          expect(along(layer, 1, [row], [column], shown, renormalise)[0]).toBeCloseTo(
             value(map, a * map.columns + b),
             5,
           ),
@@ -161,6 +156,11 @@ test("a pair is part of the state and of the address", () => {
   };
   const state = settle({ between: [2, 0], pin: ["from", 1] }, payload);
   expect([state.between, state.pin]).toEqual([[2, 0], null]);
+  for (const pin of [
+    ["from", 2],
+    ["to", 0],
+  ])
+    expect(settle({ between: [2, 0], pin }, payload).pin).toEqual(pin); // the first of the two
   expect(settle({ between: [2, 3] }, payload).between).toBeNull();
   expect(write(state, settle({}, payload))).toBe("between=2,0");
   expect(read("#between=2,0").between).toEqual([2, 0]);

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { Figures, Measure, scaleOf, tidy } from "../src/report/figures";
 import { allHeads, parseFilter } from "../src/report/filter";
 import { ordered } from "../src/report/sections/measure/heads";
-import { letters } from "../src/report/sections/reports/model";
 import { readFragment, writeFragment } from "../src/report/state";
 import { csv } from "../src/report/table";
+import { looks } from "../src/scene/letters";
 import { figures } from "./sample";
 
 const at = (layer: number, head: number) => ({ layer, head });
@@ -42,9 +42,15 @@ test("measures that are the same figure in every head are told once, by both nam
 });
 
 test("each name has a letter of its own", () => {
-  expect(letters(["previous token", "punctuation", "[CLS]", "pieces"])).toEqual(["P", "U", "C", "I"]);
-  const many = letters(Array.from({ length: 12 }, () => "ab"));
-  expect(new Set(many.slice(0, 11)).size).toBe(11);
+  expect(looks(["previous token", "punctuation", "[CLS]", "pieces"]).map(({ letter }) => letter)).toEqual([
+    "P",
+    "U",
+    "C",
+    "I",
+  ]);
+  const many = looks(Array.from({ length: 12 }, () => "ab"));
+  expect(new Set(many.slice(0, 11).map(({ letter }) => letter)).size).toBe(11);
+  expect(new Set(many.map(({ hue }) => hue)).size).toBe(12);
 });
 
 test("steps stay inside", async () => {

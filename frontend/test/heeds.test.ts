@@ -4,13 +4,14 @@ import { drawHead, drawLines } from "../src/draw/headdraw";
 import { drawMarks } from "../src/draw/matrixdraw";
 import { SvgPen } from "../src/draw/svg";
 import type { ExplorerPayload, PartInfo } from "../src/protocol";
+import { answer } from "../src/scene/answer";
 import { Store } from "../src/scene/data";
 import { ofOpen } from "../src/scene/gold";
 import { above, headBoxOf } from "../src/scene/headlayout";
 import { Heads } from "../src/scene/heads";
 import { linesCaption, linesOf } from "../src/scene/lines";
 import { boards, looking, lookOf, rollout, says, strip } from "../src/scene/onpicture";
-import { heading, legend, phrase } from "../src/scene/says";
+import { heading, legend } from "../src/scene/says";
 import { type Owner, Scene } from "../src/scene/scene";
 import { said } from "../src/scene/shaded";
 import { Data } from "../src/scene/source";
@@ -80,7 +81,7 @@ test("no picture reads a key of the state that it does not say it heeds", async 
   const pen = new SvgPen(400, 400);
   const pictures: [string, readonly Heeds[], () => unknown][] = [
     ["scene", [], () => [scene.refresh(), scene.lacking, scene.focus, scene.pair, scene.seen, scene.hides(0, 1)]],
-    ["titles", [], () => [heading(scene), phrase(scene), legend(scene), scene.name()]],
+    ["titles", [], () => [heading(scene), answer(scene), legend(scene), scene.name()]],
     ["text", [], () => said(scene)],
     [
       "lines",

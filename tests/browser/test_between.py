@@ -49,7 +49,7 @@ def test_two_clicks_rank_all_heads_in_both_directions(open_page: Callable[..., A
     page = open_page(page_of(MAPS))
     page.locator(".hv .toks.l .tok").nth(3).click()
     assert not page.locator(".between").is_visible()
-    page.locator(".hv .toks.r .tok").nth(1).click(modifiers=["Shift"])
+    page.locator(".hv .toks.r .tok").nth(1).click()
     assert [listed(page, 0), listed(page, 1)] == [ranked(3, 1), ranked(1, 3)]
     assert page.locator(".way h4").all_text_contents() == ["cat → it", "it → cat"]
     first = page.locator(".way").nth(0).locator(".standing").nth(0)
@@ -70,9 +70,12 @@ def test_two_clicks_rank_all_heads_in_both_directions(open_page: Callable[..., A
 
     page.locator(".hv .toks.l .tok").nth(2).click()  # another token takes the source's place
     assert listed(page, 0) == ranked(2, 1)
-    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")  # the one that was chosen last goes first
     assert not page.locator(".between").is_visible()
     fragment(page, "between", False)
+    fragment(page, "pin=to,1")
+    page.keyboard.press("Escape")
+    fragment(page, "pin", False)
     assert page.locator(".rightpane h2").first.is_visible()
 
 
@@ -94,7 +97,7 @@ def test_a_ranking_is_turned_round_and_the_address_says_so(open_page: Callable[.
 def test_keys_choose_and_open(open_page: Callable[..., Any]):
     page = open_page(page_of(MAPS))
     page.locator(".hv .toks.l").focus()
-    for key in ("Home", "ArrowDown", "Enter", "ArrowRight", "End", "Shift+Enter"):
+    for key in ("Home", "ArrowDown", "Enter", "ArrowRight", "End", "Enter"):
         page.keyboard.press(key)
     assert listed(page, 0) == ranked(1, 7)
     page.locator(".way .standings").first.focus()
@@ -108,19 +111,18 @@ def test_a_cell_of_the_matrix_and_a_neuron_choose_too(open_page: Callable[..., A
     page = open_page(page_of(MAPS, picture="matrix"))
     box = page.locator(".matrix.big .ov").bounding_box()
     cell = box["width"] / 8
-    page.keyboard.down("Shift")
-    page.mouse.click(box["x"] + 5.5 * cell, box["y"] + 2.5 * cell)
-    page.keyboard.up("Shift")
+    for column in (1, 5):  # the row, and a cell of the row
+        page.mouse.click(box["x"] + (column + 0.5) * cell, box["y"] + 2.5 * cell)
     assert listed(page, 0) == ranked(2, 5)
     page.keyboard.press("3")
     page.wait_for_selector(".nv:not([hidden])")
-    page.locator(".nv .toks.r .tok").nth(6).click(modifiers=["Shift"])
+    page.locator(".nv .toks.r .tok").nth(6).click()
     assert listed(page, 0) == ranked(2, 6)
     page.keyboard.press("1")  # the grid of the model alone keeps the ranking
     assert page.locator(".between").is_visible()
 
 
-def test_a_finger_that_rests_is_shift(chromium: Any, tmp_path: Any):
+def test_a_finger_chooses_two_tokens(chromium: Any, tmp_path: Any):
     path = tmp_path / "page.html"
     path.write_text(page_of(MAPS), encoding="utf-8")
     context = chromium.new_context(viewport={"width": 800, "height": 900}, has_touch=True, is_mobile=True)
@@ -130,22 +132,15 @@ def test_a_finger_that_rests_is_shift(chromium: Any, tmp_path: Any):
     page.goto(path.as_uri())
     page.wait_for_selector("#headscope[data-ready]")
     page.locator(".hv .toks.l .tok").nth(3).tap()
-    touch = context.new_cdp_session(page)
-
-    def hold(x: float, y: float) -> None:
-        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
-        page.wait_for_selector(".between:visible")
-        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        page.wait_for_timeout(100)
-
-    box = page.locator(".hv .toks.r .tok").nth(1).bounding_box()
-    hold(box["x"] + 10, box["y"] + 8)
-    assert listed(page, 0) == ranked(3, 1), "what follows the press does not let go again"
+    page.locator(".hv .toks.r .tok").nth(1).tap()
+    assert listed(page, 0) == ranked(3, 1)
+    assert page.locator(".answer").inner_text().startswith(f"From cat to it: {ranked(3, 1)[0]} ")
     page.get_by_role("button", name="clear").tap()
     assert not page.locator(".between").is_visible()
     page.get_by_role("radio", name="Matrix").tap()
     box = page.locator(".matrix.big .ov").bounding_box()
-    hold(box["x"] + 5.5 * box["width"] / 8, box["y"] + 2.5 * box["height"] / 8)
+    for column in (1, 5):
+        page.touchscreen.tap(box["x"] + (column + 0.5) * box["width"] / 8, box["y"] + 2.5 * box["height"] / 8)
     assert listed(page, 0) == ranked(2, 5)
     context.close()
 

@@ -218,7 +218,8 @@ def test_one_name_is_one_number(open_page: Callable[..., Any]):
     assert [row.locator(".val").inner_text() for row in rows.all()] == [f"{expected:.3f}"] * 2
     wanted = ["L0H2 among all 72 heads, on this input", "Over the corpus"]
     assert page.locator(".measures h3:visible").all_inner_texts() == wanted
-    assert page.locator(".say").inner_text().endswith("on the previous token, on this input")
+    said = page.locator(".answer").inner_text()
+    assert said.startswith(f"L0H2 looks mostly at the previous token, {round(100 * expected)}% on average; ")
     for width in (1400, 1070, 390):  # no name is cut, and none stands on another
         page.set_viewport_size({"width": width, "height": 900})
         settled(page)

@@ -18,7 +18,7 @@ from headscope.core.modality import Picture
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
-from headscope.views import explorer
+from headscope.views import explorer, highlights
 from headscope.views.blobs import Blobs, decode
 from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page
 from headscope.views.payload import ExplorerPayload
@@ -266,7 +266,7 @@ def test_the_arrays_of_layers_that_are_not_open_come_last(
     monkeypatch.setattr("headscope.views.explorer._SMALL", 0)
     inputs, state = [Input({"self": maps()})], {} if asked is None else {"layer": asked}
     part = explorer_payload(inputs, state=state)[0]["inputs"][0]["parts"][0]
-    opened = part["index"].index(part["opening"]["layer"] if asked is None else asked)
+    opened = part["index"].index(highlights.likely(part) if asked is None else asked)
     names = re.findall(r'id="headscope-data-0-([^"]+)"', explorer_page(inputs, state=state))
     others = [layer["data"] for place, layer in enumerate(part["layers"]) if place != opened]
     assert names[-len(others) :] == others

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+import headscope as hs
 
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import explorer_payload
-from headscope.views.highlights import changed, difference, opening, peakedness, sinks
+from headscope.views.highlights import changed, difference, highlights, likely, links, part_of, parts, sinks
 from headscope.views.inputs import Included, Input, in_words, runs
 from headscope.views.view import View
 
@@ -65,38 +69,67 @@ def heads(*patterns: list[int] | None, n: int = 6) -> np.ndarray:
 PREVIOUS, FIRST, ELSEWHERE = [0, 0, 1, 2, 3, 4], [0] * 6, [3, 4, 5, 0, 1, 2]
 
 
-class TestPeakedness:
-    def opened(self, weights: np.ndarray, **more: list[int]) -> tuple[int, list[int]]:
-        included = Included(maps(weights), more.get("layers"), more.get("heads"))
-        found = opening(peakedness(included), included)
-        return found.layer, found.heads
+class TestLinks:
+    def found(self, weights: np.ndarray, special: tuple[int, ...] = (), **more: Any) -> list[tuple[int, ...]]:
+        included = Included(maps(weights, special, **more), None, None)
+        return [(link.query, link.key, round(link.weight, 3), round(link.score, 3)) for link in links(included)]
 
-    def test_peaked_rows_that_look_elsewhere_come_before_neighbours_sinks_and_even_ones(self) -> None:
-        included = Included(maps(heads(None, FIRST, PREVIOUS, ELSEWHERE)), None, None)
-        nothing, sink, neighbour, best = peakedness(included)[0].tolist()
-        assert (nothing, sink) == (0.0, 0.0)
-        np.testing.assert_allclose(best, 5 / 6)  # all weight on a key that one row in six looks at
-        assert 0 < neighbour < 0.1 < best
-        assert opening(peakedness(included), included) == (0, [3])
+    def test_a_link_stands_out_above_its_key_and_above_its_distance(self) -> None:
+        one = even(6)
+        one[4] = np.eye(6)[1]
+        offset = np.eye(6)[[4, 5, 0, 1, 2, 3]]
+        nothing, link, sink, far = self.found(np.stack([even(6), one, np.eye(6)[FIRST], offset])[None])
+        assert nothing[3] == sink[3] == far[3] == 0.0  # a sink has all rows, two tokens back all rows but two
+        assert link == (4, 1, 1.0, round(1 - 1 / 6, 3))
 
-    def test_the_previous_token_where_there_is_nothing_better(self) -> None:
-        assert self.opened(heads(None, FIRST, PREVIOUS)) == (0, [2])
+    def test_what_says_nothing_is_no_link(self) -> None:
+        weights = even(6)
+        weights[4] = np.eye(6)[1]
+        for special in ((1,), (4,)):
+            assert self.found(weights[None, None], special)[0][:2] != (4, 1)
+        axis = Tokens(["a", "Ġ", "Mary", "saw", "the", "dog"], word_ids=[0, 1, 2, 3, 4, 4])
+        included = Included(AttentionMaps([np.eye(6, dtype=np.float32)[[1] * 6][None]], axis, axis), None, None)
+        assert links(included)[0].score == 0.0  # a space
+        weights = even(6)
+        weights[3], weights[5] = np.eye(6)[5], 0.9 * np.eye(6)[2] + 0.1 * np.eye(6)[5]
+        for word, best in (("saw", (3, 5)), ("the", (5, 2))):  # a small word says little
+            axis = Tokens(["Ann", "met", "Mary", word, "big", "dog"])
+            included = Included(AttentionMaps([weights[None].astype(np.float32)], axis, axis), None, None)
+            assert links(included)[0][:2] == best
 
-    def test_the_first_of_equal_ones(self) -> None:
-        weights = np.concatenate([heads(None, ELSEWHERE, ELSEWHERE), heads(ELSEWHERE, None, None)])
-        assert self.opened(weights) == (0, [1, 0])
-        assert self.opened(weights, layers=[1]) == (1, [0])
-        assert self.opened(weights, heads=[0, 2]) == (0, [2, 0])
+    def test_what_a_query_cannot_see_is_no_link(self) -> None:
+        (found,) = self.found(even(6, causal=True)[None, None], causal=True)
+        assert found[1] < found[0]
 
-    def test_special_tokens_are_no_peaks(self) -> None:
-        included = Included(maps(heads(ELSEWHERE), special=(0, 1, 2)), None, None)
-        np.testing.assert_allclose(peakedness(included)[0], 0.0)
+    def test_a_still_and_the_order_of_arrays_follow_what_opens(self) -> None:
+        one = even(6)
+        one[4] = np.eye(6)[1]
+        weights = np.stack([np.stack([even(6), np.eye(6)[PREVIOUS]]), np.stack([even(6), one])])
+        part = explorer_payload([Input({"self": maps(weights)})])[0]["inputs"][0]["parts"][0]
+        assert likely(part) == 1
+        (still,) = [View([Input({"self": maps(weights)})], {}).picture("svg").decode()]
+        assert "Layer 1, head 1" in still
+        assert "L1H1 looks from “w4” to “w1”, 100%" in still
 
-    def test_a_still_opens_what_the_page_opens(self) -> None:
-        one = Input({"self": maps(heads(None, FIRST, PREVIOUS, ELSEWHERE))})
-        part = explorer_payload([one])[0]["inputs"][0]["parts"][0]
-        assert part.get("opening") == {"layer": 0, "heads": [3]}
-        assert b"Layer 0, head 3" in View([one], {"scale": "head"}).picture("svg")
+    def test_the_weight_is_that_of_the_page(self) -> None:
+        weights = even(6)
+        weights[4] = 0.637 * np.eye(6)[1] + 0.363 * np.eye(6)[0]
+        for exact, expected in ((True, 0.637), (False, (round(255 * np.sqrt(0.637)) / 255) ** 2)):
+            found = highlights(Included(maps(weights[None, None]), None, None), {}, exact=exact)
+            assert found["weight"] == [round(expected, 4)]
+
+
+class TestParts:
+    def test_ninths_of_a_picture_and_tenths_of_a_sound(self) -> None:
+        axis = hs.Grid(6, 6, ["[CLS]"], hs.Picture(np.zeros((60, 60, 3), np.uint8)))
+        assert part_of(axis).tolist()[:8] == [-1, 0, 0, 1, 1, 2, 2, 0]
+        weights = np.full((1, 37, 37), 1 / 37, np.float32)
+        there = part_of(axis) == 5
+        weights[0] = 0.5 / 37
+        weights[0][:, there] += 0.5 / there.sum()
+        (found,) = parts(Included(AttentionMaps([weights], axis, axis), None, None))
+        assert (found.query, found.key) == (-1, 5)
+        np.testing.assert_allclose([found.weight, found.score], [0.5 + 2 / 37, 0.5 - 2 / 37], rtol=1e-6)
 
 
 class TestDifference:

@@ -67,7 +67,7 @@ def test_a_sorted_grid_without_room_for_names_begins_with_them_in_words() -> Non
     found = values(stills, "previous")
     first = np.argsort(-found, axis=None, kind="stable")[:5]
     named = [f"L{place // 16}H{place % 16}" for place in first]
-    assert re.findall(r"L\d+H\d+", stills(state, width="column").said) == named
+    assert re.findall(r"L\d+H\d+ \(", stills(state, width="column").said) == [f"{name} (" for name in named]
 
 
 def test_heads_below_the_least_are_faint(two) -> None:

@@ -141,12 +141,12 @@ class TestCaptions:
     @pytest.mark.parametrize(
         ("weight", "expected"),
         [
-            (1.0, "sharp, entropy 0.0 nats on this input"),
-            (1 / 16, "spread out, entropy 2.8 nats on this input"),
-            (0.0, "switched off: its weights are 0"),
+            (1.0, "L0H0 gives the most to “k5”, 100% on average."),
+            (1 / 16, "L0H0 looks at most tokens alike."),
+            (0.0, "L0H0 is switched off: its weights are 0."),
         ],
     )
-    def test_a_head_is_sharp_or_spread_out_by_its_entropy_beside_that_of_even_attention(
+    def test_a_head_without_a_link_is_said_by_what_it_gives_most_to(
         self, weight: float, expected: str
     ) -> None:
         row = np.full(16, (1 - weight) / 15 if weight else 0.0)

@@ -4,7 +4,10 @@ import { type Box, WIDE } from "../scene/areas";
 import { bare, fixed } from "../scene/format";
 import { FIGURED } from "../scene/gridlayout";
 import type { Heads } from "../scene/heads";
+import { colourOf, type Look } from "../scene/letters";
+import { rolesOfHead } from "../scene/roles";
 import { looksOf } from "../scene/rows";
+import type { Scene } from "../scene/scene";
 import { lineSegments, type Thumb } from "../scene/thumbs";
 import { area, lettering, type Pen, ratio, write } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
@@ -44,8 +47,10 @@ export function painter(pen: Pen, heads: Heads, blocks: Blocks): (place: number)
   return (place) => {
     const { layer, head } = order[place]!;
     const [x, y] = heads.corner(place);
-    const thumb = pictured ? null : heads.thumbs.get(layer, head);
-    if (pictured) {
+    const pointed = scene.pointed && !pictured ? heads.along(layer, head) : null;
+    const thumb = pictured || scene.pointed ? null : heads.thumbs.get(layer, head);
+    if (pointed) blocks.heat(pointed, x, y);
+    else if (pictured) {
       area(pen, paper, x, y, box.cell, box.tall);
       seen?.(layer, head, x, y);
     } else if (thumb) {
@@ -55,8 +60,29 @@ export function painter(pen: Pen, heads: Heads, blocks: Blocks): (place: number)
       } else blocks.heat(thumb, x, y);
       gold(pen, heads, layer, head, x, y);
     }
+    mark(pen, heads, layer, head, x, y);
     if (figures) note(pen, heads, place, figures[place]!, most);
   };
+}
+
+/** A cell has a letter from this size on, else its colour alone. */
+const LETTERED = 28;
+export const TAG = 13;
+
+// What the head does, in a corner of its cell; one that does nothing of the kind has none.
+function mark(pen: Pen, { scene, box }: Heads, layer: number, head: number, x: number, y: number): void {
+  const [role] = rolesOfHead(scene, layer, head);
+  if (!role) return;
+  const lettered = box.cell >= LETTERED && role.look.letter !== "";
+  tag(pen, role.look, scene, lettered ? TAG : Math.max(3, Math.min(5, Math.round(box.cell / 5))), x, y);
+}
+
+/** A square in the colour of what a head does, with its letter where it is large enough. */
+export function tag(pen: Pen, look: Look, { owner }: Scene, side: number, x: number, y: number): void {
+  area(pen, colourOf(look, owner.theme), x, y, side, side);
+  if (side < TAG || look.letter === "") return;
+  lettering(pen, "600 11px", "center", "middle");
+  write(pen, owner.ink("--bg"), look.letter, x + side / 2, y + side / 2 + 0.5);
 }
 
 // Draws a head on the input's picture, as large as a cell has room.
@@ -72,11 +98,14 @@ function onPicture(heads: Heads, easel: Easel, spectrogram: Spectrogram) {
   const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
   const look = { smooth: false, opacity: 0.85, signed: against !== null, theme: owner.theme };
   return (layer: number, head: number, x: number, y: number): void => {
-    if (input.sound)
-      return drawCell(easel.pen, scene, spectrogram, heads.means(layer, head), [x, y, box.cell, box.tall]);
+    const given = heads.given(layer, head);
+    if (input.sound) {
+      const shares = given ?? heads.means(layer, head);
+      return drawCell(easel.pen, scene, spectrogram, shares, [x, y, box.cell, box.tall]);
+    }
     const [x0, y0] = [sharp(x + (box.cell - wide) / 2), sharp(y + (box.tall - tall) / 2)];
     easel.photo(input.picture!, raster.area, x0, y0, wide, tall, against !== null);
-    if (against) raster.veil(heads.means(layer, head), look);
+    if (given || against) raster.veil(given ?? heads.means(layer, head), look);
     else raster.veilCodes(looksOf(scene, layer, head) ?? [], look);
     easel.veils(raster, x0, y0, wide, tall, look);
   };

@@ -75,20 +75,22 @@ function mean({ numbers, encoding, shape, counts }: Layer, place: number, row: I
   return total / weights;
 }
 
-/** What one head has between two tokens, as `cut` says it; renormalised over the shown `columns`. */
-export function weightBetween(
+/** What one head has from some tokens to others, [row column] as `cut` says it; renormalised over all the shown ones. */
+export function along(
   layer: Layer,
   place: number,
-  row: Item,
-  column: Item,
-  columns: Side,
+  rows: readonly Item[],
+  columns: readonly Item[],
+  shown: Side,
   renormalise: boolean,
-): number {
-  const found = mean(layer, place, row, column) * layer.scale;
-  if (!renormalise) return found;
-  let sum = 0;
-  for (const each of columns.items) sum += Math.abs(mean(layer, place, row, each) * layer.scale);
-  return sum > 1e-6 ? found / sum : found;
+): Float64Array {
+  const found = new Float64Array(rows.length * columns.length);
+  rows.forEach((row, a) => {
+    const at = (column: Item): number => mean(layer, place, row, column) * layer.scale;
+    const sum = renormalise ? shown.items.reduce((total, column) => total + Math.abs(at(column)), 0) : 1;
+    columns.forEach((column, b) => (found[a * columns.length + b] = at(column) / (sum > 1e-6 ? sum : 1)));
+  });
+  return found;
 }
 
 /** One head of a layer. To a word: the sum over its pieces; from a word: the mean. */

@@ -2,12 +2,14 @@
 
 import type { MeasureColumn } from "../protocol";
 import { length } from "./axis";
+import { fromValues } from "./cut";
 import { SQUARE } from "./data";
 import { bare, brief, fixed } from "./format";
 import { type Box, box, LINES_UP_TO, places, type Room } from "./gridlayout";
+import { lineOf, reading } from "./pointed";
 import { looksOf, meansOf, usual } from "./rows";
 import type { Scene } from "./scene";
-import { Thumbs } from "./thumbs";
+import { pointedIn, pool, type Thumb, Thumbs } from "./thumbs";
 
 /** Pixels that each token of a thumbnail must have for gold links to be drawn. */
 const ROOM_OF_TOKEN = 2;
@@ -79,6 +81,31 @@ export class Heads {
     return state.gold && links.length > 0 && this.kind !== "mini" && this.box.cell / tokens >= ROOM_OF_TOKEN;
   }
 
+  /** Of what is pointed at the head's row or column, or the weight between two tokens; null where it is not known. */
+  along(layer: number, head: number): Thumb | null {
+    const { scene, thumbs } = this;
+    const focus = scene.pointed;
+    if (!focus) return null;
+    const line = lineOf(scene, focus, layer, head);
+    const { rows, columns, part, state, against } = scene;
+    if (!line) return pointedIn(thumbs.get(layer, head), focus, rows.items.length, columns.items.length);
+    const quantity = part.quantities.find((each) => each.name === state.quantity);
+    const across = focus.to === null ? line.length : 1;
+    const signed = against !== null || quantity?.signed === true;
+    return pool(fromValues(head, line.length / across, across, Float32Array.from(line), quantity?.scale ?? 1, signed));
+  }
+
+  /** What the token that is pointed at gives to each piece, for cells that are pictures. */
+  given(layer: number, head: number): Float64Array | null {
+    const { scene } = this;
+    const from = scene.pointed?.from ?? null;
+    const line = from === null ? null : lineOf(scene, { from, to: null }, layer, head);
+    if (!line) return null;
+    const found = new Float64Array(scene.part.key.pieces.length);
+    scene.columns.items.forEach(({ start, end }, at) => found.fill(line[at]!, start, end));
+    return found;
+  }
+
   missing(): Promise<void>[] {
     const { data, part, against, lacking } = this.scene;
     if (!this.pictured || lacking) return this.thumbs.missing();
@@ -88,8 +115,10 @@ export class Heads {
 
   /** What must be decoded before the heads of a layer can be drawn; null when all is there. */
   needs(layer: number): Promise<unknown> | null {
-    const { data, part, state } = this.scene;
-    if (this.pictured) return null;
+    const { data, part, state, pointed, owner } = this.scene;
+    // On paper nothing is filled in later.
+    const lacking = pointed && owner.printing ? reading(this.scene, pointed, layer) : null;
+    if (this.pictured || lacking) return lacking;
     const found = this.thumbs.needs(layer);
     return found || !this.golden || data.layer(part, layer, state.quantity)
       ? found

@@ -5,6 +5,7 @@ import type { PartInfo } from "../protocol";
 import type { Item } from "./axis";
 import { cut, difference, type Shown, value } from "./cut";
 import { SQUARE } from "./data";
+import { placeOf } from "./opening";
 import type { Scene } from "./scene";
 import { headsOf } from "./state";
 
@@ -91,13 +92,6 @@ export function meansOf(scene: Scene, layer: number, head: number): Float64Array
   const [codes, peaks] = [looksOf(scene, layer, head), part.peaks && data.array(part.peaks)];
   const peak = peaks?.[placeOf(part, layer, head)];
   return codes && peak !== undefined ? Float64Array.from(codes, (code) => SQUARE[code]! * peak) : null;
-}
-
-/** The place of a head among those of all layers; -1 for none. */
-function placeOf(part: PartInfo, layer: number, head: number): number {
-  const at = part.index.indexOf(layer);
-  const place = part.heads[at]?.indexOf(head) ?? -1;
-  return place < 0 ? -1 : part.heads.slice(0, at).reduce((sum, heads) => sum + heads.length, place);
 }
 
 /** What the mask hides from all of some heads of some layers, [query key] of pieces; null where nothing is hidden. */

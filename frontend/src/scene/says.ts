@@ -2,11 +2,10 @@
 
 import type { InputInfo } from "../protocol";
 import { name } from "./axis";
-import { bare, brief, fixed, label, percent, plural, shortened } from "./format";
+import { bare, brief, label, plural, shortened } from "./format";
 import { ofOpen } from "./gold";
 import { inWords, nameOf as matrixName } from "./quantities";
 import type { Scene } from "./scene";
-import { headsOf } from "./state";
 
 /** What an input is called but for its label: the first of its text. */
 export const beginsOf = (input: InputInfo): string =>
@@ -47,69 +46,8 @@ function numbers(heads: readonly number[]): string {
   return found.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 }
 
-/** Beside a figure that rounded weights have changed. */
+/** Beside figures that rounded weights have changed. */
 export const ROUNDED = "rounded weights";
-
-const SAY: Record<string, string> = {
-  previous: "the previous token",
-  next: "the next token",
-  current: "itself",
-  first: "the first token",
-  sep: "separators",
-};
-
-/** What the open head does, in a few words: its largest share, or how sharp it is beside even attention. */
-export function phrase(scene: Scene): string {
-  const { part, data, state } = scene;
-  if (
-    state.scale !== "head" ||
-    scene.many ||
-    scene.aggregated ||
-    scene.against ||
-    state.filter !== "all" ||
-    !state.special ||
-    !state.sinks ||
-    state.quantity !== "weights"
-  )
-    return "";
-  const found = new Map(
-    part.measures.map((measure) => [measure.name, data.figure(part, measure, state.layer, scene.head)]),
-  );
-  const best = Object.keys(SAY)
-    .map((name) => [name, found.get(name) ?? -1] as const)
-    .sort((a, b) => b[1] - a[1])[0];
-  if (!best) return "";
-  if (best[1] === 0 && off(scene)) return "switched off: its weights are 0";
-  if (best[1] >= 0.2) return `${percent(best[1])} on ${SAY[best[0]]}, on this input`;
-  const [nats, most] = [found.get("entropy") ?? NaN, even(scene)];
-  return nats >= 0 && most > 0
-    ? `${nats < most / 2 ? "sharp" : "spread out"}, entropy ${fixed(nats, 1)} nats on this input`
-    : "";
-}
-
-/** The entropy of even attention, in nats: ln n of the n keys that a query sees, the mean over queries. */
-function even({ data, part, state, head }: Scene): number {
-  const [queries, keys] = [part.query.pieces.length, part.key.pieces.length];
-  const mask = data.hidden(part, [state.layer], [head]);
-  if (part.hidden && !mask) return NaN; // not decoded yet
-  const seen = (query: number): number =>
-    mask ? mask.subarray(query * keys, (query + 1) * keys).reduce((n, hidden) => n - hidden, keys) : keys;
-  return (
-    Array.from({ length: queries }, (_, query) => Math.log(Math.max(1, seen(query)))).reduce(
-      (sum, each) => sum + each,
-      0,
-    ) / queries
-  );
-}
-
-/** Whether all weights of the open head are 0. */
-function off({ data, part, state, head }: Scene): boolean {
-  const layer = data.layer(part, state.layer, "weights", [head]);
-  if (!layer) return false;
-  const [, queries, keys] = layer.shape;
-  const start = headsOf(part, state.layer).indexOf(head) * queries * keys;
-  return layer.numbers.subarray(start, start + queries * keys).every((value) => value === 0);
-}
 
 const SIGNED_TICKS = [-1, 0, 1];
 const TICKS = [0, 0.05, 0.25, 0.5, 1];

@@ -35,8 +35,8 @@ export interface Owner {
   /** Open a head; `add` adds it to those of its layer, or takes it away. */
   open(layer: number, head: number, add: boolean): void;
   hover(scene: Scene, focus: Focus | null): void;
-  /** A token was clicked; `keep`: what is chosen on the other side stays (shift, or a long press). */
-  pin(scene: Scene, side: "from" | "to", place: number, keep?: boolean): void;
+  /** A token was clicked: it stands beside what is chosen on the other side. */
+  pin(scene: Scene, side: "from" | "to", place: number): void;
   /** Pin one token, choose one on each side, or let go. */
   choose(scene: Scene, places: { readonly from: number | null; readonly to: number | null }): void;
   /** Something else sounds, while what sounds is followed. */
@@ -290,11 +290,20 @@ export class Scene {
       : [];
   }
 
-  /** What is pointed at, and what is pinned under it. */
+  /** What is pointed at, and what is pinned under it, or what sounds. */
   get focus(): Focus | null {
-    const pinned = this.pinned;
-    const { hovered } = this;
-    if (!pinned) return hovered ?? this.followed;
+    return this.under ?? this.followed;
+  }
+
+  /** The tokens that all heads are asked about: one that is pointed at or pinned, or two. */
+  get pointed(): Focus | null {
+    const { from, to } = this.under ?? { from: null, to: null };
+    return from === null && to === null ? null : { from, to };
+  }
+
+  private get under(): Focus | null {
+    const { pinned, hovered } = this;
+    if (!pinned) return hovered;
     if (!hovered || (hovered.from === null && hovered.to === null))
       return { ...pinned, ...(hovered?.neuron === undefined ? {} : { neuron: hovered.neuron }) };
     return { ...hovered, from: hovered.from ?? pinned.from, to: hovered.to ?? pinned.to };

@@ -58,6 +58,8 @@ export class Data {
     private readonly store: Store,
     /** A kernel can be asked for what is offered. */
     readonly live = false,
+    /** Up to so many weights of a part are kept once they have been read. */
+    private readonly keeps = 128_000_000,
   ) {}
 
   /** The offered matrix that a change of the state needs and that must be asked for; null for none. */
@@ -80,18 +82,7 @@ export class Data {
     const ref = this.ref(part, index, quantity);
     if (!ref || (this.layers.has(ref.data) && !ref.pieces)) return;
     const whole = ref.pieces ? null : await this.store.get(ref);
-    if (!this.layers.has(ref.data)) {
-      const found = part.quantities.find((each) => each.name === quantity);
-      const shape = ref.shape as [number, number, number];
-      this.layers.set(ref.data, {
-        shape,
-        numbers: whole ?? blank(ref),
-        encoding: ref.encoding,
-        scale: found?.scale ?? 1,
-        signed: found?.signed ?? false,
-        counts: part.query.counts,
-      });
-    }
+    if (!this.layers.has(ref.data)) this.layers.set(ref.data, this.layerOf(part, ref, quantity, whole ?? blank(ref)));
     if (ref.pieces) await Promise.all(placesOf(part, index, heads).map((place) => this.piece(ref, place)));
   }
 
@@ -107,6 +98,38 @@ export class Data {
     });
     there.set(place, coming);
     return coming;
+  }
+
+  /** A head of a layer in passing: of a part that is too large to be kept nothing is. */
+  async passing(
+    part: PartInfo,
+    index: number,
+    quantity: string,
+    head: number,
+    use: (layer: Layer, place: number) => void,
+  ): Promise<void> {
+    const ref = this.ref(part, index, quantity);
+    const [place] = placesOf(part, index, [head]);
+    if (!ref || place === undefined) return;
+    const large = ref.shape.reduce((a, b) => a * b, part.index.length) > this.keeps;
+    if (!ref.pieces || !large) {
+      await this.load(part, index, quantity, [head]);
+      return use(this.layers.get(ref.data)!, place);
+    }
+    const [, queries, keys] = ref.shape as [number, number, number];
+    use({ ...this.layerOf(part, ref, quantity, await this.store.piece(ref, place)), shape: [1, queries, keys] }, 0);
+  }
+
+  private layerOf(part: PartInfo, ref: ArrayRef, quantity: string, numbers: Numbers): Layer {
+    const found = part.quantities.find((each) => each.name === quantity);
+    return {
+      shape: ref.shape as [number, number, number],
+      numbers,
+      encoding: ref.encoding,
+      scale: found?.scale ?? 1,
+      signed: found?.signed ?? false,
+      counts: part.query.counts,
+    };
   }
 
   async loadArray(ref: ArrayRef): Promise<void> {

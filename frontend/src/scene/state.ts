@@ -10,6 +10,7 @@ import {
 } from "../protocol";
 import { type Choice, count, hasPair } from "./axis";
 import { alike } from "./made";
+import { opening } from "./opening";
 import { has } from "./quantities";
 
 export type Full = Required<ExplorerState>;
@@ -85,11 +86,11 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   const part = partOf(inputs[state.input]!, state.part);
   state.part = part.name;
   if (state.side === "difference" && part.layers.length === 0) state.side = "both";
-  // Where no layer or head is named, one that is telling on this input.
-  if (!part.index.includes(state.layer)) state.layer = part.opening?.layer ?? part.index[0] ?? 0;
+  // Where no layer or head is named, one that shows something on this input.
+  if (!part.index.includes(state.layer)) state.layer = opening(part).layer;
   const heads = headsOf(part, state.layer);
   state.heads = state.heads.filter((head) => heads.includes(head));
-  if (state.heads.length === 0) state.heads = [part.opening?.heads[part.index.indexOf(state.layer)] ?? heads[0] ?? 0];
+  if (state.heads.length === 0) state.heads = [opening(part).heads[part.index.indexOf(state.layer)] ?? 0];
   const seen = state.side === "one" ? [part] : inputs.map((input) => partOf(input, state.part));
   if (!seen.every((each) => hasPair(each.query) && hasPair(each.key))) state.filter = "all";
   if (state.picture === "image" && (!inputs[state.input]!.picture || !(part.query.boxes || part.key.boxes)))
@@ -109,7 +110,8 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   const [queries, keys] = [most(({ query }) => query.pieces.length), most(({ key }) => key.pieces.length)];
   if (state.pin && Number(state.pin[1]) >= (state.pin[0] === "from" ? queries : keys)) state.pin = null;
   if (state.between && (state.between[0]! >= queries || state.between[1]! >= keys)) state.between = null;
-  if (state.between) state.pin = null;
+  // Beside two tokens stands the one that was chosen first.
+  if (state.between && state.pin && state.between[state.pin[0] === "from" ? 0 : 1] !== state.pin[1]) state.pin = null;
   if (!state.sort && !state.between) state.ascending = false;
   return state;
 }

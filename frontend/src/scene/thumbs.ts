@@ -5,7 +5,7 @@ import { type Item, length, type Side } from "./axis";
 import { cut, difference, type Layer, type Shown } from "./cut";
 import { SQUARE } from "./data";
 import { Made } from "./made";
-import type { Scene } from "./scene";
+import type { Focus, Scene } from "./scene";
 
 const LARGEST = 64;
 
@@ -80,6 +80,25 @@ function pick(side: Side, axis: AxisInfo, size: number): number[] {
       : 0;
   const tokens = side.folded ? length(axis, []) : axis.pieces.length;
   return [...new Set(side.items.map(({ start }) => Math.floor(((start - before(start)) * size) / tokens)))];
+}
+
+/** What of a thumbnail of so many rows and columns is of the tokens that are pointed at: the largest of their blocks. */
+export function pointedIn(thumb: Thumb | null, { from, to }: Focus, rows: number, columns: number): Thumb | null {
+  if (!thumb) return null;
+  const within = (place: number | null, size: number, all: number): [number, number] =>
+    place === null ? [0, size] : [Math.floor((place * size) / all), 1];
+  const [row, tall] = within(from, thumb.rows, rows);
+  const [column, wide] = within(to, thumb.columns, columns);
+  const at = Int32Array.from(
+    { length: tall * wide },
+    (_, cell) => (row + Math.floor(cell / wide)) * thumb.columns + column + (cell % wide),
+  );
+  return {
+    rows: tall,
+    columns: wide,
+    codes: Uint8Array.from(at, (place) => thumb.codes[place]!),
+    sign: thumb.sign && Int8Array.from(at, (place) => thumb.sign![place]!),
+  };
 }
 
 /** Up to three strokes a row (row, column, row, column, …), none below the row's mean, in eight classes of strength. */

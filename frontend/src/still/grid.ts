@@ -1,14 +1,16 @@
 // All heads as thumbnails, layers down and heads across, or in the order of a measure.
 
 import { lettering, paint, whole, write } from "../draw/canvas";
-import { aspectOf, type Blocks, painter } from "../draw/griddraw";
+import { aspectOf, type Blocks, painter, TAG, tag } from "../draw/griddraw";
 import { enlarged, png } from "../draw/png";
+import { textWidth } from "../draw/ruler";
 import { inks } from "../draw/spectrogram";
 import type { SvgPen } from "../draw/svg";
 import { PALETTES } from "../scene/color";
 import { AXES, Heads } from "../scene/heads";
+import { rolesOf } from "../scene/roles";
 import type { Scene } from "../scene/scene";
-import { type Block, text } from "./block";
+import { type Block, flow, text } from "./block";
 import { onPaper } from "./easel";
 import { scale } from "./scale";
 
@@ -23,9 +25,30 @@ export async function allHeads(scene: Scene, width: number): Promise<Block[]> {
   const notes = heads.notes();
   return [
     { width, height: heads.box.height, draw: (pen) => draw(pen, heads) },
+    ...roles(scene, width),
     ...(notes.length > 0 ? [text(notes.join(" "), width, { color: scene.owner.ink("--ink2"), size: 11 })] : []),
     ...(heads.lines || heads.pictured ? [] : [scale(scene, width)]),
   ];
+}
+
+/** What the letters mean, and how many heads have each. */
+function roles(scene: Scene, width: number): Block[] {
+  const found = rolesOf(scene);
+  if (found.length === 0) return [];
+  const { ink } = scene.owner;
+  const entries = found.map(({ name, look, heads }): Block => {
+    const said = `${name} ${heads.length}`;
+    return {
+      width: TAG + 6 + Math.ceil(textWidth(said, 11)),
+      height: TAG,
+      draw: (pen) => {
+        tag(pen, look, scene, TAG, 0, 0);
+        lettering(pen, "400 11px", "left", "middle");
+        write(pen, ink("--ink2"), said, TAG + 6, TAG / 2 + 0.5);
+      },
+    };
+  });
+  return [flow(entries, width, 14, 5)];
 }
 
 function draw(pen: SvgPen, heads: Heads): void {

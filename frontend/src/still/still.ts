@@ -1,11 +1,11 @@
 // Pictures without a page: the same scenes, layouts and shapes as on the screen, as one SVG.
 
 import { area } from "../draw/canvas";
-import { textWidth } from "../draw/ruler";
 import { SvgPen } from "../draw/svg";
 import type { ExplorerState } from "../protocol";
+import { answer, plain } from "../scene/answer";
 import { COLOURS, type Theme } from "../scene/color";
-import { heading, made, nameOf, namesOf, phrase } from "../scene/says";
+import { heading, made, nameOf, namesOf } from "../scene/says";
 import { type Owner, Scene, type Sides } from "../scene/scene";
 import type { Data } from "../scene/source";
 import { type Full, settle } from "../scene/state";
@@ -115,14 +115,12 @@ async function panel(scene: Scene, width: number, headed: boolean): Promise<Bloc
   return stack([...which, ...(headed ? [titled(scene, width)] : []), ...(await picture(scene, width))]);
 }
 
-/** What is open, and after or below it what it does. */
+/** What is open, and below it what it does. */
 function titled(scene: Scene, width: number): Block {
   const { ink } = scene.owner;
-  const [title, does] = [heading(scene), phrase(scene)];
-  const wide = Math.ceil(textWidth(title, 13, 600)) + 1;
-  const [bold, plain] = [{ color: ink("--ink"), size: 13, weight: 600 } as const, { color: ink("--ink3"), size: 12 }];
-  if (wide + 12 + textWidth(does, 12) > width) return stack([text(title, width, bold), text(does, width, plain)], 2);
-  return row([text(title, wide, bold), text(does, width - wide - 12, plain)], 12);
+  const bold = { color: ink("--ink"), size: 13, weight: 600 } as const;
+  const said = text(plain(answer(scene)), width, { color: ink("--ink2") });
+  return stack([text(heading(scene), width, bold), said], 2);
 }
 
 async function picture(scene: Scene, width: number): Promise<Block[]> {

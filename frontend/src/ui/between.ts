@@ -1,7 +1,7 @@
 // Two chosen tokens, a query and a key: all heads ranked by the weight between them, in both directions.
 
 import { name, side } from "../scene/axis";
-import { weightBetween } from "../scene/cut";
+import { along } from "../scene/cut";
 import { number, plural } from "../scene/format";
 import { Of } from "../scene/made";
 import { nameOf } from "../scene/quantities";
@@ -13,21 +13,19 @@ import { step } from "./tokens";
 
 type Chosen = NonNullable<Place>;
 
-/**
- * What is chosen after a click on a token. `keep`: what is chosen on the other side stays; of a pair it always does.
- */
-export function clicked(chosen: Place, where: Side, place: number, keep: boolean): Chosen {
+/** What is chosen after a click on a token: what is chosen on the other side stays. */
+export function clicked(chosen: Place, where: Side, place: number): Chosen {
   const { from, to } = chosen ?? { from: null, to: null };
-  const stays = keep || (from !== null && to !== null);
   const next = (where === "from" ? from : to) === place ? null : place;
-  return where === "from" ? { from: next, to: stays ? to : null } : { from: stays ? from : null, to: next };
+  return where === "from" ? { from: next, to } : { from, to: next };
 }
 
-/** The same for a cell of the matrix: its row, or with `keep` its row and its column. */
-export function clickedCell(chosen: Place, from: number, to: number, keep: boolean): Chosen {
-  const pair = chosen?.from != null && chosen.to != null;
-  if (!keep && !pair) return clicked(chosen, "from", from, false);
-  return pair && chosen.from === from && chosen.to === to ? { from: null, to: null } : { from, to };
+/** The same for a cell of the matrix: its row; of what is chosen already the pair. */
+export function clickedCell(chosen: Place, from: number, to: number): Chosen {
+  if (chosen?.from === from && chosen.to === to) return { from: null, to: null };
+  const pair =
+    chosen !== null && ((chosen.from !== null && chosen.to !== null) || chosen.from === from || chosen.to === to);
+  return { from, to: pair ? to : null };
 }
 
 /** One head's weight between the two tokens; `hidden`: its query cannot see the key. */
@@ -65,7 +63,8 @@ export function ranked(scene: Scene, way: Way): Standing[] {
       for (let query = row.start; query < row.end; query++) {
         for (let key = column.start; key < column.end; key++) hidden &&= data.unseen(part, index, head, query, key);
       }
-      found.push({ layer: index, head, hidden, value: weightBetween(layer, place, row, column, columns, normal) });
+      const [value] = along(layer, place, [row], [column], columns, normal);
+      found.push({ layer: index, head, hidden, value: value! });
     });
   });
   const others = against && new Map(ranked(against, way).map((each) => [`${each.layer}.${each.head}`, each]));

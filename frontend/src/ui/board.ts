@@ -79,14 +79,14 @@ export class Board {
     this.canvas.addEventListener("pointermove", (event) => this.hover(this.at(event)));
     this.canvas.addEventListener("pointerleave", () => scene.leave());
     this.canvas.addEventListener("pointerdown", () => (this.keyed = false));
-    this.canvas.addEventListener("click", (event) => this.pin(this.at(event), event.shiftKey));
+    this.canvas.addEventListener("click", (event) => this.pin(this.at(event)));
     // After a click the arrow keys still go from head to head.
     this.canvas.addEventListener("focus", () => (this.keyed = this.canvas.matches(":focus-visible")));
     this.canvas.addEventListener("blur", () => scene.leave());
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.chips.addEventListener("pointerover", (event) => this.hover(this.chip(event)));
     this.chips.addEventListener("pointerleave", () => scene.leave());
-    this.chips.addEventListener("click", (event) => this.pin(this.chip(event), event.shiftKey));
+    this.chips.addEventListener("click", (event) => this.pin(this.chip(event)));
   }
 
   private get side(): Side {
@@ -121,9 +121,9 @@ export class Board {
     else this.scene.owner.hover(this.scene, { from: null, to: null, [this.end]: place });
   }
 
-  private pin(place: number | null, keep: boolean): void {
+  private pin(place: number | null): void {
     const item = place === null ? undefined : this.items[place];
-    if (item) this.scene.owner.pin(this.scene, this.end, place!, keep);
+    if (item) this.scene.owner.pin(this.scene, this.end, place!);
   }
 
   // From area to area by keyboard; Enter chooses one.
@@ -135,7 +135,7 @@ export class Board {
     const { boxes, scene, end } = this;
     const at = scene.hovered?.[end] ?? scene.pinned?.[end] ?? boxes.findIndex((box) => box !== null);
     const box = boxes[at];
-    if (event.key === "Enter") return this.pin(at, event.shiftKey);
+    if (event.key === "Enter") return this.pin(at);
     if (!box || !step || scene.hovered?.[end] == null) return this.hover(at);
     const [wide, tall] = [box[2] - box[0], box[3] - box[1]];
     const next = areaAt(boxes, (box[0] + box[2]) / 2 + step[0] * wide, (box[1] + box[3]) / 2 + step[1] * tall);

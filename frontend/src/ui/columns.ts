@@ -1,7 +1,6 @@
-// Two columns of tokens as listboxes: a pointer hovers and pins, and so do keys and long presses.
+// Two columns of tokens as listboxes: a pointer hovers and pins, and so do keys.
 
 import type { Scene } from "../scene/scene";
-import { longPress } from "./press";
 import { placeOf, step } from "./tokens";
 
 export type Side = "from" | "to";
@@ -23,8 +22,7 @@ export const focusOn = (side: Side, place: number): { from: number | null; to: n
   side === "from" ? { from: place, to: null } : { from: null, to: place };
 
 /**
- * From token to token, and from side to side; Enter pins, with shift beside what is chosen on the other side. After a
- * click arrow keys still go from head to head.
+ * From token to token, and from side to side; Enter pins. After a click arrow keys still go from head to head.
  */
 export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side, HTMLElement>>>, rows: Rows): void {
   const { owner } = scene;
@@ -41,7 +39,7 @@ export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side
     const next = step(event.key, at, (on(side) === "from" ? scene.rows : scene.columns).items.length);
     const across = event.key === (side === "from" ? "ArrowRight" : "ArrowLeft");
     if (next !== null) go(side, next);
-    else if (event.key === "Enter" || event.key === " ") owner.pin(scene, on(side), at, event.shiftKey);
+    else if (event.key === "Enter" || event.key === " ") owner.pin(scene, on(side), at);
     else if (across) columns[side === "from" ? "to" : "from"]?.focus({ preventScroll: true });
     else return;
     event.preventDefault();
@@ -57,13 +55,7 @@ export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side
     column.addEventListener("pointerleave", () => scene.leave());
     column.addEventListener("click", (event) => {
       const place = placeOf(event);
-      if (place !== null && !String(getSelection())) owner.pin(scene, on(side), place, event.shiftKey);
-    });
-    // With shift a click chooses a second token; it does not select the text up to there.
-    column.addEventListener("mousedown", (event) => event.shiftKey && event.preventDefault());
-    longPress(column, (event) => {
-      const place = placeOf(event);
-      if (place !== null) owner.pin(scene, on(side), place, true);
+      if (place !== null && !String(getSelection())) owner.pin(scene, on(side), place);
     });
     column.addEventListener("keydown", (event) => key(event, side));
     column.addEventListener("pointerdown", () => (keyed = false));

@@ -313,14 +313,19 @@ export class Explorer implements Owner {
     this.panes.find((pane) => pane.scene === scene)?.focus();
   }
 
-  pin(scene: Scene, side: "from" | "to", place: number, keep = false): void {
-    this.choose(scene, clicked(scene.pinned, side, place, keep));
+  pin(scene: Scene, side: "from" | "to", place: number): void {
+    this.choose(scene, clicked(scene.pinned, side, place));
   }
 
   choose(scene: Scene, { from, to }: { from: number | null; to: number | null }): void {
     const row = from === null ? undefined : scene.rows.items[from];
     const column = to === null ? undefined : scene.columns.items[to];
-    if (row && column) return this.set({ between: [row.start, column.start], pin: null });
+    if (row && column) {
+      // The one that was there before stays when the other is let go.
+      const second = scene.pinned?.to === to && scene.pinned?.from !== from;
+      const pin = second ? ["to", column.start] : ["from", row.start];
+      return this.set({ between: [row.start, column.start], pin });
+    }
     this.set({ between: null, pin: row ? ["from", row.start] : column ? ["to", column.start] : null });
   }
 

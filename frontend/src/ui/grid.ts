@@ -40,6 +40,7 @@ export class Grid {
   /** The input's picture, where each cell shows it. */
   private image: HTMLImageElement | null = null;
   width = 400;
+  private last: Parameters<Grid["update"]> | null = null;
   /** The last drawing is complete. */
   done = true;
 
@@ -72,17 +73,24 @@ export class Grid {
 
   /** Draw what has changed; a moved selection only moves the ring. */
   update(width: number, kind: Room["kind"], room: number): void {
-    const { heads } = this;
-    const { state, owner } = this.scene;
+    const { heads, scene } = this;
+    const { state, owner } = scene;
     this.width = width;
     heads.lay(width, kind, room, aspectOf(heads));
-    const looks = [this.drawing, owner.theme, ratio(), ...valuesOf(state, Grid.heeds.update)];
+    this.last = [width, kind, room];
+    const looks = [this.drawing, owner.theme, ratio(), scene.pointed, ...valuesOf(state, Grid.heeds.update)];
     if (this.drawn.renewed(heads.thumbs.of, width, kind, room, ...looks)) {
       heads.arrange();
       this.labels();
       void this.draw();
     }
     this.mark();
+  }
+
+  /** What is pointed at has changed, or more is known of it (`anew`). */
+  point(anew: boolean): void {
+    if (anew) this.drawn.forget();
+    if (this.last) this.update(...this.last);
   }
 
   private labels(): void {
@@ -118,7 +126,8 @@ export class Grid {
       if (job !== this.job) return;
     }
     const context = this.clear();
-    const quick = ({ layer, head }: { layer: number; head: number }): boolean => pictured || thumbs.quick(layer, head);
+    const quick = ({ layer, head }: { layer: number; head: number }): boolean =>
+      pictured || scene.pointed !== null || thumbs.quick(layer, head);
     const cells = queue(order, this.inSight(), quick);
     for (const place of cells) if (!quick(order[place]!)) this.veil(context, place);
     const cell = painter(context, heads, this.blocks(context));
@@ -128,7 +137,10 @@ export class Grid {
       const whole = await inSlices(
         cells,
         {
-          needs: (place) => heads.needs(order[place]!.layer),
+          needs: (place) =>
+            scene.pointed && thumbs.quick(order[place]!.layer, order[place]!.head)
+              ? null
+              : heads.needs(order[place]!.layer),
           one: (place) => {
             this.veiled.delete(place);
             const [x, y] = heads.corner(place);

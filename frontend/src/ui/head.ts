@@ -250,11 +250,11 @@ function hint({ pinned, pair }: Scene): string {
       ? "Tap other tokens to move the pair; “clear” lets it go."
       : "Click other tokens to move the pair, Esc lets it go.";
   const other = pinned?.from != null ? "right" : "left";
-  if (pinned && finger)
-    return `Hold a token on the ${other}: all heads are ranked by the weight between the two. Tap the pinned one to let go.`;
   if (pinned)
-    return `Shift-click a token on the ${other} (or hold it): all heads are ranked by the weight between the two. Esc lets go.`;
-  return finger ? "Tap a token to see only its lines." : "Hover a token to see only its lines; click to pin it.";
+    return `${finger ? "Tap" : "Click"} a token on the ${other}: all heads are ranked by the weight between the two. ${finger ? "Tap the pinned one to let go." : "Esc lets go."}`;
+  return finger
+    ? "Tap a token to see its lines, and what each head makes of it."
+    : "Hover a token to see its lines, and what each head makes of it; click to pin it.";
 }
 
 export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement {

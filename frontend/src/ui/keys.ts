@@ -13,7 +13,7 @@ const KEYS = [
   ["← →", "previous, next head"],
   ["↑ ↓", "previous, next layer"],
   ["Enter", "one scale closer"],
-  ["Esc", "let go of chosen tokens, then one scale out"],
+  ["Esc", "let go of the second token, of the first, then one scale out"],
   ["1 2 3", "model, head, neurons"],
   ["a", "all heads, or only this one"],
   ["s", "special tokens on or off"],
@@ -24,8 +24,7 @@ const KEYS = [
   ["+ − 0", "zoom the matrix, or the sound"],
   ["space", "play the sound, or pause"],
   ["/", "find a token; Enter pins the next"],
-  ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"],
-  ["Shift", "with a click or Enter: a token on each side, to rank all heads"],
+  ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins one, or one on each side"],
   ["?", "this list"],
 ] as const;
 
@@ -102,7 +101,13 @@ export function action(
     ArrowDown: () => headbar.move(1, 0),
     Enter: to(at + 1),
     Escape: () =>
-      state.pin || state.between ? set({ pin: null, between: null }) : state.zoom ? set({ zoom: null }) : to(at - 1)(),
+      state.between
+        ? set({ between: null })
+        : state.pin
+          ? set({ pin: null })
+          : state.zoom
+            ? set({ zoom: null })
+            : to(at - 1)(),
     1: to(0),
     2: to(1),
     3: to(2),

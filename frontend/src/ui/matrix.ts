@@ -13,7 +13,6 @@ import { type Heeds, valuesOf } from "../scene/state";
 import { clickedCell } from "./between";
 import { h, touched } from "./dom";
 import { pairTip } from "./head";
-import { longPress } from "./press";
 import { tokenText } from "./tokens";
 
 export class Matrix {
@@ -71,12 +70,8 @@ export class Matrix {
       const dragged = this.drag?.moved;
       this.drag = null;
       if (dragged) return;
-      this.choose(event, event.shiftKey);
+      this.choose(event);
       this.move(event); // the pair's numbers stay
-    });
-    longPress(this.over, (event) => {
-      this.drag = null;
-      this.choose(event, true);
     });
     this.over.addEventListener("dblclick", (event) => {
       const { row, column } = this.at(event);
@@ -104,19 +99,19 @@ export class Matrix {
   }
 
   // The row of a cell is pinned, or its pair chosen.
-  private choose(event: MouseEvent, pair: boolean): void {
+  private choose(event: MouseEvent): void {
     const { row, column } = this.at(event);
-    this.scene.owner.choose(this.scene, clickedCell(this.scene.pinned, row, column, pair));
+    this.scene.owner.choose(this.scene, clickedCell(this.scene.pinned, row, column));
   }
 
-  // From pair to pair by keyboard; Enter pins the row, with shift it chooses the pair.
+  // From pair to pair by keyboard; Enter pins the row, and in a pinned row it chooses the pair.
   private key(event: KeyboardEvent): void {
     const { scene, zoom } = this;
     const { hovered } = scene;
     if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
     const [row, column] = [hovered?.from ?? zoom[0], hovered?.to ?? zoom[2]];
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    if (event.key === "Enter") scene.owner.choose(scene, clickedCell(scene.pinned, row, column, event.shiftKey));
+    if (event.key === "Enter") scene.owner.choose(scene, clickedCell(scene.pinned, row, column));
     else if (!move) return;
     else {
       const [down, right] = hovered ? move : [0, 0];
@@ -171,7 +166,7 @@ export class Matrix {
     if (this.large)
       this.over.setAttribute(
         "aria-label",
-        `${this.title.textContent}, from ${map.rows} tokens to ${map.columns}. Arrow keys move from pair to pair, Enter pins the row, with shift it ranks all heads by the pair.`,
+        `${this.title.textContent}, from ${map.rows} tokens to ${map.columns}. Arrow keys move from pair to pair, Enter pins the row, and again ranks all heads by the pair.`,
       );
     const context = surface(this.canvas, this.wide, this.tall);
     const image = context.createImageData(this.canvas.width, this.canvas.height);

@@ -45,7 +45,7 @@ export class Neuron {
     this.rows.body.addEventListener("click", (event) => {
       const found = this.at(event);
       if (found && !(event.target instanceof Element && event.target.closest(".tok")))
-        scene.owner.pin(scene, found.where === "q" ? "from" : "to", found.row, event.shiftKey);
+        scene.owner.pin(scene, found.where === "q" ? "from" : "to", found.row);
     });
   }
 

@@ -3,9 +3,12 @@
 import { strip } from "../draw/canvas";
 import { PALETTES } from "../scene/color";
 import { summaryBox } from "../scene/gridlayout";
-import { heading, legend, namesOf, phrase, ROUNDED } from "../scene/says";
+import { alike } from "../scene/made";
+import { reading } from "../scene/pointed";
+import { heading, legend, namesOf } from "../scene/says";
 import { Scene } from "../scene/scene";
 import type { Full, Heeds } from "../scene/state";
+import { Answer } from "./answer";
 import { Segments, Select } from "./controls";
 import { h } from "./dom";
 import { turnable } from "./fold";
@@ -15,6 +18,7 @@ import { Matrix } from "./matrix";
 import { Neuron } from "./neuron";
 import { entries, type Picture, type Pictures } from "./pictures";
 import { Ranks } from "./ranks";
+import { Roles } from "./roles";
 import { toolbar } from "./roving";
 import { RowTable } from "./rowtable";
 import { reads } from "./toolbar";
@@ -31,6 +35,8 @@ export interface Place {
 const STACKED = 560;
 /** The neuron view is no narrower than this, with value vectors or without: it moves sideways in a box of its own. */
 const NEURONS = { without: 288, values: 360 };
+/** While layers are read the grid is drawn anew so often, in milliseconds. */
+const READ_FOR = 250;
 /** On paper nothing scrolls; a canvas may not be taller than this. */
 const PRINTED = 8000;
 
@@ -76,7 +82,8 @@ export class Pane {
   readonly right = h("div.rightpane");
   private readonly summary = h("div.summary");
   private readonly title = h("h2");
-  private readonly say = h("span.say");
+  private readonly answer: Answer;
+  private readonly roles: Roles;
   private readonly which = h("div.which");
   /** Stands in the place of pictures that cannot be drawn. */
   private readonly gap = h("p.gap", { role: "status" });
@@ -97,6 +104,8 @@ export class Pane {
   /** Where the controls of the head stand, in a pane that has its own. */
   readonly slot = h("div.slot");
   readonly corner = h("div.corner");
+  private frame = 0;
+  private job = 0;
   /** Null until it has been drawn. */
   private place: Place | null = null;
 
@@ -144,10 +153,13 @@ export class Pane {
     this.stops = toolbar(this.gridHead, "Grid");
     this.gridPane = h("div.gridpane", {}, this.gridHead);
     this.grid = new Grid(this.gridPane, scene);
+    this.roles = new Roles(scene);
+    this.gridPane.append(this.roles.root);
     this.left.append(this.gap, this.gridPane, this.summary);
+    this.answer = new Answer(scene);
     this.matrix = new Matrix(this.summary, scene, false);
     this.ranks = new Ranks(this.summary, scene);
-    this.right.append(h("div.panehead", {}, this.title, this.say, h("span.grow"), this.corner), this.slot);
+    this.right.append(h("div.panehead", {}, this.title, h("span.grow"), this.corner), this.slot);
     this.pictures = Object.fromEntries(
       entries.map(([name, { picture: One }]) => [name, new One(this.right, scene)]),
     ) as Pictures;
@@ -159,7 +171,7 @@ export class Pane {
     this.gridPane.append(this.made[1]!);
     this.spoken = new RowTable(this.right, scene);
     turnable(this.root, scene);
-    this.root.append(this.which, this.left, this.right);
+    this.root.append(this.which, this.answer.root, this.left, this.right);
     this.left.dataset.undrawn = "";
     for (const picture of [...Object.values(this.pictures), this.neuron]) picture.root.hidden = true;
     // A picture that is not shown, or not drawn yet, has no geometry: it answers to nothing.
@@ -220,9 +232,11 @@ export class Pane {
     this.which.replaceChildren(...(form === "half" ? [scene.place] : inputs.length === 2 ? [0, 1] : []).map(told));
     for (const picture of Object.values(this.pictures)) picture.root.hidden = picture !== this.shown;
     this.neuron.root.hidden = state.scale !== "neuron";
+    this.answer.update();
     if (lacking !== null) return;
     for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${namesOf(scene)}`;
-    this.heading();
+    this.title.textContent = heading(scene);
+    void this.read();
     if (model) return this.drawGrid(leftWidth, place);
     const tallest = scene.owner.printing
       ? PRINTED
@@ -281,6 +295,7 @@ export class Pane {
         ? "Back to the model's order"
         : "Reverse: the smallest first";
     this.least.value = String(Math.round((state.least / this.top) * 100));
+    this.roles.update();
     this.legend.hidden = this.scaled.hidden = this.grid.drawing !== "heat";
     this.scale();
   }
@@ -293,22 +308,57 @@ export class Pane {
     this.ticks.replaceChildren(...ticks.map(({ at, text }) => h("span", { style: `left:${100 * at}%` }, text)));
   }
 
-  private heading(): void {
-    this.title.textContent = heading(this.scene);
-    const said = phrase(this.scene);
-    this.say.textContent = said && this.scene.owner.host.rounded ? `${said}, ${ROUNDED}` : said;
-  }
-
   /** Only what is pointed at has changed. */
   focus(): void {
     if (!this.place || this.scene.lacking) return;
+    this.point();
     if (this.scene.state.scale !== "model") this.spoken.update();
     this.shown?.focus();
     if (!this.neuron.root.hidden) this.neuron.focus();
     if (this.scene.state.scale !== "model" && this.place.form === "wide") this.matrix.focus();
   }
 
+  // All heads answer to what is pointed at, a frame later.
+  private point(): void {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => {
+      this.answer.update();
+      this.grid.point(false);
+      void this.read();
+    });
+  }
+
+  // Of a pinned token the layers that are not there are read, one after another; what is known of them is shown.
+  private async read(): Promise<void> {
+    const job = ++this.job;
+    const { scene } = this;
+    const { pinned, pointed } = scene;
+    if (!pointed || !alike(pinned, pointed)) return;
+    let shown = performance.now();
+    const show = (): void => {
+      shown = performance.now();
+      this.answer.update();
+      this.grid.point(true);
+    };
+    let more = false;
+    for (const layer of scene.part.index) {
+      const wanted = reading(scene, pointed, layer);
+      if (!wanted) continue;
+      try {
+        await wanted;
+      } catch (error) {
+        return scene.owner.fail(error);
+      }
+      if (job !== this.job) return;
+      more = true;
+      if (performance.now() - shown > READ_FOR) show();
+    }
+    if (more) show();
+  }
+
   destroy(): void {
+    this.job++;
+    cancelAnimationFrame(this.frame);
     for (const part of [this.grid, ...(Object.values(this.pictures) as Picture[]), this.spoken]) part.destroy?.();
     this.root.remove();
   }

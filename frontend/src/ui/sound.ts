@@ -152,10 +152,7 @@ export class HeadSound {
       const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-start]") : null;
       return button ? (scene.rows.of[Number(button.dataset.start)] ?? -1) : -1;
     };
-    this.peaks.addEventListener(
-      "click",
-      (event) => word(event) >= 0 && scene.owner.pin(scene, "from", word(event), event.shiftKey),
-    );
+    this.peaks.addEventListener("click", (event) => word(event) >= 0 && scene.owner.pin(scene, "from", word(event)));
     this.peaks.addEventListener(
       "pointerover",
       (event) => word(event) >= 0 && scene.owner.hover(scene, { from: word(event), to: null }),
@@ -227,12 +224,12 @@ export class HeadSound {
     this.scene.leave();
   }
 
-  // A click on a lane or on the map chooses its query, with shift the pair; on a head's lane it goes there.
+  // A click on a lane or on the map chooses its query, and again the pair; on a head's lane it goes there.
   private choose(event: MouseEvent, from: number | null): void {
     const { scene } = this;
     const to = placeAt(this.time.keys, this.timeOf(event));
     if (from === null || to < 0) return this.time.seek(this.timeOf(event), true);
-    scene.owner.choose(scene, clickedCell(scene.pinned, from, to, event.shiftKey));
+    scene.owner.choose(scene, clickedCell(scene.pinned, from, to));
   }
 
   // -- time
@@ -283,7 +280,7 @@ export class HeadSound {
     if (to !== null) {
       const span = keys[clamp(to, 0, keys.length - 1)];
       if (span) time.seek((span[0] + span[1]) / 2, false);
-    } else if (event.key === "Enter") scene.owner.pin(scene, time.alike ? "from" : "to", here, event.shiftKey);
+    } else if (event.key === "Enter") scene.owner.pin(scene, time.alike ? "from" : "to", here);
     else return;
     event.preventDefault();
     event.stopPropagation();

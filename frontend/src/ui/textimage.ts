@@ -120,7 +120,7 @@ export class TextPicture {
   private choose(event: MouseEvent): void {
     const { owner } = this.scene;
     const place = this.placeOf(event);
-    if (place !== null) return owner.pin(this.scene, sideOf(this.scene, "word"), place, event.shiftKey);
+    if (place !== null) return owner.pin(this.scene, sideOf(this.scene, "word"), place);
     const thumb = event.target instanceof Element && event.target.closest(".inline");
     if (thumb) owner.set({ pin: null, between: null });
   }

@@ -24,6 +24,7 @@ from headscope.live.predictions import Says, predictions, says
 from headscope.live.quantities import NAMES, Origin, offered
 from headscope.models import Model, expect_model
 from headscope.views.blobs import LiveBlobs
+from headscope.views.highlights import likely
 from headscope.views.inputs import Input
 from headscope.views.view import Computed, View
 from headscope.views.widget import exact, number_of, whole_number
@@ -398,9 +399,7 @@ def _first(view: View, layer: Any) -> list[str]:
         if part["thumbs"] is None and size <= AT_ONCE:
             refs += part["layers"]
         else:
-            opens = (
-                layer if layer in part["index"] else part.get("opening", {"layer": part["index"][0]})["layer"]
-            )
+            opens = layer if layer in part["index"] else likely(part)
             refs.append(part["layers"][part["index"].index(opens)])
             refs += [part["thumbs"]] if part["thumbs"] is not None else []
         names += [ref["data"] for ref in refs]

@@ -84,8 +84,7 @@ class Blobs:
             raise ShapeError(
                 f"weights: expected values from 0 to 1, found {weights.min():.4g} to {weights.max():.4g}"
             )
-        codes = np.rint(255 * np.sqrt(np.minimum(weights, 1.0)))
-        return self._add(codes, "uint8", "sqrt", heads=True)
+        return self._add(_codes(weights), "uint8", "sqrt", heads=True)
 
     def shares(self, array: npt.ArrayLike, scale: float, *, signed: bool, exact: bool = False) -> ArrayRef:
         """Keep values as shares of `scale`, their largest magnitude: a byte each, or `exact` float32."""
@@ -127,6 +126,15 @@ class Blobs:
             ref["pieces"] = [len(stream) for stream in streams]
             return b"".join(stream + bytes(-len(stream) % 3) for stream in streams)
         return _squeezed(raw)
+
+
+def _codes(weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.rint(255 * np.sqrt(np.minimum(weights, 1.0)))
+
+
+def in_bytes(weight: float) -> float:
+    """A weight as a page that is not `exact` has it."""
+    return float(_codes(np.array(weight, np.float32)) / 255) ** 2
 
 
 def _squeezed(array: npt.NDArray[Any]) -> bytes:

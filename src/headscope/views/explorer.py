@@ -35,7 +35,6 @@ from headscope.views.payload import (
     MeasureColumn,
     NeuronsInfo,
     Offer,
-    OpeningInfo,
     PartInfo,
     PictureInfo,
     QuantityInfo,
@@ -184,12 +183,11 @@ def _later(payload: ExplorerPayload) -> list[str]:
     sounds = [one["sound"] for one in payload["inputs"] if "sound" in one]
     later = [sound["samples"]["data"] for sound in sounds if sound["samples"] is not None]
     for part in (part for one in payload["inputs"] for part in one["parts"]):
-        opening = part.get("opening")
         asked = payload["state"].get("layer")
         later += [array["data"] for array in (*part.get("means", ()), *part.get("rollout", ()))]
-        if opening is None or (part["thumbs"] is None and "looks" not in part):
+        if part["thumbs"] is None and "looks" not in part:
             continue  # the grid is made of all of them
-        first = asked if asked in part["index"] else opening["layer"]
+        first = asked if asked in part["index"] else highlights.likely(part)
         # A page of thumbnails has no weights.
         later += [
             layer["data"]
@@ -224,7 +222,7 @@ def _part(
     moved = None if other is None else highlights.difference(included, other)
     if moved is not None:
         columns.append(from_scores(*highlights.DIFFERENCE, moved))
-    opens = highlights.opening(highlights.peakedness(included) if moved is None else moved, included)
+    own = {column.name: column.values for column in columns}
     if measures is not None:
         columns += from_corpus(measures, included.index, included.heads)
     info = PartInfo(
@@ -259,7 +257,8 @@ def _part(
             for column in columns
         ],
     )
-    info["opening"] = OpeningInfo(layer=opens.layer, heads=opens.heads)
+    if len(maps.query) and len(maps.key):
+        info["highlights"] = highlights.highlights(included, own, exact=exact, moved=moved)
     if other is not None:
         for axis, mine, theirs in (
             ("query", shown.maps.query, coarse(other.maps, blocks(other)).query),
@@ -501,8 +500,18 @@ def _bias(blobs: Blobs, bias: FloatArray, heads: Sequence[int], maps: AttentionM
     return blobs.plain(np.nan_to_num(full[list(heads)], neginf=-1e9, posinf=1e9), "float32")
 
 
+_OF_ANY_PART = {"scale", "side", "input", "theme", "draw", "picture", "gold", "special", "sinks"}
+"""What a state says of whatever part is shown."""
+
+
 def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerState:
-    """Two inputs of the same model are shown side by side unless the state says otherwise."""
+    """What is shown unless the state says otherwise: two inputs of the same model side by side, and what the decoder
+    takes from the encoder.
+    """
+    parts = shown[0]["parts"]
+    measured = any(column["of"] == "corpus" for column in parts[0]["measures"])
+    if state.keys() <= _OF_ANY_PART and not measured and state.get("scale") != "neuron":
+        state = {**state, **{"part": part["name"] for part in parts if part["kind"] == "cross"}}
     if not shown[0]["parts"][0]["layers"]:
         state = {"scale": "model", **state}
     if all("picture" in one and one["parts"][0]["key"].get("boxes") for one in shown):

@@ -1,8 +1,9 @@
-"""What is worth a first look: the head that opens, how two inputs differ, and the keys that are sinks."""
+"""What is worth a first look: what each head does on an input, how two inputs differ, and the keys that are sinks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -10,27 +11,37 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core.maps import AttentionMaps, FloatArray
-from headscope.core.tokens import IntArray, Tokens
+from headscope.core.tokens import IntArray, Tokens, is_space, strip_markers
+from headscope.core.words import group
 from headscope.measures.measure import mask
+from headscope.views.blobs import in_bytes
+from headscope.views.fold import reading, within
+from headscope.views.images import areas
 from headscope.views.inputs import Included
+from headscope.views.payload import HighlightsInfo, PartInfo
 
 SINK = 2.0
 """A sink receives at least this many times what even attention would give it."""
 
-NEIGHBOUR = 0.1
-"""What a weight on the token itself or beside it counts in `peakedness`, and others count 1."""
+SMALL = 0.3
+"""What a link of a small word counts, and others count 1."""
+
+ACROSS = 1.25
+"""What a link from one text of a pair to the other counts."""
+
+SMALL_WORDS = (
+    "a an the this that to of in on at by for from with as into and or but nor so if than then because while when "
+    "too very just also not no"
+).split()
+"""Words that say little by themselves."""
+
+THIRDS, TENTHS = 3, 10
+"""The parts of a picture, on each side, and of a sound."""
 
 DIFFERENCE = ("difference", "difference", "share")
 """The name, title and units of `difference` as a measure of a head."""
 
 Floats = npt.NDArray[np.float64]
-
-
-class Opening(NamedTuple):
-    """Which layer opens where a state names none, and of each shown layer which head; the model's own indices."""
-
-    layer: int
-    heads: list[int]
 
 
 def sinks(included: Included) -> IntArray:
@@ -55,46 +66,156 @@ def sinks(included: Included) -> IntArray:
     return np.flatnonzero(first & (received >= (1 - 1e-6) * SINK * even) & (received > 0))
 
 
-def peakedness(included: Included) -> list[Floats]:
-    """How peaked the rows of each shown head are, ``[head]`` a layer: whether each looks at a key of its own.
+def likely(part: PartInfo) -> int:
+    """The layer that a page most likely opens first: that of the head that stands out most."""
+    found = part.get("highlights")
+    if found is None:
+        return part["index"][0]
+    numbers = [number for number, heads in zip(part["index"], part["heads"], strict=True) for _ in heads]
+    return numbers[int(np.argmax(found.get("moved", np.multiply(found["weight"], found["score"]))))]
 
-    Of each row the largest weight in excess of what the key receives from all rows on average, a mean over rows: a
-    sink, which all rows look at, has none. A weight on the token itself or on its neighbours counts a tenth, one on a
-    special token nothing; rows of special tokens are left out.
+
+def highlights(
+    included: Included, columns: Mapping[str, FloatArray], *, exact: bool, moved: Sequence[Floats] | None = None
+) -> HighlightsInfo:
+    """What each shown head does on this input, in few figures: what a page opens with, and its first sentence.
+
+    Of a text the link that stands out most (`links`), of a picture or a sound the part that does (`parts`). `columns`
+    are the input's own measures ``[layer head]``, `moved` is `difference`; `exact`: weights travel as float32.
+    """
+    found = links(included) if areas(included.maps.key) is None else parts(included)
+
+    def measured(name: str) -> Floats:
+        if name not in columns:
+            return np.zeros(len(found))
+        rows = zip(columns[name], included.heads, strict=True)
+        return np.concatenate([row[: len(heads)] for row, heads in rows]).astype(np.float64)
+
+    even: list[Floats] = []
+    for place, heads in zip(included.places, included.heads, strict=True):
+        nats = np.log(np.maximum(included.maps.sight(place).sum(-1), 1)).mean(-1)
+        even.append(nats[heads] if len(nats) > 1 else np.repeat(nats, len(heads)))
+    evenness = np.exp(np.minimum(0.0, measured("entropy") - np.concatenate(even)))
+    info = HighlightsInfo(
+        query=[one.query for one in found],
+        key=[one.key for one in found],
+        weight=_short(one.weight if exact or one.query < 0 else in_bytes(one.weight) for one in found),
+        score=_short(one.score for one in found),
+        near=_short(np.fmax(measured("previous"), measured("next"))),
+        evenness=_short(evenness),
+    )
+    if moved is not None:
+        info["moved"] = _short(np.concatenate(moved).tolist())
+    return info
+
+
+def _short(figures: Iterable[float]) -> list[float]:
+    """Figures to four decimals; −1 for none."""
+    return [round(float(figure), 4) if figure == figure else -1.0 for figure in figures]
+
+
+class Link(NamedTuple):
+    """What a head looks at: from a query to a key by their places (−1: there is none), and how far it stands out.
+
+    Of a picture or a sound `key` is the number of a part of it, and `query` −1: all queries.
+    """
+
+    query: int
+    key: int
+    weight: float
+    score: float
+
+
+def links(included: Included) -> list[Link]:
+    """The link of each shown head that stands out most, between two words that say something.
+
+    It stands out by what it is above: the mean that its key gets from other queries (a sink gets as much from all),
+    and the mean weight at its distance (a head that looks two tokens back does so everywhere). What has no letter, a
+    special token, a sink, a neighbour and another piece of the same word is nothing to look at; a small word counts
+    `SMALL`, a link between two texts `ACROSS`.
     """
     maps = included.maps
-    neighbours = maps.kind != "cross" and len(maps.query) == len(maps.key)
-    queries = np.arange(len(maps.query))[:, None]
-    near = np.abs(queries - np.arange(len(maps.key))) <= 1
-    worth = np.where(near & neighbours, NEIGHBOUR, 1.0) * ~mask(maps.key, "special")
-    if not worth.size:
-        return [np.zeros(len(heads)) for heads in included.heads]
-    rows = ~mask(maps.query, "special")
-    rows = rows if rows.any() else ~rows
-    peaks: list[Floats] = []
+    square = maps.kind != "cross" and len(maps.query) == len(maps.key)
+    worth = _worth(maps.query)[:, None] * _worth(maps.key)
+    worth[:, sinks(included)] = 0
+    sequences = maps.query.sequence_ids, maps.key.sequence_ids
+    if square:
+        places = np.arange(len(maps.query))
+        worth[np.abs(places[:, None] - places) <= 1] = 0
+        if maps.query.word_ids is not None:
+            word = group(maps.query)
+            worth[word[:, None] == word] = 0
+        if sequences[0] is not None and sequences[1] is not None:
+            worth[sequences[0][:, None] != sequences[1]] *= ACROSS
+    found: list[Link] = []
     for place, heads in zip(included.places, included.heads, strict=True):
         sight = maps.sight(place)
-        scores = [
-            _peaked(maps.layers[place][head], sight[head if len(sight) > 1 else 0], worth)[rows].mean()
-            for head in heads
-        ]
-        peaks.append(np.array(scores))
-    return peaks
+        for head in heads:
+            seen = sight[head if len(sight) > 1 else 0]
+            found.append(_link(maps.layers[place][head], seen, worth, square))
+    return found
 
 
-def _peaked(weights: FloatArray, seen: npt.NDArray[np.bool_], worth: Floats) -> Floats:
-    """The largest excess of each row over what the key receives on average from those that see it, ``[query]``."""
-    received = weights.sum(0, dtype=np.float64) / np.maximum(seen.sum(0), 1)
-    return np.where(seen, (weights - received) * worth, 0.0).max(-1, initial=-np.inf)
+def _link(weights: FloatArray, seen: npt.NDArray[np.bool_], worth: Floats, square: bool) -> Link:
+    if not (seen & (worth > 0)).any():
+        return Link(-1, -1, 0.0, 0.0)
+    others = (weights.sum(0, dtype=np.float64) - weights) / np.maximum(seen.sum(0) - 1, 1)
+    above = np.where(seen & (worth > 0), (weights - others) * worth, -np.inf)
+    query, key = divmod(int(above.argmax()), above.shape[1])
+    weight, score = float(weights[query, key]), float(above[query, key])
+    along = np.diagonal(weights, key - query)
+    if square and len(along) > 1:
+        mean = (float(along.sum(dtype=np.float64)) - weight) / (len(along) - 1)
+        score = min(score, (weight - mean) * float(worth[query, key]))
+    return Link(query, key, weight, max(0.0, score))
 
 
-def opening(scores: Sequence[Floats], included: Included) -> Opening:
-    """The heads of the highest scores; of equal ones (to four decimals) the first in the model's order."""
-    rounded = [np.nan_to_num(np.round(score, 4), nan=-1.0) for score in scores]
-    best = [int(score.argmax()) for score in rounded]
-    layer = int(np.argmax([score[head] for score, head in zip(rounded, best, strict=True)]))
-    heads = [numbers[head] for numbers, head in zip(included.heads, best, strict=True)]
-    return Opening(included.index[layer], heads)
+def _worth(tokens: Tokens) -> Floats:
+    words = [strip_markers(piece).casefold() for piece in tokens.pieces]
+    letters = [any(map(str.isalnum, word)) for word in words]
+    says = np.array(letters) & ~np.array([is_space(piece) for piece in tokens.pieces])
+    small = [word in SMALL_WORDS or (len(word) == 1 and word.isascii()) for word in words]
+    return np.where(mask(tokens, "special") | within(tokens), 0.0, says * np.where(small, SMALL, 1.0))
+
+
+def parts(included: Included) -> list[Link]:
+    """The part of the picture (a ninth) or of the sound (a tenth) on which each shown head stands out most.
+
+    Its share is a mean over queries (of a text with a picture in it over those of the text), and stands out by what it is
+    above that of even attention.
+    """
+    maps = included.maps
+    text = reading(maps.query)
+    rows = slice(None) if text is None else text
+    member = np.eye(1 + max(THIRDS**2, TENTHS))[part_of(maps.key)][:, :-1]
+    found: list[Link] = []
+    for place, heads in zip(included.places, included.heads, strict=True):
+        sight = maps.sight(place)
+        for head in heads:
+            seen = sight[head if len(sight) > 1 else 0][rows]
+            even = ((seen @ member) / np.maximum(seen.sum(-1, keepdims=True), 1)).mean(0)
+            shares = maps.layers[place][head][rows].mean(0, dtype=np.float64) @ member
+            best = int((shares - even).argmax())
+            found.append(Link(-1, best, float(shares[best]), max(0.0, float(shares[best] - even[best]))))
+    return found
+
+
+def part_of(keys: Tokens) -> IntArray:
+    """The ninth of the picture (row by row) or the tenth of the sound that each key lies in; −1 for none."""
+    boxes = areas(keys)
+    assert boxes is not None
+    there = ~np.isnan(boxes[:, 0])
+    found = np.full(len(keys), -1, np.int64)
+    if keys.times is not None and keys.sound is not None:
+        middle = np.nan_to_num(keys.times.mean(-1), nan=np.inf) / keys.sound.seconds
+        heard = there & (middle < 1)
+        found[heard] = middle[heard] * TENTHS
+        return found
+    x, y = (boxes[:, side::2].mean(-1) for side in (0, 1))
+    low, high = boxes[there, :2].min(0, initial=np.inf), boxes[there, 2:].max(0, initial=-np.inf)
+    column, row = ((at[there] - low[side]) / (high[side] - low[side]) * THIRDS for side, at in enumerate((x, y)))
+    found[there] = row.astype(np.int64) * THIRDS + column.astype(np.int64)
+    return found
 
 
 def changed(mine: Sequence[str], other: Sequence[str]) -> list[int]:

@@ -236,14 +236,23 @@ class LinkInfo(TypedDict):
     outlines: NotRequired[list[OutlineInfo]]
 
 
-class OpeningInfo(TypedDict):
-    """What opens where a state names no layer or head (`headscope.views.highlights`), by the model's own indices.
+class HighlightsInfo(TypedDict):
+    """What each shown head of a part does on this input, a figure a head (`headscope.views.highlights`).
 
-    `heads` has the head that opens of each shown layer.
+    `query` and `key` are the places of the link that stands out most, `weight` is its own, `score` how far it stands
+    out. Of a picture or a sound `query` is −1, and `key` the number of a part of it: a ninth of the picture, row by row,
+    or a tenth of the sound; `weight` is the share that the part gets. `near` is the share on the previous token, or on
+    the next if that is more; `evenness` the part of the visible tokens on which even attention would be as spread out;
+    `moved`, of two inputs, the share that moves from one to the other (−1: none).
     """
 
-    layer: int
-    heads: list[int]
+    query: list[int]
+    key: list[int]
+    weight: list[float]
+    score: list[float]
+    near: list[float]
+    evenness: list[float]
+    moved: NotRequired[list[float]]
 
 
 class PartInfo(TypedDict):
@@ -281,7 +290,7 @@ class PartInfo(TypedDict):
     unrolled: NotRequired[str]
     folds: NotRequired[ArrayRef]
     links: NotRequired[list[LinkInfo]]
-    opening: NotRequired[OpeningInfo]
+    highlights: NotRequired[HighlightsInfo]
 
 
 class RunInfo(TypedDict):

@@ -16,8 +16,9 @@ import type {
   Vectors,
 } from "../../protocol";
 import type { Numbers } from "../../scene/data";
+import { opening } from "../../scene/opening";
 import type { Graphs, Pass } from "./graphs";
-import { difference, type Maps, measure, opening, sinks, telling } from "./highlights";
+import { difference, highlights, type Maps, measure, sinks } from "./highlights";
 import { type Said, Sayer } from "./says";
 import type { Reader, Tokens } from "./tokens";
 import { type Change, parse, write } from "./whatif";
@@ -256,7 +257,7 @@ export class Answers {
     for (const { parts } of payload.inputs) {
       for (const part of parts) {
         names.push(...part.measures.map(({ values }) => values.data), ...(part.hidden ?? []).map(({ data }) => data));
-        const opens = part.index.includes(layer) ? layer : (part.opening?.layer ?? part.index[0]!);
+        const opens = part.index.includes(layer) ? layer : opening(part).layer;
         names.push(
           ...(part.thumbs ? [part.thumbs, part.layers[part.index.indexOf(opens)]!] : part.layers).map(
             ({ data }) => data,
@@ -342,7 +343,6 @@ export class Answers {
     }
     const moved = other && difference(maps, other);
     if (moved) column({ name: "difference", title: "difference", units: "share" }, moved);
-    const opens = opening(moved ?? telling(maps));
     const refs = maps.layers.map(({ weights, heads }) => this.keep(weights, [heads, n, n]));
     const large = maps.layers.reduce((total, { weights }) => total + weights.length, 0) > SMALL;
     const axis = this.axis(tokens);
@@ -362,7 +362,7 @@ export class Answers {
       neurons: layers.map((_, place) => this.neurons(pass, place)),
       quantities: [],
       measures,
-      opening: { layer: layers[opens.layer]!.layer, heads: opens.heads },
+      highlights: highlights(maps, tokens, (name) => measure(name, maps, separators)!, moved),
     };
   }
 

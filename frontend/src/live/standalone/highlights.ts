@@ -1,8 +1,12 @@
-// What is worth a first look at a pass's weights: the figures beside the grid, sinks, the head that opens
+// What is worth a first look at a pass's weights: the figures beside the grid, sinks, what each head does
 // (headscope.views.highlights).
 
+import { type HighlightsInfo, SMALL_WORDS } from "../../protocol";
+import { piece } from "../../scene/format";
+import type { Highlight } from "../../scene/opening";
+
 const SINK = 2;
-const NEIGHBOUR = 0.1;
+const [SMALL, ACROSS] = [0.3, 1.25];
 
 /** The weights of one input: [head query key] of each layer, and what each query sees (null: all). */
 export interface Maps {
@@ -21,7 +25,7 @@ const head = ({ tokens, layers }: Maps, layer: number, number: number): Float32A
   layers[layer]!.weights.subarray(number * tokens * tokens, (number + 1) * tokens * tokens);
 
 /** A figure of every head, [layer head]. */
-function each(maps: Maps, figure: (weights: Float32Array, layer: number) => number): number[][] {
+function each<T>(maps: Maps, figure: (weights: Float32Array, layer: number) => T): T[][] {
   return maps.layers.map(({ heads }, layer) =>
     Array.from({ length: heads }, (_, number) => figure(head(maps, layer, number), layer)),
   );
@@ -109,38 +113,93 @@ export function sinks(maps: Maps): number[] {
   );
 }
 
-/**
- * How telling each head is: of each row the largest weight above what the key receives on average (a mean over rows).
- */
-export function telling(maps: Maps): number[][] {
-  const { tokens, special } = maps;
-  const all = special.every(Boolean);
-  return each(maps, (weights, layer) => {
-    const { seen } = maps.layers[layer]!;
-    const received = new Float64Array(tokens);
-    const number = new Float64Array(tokens);
-    for (let query = 0; query < tokens; query++) {
-      for (let key = 0; key < tokens; key++) {
-        received[key]! += weights[query * tokens + key]!;
-        number[key]! += Number(sees(seen, tokens, query, key));
-      }
-    }
-    return mean(
-      tokens,
-      (query) => all || !special[query],
-      (query) => {
-        let most = -Infinity;
-        for (let key = 0; key < tokens; key++) {
-          const worth = special[key] ? 0 : Math.abs(query - key) <= 1 ? NEIGHBOUR : 1;
-          const excess = sees(seen, tokens, query, key)
-            ? (weights[query * tokens + key]! - received[key]! / Math.max(1, number[key]!)) * worth
-            : 0;
-          most = Math.max(most, excess);
-        }
-        return most;
-      },
+/** What is known of the tokens. */
+export interface Axis {
+  readonly pieces: readonly string[];
+  readonly words: readonly number[];
+  readonly sequences: readonly number[];
+}
+
+const four = (figure: number): number => (Number.isNaN(figure) ? -1 : Math.round(figure * 1e4) / 1e4);
+
+/** What each head does, by the figures of `measure` and, of two inputs, by what moves. */
+export function highlights(
+  maps: Maps,
+  axis: Axis,
+  figure: (name: string) => number[][],
+  moved: readonly (readonly number[])[] | null,
+): HighlightsInfo {
+  const { tokens, layers } = maps;
+  const worth = worths(maps, axis);
+  const found = each(maps, (weights, layer) => link(weights, layers[layer]!.seen, tokens, worth)).flat();
+  const even = layers.flatMap(({ heads, seen }) => {
+    const sight = (query: number): number =>
+      seen ? seen.subarray(query * tokens, (query + 1) * tokens).reduce((a, b) => a + b, 0) : tokens;
+    return Array<number>(heads).fill(
+      mean(
+        tokens,
+        () => true,
+        (query) => Math.log(Math.max(1, sight(query))),
+      ),
     );
   });
+  const [previous, next, entropy] = ["previous", "next", "entropy"].map((name) => figure(name).flat());
+  return {
+    query: found.map(({ query }) => query),
+    key: found.map(({ key }) => key),
+    weight: found.map(({ weight }) => four(weight)),
+    score: found.map(({ score }) => four(score)),
+    near: previous!.map((before, at) => four(before > next![at]! || Number.isNaN(next![at]!) ? before : next![at]!)),
+    evenness: entropy!.map((nats, at) => four(Math.exp(Math.min(0, nats - even[at]!)))),
+    ...(moved && { moved: moved.flat().map(four) }),
+  };
+}
+
+/** What a link between two tokens counts; 0 where it is nothing to look at. */
+function worths(maps: Maps, { pieces, words, sequences }: Axis): Float64Array {
+  const { tokens, special } = maps;
+  const sink = new Set(sinks(maps));
+  const says = pieces.map((raw, at) => {
+    const word = piece(raw).text.toLowerCase();
+    if (special[at] || !/[\p{L}\p{N}]/u.test(word)) return 0;
+    return SMALL_WORDS.includes(word) || /^[\0-\x7f]$/.test(word) ? SMALL : 1;
+  });
+  return Float64Array.from({ length: tokens ** 2 }, (_, at) => {
+    const [query, key] = [Math.floor(at / tokens), at % tokens];
+    if (Math.abs(query - key) <= 1 || words[query] === words[key] || sink.has(key)) return 0;
+    return says[query]! * says[key]! * (sequences[query] === sequences[key] ? 1 : ACROSS);
+  });
+}
+
+// The link that stands out most: above what its key gets from other queries, and above the others at its distance.
+function link(
+  weights: Float32Array,
+  seen: Uint8Array | null,
+  tokens: number,
+  worth: Float64Array,
+): Pick<Highlight, "query" | "key" | "weight" | "score"> {
+  const received = new Float64Array(tokens);
+  const number = new Float64Array(tokens);
+  for (let at = 0; at < weights.length; at++) {
+    received[at % tokens]! += weights[at]!;
+    number[at % tokens]! += Number(!seen || seen[at] !== 0);
+  }
+  let [best, score] = [-1, -Infinity];
+  for (let at = 0; at < weights.length; at++) {
+    if (worth[at] === 0 || (seen && seen[at] === 0)) continue;
+    const key = at % tokens;
+    const others = (received[key]! - weights[at]!) / Math.max(1, number[key]! - 1);
+    const above = (weights[at]! - others) * worth[at]!;
+    if (above > score) [best, score] = [at, above];
+  }
+  if (best < 0) return { query: -1, key: -1, weight: 0, score: 0 };
+  const [query, key, weight] = [Math.floor(best / tokens), best % tokens, weights[best]!];
+  let along = -weight;
+  for (let from = Math.max(0, query - key); from < tokens && from + key - query < tokens; from++)
+    along += weights[from * tokens + from + key - query]!;
+  const others = tokens - Math.abs(query - key) - 1;
+  if (others > 0) score = Math.min(score, (weight - along / others) * worth[best]!);
+  return { query, key, weight, score: Math.max(0, score) };
 }
 
 /** Half the sum of the absolute differences of a row, a mean over rows: how much each head looks elsewhere. */
@@ -154,12 +213,4 @@ export function difference(maps: Maps, other: Maps): number[][] {
       return total / 2 / tokens;
     }),
   );
-}
-
-/** The places of the layer that opens, and of the head that opens of each layer: those of the highest scores. */
-export function opening(scores: readonly (readonly number[])[]): { readonly layer: number; readonly heads: number[] } {
-  const rounded = scores.map((row) => row.map((score) => (Number.isNaN(score) ? -1 : Math.round(score * 1e4) / 1e4)));
-  const best = (row: readonly number[]): number => row.indexOf(Math.max(...row));
-  const heads = rounded.map(best);
-  return { layer: best(rounded.map((row, layer) => row[heads[layer]!]!)), heads };
 }

@@ -1,8 +1,8 @@
 // The picture of the whole model: layers down, heads across, what each head is known to do as a colour and a letter.
 
 import type { SummarySection } from "../../../protocol";
-import { COLOURS } from "../../../scene/color";
 import { plural } from "../../../scene/format";
+import { colourOf, type Look, looks } from "../../../scene/letters";
 import { Of } from "../../../scene/made";
 import { h, s } from "../../../ui/dom";
 import { layout, spaced } from "../../cells";
@@ -14,23 +14,12 @@ type Marks = SummarySection["marks"];
 
 const LABEL = { left: 20, top: 18 };
 
-/** A letter for each name: its first that no other has. */
-export function letters(names: readonly string[]): string[] {
-  const taken = new Set<string>();
-  return names.map((name) => {
-    const letter =
-      [...name.toUpperCase().replace(/[^A-Z0-9]/g, ""), ..."123456789"].find((one) => !taken.has(one)) ?? "·";
-    taken.add(letter);
-    return letter;
-  });
-}
-
 export class Model {
   readonly root: HTMLElement;
   private readonly picture: HTMLElement;
   private readonly key = h("ul.legendlist");
   private readonly marked: ReadonlyMap<Cell, readonly number[]>;
-  private readonly letters: readonly string[];
+  private readonly looks: readonly Look[];
   private rects: { readonly cell: Cell; readonly rect: SVGElement }[] = [];
   private readonly drawn = new Of();
 
@@ -40,7 +29,7 @@ export class Model {
     open: (cell: Cell) => void,
   ) {
     const { figures } = host;
-    this.letters = letters(marks.map(({ name }) => name));
+    this.looks = looks(marks.map(({ name }) => name));
     this.marked = new Map(
       figures.cells.map((cell) => [
         cell,
@@ -73,9 +62,9 @@ export class Model {
     const { size, gap } = layout(figures.rows, figures.columns, room - LABEL.left, 420, 30);
     const step = size + gap;
     const [width, height] = [LABEL.left + figures.columns * step, LABEL.top + figures.rows * step];
-    const hue = (mark: number): string => COLOURS[theme].heads[mark % COLOURS[theme].heads.length]!;
+    const hue = (mark: number): string => colourOf(this.looks[mark]!, theme);
     const letter = (x: number, y: number, mark: number): SVGElement =>
-      s("text", { class: "letter", x, y, dy: "0.35em" }, this.letters[mark]!);
+      s("text", { class: "letter", x, y, dy: "0.35em" }, this.looks[mark]!.letter);
     const texts: SVGElement[] = [];
     this.rects = figures.cells.map((cell) => {
       const [x, y] = [LABEL.left + cell.head * step, LABEL.top + cell.layer * step];

@@ -1,0 +1,157 @@
+// The sentence of an input: what the open head and most heads do, or the heads by the token that is pointed at; in plain
+// words with their figures.
+
+import { received } from "./cut";
+import { figure, percent, piece } from "./format";
+import { type Highlight, highlight, shows } from "./opening";
+import { ranking } from "./pointed";
+import { alike, follows, rolesOf, rolesOfHead } from "./roles";
+import type { Scene } from "./scene";
+
+/** A stretch of a sentence: words, a token as it is shown, or the name of a head, which opens it. */
+export type Part =
+  | string
+  | { readonly token: string; readonly side: "from" | "to"; readonly start: number }
+  | { readonly head: readonly [layer: number, head: number] };
+
+export const plain = (parts: readonly Part[]): string =>
+  parts
+    .map((part) => (typeof part === "string" ? part : "token" in part ? `“${part.token}”` : `L${part.head.join("H")}`))
+    .join("");
+
+const token = ({ part }: Scene, side: "from" | "to", start: number): Part => ({
+  token: piece((side === "from" ? part.query : part.key).pieces[start] ?? "").text,
+  side,
+  start,
+});
+
+/** Heads that are named. */
+const NAMED = 6;
+
+/** The heads by what is pointed at: "Most from it: L3H1 68% to animal, …", or between two tokens; nothing where none is. */
+export function pointed(scene: Scene): Part[] {
+  const focus = scene.pointed;
+  if (!focus || scene.state.scale === "neuron") return [];
+  const { part, rows, columns, against, state } = scene;
+  const item = (side: "from" | "to", place: number): Part => {
+    const found = (side === "from" ? rows : columns).items[place]!;
+    return { token: found.text, side, start: found.start };
+  };
+  const { from, to } = focus;
+  const both = from !== null && to !== null;
+  const asked: Part[] = [
+    both ? "" : "Most ",
+    ...(from === null ? [] : [both ? `From ` : `from `, item("from", from)]),
+    ...(to === null ? [] : [both ? " to " : "to ", item("to", to)]),
+    ": ",
+  ];
+  const found = ranking(scene, focus);
+  const plainly = state.quantity === "weights" && !against;
+  const amount = (value: number): string =>
+    plainly ? percent(value) : `${value < 0 ? "−" : against ? "+" : ""}${figure(Math.abs(value))}`;
+  const named = found
+    .slice(0, NAMED)
+    .flatMap(({ layer, head, value, place }, at): Part[] => [
+      ...(at > 0 ? [", "] : []),
+      { head: [layer, head] },
+      ` ${amount(value)}`,
+      ...(place === null ? [] : from !== null ? [" to ", item("to", place)] : [` from `, item("from", place)]),
+    ]);
+  const all = part.heads.flat().length;
+  const rest = found.length < all ? `; ${found.length} of ${all} heads are read` : "";
+  return [...asked, ...named, rest].filter(Boolean);
+}
+
+/** The sentence; nothing where what is drawn is not one head's weights. */
+export function answer(scene: Scene): Part[] {
+  const { state, part } = scene;
+  if (state.quantity !== "weights" || state.scale === "neuron") return [];
+  const own = scene.many || scene.aggregated ? [] : ofHead(scene);
+  const most = scene.against ? null : ofMost(scene);
+  const head: Part = { head: [state.layer, scene.head] };
+  const parts = [...(own.length > 0 ? [head, " ", ...own] : []), ...(own.length > 0 && most ? ["; "] : []), most ?? ""];
+  return part.highlights && parts.some(Boolean) ? [...parts.filter(Boolean), "."] : [];
+}
+
+/** "41 of 72 heads look mostly at [CLS]". */
+function ofMost(scene: Scene): string | null {
+  const all = scene.part.heads.flat().length;
+  const [most] = rolesOf(scene)
+    .filter(({ does, heads }) => does && heads.length > 1)
+    .sort((a, b) => b.heads.length - a.heads.length);
+  return most ? `${most.heads.length} of ${all} heads ${most.does}` : null;
+}
+
+/** What the open head does, without its name. */
+function ofHead(scene: Scene): Part[] {
+  const { part, state, head } = scene;
+  const does = highlight(part, state.layer, head);
+  if (!does) return [];
+  const moves = does.moved === null || does.moved < 0 ? [] : moved(scene, does.moved);
+  if (scene.against || state.renormalise) return moves;
+  const here = looks(scene, does);
+  return moves.length > 0 && here[0] !== OFF ? [...moves, ...(here.length > 0 ? ["; here it ", ...here] : [])] : here;
+}
+
+function moved({ part, owner, data }: Scene, share: number): Part[] {
+  const [a, b] = owner.host.letters ?? ["1", "2"];
+  const most = share >= Math.max(...part.highlights!.moved!) && part.heads.flat().length > 1;
+  const where = data.payload.inputs.length === 2 ? ` between ${a} and ${b}` : "";
+  return [`changes ${percent(share)} of its attention${where}${most ? ", more than any other head" : ""}`];
+}
+
+function looks(scene: Scene, does: Highlight): Part[] {
+  const { part, state, head, data } = scene;
+  const [role] = rolesOfHead(scene, state.layer, head).filter((each) => each.does);
+  // To a word the weight is another than to one of its pieces.
+  const apart = part.key.boxes !== undefined || state.unit === "pieces";
+  // What stands out says more than where a head looks mostly, unless that is a place beside each token.
+  if (apart && shows({ ...does, moved: null }) > 1) return part.key.boxes ? area(scene, does) : link(scene, does);
+  if (role) {
+    const measure = part.measures.find((each) => each.of === "input" && each.name === role.measure);
+    const share = measure && `, ${percent(data.figure(part, measure, state.layer, head))} on average`;
+    return [third(role.does!), share ?? ""];
+  }
+  return part.key.boxes ? area(scene, does) : most(scene);
+}
+
+const OFF = "is switched off: its weights are 0";
+
+/** The key that gets the most from all queries. */
+function most(scene: Scene): Part[] {
+  const { state, head, columns } = scene;
+  const map = scene.map(state.layer, head, "weights");
+  if (!map) return [];
+  if (map.codes.every((code) => code === 0)) return [OFF];
+  const shares = received(map);
+  const best = shares.indexOf(Math.max(...shares));
+  const { text, start } = columns.items[best]!;
+  return ["gives the most to ", { token: text, side: "to", start }, `, ${percent(shares[best]!)} on average`];
+}
+
+/** One head looks where several look. */
+const third = (does: string): string => does.replace(/^look\b/, "looks");
+
+function link(scene: Scene, does: Highlight): Part[] {
+  const { part } = scene;
+  const [from, to] = [token(scene, "from", does.query), token(scene, "to", does.key)];
+  const same = alike(part, does);
+  const after = !same && follows(part, does) ? ", which came after the same word before" : "";
+  return ["looks ", `from `, from, same ? " to the other " : " to ", to, `${after}, ${percent(does.weight)}`];
+}
+
+const ROWS = ["top", "middle", "bottom"];
+const COLUMNS = ["left", "centre", "right"];
+
+/** The part of a picture or of a sound that a head looks at most above even attention. */
+function area({ input }: Scene, does: Highlight): Part[] {
+  const share = `${percent(does.weight)} of its attention`;
+  if (!input.sound) {
+    const [row, column] = [ROWS[Math.floor(does.key / 3)]!, COLUMNS[does.key % 3]!];
+    const where = row === "middle" && column === "centre" ? "centre" : `${row} ${column}`;
+    return [`gives the ${where} of the picture ${share}`];
+  }
+  const tenth = input.sound.heard / 10;
+  const second = (at: number): string => (at * tenth).toFixed(1);
+  return [`gives what sounds from ${second(does.key)} to ${second(does.key + 1)} s ${share}`];
+}

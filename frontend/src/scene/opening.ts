@@ -1,0 +1,78 @@
+// The head that opens where a state names none: one that shows something on this input.
+
+import type { HighlightsInfo, PartInfo } from "../protocol";
+
+/** A link that stands out by more than this is worth a first look, in a head that looks elsewhere than beside itself. */
+const STANDS_OUT = 0.1;
+const BESIDE = 0.5;
+
+/** What one head does on the input, as `HighlightsInfo` says it. */
+export interface Highlight {
+  readonly query: number;
+  readonly key: number;
+  readonly weight: number;
+  readonly score: number;
+  readonly near: number;
+  readonly evenness: number;
+  /** Of two inputs the share that moves from one to the other; −1 where that is not known. */
+  readonly moved: number | null;
+}
+
+/** The place of a head among those of all layers; -1 for none. */
+export function placeOf(part: PartInfo, layer: number, head: number): number {
+  const at = part.index.indexOf(layer);
+  const place = part.heads[at]?.indexOf(head) ?? -1;
+  return place < 0 ? -1 : part.heads.slice(0, at).reduce((sum, heads) => sum + heads.length, place);
+}
+
+/** What a head does; null where nothing is known of it. */
+export function highlight(part: PartInfo, layer: number, head: number): Highlight | null {
+  const { highlights: found } = part;
+  const at = placeOf(part, layer, head);
+  return found && at >= 0 ? highlightAt(found, at) : null;
+}
+
+const highlightAt = (found: HighlightsInfo, at: number): Highlight => ({
+  query: found.query[at]!,
+  key: found.key[at]!,
+  weight: found.weight[at]!,
+  score: found.score[at]!,
+  near: found.near[at]!,
+  evenness: found.evenness[at]!,
+  moved: found.moved?.[at] ?? null,
+});
+
+/**
+ * How much a head shows: of two inputs what moves; else a strong link that stands out, then how much it looks at its
+ * neighbours. A head that only looks at a sink comes last.
+ */
+export const shows = ({ weight, score, near, moved }: Highlight): number =>
+  moved !== null ? moved : score > STANDS_OUT && near <= BESIDE ? 1 + weight * score : near;
+
+export interface Opening {
+  readonly layer: number;
+  /** Of each layer the head that opens. */
+  readonly heads: readonly number[];
+}
+
+const known = new WeakMap<PartInfo, Opening>();
+
+/** The layer that opens, and of each the head; of equal ones the first in the model's order. */
+export function opening(part: PartInfo): Opening {
+  const found = known.get(part) ?? choose(part);
+  known.set(part, found);
+  return found;
+}
+
+function choose(part: PartInfo): Opening {
+  const best = part.index.map((layer, at) => {
+    const scores = part.heads[at]!.map((head) => {
+      const does = highlight(part, layer, head);
+      return does ? shows(does) : 0;
+    });
+    const most = Math.max(...scores);
+    return { most, head: part.heads[at]![scores.indexOf(most)] ?? 0 };
+  });
+  const first = best.findIndex(({ most }) => most === Math.max(...best.map((each) => each.most)));
+  return { layer: part.index[first] ?? 0, heads: best.map(({ head }) => head) };
+}
