@@ -73,7 +73,7 @@ export function unequal(payload: ExplorerPayload, state: Full): string | null {
       : `${from} × ${to} ${state.unit}`;
   });
   if (sizes[0] === sizes[1]) return null;
-  return `1 − 2 needs as many tokens in both inputs; these show ${sizes.join(" and ")}`;
+  return `A difference needs as many tokens in both inputs; these show ${sizes.join(" and ")}`;
 }
 
 /** The state that comes nearest to what is asked for and can be shown. */

@@ -58,6 +58,7 @@ export interface ExplorerProps {
 
 const WIDE = 1040;
 const TINY = 600;
+const LOW = 500;
 /** Between the margins of A4, in CSS pixels. */
 const PAPER = 687;
 /** What of a payload the controls are made of. */
@@ -101,7 +102,7 @@ export class Explorer implements Owner {
   private found = -1;
   private wanted = "";
   private asking = false;
-  /** Only the controls of a first look are shown, and those that the state has used. */
+  /** Only the controls of a first look are shown; the others are in a panel. */
   private quiet = !wantsAll();
 
   constructor(
@@ -164,7 +165,8 @@ export class Explorer implements Owner {
     return new Toolbar(payload, this.set, {
       find: (text, next) => this.find(text, next),
       help: () => this.help.showModal(),
-      more: () => this.more(),
+      keep: (keep) => this.keep(keep),
+      dark: () => this.host.dark(),
       save: (kind) => void this.save(kind),
       ...link,
     });
@@ -428,23 +430,26 @@ export class Explorer implements Owner {
     root.dataset.side = state.side;
     const inner = this.width - 2 * (this.printing ? 0 : wide ? 32 : this.width < TINY ? 14 : 20);
     const half = this.panes.length === 2 && this.width >= 760;
+    // In a low window the grid stands beside the head, for above it would leave it no room.
+    const low = window.innerHeight < LOW && this.width >= TINY && !half;
     this.main.classList.toggle("two", half);
     const place: Place = {
-      form: this.panes.length === 2 ? "half" : wide ? "wide" : "narrow",
+      form: low ? "wide" : this.panes.length === 2 ? "half" : wide ? "wide" : "narrow",
       width: half ? Math.floor((inner - 40) / 2) : inner,
       room: window.innerHeight - 160,
+      screen: window.innerHeight,
     };
     const { quiet } = this;
     const lead = this.panes[0]!;
     const slot = quiet ? this.toolbar.slot : this.panes.length === 2 ? this.shared : lead.slot;
     if (this.headbar.root.parentElement !== slot) slot.append(this.headbar.root);
-    this.use();
+    this.headbar.update(lead.scene, quiet ? this.toolbar.panel.root : null);
     this.toolbar.show(
       state,
       this.panes.map((pane) => pane.scene),
       quiet,
+      this.use(),
     );
-    this.headbar.update(lead.scene, quiet);
     const corner = this.panes.length === 2 ? this.headbar.root : lead.corner;
     if (this.headbar.toggle.parentElement !== corner) corner.append(this.headbar.toggle);
     this.shared.hidden = quiet || this.panes.length !== 2 || state.scale === "model";
@@ -505,25 +510,26 @@ export class Explorer implements Owner {
     });
   }
 
-  private more(): void {
-    this.quiet = !this.quiet;
-    remember(!this.quiet);
+  private keep(keep: boolean): void {
+    this.quiet = !keep;
+    remember(keep);
     void this.render();
   }
 
-  // A control that is not of a first look is shown from when the state first uses it: what is set can be seen and
-  // undone.
-  private use(): void {
+  // What the state has of a control in the panel is counted: what is set can be found and undone. Those of the grid have
+  // their place, where they stand from when the state first uses them.
+  private use(): number {
     const { root, state, quiet } = this;
     root.classList.toggle("quiet", quiet);
     const used = new Set<string>(changed(DEFAULTS, state).filter((key) => key !== "heads" || state.heads.length > 1));
-    for (const control of root.querySelectorAll<HTMLElement>("[data-keys]:not([data-used])")) {
-      if (control.dataset.keys!.split(",").some((key) => used.has(key))) control.dataset.used = "";
-    }
+    const keysOf = (control: HTMLElement): string[] => control.dataset.keys!.split(",").filter((key) => used.has(key));
+    const controls = [...root.querySelectorAll<HTMLElement>("[data-keys]")];
+    for (const control of controls) if (keysOf(control).length > 0) control.dataset.used = "";
+    return new Set(controls.filter((control) => control.closest(".panel")).flatMap(keysOf)).size;
   }
 
   private search(): void {
-    this.toolbar.search.parentElement!.dataset.used = "";
+    if (this.quiet) this.toolbar.panel.open(true);
     this.toolbar.search.focus();
   }
 
@@ -605,6 +611,7 @@ export class Explorer implements Owner {
     if (target?.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
     if ((event.key === "Enter" || event.key === " ") && target?.matches("button")) return;
     const { state, headbar, help, set } = this;
+    if (event.key === "Escape" && this.toolbar.shut()) return;
     const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.pictures.matrix : undefined;
     const sound = state.scale === "head" && state.picture === "image" ? this.panes[0]?.pictures.image.sound : null;
     const act = action(event.key, {
