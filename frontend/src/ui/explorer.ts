@@ -2,13 +2,13 @@
 
 import { forPaper } from "../draw/canvas";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
-import { find } from "../scene/axis";
+import { find, type Side } from "../scene/axis";
 import type { Theme } from "../scene/color";
 import type { Store } from "../scene/data";
 import { alike, Made, Of } from "../scene/made";
 import { type Focus, type Owner, Scene, type Sides } from "../scene/scene";
 import { Data } from "../scene/source";
-import { changed, DEFAULTS, type Full, settle } from "../scene/state";
+import { begins, changed, DEFAULTS, type Full, settle } from "../scene/state";
 import { MARGIN, still } from "../still/still";
 import { clicked } from "./between";
 import { h } from "./dom";
@@ -112,7 +112,7 @@ export class Explorer implements Owner {
   ) {
     const { payload, store } = props;
     this.data = new Data(payload, store, host.compute !== undefined);
-    this.state = settle(props.state ?? payload.state, payload);
+    this.state = settle(begins(props.state ?? payload.state, payload), payload);
     root.classList.add("hs", "hx");
     root.tabIndex = -1;
     this.toolbar = this.controls(payload);
@@ -296,7 +296,9 @@ export class Explorer implements Owner {
   }
 
   hover(scene: Scene, focus: Focus | null): void {
-    if (alike(scene.hovered, focus)) return;
+    // What still stands may have tokens that are no longer shown.
+    const gone = (place: number | null | undefined, { items }: Side): boolean => place != null && !items[place];
+    if (alike(scene.hovered, focus) || gone(focus?.from, scene.rows) || gone(focus?.to, scene.columns)) return;
     scene.hovered = focus;
     this.panes.find((pane) => pane.scene === scene)?.focus();
   }

@@ -31,7 +31,7 @@ export interface Place {
 }
 
 /** From this width on the matrix and the measures have a column of their own. */
-const BROAD = 1700;
+const BROAD = 2200;
 const GAP = 40;
 /** What of the window's height the grid takes beside a picture, and above it. */
 const [BESIDE, STRIP] = [0.48, [0.2, 96, 220]] as const;
@@ -51,7 +51,7 @@ function columnsOf({ form, width }: Place, model: boolean): readonly [number, nu
     const left = Math.round(width < 900 ? width * 0.36 : Math.max(Math.min(580, width * 0.41), width * 0.4));
     return [left, width - left - GAP, 0];
   }
-  const [left, last] = [Math.round(width * 0.3), Math.round(width * 0.25)];
+  const [left, last] = [Math.round(width * 0.27), Math.round(width * 0.22)];
   return [left, width - left - last - 2 * GAP, last];
 }
 
@@ -225,6 +225,7 @@ export class Pane {
     this.root.classList.toggle("columns2", wide);
     this.root.classList.toggle("broad", last > 0);
     this.root.classList.toggle("mini", mini);
+    if (model) left.classList.remove("stays");
     left.style.width = `${leftWidth}px`;
     right.style.width = `${rightWidth}px`;
     // Below the picture, or in a column of their own, or below the grid.
@@ -279,7 +280,7 @@ export class Pane {
     const beside = alone ? 0 : this.matrix.size + 28;
     const width = leftWidth < SLIM ? place.width : leftWidth;
     this.ranks.update(last > 0 ? last : model ? width : Math.min(MEASURED, width - beside));
-    this.left.classList.toggle("stays", !model && this.left.offsetHeight + 24 <= place.screen);
+    if (!model) this.left.classList.toggle("stays", this.left.offsetHeight + 24 <= place.screen);
   }
 
   private drawGrid(width: number, place: Place): void {

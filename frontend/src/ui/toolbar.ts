@@ -299,6 +299,12 @@ export class Toolbar {
     this.unseen.replaceChildren(...lacking.map((text) => h("p", {}, text)));
     this.unseen.hidden = lacking.length === 0;
     if (!quiet) this.shut();
+    // What it opens follows it; what stands there for good does so before it.
+    if (quiet !== (this.more.nextSibling === this.panel.root)) {
+      const had = this.more.matches(":focus");
+      this.panel.root[quiet ? "before" : "after"](this.more);
+      if (had) this.more.focus();
+    }
     this.more.textContent = !quiet ? "Less" : set > 0 ? `More · ${set}` : "More";
     this.more.title = !quiet
       ? "Only the controls of a first look"
@@ -311,8 +317,8 @@ export class Toolbar {
     const unseen = unread(part, state.layer, scene.head);
     const notes = [
       `${part.index.length}×${heads}`,
-      scene.heads.length > 1 ? `L${state.layer} · ${scene.heads.length} heads` : `L${state.layer}H${scene.head}`,
-      unseen ? (part.neurons ? "of other heads" : "not captured") : "q · k",
+      scene.heads.length > 1 ? `L${state.layer}` : `L${state.layer}H${scene.head}`,
+      unseen ? "none" : "q · k",
     ];
     notes.forEach((text, at) => (this.scaleNotes[at]!.textContent = text));
     this.scale.show(state);
