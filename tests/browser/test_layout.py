@@ -182,3 +182,56 @@ def test_a_long_input_opens_as_a_matrix_and_has_lines_for_what_is_pinned(
     page.reload()
     page.wait_for_selector("#headscope[data-ready]")
     assert page.locator(".hv").is_visible()  # what is chosen stays in the address
+
+
+TYPE = """() => {
+  document.querySelectorAll('details').forEach(one => { one.open = true; });
+  document.querySelectorAll('.hx.quiet .panel').forEach(one => one.classList.add('open'));
+  const found = {};
+  for (const e of document.querySelectorAll('body :not(script, style, option)')) {
+    const own = [...e.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+    const { width, height } = e.getBoundingClientRect();
+    if (!own || width * height <= 1 || !e.checkVisibility()) continue;
+    const at = e.getScreenCTM?.();
+    const scale = at ? Math.hypot(at.a, at.b) : 1;
+    const size = scale * parseFloat(getComputedStyle(e).fontSize);
+    (found[Math.round(100 * size) / 100] ??= []).push(`${e.tagName}.${e.className.baseVal ?? e.className}: ${e.textContent.slice(0, 20)}`);
+  }
+  return Object.entries(found).map(([size, who]) => [Number(size), who[0]]);
+}"""
+LETTERED = """() => {
+  const font = Object.getOwnPropertyDescriptor(CanvasRenderingContext2D.prototype, 'font');
+  window.lettered = [];
+  Object.defineProperty(CanvasRenderingContext2D.prototype, 'font', { ...font, set(value) { lettered.push(value); font.set.call(this, value); } });
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["explorer", "report"])
+def test_type_has_five_sizes(
+    tab: Any, pages: dict[str, str], built_in: str, tmp_path: Any, where: str
+) -> None:
+    tab.page.add_init_script(f"({LETTERED})()")
+    views = (
+        [("report", "")]
+        if where == "report"
+        else [(name, view) for name in ("short", "two inputs") for view in ("head", "model")]
+    )
+    for name, view in views:
+        page = opened(tab, built_in if name == "report" else pages[name], tmp_path)
+        if view:
+            page.locator(f".scale [data-v={view}]").click()
+        if view == "model":
+            page.get_by_label("Measure").first.select_option("previous")
+        settled(page)
+        found = page.evaluate(TYPE)
+        assert {size for size, _ in found} <= {11, 12, 13, 15, 24}, found
+        settled(page)
+        small = page.evaluate("lettered.filter(font => parseFloat(/([\\d.]+)px/.exec(font)[1]) < 11)")
+        assert small == [], name
+        assert all(
+            "tnum" in one
+            for one in page.locator("td.n").evaluate_all(
+                "all => all.map(e => getComputedStyle(e).fontFeatureSettings)"
+            )
+        )

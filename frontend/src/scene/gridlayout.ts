@@ -36,7 +36,7 @@ const SEEN = 56;
 /** No cell is smaller on a screen: a grid without room for that moves in a box of its own. */
 const LEAST = 10;
 /** A letter of the small type below a cell, at its widest. */
-const LETTER = 6.1;
+const LETTER = 7;
 
 /** Where the names of sorted heads stand: before their figures, on a line above them, or nowhere. */
 function naming(cell: number, [name, figure]: readonly [number, number]): "before" | "above" | "none" {
