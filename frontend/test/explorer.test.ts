@@ -363,24 +363,24 @@ test("nonsense in a fragment is left out", () => {
 
 test("a grid fits its room", () => {
   for (const kind of ["beside", "large", "mini"] as const) {
-    const found = box({ layers: 24, heads: 16, width: 548, room: 700, kind, noted: false, sorted: false });
+    const found = box({ rows: 24, columns: 16, width: 548, room: 700, kind, noted: false, sorted: false });
     expect(found.width).toBeLessThanOrEqual(548);
     expect(found.step).toBe(found.cell + found.gap);
   }
   expect(
-    box({ layers: 6, heads: 12, width: 1336, room: 700, kind: "large", noted: true, sorted: true }).down,
+    box({ rows: 6, columns: 12, width: 1336, room: 700, kind: "large", noted: true, sorted: true }).down,
   ).toBeGreaterThan(
-    box({ layers: 6, heads: 12, width: 1336, room: 700, kind: "large", noted: false, sorted: true }).down,
+    box({ rows: 6, columns: 12, width: 1336, room: 700, kind: "large", noted: false, sorted: true }).down,
   );
 });
 
 test("a large grid of many layers takes its width rather than cells that cannot be read", () => {
-  const deep = { layers: 48, heads: 40, room: 740, kind: "large", noted: false, sorted: false } as const;
+  const deep = { rows: 48, columns: 40, room: 740, kind: "large", noted: false, sorted: false } as const;
   const wide = box({ ...deep, width: 1336 });
   expect(wide.cell).toBeGreaterThan(24);
   expect(wide.width).toBeLessThanOrEqual(1336);
-  expect(box({ ...deep, layers: 12, heads: 12, width: 1336 }).height).toBeLessThanOrEqual(740 + 34);
-  expect(box({ ...deep, width: 362 }).cell).toBe(8);
+  expect(box({ ...deep, rows: 12, columns: 12, width: 1336 }).height).toBeLessThanOrEqual(740 + 34);
+  expect(box({ ...deep, width: 362 }).cell).toBe(10);
 });
 
 test("the head view leaves room for its lines", () => {

@@ -4,8 +4,8 @@ import { box, FIGURED, MEASURES, summaryBox } from "../src/scene/gridlayout";
 import { everyNeuron } from "../src/scene/neuronlayout";
 import { placed } from "../src/ui/tip";
 
-const LETTER = 6.1;
-const room = { layers: 12, heads: 12, room: 800, noted: true, sorted: true } as const;
+const LETTER = 7;
+const room = { rows: 12, columns: 12, room: 800, noted: true, sorted: true } as const;
 
 test.each([
   400, 440, 500, 580, 800, 1200, 1800,
@@ -27,12 +27,12 @@ test.each([
 });
 
 test("on paper every grid fits, and names and figures have their room", () => {
-  for (let heads = 1; heads <= 128; heads++) {
+  for (let columns = 1; columns <= 128; columns++) {
     for (const width of [301, 311, 646]) {
       for (const sorted of [true, false]) {
-        const paper = { ...room, heads, width, sorted, room: Infinity, kind: "large", paper: true } as const;
+        const paper = { ...room, columns, width, sorted, room: Infinity, kind: "large", paper: true } as const;
         const found = box(paper);
-        expect(found.width, `${heads} ${width}`).toBeLessThanOrEqual(Math.max(width, 2 * heads + 42));
+        expect(found.width, `${columns} ${width}`).toBeLessThanOrEqual(Math.max(width, 2 * columns + 42));
         expect(found.down - found.tall - found.gap).toBe(found.cell <= FIGURED ? 5 : found.named === "above" ? 26 : 15);
       }
     }

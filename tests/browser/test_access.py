@@ -132,7 +132,7 @@ def test_arrow_keys_go_through_a_toolbar_that_was_reached_by_keys(visit: Callabl
     assert page.evaluate(focused).startswith("Model")
     assert page.locator(".rightpane h2").inner_text() == "Layer 0, head 0"
     page.locator(
-        ".tools [role=switch]"
+        ".tools [role=switch]:visible"
     ).first.click()  # with the mouse the arrow keys stay those of the heads
     page.keyboard.press("ArrowRight")
     assert page.locator(".rightpane h2").inner_text() == "Layer 0, head 1"

@@ -305,11 +305,11 @@ def test_threshold_and_the_strongest_of_each_token(open_page: Callable[..., Any]
     page = open_page(html, fragment="#heads=0")
     before = lines(page)
     slide = "(e, v) => { e.value = v; e.dispatchEvent(new Event('input', {bubbles: true})); }"
-    page.get_by_label("Threshold").evaluate(slide, 120)
+    page.get_by_label("Weakest line").evaluate(slide, 120)
     fragment_has(page, "threshold=0.36")
     assert 0 < lines(page) < before
-    page.get_by_label("Threshold").evaluate(slide, 0)
-    page.get_by_label("Top").evaluate(slide, 0)
+    page.get_by_label("Weakest line").evaluate(slide, 0)
+    page.get_by_label("Lines a token").evaluate(slide, 0)
     fragment_has(page, "top_k=1")
     assert N <= lines(page) <= N + 2
 
@@ -330,7 +330,7 @@ def test_filters_and_special_tokens(page: Any):
     assert "[SEP]" not in page.locator(".hv .toks.l .tok").all_inner_texts()
     assert "special tokens hidden" in page.locator(".status").inner_text()
     assert "raw weights" in page.locator(".status").inner_text()
-    page.get_by_role("switch", name="Renormalise").click()
+    page.get_by_role("switch", name="Rows sum to 1").click()
     settled(page)
     assert "rows renormalised" in page.locator(".status").inner_text()
     left(page, 1).click()
@@ -528,7 +528,7 @@ def test_two_inputs_are_linked(open_page: Callable[..., Any]):
     page.get_by_role("radio", name="A→B").click()
     settled(page)
     assert [len(page.locator(".hv").nth(i).locator(".toks.l .tok").all()) for i in (0, 1)] == [5, 5]
-    page.get_by_role("radio", name="1 − 2").click()
+    page.get_by_role("radio", name="Difference").click()
     fragment_has(page, "side=difference")
     assert page.locator(".pane").count() == 1
     assert "the first input minus the second" in page.locator(".status").inner_text()
@@ -543,7 +543,7 @@ def test_two_inputs_are_linked(open_page: Callable[..., Any]):
 def test_inputs_of_other_lengths_cannot_be_subtracted(open_page: Callable[..., Any]):
     short = Input({"self": maps(1, axis(["a", "b", "c"]))})
     page = open_page(explorer_page([Input({"self": maps()}), short]))
-    button = page.get_by_role("radio", name="1 − 2")
+    button = page.get_by_role("radio", name="Difference")
     assert button.is_disabled()
     assert "needs as many tokens in both inputs; these show 12 pieces and 3 pieces" in button.get_attribute(
         "title"
@@ -574,7 +574,7 @@ def test_a_filter_that_makes_inputs_unequal_leaves_a_sentence(open_page: Callabl
     ):
         act()
         settled(page)
-        assert f"1 − 2 needs as many tokens in both inputs; these show {counts}." in said.inner_text()
+        assert f"A difference needs as many tokens in both inputs; these show {counts}." in said.inner_text()
         assert pictures.count() == 0
         for key in ("ArrowDown", "Escape") if state == "scale=model" else ("ArrowDown", "/"):
             page.keyboard.press(key)
@@ -592,7 +592,7 @@ def test_a_filter_that_makes_inputs_unequal_leaves_a_sentence(open_page: Callabl
     page.get_by_role("radio", name="Side by side").click()
     settled(page)
     assert page.locator(".pane:visible").count() == 2
-    assert page.get_by_role("radio", name="1 − 2").is_disabled()
+    assert page.get_by_role("radio", name="Difference").is_disabled()
 
 
 def test_an_input_without_the_matrix_says_so(open_page: Callable[..., Any]):
@@ -603,7 +603,7 @@ def test_an_input_without_the_matrix_says_so(open_page: Callable[..., Any]):
     assert panes.nth(0).locator(".hv").is_visible()
     assert panes.nth(1).locator(".hv").is_hidden()
     assert panes.nth(1).locator(".gap").inner_text().startswith("Input 2 has no gradient: it came as maps")
-    page.get_by_role("radio", name="1 − 2").click()
+    page.get_by_role("radio", name="Difference").click()
     settled(page)
     assert page.locator(".pane .gap").inner_text().startswith("Input 2 has no gradient")
     page.get_by_role("radio", name="Weights").click()
@@ -629,11 +629,11 @@ def test_the_grid_is_renormalised_as_the_head_is(open_page: Callable[..., Any]):
         pixel = """c => { const one = new OffscreenCanvas(1, 1).getContext("2d"); one.drawImage(c, -9, -9);
                         return [...one.getImageData(0, 0, 1, 1).data]; }"""
         raw = page.eval_on_selector(".gridbox canvas", pixel)
-        page.get_by_role("switch", name="Renormalise").click()
+        page.get_by_role("switch", name="Rows sum to 1").click()
         settled(page)
         shown_now = page.eval_on_selector(".gridbox canvas", pixel)
         assert sum(shown_now[:3]) < sum(raw[:3]) - 100, "a larger share is darker"
-        page.get_by_role("switch", name="Renormalise").click()
+        page.get_by_role("switch", name="Rows sum to 1").click()
         settled(page)
         assert page.eval_on_selector(".gridbox canvas", pixel) == raw
 
@@ -682,7 +682,6 @@ def test_themes(open_page: Callable[..., Any], html: str):
     page.get_by_label("Theme: auto").click()
     assert page.eval_on_selector(".hx", background) == "rgb(255, 255, 255)"
     page.get_by_label("Theme: light").click()
-    page.get_by_label("Theme: dark").click()
     page.emulate_media(color_scheme="light")
     settled(page)
     assert page.eval_on_selector(".hx", background) == "rgb(255, 255, 255)"
@@ -759,7 +758,8 @@ def test_two_inputs_on_a_narrow_page(open_page: Callable[..., Any]):
 
 
 def test_a_hundred_tokens_scroll_and_keep_their_lines(open_page: Callable[..., Any]):
-    page = open_page(explorer_page([Input({"self": maps(3, axis([f"t{i}" for i in range(120)]))})]))
+    maps_of_many = maps(3, axis([f"t{i}" for i in range(120)]))
+    page = open_page(explorer_page([Input({"self": maps_of_many})], state={"top_k": 12}))
     scroll = page.locator(".hv .scroll")
     assert scroll.evaluate("e => e.scrollHeight > e.clientHeight")
     scroll.evaluate("e => e.scrollTop = 600")

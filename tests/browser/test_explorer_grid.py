@@ -30,11 +30,12 @@ CELLS = """(c, [layers, heads]) => {
   const box = c.getBoundingClientRect(), scale = c.width / box.width, found = [];
   const copy = new OffscreenCanvas(c.width, c.height).getContext("2d", { willReadFrequently: true });
   copy.drawImage(c, 0, 0);
+  const turned = document.querySelector(".collabels [data-layer]") !== null;
   const step = at => document.querySelectorAll(".collabels span")[at].getBoundingClientRect().x - box.x;
   const down = at => document.querySelectorAll(".rowlabels span")[at].getBoundingClientRect().y - box.y;
   for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads; head++) {
     const side = Math.floor(cell * scale) - 2;
-    const data = copy.getImageData(Math.round(step(head) * scale) + 1, Math.round(down(layer) * scale) + 1, side, side).data;
+    const data = copy.getImageData(Math.round(step(turned ? layer : head) * scale) + 1, Math.round(down(turned ? head : layer) * scale) + 1, side, side).data;
     found.push(data.join());
   }
   return found;
@@ -72,10 +73,10 @@ def change(page: Any, name: str) -> None:
 
 
 def test_renormalised_thumbnails_follow_the_head(open_page: Callable[..., Any], html: str) -> None:
-    page = open_page(html, fragment="#special=false")
+    page = open_page(html, fragment="#special=false&picture=lines")
     before = cells(page)
     page.evaluate(GATE)
-    change(page, "Renormalise")
+    change(page, "Rows sum to 1")
     answered(page, "rows renormalised")
     page.wait_for_selector(".hx[data-drawing]")
     page.locator(".hv .toks.l .tok .t").nth(1).hover()  # the head answers while its layers are waited for
@@ -93,12 +94,12 @@ def test_renormalised_thumbnails_follow_the_head(open_page: Callable[..., Any], 
 
 
 def test_a_further_change_cancels_what_is_pending(open_page: Callable[..., Any], html: str) -> None:
-    page = open_page(html, fragment="#special=false")
+    page = open_page(html, fragment="#special=false&picture=lines")
     before = cells(page)
     page.evaluate(GATE)
-    change(page, "Renormalise")
+    change(page, "Rows sum to 1")
     page.wait_for_selector(".hx[data-drawing]")
-    change(page, "Renormalise")
+    change(page, "Rows sum to 1")
     answered(page, "raw weights")
     drawn(page)
     assert cells(page) == before
@@ -110,9 +111,9 @@ def test_a_further_change_cancels_what_is_pending(open_page: Callable[..., Any],
 
 
 def test_a_grid_of_another_size_begins_with_empty_cells(open_page: Callable[..., Any], html: str) -> None:
-    page = open_page(html, fragment="#special=false")
+    page = open_page(html, fragment="#special=false&picture=lines")
     page.evaluate(GATE)
-    change(page, "Renormalise")
+    change(page, "Rows sum to 1")
     page.wait_for_selector(".hx[data-drawing]")
     page.keyboard.press("1")
     page.locator(".hx[data-scale=model]").wait_for()
@@ -126,7 +127,7 @@ def test_a_grid_of_another_size_begins_with_empty_cells(open_page: Callable[...,
 def test_a_layer_that_cannot_be_read_is_a_sentence(open_page: Callable[..., Any], html: str) -> None:
     page = open_page(html)
     page.evaluate(GATE)
-    change(page, "Renormalise")
+    change(page, "Rows sum to 1")
     page.wait_for_selector(".hx[data-drawing]")
     page.evaluate("fail_gate()")
     page.locator(".failure").wait_for()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.deep
 
 SAID = """() => [...document.querySelectorAll(
   '.pane h2, .pane h3, .pane .answer, .pane .sub, .pane .cap, .pane .toks .t, .pane .mtok, .pane .word, .pane .goldkey span, .pane .collabels span, '
-  + '.pane .rowlabels span, .pane .axisname, .pane .gap, .pane .axis b, .pane .axis em, .pane .lane bdi, .pane .spoken bdi')]
+  + '.pane .rowlabels span, .pane .gridbox b, .pane .gap, .pane .axis b, .pane .axis em, .pane .lane bdi, .pane .spoken bdi')]
   .filter((e) => e.checkVisibility() && !e.closest('[data-export="no"], .summary, .panehead .field, .mini'))
   .map((e) => { const c = e.cloneNode(true); c.querySelectorAll('[data-export="no"]').forEach((x) => x.remove()); return c.textContent; })
 """  # fmt: skip

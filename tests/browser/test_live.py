@@ -210,7 +210,7 @@ def test_a_head_is_switched_off_by_its_button_and_that_is_taken_back(
     after = numbers(page)
     assert after[0] == before[0]
     assert after[1] != before[0]
-    page.get_by_role("radio", name="1 − 2").click()
+    page.get_by_role("radio", name="Difference").click()
     settle(page)
     assert page.locator(".hx").get_attribute("data-side") == "difference"
     page.get_by_role("button", name="Undo").click()

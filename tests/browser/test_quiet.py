@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 
 N = 12
 FIRST_LOOK = {
-    "Model", "Head", "Neurons", "‹", "›", "Sink [CLS]", "More", "Skip to the picture", "Link", "SVG", "PNG", "◐", "?",
+    "Model", "Head", "Neurons", "‹", "›", "Lines", "Text", "Matrix", "Hide [CLS]", "More", "Skip to the picture", "Save", "◐", "?",
     "previous token", "next token", "itself", "first token", "entropy",
 }  # fmt: skip
 
@@ -80,11 +80,13 @@ def test_all_controls_are_a_click_away_and_remembered(open_page: Callable[..., A
     page.get_by_role("button", name="More").click()
     settled(page)
     for locator in (
-        page.get_by_label("Threshold"),
+        page.get_by_label("Weakest line"),
         page.locator(".chips"),
         page.get_by_label("Find a token"),
     ):
         assert locator.is_visible()
+    page.get_by_role("button", name="Keep all these in sight").click()
+    settled(page)
     page.reload()
     page.wait_for_selector("#headscope[data-ready]")
     assert page.locator(".chips").is_visible()
@@ -95,20 +97,12 @@ def test_all_controls_are_a_click_away_and_remembered(open_page: Callable[..., A
     assert visible(page) == FIRST_LOOK
 
 
-def test_what_a_state_uses_is_in_sight(open_page: Callable[..., Any], html: str):
+def test_what_a_state_uses_is_counted(open_page: Callable[..., Any], html: str):
     page = open_page(html, quiet=True, fragment="#heads=0,2&unit=words&threshold=0.1")
-    for locator in (
-        page.locator(".chips"),
-        page.get_by_role("radio", name="Words"),
-        page.get_by_label("Threshold"),
-    ):
-        assert locator.is_visible()
-    assert not page.get_by_label("Top").is_visible()
+    page.get_by_role("button", name="More · 3").click()
     page.get_by_role("radio", name="Pieces").click()
-    settled(page)
-    assert page.get_by_role("radio", name="Words").is_visible()  # it does not vanish under the pointer
-    page.keyboard.press("/")
-    assert page.get_by_label("Find a token").is_visible()
+    page.get_by_role("button", name="More · 2").wait_for()
+    assert page.get_by_role("radio", name="Words").is_visible()
 
 
 def test_the_sink_can_be_taken_out(open_page: Callable[..., Any], html: str):
@@ -116,7 +110,7 @@ def test_the_sink_can_be_taken_out(open_page: Callable[..., Any], html: str):
     assert page.locator(".hv .toks.r .tok").count() == N
     picture = "document.querySelector('.gridbox canvas').toDataURL()"
     before = page.evaluate(picture)
-    page.get_by_role("switch", name="Sink [CLS]").click()
+    page.get_by_role("switch", name="Hide [CLS]").click()
     settled(page)
     assert page.locator(".hv .toks.r .tok").all_inner_texts() == [f"w{place}" for place in range(1, N)]
     assert page.locator(".hv .toks.l .tok").count() == N
@@ -130,9 +124,10 @@ def test_the_sink_can_be_taken_out(open_page: Callable[..., Any], html: str):
 def test_even_weights_are_drawn(open_page: Callable[..., Any], n: int):
     weights = 1 + 0.01 * np.random.default_rng(0).random((1, 2, n, n))
     page = open_page(
-        explorer_page([Input({"self": maps(weights / weights.sum(-1, keepdims=True))})]), quiet=True
+        explorer_page([Input({"self": maps(weights / weights.sum(-1, keepdims=True))})], state={"top_k": 12}),
+        quiet=True,
     )
-    assert lines(page) >= 500  # at most 12 of each token in sight
+    assert lines(page) >= 500
     # The strip of what each key receives: bars and numbers on the right of the tokens.
     inks = (
         "c => new Set(new Uint32Array(c.getContext('2d').getImageData(c.width * 0.85, 0, c.width * 0.14, 400)"
@@ -177,7 +172,7 @@ def test_of_two_inputs_the_head_that_differs_opens_and_both_are_in_sight(open_pa
     ]
     assert page.locator(".which mark").all_inner_texts() == ["key", "was", "keys", "were"]
     assert page.locator(".hv").first.locator(".toks.l .tok.changed").all_inner_texts() == ["key", "was"]
-    page.get_by_role("radio", name="1 − 2").click()
+    page.get_by_role("radio", name="Difference").click()
     settled(page)
     assert page.locator(".which > div").all_inner_texts() == [
         f"{at + 1}\n{one.label}" for at, one in enumerate(both)
@@ -203,7 +198,7 @@ def test_an_input_is_named_and_opens_on_a_telling_head(open_page: Callable[..., 
     assert page.locator(".rightpane h2").inner_text() == "Layer 1, head 2"
     assert page.title() == "the key of the door was · a-model"
     assert page.locator(".bar .text").inner_text() == "the key of the door was"
-    assert page.locator(".axisname").all_inner_texts() == ["Heads", "Layers"]
+    assert page.locator(".gridbox b").all_inner_texts() == ["Heads", "Layers"]
 
 
 def test_one_name_is_one_number(open_page: Callable[..., Any]):

@@ -155,7 +155,7 @@ function note(pen: Pen, heads: Heads, place: number, found: number, most: number
   area(pen, ink("--track"), x, y + box.tall + 2, box.cell, 2);
   area(pen, scene.accent, x, y + box.tall + 2, (box.cell * Math.max(0, found)) / most, 2);
   const put = (text: string, align: "left" | "right", below: number): void => {
-    lettering(pen, "500 9.5px", align, "alphabetic");
+    lettering(pen, "500 11px", align, "alphabetic");
     write(pen, ink("--ink2"), text, align === "right" ? x + box.cell : x, y + box.tall + below);
   };
   const { layer, head } = order[place]!;

@@ -233,7 +233,7 @@ function drawRails(pen: Pen, scene: Scene, box: HeadBox, scrolled: number): void
   if (box.rail === 0) return;
   const { ink } = scene.owner;
   pen.globalAlpha = 1;
-  lettering(pen, "600 10.5px", "center", "middle");
+  lettering(pen, "600 11px", "center", "middle");
   const sides = [
     [scene.rows.items, box.x0 - 0.5, 4],
     [scene.columns.items, box.x1 - 0.5, box.width - 5],

@@ -224,7 +224,7 @@ export function bars(
     const most = Math.max(1e-9, ...values.map(Math.abs));
     lettering(pen, "600 12px", "right", "middle");
     write(pen, ink("--ink"), name, left - 10, middle - 6);
-    lettering(pen, "500 9.5px", "right", "middle");
+    lettering(pen, "500 11px", "right", "middle");
     write(pen, ink("--ink3"), `±${brief(most, 2)}`, left - 10, middle + 8);
     area(pen, ink("--line2"), left, middle, room, 1);
     const step = room / values.length;
@@ -246,7 +246,7 @@ export function bars(
     }
   });
   const size = charts[0]?.values.length ?? 0;
-  lettering(pen, "500 9.5px", "center", "alphabetic");
+  lettering(pen, "500 11px", "center", "alphabetic");
   for (let d = 0; d < size; d += everyNeuron(size))
     write(pen, ink("--ink3"), String(d), left + ((d + 0.5) / size) * room, charts.length * CHART + 11);
 }

@@ -7,7 +7,7 @@ import "../ui/explorer.css";
 import "./live.css";
 import type { Added, ExplorerPayload } from "../protocol";
 import { Store } from "../scene/data";
-import { changed, DEFAULTS, settle } from "../scene/state";
+import { begins, changed, DEFAULTS, settle } from "../scene/state";
 import { h } from "../ui/dom";
 import { Explorer, type Question } from "../ui/explorer";
 import { download } from "../ui/save";
@@ -69,7 +69,7 @@ function renderView({ model, el }: { model: Model; el: HTMLElement }): () => voi
     if (!bytes) throw new Error(`array ${name} is missing from this widget: run the cell again`);
     return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
   });
-  const base = settle(payload.state, payload);
+  const base = settle(begins(payload.state, payload), payload);
   const waiting = new Map<number, Waiting>();
   let asked = 0;
   const ask = (question: object): Promise<Float32Array> =>
@@ -94,7 +94,7 @@ function renderView({ model, el }: { model: Model; el: HTMLElement }): () => voi
   model.on("msg:custom", answer);
   const unshare = shareKeys(root);
   // A state from Python is whole: what it leaves out goes back to its default.
-  const shared = new Shared(model, (state) => explorer.update({ ...DEFAULTS, ...state }));
+  const shared = new Shared(model, (state) => explorer.update({ ...DEFAULTS, ...begins(state, payload) }));
   const explorer = new Explorer(
     root,
     { payload, store, state: { ...payload.state, ...shared.state } },

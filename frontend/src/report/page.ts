@@ -9,7 +9,7 @@ import { Store } from "../scene/data";
 import { read } from "../scene/state";
 import { h, s } from "../ui/dom";
 import { fromPage } from "../ui/embedded";
-import { copyLink, skip } from "../ui/roving";
+import { copyLink, say, skip } from "../ui/roving";
 import { Tip } from "../ui/tip";
 import { draw } from "./draw";
 import { type Cell, Figures, same } from "./figures";
@@ -24,7 +24,6 @@ import { vectors } from "./vectors";
 // After the styles of the sections: an explorer in a report looks as it does alone.
 import "../ui/explorer.css";
 
-const NEXT_THEME: Record<ThemeChoice, ThemeChoice> = { auto: "light", light: "dark", dark: "auto" };
 const WIDE = 1080;
 const LATER = 120;
 /** Between the margins of A4, in CSS pixels: figures are drawn so wide before they are printed. */
@@ -51,7 +50,7 @@ class Report implements Host {
   private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
   private readonly themeButton: HTMLButtonElement = h("button.icon", {
     type: "button",
-    onclick: () => this.set({ theme: NEXT_THEME[this.state.theme] }),
+    onclick: () => this.set({ theme: this.watch.other }),
   });
   private readonly linked: HTMLButtonElement = h(
     "button.icon.words",
@@ -189,8 +188,8 @@ class Report implements Host {
   private async link(): Promise<void> {
     this.write();
     const said = await copyLink(window.location.href);
-    this.live.textContent = this.linked.title = said;
-    this.linked.textContent = said === "Link copied" ? "Copied" : "Link";
+    this.live.textContent = said;
+    say(this.linked, said);
   }
 
   // Back to the number that led to the open head.

@@ -1,6 +1,7 @@
 // Light, dark, or whatever the reader's system says; light on paper.
 
 import type { Theme } from "../scene/color";
+import { otherTheme } from "../ui/controls";
 import type { ThemeChoice } from "./host";
 
 export class ThemeWatch {
@@ -28,6 +29,11 @@ export class ThemeWatch {
     if (this.printing || this.lit) return "light";
     if (this.choice !== "auto") return this.choice;
     return this.system.matches ? "dark" : "light";
+  }
+
+  /** What a press on the button asks for. */
+  get other(): ThemeChoice {
+    return otherTheme(this.theme, this.system.matches);
   }
 
   /** What is made while the theme is light. */

@@ -7,10 +7,11 @@ import type { Scene } from "./scene";
 export const LINES_UP_TO = 24;
 
 export interface Room {
-  readonly layers: number;
-  readonly heads: number;
+  /** Cells from top to bottom and from left to right: layers and heads, or heads and layers. */
+  readonly rows: number;
+  readonly columns: number;
   readonly width: number;
-  /** Height that a large grid should keep to. */
+  /** Height that the grid should keep to. */
   readonly room: number;
   readonly kind: "beside" | "large" | "mini";
   /** A line with a figure stands below each cell. */
@@ -32,8 +33,10 @@ export interface Room {
 const LEGIBLE = 28;
 /** The same of cells that are pictures. */
 const SEEN = 56;
+/** No cell is smaller on a screen: a grid without room for that moves in a box of its own. */
+const LEAST = 10;
 /** A letter of the small type below a cell, at its widest. */
-const LETTER = 6.1;
+const LETTER = 7;
 
 /** Where the names of sorted heads stand: before their figures, on a line above them, or nowhere. */
 function naming(cell: number, [name, figure]: readonly [number, number]): "before" | "above" | "none" {
@@ -66,27 +69,24 @@ const BARS = 5;
 const NARROW = 30;
 
 function boxOf(asked: Room, line: number) {
-  const { layers, heads, width, room, kind, noted, sorted, pictured = false, aspect = 1, paper = false } = asked;
+  const { rows, columns, width, room, kind, noted, sorted, pictured = false, aspect = 1, paper = false } = asked;
   const mini = kind === "mini";
-  // Beside the numbers stands what they are: "Layers", "Heads".
-  const gutter = mini ? 28 : sorted ? 0 : 42;
-  const top = mini ? 24 : sorted ? 0 : 34;
-  const roomy = mini ? 2 : kind === "large" ? 6 : 4;
-  const slot = (width - gutter) / heads;
+  // Beside the numbers stands what they are: "Layers", "Heads"; on paper above those on top.
+  const gutter = sorted ? 0 : 42;
+  const top = sorted ? 0 : paper ? 34 : 20;
+  const slot = (width - gutter) / columns;
+  const roomy = mini || slot < LEAST + 4 ? 2 : kind === "large" ? 6 : 4;
   const gap = paper && slot < NARROW ? Math.max(1, Math.round(slot / 8)) : roomy;
-  let cell = (width - gutter - (heads - 1) * gap) / heads;
-  // Beside the measures a small grid leaves them room; in a narrow column it takes the width.
-  const most = width < 560 ? Math.max(17, 200 / layers) : Math.min(17, Math.max(9, 250 / heads));
-  if (mini) cell = Math.min(cell, most);
+  let cell = (width - gutter - (columns - 1) * gap) / columns;
   let foot = noted ? line : 0;
-  const tallest = kind === "large" ? Math.max(520, room) + layers * foot : layers > 12 ? 700 : Infinity;
-  const fitting = (tallest - layers * (gap + foot)) / layers / aspect;
+  const tallest = (kind === "large" ? Math.max(520, room) : room - top) + rows * foot;
+  const fitting = (tallest - rows * (gap + foot)) / rows / aspect;
   cell = Math.min(
     cell,
     kind === "large" ? Math.max(pictured ? SEEN : LEGIBLE, fitting) : fitting,
-    kind === "large" ? 220 : 120,
+    kind === "large" ? 220 : mini ? 40 : 120,
   );
-  cell = Math.max(paper ? 1 : mini ? 4 : 8, Math.floor(cell));
+  cell = Math.max(paper ? 1 : LEAST, Math.floor(cell));
   if (paper && cell <= FIGURED) foot = Math.min(foot, BARS);
   const tall = Math.max(4, Math.round(cell * aspect));
   const [step, down] = [cell + gap, tall + gap + foot];
@@ -98,8 +98,8 @@ function boxOf(asked: Room, line: number) {
     down,
     gutter,
     top,
-    width: gutter + heads * step - gap,
-    height: top + layers * down - gap,
+    width: gutter + columns * step - gap,
+    height: top + rows * down - gap,
   };
 }
 
@@ -109,19 +109,25 @@ function boxOf(asked: Room, line: number) {
 export type Box = Readonly<ReturnType<typeof box>>;
 
 /**
- * The cells in the order they are drawn: model order (head -1 where a layer has no such head), or by a measure, those
- * without a figure last.
+ * The cells in the order they are drawn: model order (head -1 where a layer has no such head), layer by layer or, where
+ * layers run across, head by head; or by a measure, those without a figure last.
  */
 export function places(
   scene: Scene,
   measure: MeasureColumn | undefined,
   ascending = false,
+  turned = false,
 ): { layer: number; head: number }[] {
   const { part, data } = scene;
   const heads = [...new Set(part.heads.flat())].sort((a, b) => a - b);
-  const all = part.index.flatMap((layer, at) =>
-    heads.map((head) => ({ layer, head: part.heads[at]!.includes(head) ? head : -1 })),
-  );
+  const cell = (at: number, head: number): { layer: number; head: number } => ({
+    layer: part.index[at]!,
+    head: part.heads[at]!.includes(head) ? head : -1,
+  });
+  const all =
+    turned && !measure
+      ? heads.flatMap((head) => part.index.map((_, at) => cell(at, head)))
+      : part.index.flatMap((_, at) => heads.map((head) => cell(at, head)));
   if (!measure) return all;
   const figure = (cell: { layer: number; head: number }): number => {
     const found = data.figure(part, measure, cell.layer, cell.head);

@@ -11,11 +11,13 @@ import { looksOf, meansOf, usual } from "./rows";
 import type { Scene } from "./scene";
 import { pointedIn, pool, type Thumb, Thumbs } from "./thumbs";
 
+/** Lines in a smaller cell of the screen are a blot. */
+const OF_LINES = 18;
 /** Pixels that each token of a thumbnail must have for gold links to be drawn. */
 const ROOM_OF_TOKEN = 2;
 
-/** What stands beside the numbers. */
-export const AXES = { across: "Heads", down: "Layers" } as const;
+/** What a digit beside the grid takes, and the room between two numbers. */
+const [DIGIT, APART] = [7, 5];
 
 export interface Label {
   readonly index: number;
@@ -33,7 +35,11 @@ export class Heads {
   /** The heads that any layer has, by the model's own indices. */
   columns: readonly number[] = [];
 
-  constructor(readonly scene: Scene) {
+  /** `screen`: layers run across where there are more of them than heads, and small cells have no lines. */
+  constructor(
+    readonly scene: Scene,
+    private readonly screen = false,
+  ) {
     this.thumbs = new Thumbs(scene);
   }
 
@@ -44,8 +50,9 @@ export class Heads {
   get lines(): boolean {
     const { part, state, against } = this.scene;
     if (this.kind === "mini" || against) return false;
+    if (state.draw !== "auto") return state.draw === "lines";
     const tokens = Math.max(length(part.query, state.unfolded), length(part.key, state.unfolded));
-    return state.draw === "lines" || (state.draw === "auto" && !this.pictured && tokens <= LINES_UP_TO);
+    return !this.pictured && tokens <= LINES_UP_TO && !(this.screen && this.box.cell < OF_LINES);
   }
 
   /** Each cell is the input's picture, with what the head looks at. */
@@ -63,6 +70,21 @@ export class Heads {
       state.draw === "auto" &&
       state.quantity === "weights"
     );
+  }
+
+  /** Layers run across, and heads down. */
+  get turned(): boolean {
+    return this.screen && !this.scene.owner.printing && this.scene.part.index.length > this.columns.length;
+  }
+
+  /** How many cells stand side by side. */
+  get across(): number {
+    return (this.turned ? this.scene.part.index : this.columns).length;
+  }
+
+  /** What stands beside the numbers. */
+  get axes(): { readonly across: string; readonly down: string } {
+    return this.turned ? { across: "Layers", down: "Heads" } : { across: "Heads", down: "Layers" };
   }
 
   get sorted(): boolean {
@@ -134,11 +156,10 @@ export class Heads {
       `L${Math.max(...part.index)}H${Math.max(...this.columns)}`.length,
       this.measure?.units === "share" ? 4 : 5,
     ] as const;
-    const { pictured, noted, sorted } = this;
-    const [layers, heads] = [part.index.length, this.columns.length];
+    const { pictured, noted, sorted, across } = this;
     this.box = box({
-      layers,
-      heads,
+      rows: (part.index.length * this.columns.length) / across,
+      columns: across,
       width,
       kind,
       room,
@@ -153,28 +174,31 @@ export class Heads {
 
   arrange(): void {
     const { scene, sorted, measure } = this;
-    this.order = places(scene, sorted ? measure : undefined, scene.state.ascending);
+    this.order = places(scene, sorted ? measure : undefined, scene.state.ascending, this.turned);
   }
 
   /** Where the cell at a place of the order stands, from the first one's corner. */
   corner(place: number): [number, number] {
-    const across = this.columns.length;
+    const { across } = this;
     return [(place % across) * this.box.step, Math.floor(place / across) * this.box.down];
   }
 
-  /** The numbers of heads above the cells, and of layers before them; a sorted grid has none. */
+  /** The numbers of heads above the cells, and of layers before them, or turned; a sorted grid has none. */
   labels(): { readonly across: readonly Label[]; readonly down: readonly Label[] } {
     if (this.sorted) return { across: [], down: [] };
-    const { box } = this;
+    const { box, turned, columns } = this;
+    const { index } = this.scene.part;
     const some = (indices: readonly number[], from: number, step: number, least: number): Label[] =>
       indices.map((index, i) => ({
         index,
         text: i % Math.ceil(least / step) ? "" : String(index),
         at: from + i * step,
       }));
+    const across = turned ? index : columns;
+    const widest = DIGIT * String(Math.max(...across)).length + APART;
     return {
-      across: some(this.columns, box.gutter, box.step, 15),
-      down: some(this.scene.part.index, box.top, box.down, 11),
+      across: some(across, box.gutter, box.step, widest),
+      down: some(turned ? columns : index, box.top, box.down, 12),
     };
   }
 

@@ -8,7 +8,7 @@ import {
   STATE_CHOICES,
   STATE_DEFAULTS,
 } from "../protocol";
-import { type Choice, count, hasPair } from "./axis";
+import { type Choice, count, hasPair, length } from "./axis";
 import { alike } from "./made";
 import { opening } from "./opening";
 import { has } from "./quantities";
@@ -74,7 +74,23 @@ export function unequal(payload: ExplorerPayload, state: Full): string | null {
       : `${from} × ${to} ${state.unit}`;
   });
   if (sizes[0] === sizes[1]) return null;
-  return `1 − 2 needs as many tokens in both inputs; these show ${sizes.join(" and ")}`;
+  return `A difference needs as many tokens in both inputs; these show ${sizes.join(" and ")}`;
+}
+
+/** Lines of more tokens are a thicket. */
+const MANY = 60;
+
+/** There are too many tokens for the lines of all. */
+export const crowded = ({ query, key }: PartInfo, unfolded: readonly number[]): boolean =>
+  Math.max(length(query, unfolded), length(key, unfolded)) > MANY;
+
+const OF_LINES = ["picture", "pin", "between", "threshold", "top_k"] as const;
+
+/** What a page begins with: a head of many tokens opens as a matrix, unless something is asked for that lines show. */
+export function begins(asked: ExplorerState, payload: ExplorerPayload): ExplorerState {
+  const part = partOf(payload.inputs[asked.input ?? 0] ?? payload.inputs[0]!, asked.part ?? DEFAULTS.part);
+  const lines = OF_LINES.some((key) => asked[key] !== undefined) || (asked.heads?.length ?? 0) > 1;
+  return lines || !crowded(part, asked.unfolded ?? []) ? asked : { ...asked, picture: "matrix" };
 }
 
 /** The state that comes nearest to what is asked for and can be shown. */

@@ -7,7 +7,7 @@ import { textWidth } from "../draw/ruler";
 import { inks } from "../draw/spectrogram";
 import type { SvgPen } from "../draw/svg";
 import { PALETTES } from "../scene/color";
-import { AXES, Heads } from "../scene/heads";
+import { Heads } from "../scene/heads";
 import { rolesOf } from "../scene/roles";
 import type { Scene } from "../scene/scene";
 import { type Block, flow, text } from "./block";
@@ -71,10 +71,10 @@ function labels(pen: SvgPen, heads: Heads): void {
   lettering(pen, "400 11px", "right", "middle");
   for (const { text, at } of down) write(pen, color, text, box.gutter - 10, at + box.tall / 2);
   lettering(pen, "400 10.5px", "left", "middle");
-  write(pen, color, AXES.across, box.gutter, 6);
+  write(pen, color, heads.axes.across, box.gutter, 6);
   lettering(pen, "400 10.5px", "right", "middle");
   pen.turn(-90, 6, box.top);
-  write(pen, color, AXES.down, 6, box.top);
+  write(pen, color, heads.axes.down, 6, box.top);
   pen.end();
 }
 

@@ -1,10 +1,40 @@
 // The controls of an explorer: switches, choices, sliders. Each shows the state and asks for another.
 
+import type { Theme } from "../scene/color";
 import { Of } from "../scene/made";
 import type { Full } from "../scene/state";
 import { h } from "./dom";
 
 export type Setter = (change: Partial<Full>) => void;
+
+/** The theme that is not shown, or whatever the system says where that is it: every press is seen at once. */
+export function otherTheme(shown: Theme, systemIsDark: boolean): Full["theme"] {
+  const next = shown === "dark" ? "light" : "dark";
+  return (next === "dark") === systemIsDark ? "auto" : next;
+}
+
+/** What a button opens over the page: nothing moves. */
+export class Panel {
+  readonly root: HTMLElement;
+
+  constructor(
+    private readonly button: HTMLButtonElement,
+    label: string,
+    ...inside: (Node | null | undefined)[]
+  ) {
+    this.root = h("div.panel", { role: "group", "aria-label": label }, ...inside);
+    this.open(false);
+  }
+
+  get opened(): boolean {
+    return this.root.classList.contains("open");
+  }
+
+  open(open: boolean): void {
+    this.root.classList.toggle("open", open);
+    this.button.setAttribute("aria-expanded", String(open));
+  }
+}
 
 /** One of several, side by side. */
 export class Segments<K extends keyof Full> {
@@ -68,6 +98,8 @@ export class Switch {
     set: Setter,
     label: string,
     private readonly title: string,
+    /** It is on where the state is not. */
+    private readonly inverse = false,
   ) {
     this.root = h(
       "button.switch",
@@ -79,7 +111,7 @@ export class Switch {
 
   show(state: Full): void {
     this.on = state[this.key];
-    this.root.setAttribute("aria-checked", String(this.on));
+    this.root.setAttribute("aria-checked", String(this.on !== this.inverse));
   }
 
   call(label: string): void {

@@ -2,13 +2,13 @@
 
 import { forPaper } from "../draw/canvas";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
-import { find } from "../scene/axis";
+import { find, type Side } from "../scene/axis";
 import type { Theme } from "../scene/color";
 import type { Store } from "../scene/data";
 import { alike, Made, Of } from "../scene/made";
 import { type Focus, type Owner, Scene, type Sides } from "../scene/scene";
 import { Data } from "../scene/source";
-import { changed, DEFAULTS, type Full, settle } from "../scene/state";
+import { begins, changed, DEFAULTS, type Full, settle } from "../scene/state";
 import { MARGIN, still } from "../still/still";
 import { BertViz } from "./bertviz";
 import { clicked } from "./between";
@@ -61,6 +61,7 @@ export interface ExplorerProps {
 
 const WIDE = 1040;
 const TINY = 600;
+const LOW = 500;
 /** Between the margins of A4, in CSS pixels. */
 const PAPER = 687;
 /** What of a payload the controls are made of. */
@@ -105,7 +106,7 @@ export class Explorer implements Owner {
   private found = -1;
   private wanted = "";
   private asking = false;
-  /** Only the controls of a first look are shown, and those that the state has used. */
+  /** Only the controls of a first look are shown; the others are in a panel. */
   private quiet = !wantsAll();
 
   constructor(
@@ -115,7 +116,7 @@ export class Explorer implements Owner {
   ) {
     const { payload, store } = props;
     this.data = new Data(payload, store, host.compute !== undefined);
-    this.state = settle(props.state ?? payload.state, payload);
+    this.state = settle(begins(props.state ?? payload.state, payload), payload);
     root.classList.add("hs", "hx");
     root.tabIndex = -1;
     this.toolbar = this.controls(payload);
@@ -169,10 +170,11 @@ export class Explorer implements Owner {
 
   private controls(payload: ExplorerPayload): Toolbar {
     const link = this.host.address && { link: () => void this.link() };
-    return new Toolbar(payload, this.state, this.set, {
+    return new Toolbar(payload, this.set, {
       find: (text, next) => this.find(text, next),
       help: () => this.help.showModal(),
-      more: () => this.more(),
+      keep: (keep) => this.keep(keep),
+      dark: () => this.host.dark(),
       save: (kind) => void this.save(kind),
       ...link,
     });
@@ -302,7 +304,9 @@ export class Explorer implements Owner {
   }
 
   hover(scene: Scene, focus: Focus | null): void {
-    if (alike(scene.hovered, focus)) return;
+    // What still stands may have tokens that are no longer shown.
+    const gone = (place: number | null | undefined, { items }: Side): boolean => place != null && !items[place];
+    if (alike(scene.hovered, focus) || gone(focus?.from, scene.rows) || gone(focus?.to, scene.columns)) return;
     scene.hovered = focus;
     this.panes.find((pane) => pane.scene === scene)?.focus();
   }
@@ -441,23 +445,26 @@ export class Explorer implements Owner {
     root.dataset.side = state.side;
     const inner = this.width - 2 * (this.printing ? 0 : wide ? 32 : this.width < TINY ? 14 : 20);
     const half = this.panes.length === 2 && this.width >= 760;
+    // In a low window the grid stands beside the head, for above it would leave it no room.
+    const low = window.innerHeight < LOW && this.width >= TINY && !half;
     this.main.classList.toggle("two", half);
     const place: Place = {
-      form: this.panes.length === 2 ? "half" : wide ? "wide" : "narrow",
+      form: low ? "wide" : this.panes.length === 2 ? "half" : wide ? "wide" : "narrow",
       width: half ? Math.floor((inner - 40) / 2) : inner,
       room: window.innerHeight - 160,
+      screen: window.innerHeight,
     };
     const { quiet } = this;
     const lead = this.panes[0]!;
     const slot = quiet ? this.toolbar.slot : this.panes.length === 2 ? this.shared : lead.slot;
     if (this.headbar.root.parentElement !== slot) slot.append(this.headbar.root);
-    this.use();
+    this.headbar.update(lead.scene, quiet ? this.toolbar.panel.root : null);
     this.toolbar.show(
       state,
       this.panes.map((pane) => pane.scene),
       quiet,
+      this.use(),
     );
-    this.headbar.update(lead.scene, quiet);
     this.bertviz?.show(
       state,
       lead.scene.part,
@@ -523,21 +530,22 @@ export class Explorer implements Owner {
     });
   }
 
-  private more(): void {
-    this.quiet = !this.quiet;
-    remember(!this.quiet);
+  private keep(keep: boolean): void {
+    this.quiet = !keep;
+    remember(keep);
     void this.render();
   }
 
-  // A control that is not of a first look is shown from when the state first uses it: what is set can be seen and
-  // undone.
-  private use(): void {
+  // What the state has of a control in the panel is counted: what is set can be found and undone. Those of the grid have
+  // their place, where they stand from when the state first uses them.
+  private use(): number {
     const { root, state, quiet } = this;
     root.classList.toggle("quiet", quiet);
     const used = new Set<string>(changed(DEFAULTS, state).filter((key) => key !== "heads" || state.heads.length > 1));
-    for (const control of root.querySelectorAll<HTMLElement>("[data-keys]:not([data-used])")) {
-      if (control.dataset.keys!.split(",").some((key) => used.has(key))) control.dataset.used = "";
-    }
+    const keysOf = (control: HTMLElement): string[] => control.dataset.keys!.split(",").filter((key) => used.has(key));
+    const controls = [...root.querySelectorAll<HTMLElement>("[data-keys]")];
+    for (const control of controls) if (keysOf(control).length > 0) control.dataset.used = "";
+    return new Set(controls.filter((control) => control.closest(".panel")).flatMap(keysOf)).size;
   }
 
   // The first token of a row of queries.
@@ -547,7 +555,7 @@ export class Explorer implements Owner {
   }
 
   private search(): void {
-    this.toolbar.search.parentElement!.dataset.used = "";
+    if (this.quiet) this.toolbar.panel.open(true);
     this.toolbar.search.focus();
   }
 
@@ -629,6 +637,7 @@ export class Explorer implements Owner {
     if (target?.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
     if ((event.key === "Enter" || event.key === " ") && target?.matches("button")) return;
     const { state, headbar, help, set } = this;
+    if (event.key === "Escape" && this.toolbar.shut()) return;
     const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.pictures.matrix : undefined;
     const sound = state.scale === "head" && state.picture === "image" ? this.panes[0]?.pictures.image.sound : null;
     const act = action(event.key, {

@@ -1,4 +1,4 @@
-// Every head as a thumbnail, layers down, heads across: one canvas, and a ring that a click moves.
+// Every head as a thumbnail, the longer of layers and heads across: one canvas, and a ring that a click moves.
 
 import { area, paint, ratio, surface, whole } from "../draw/canvas";
 import { aspectOf, type Blocks, painter } from "../draw/griddraw";
@@ -8,12 +8,15 @@ import type { MeasureColumn } from "../protocol";
 import { PALETTES } from "../scene/color";
 import { figure } from "../scene/format";
 import { queue, type Room } from "../scene/gridlayout";
-import { AXES, Heads } from "../scene/heads";
+import { Heads } from "../scene/heads";
 import { alike, Of } from "../scene/made";
 import type { Scene } from "../scene/scene";
 import { type Heeds, valuesOf } from "../scene/state";
 import { h, touched } from "./dom";
 import { AT_ONCE, inSlices } from "./slices";
+
+/** Room for the rings of cells at the edge. */
+const MARGIN = 5;
 
 export class Grid {
   static readonly heeds = {
@@ -22,12 +25,11 @@ export class Grid {
   readonly canvas = h("canvas", { role: "application", tabindex: 0, "aria-roledescription": "grid of heads" });
   private readonly ring = h("div.ring");
   private readonly hover = h("div.ring.hov", { hidden: true });
+  // They stay while the cells move beneath them.
   private readonly top = h("div.collabels");
   private readonly left = h("div.rowlabels");
-  private readonly across = h("div.axisname", {}, AXES.across);
-  private readonly down = h("div.axisname.down", {}, AXES.down);
-  readonly root = h("div.gridbox", {}, this.across, this.down, this.top, this.left, this.canvas, this.hover, this.ring);
-  /** Of more heads than have room the grid moves sideways in a box of its own. */
+  readonly root = h("div.gridbox", {}, this.top, this.left, this.canvas, this.hover, this.ring);
+  /** Of more heads than have room the grid moves in a box of its own. */
   private readonly scroller = h("div.gridscroll", {}, this.root);
   private readonly heads: Heads;
   private job = 0;
@@ -40,6 +42,7 @@ export class Grid {
   /** The input's picture, where each cell shows it. */
   private image: HTMLImageElement | null = null;
   width = 400;
+  private room = 400;
   private last: Parameters<Grid["update"]> | null = null;
   /** The last drawing is complete. */
   done = true;
@@ -48,7 +51,7 @@ export class Grid {
     element: HTMLElement,
     private readonly scene: Scene,
   ) {
-    this.heads = new Heads(scene);
+    this.heads = new Heads(scene, true);
     element.append(this.scroller);
     this.canvas.addEventListener("pointermove", (event) => this.move(event));
     this.canvas.addEventListener("pointerleave", () => this.leave());
@@ -75,7 +78,7 @@ export class Grid {
   update(width: number, kind: Room["kind"], room: number): void {
     const { heads, scene } = this;
     const { state, owner } = scene;
-    this.width = width;
+    [this.width, this.room] = [width, room];
     heads.lay(width, kind, room, aspectOf(heads));
     this.last = [width, kind, room];
     const looks = [this.drawing, owner.theme, ratio(), scene.pointed, ...valuesOf(state, Grid.heeds.update)];
@@ -97,20 +100,23 @@ export class Grid {
     const { box, kind, sorted } = this.heads;
     const mini = kind === "mini";
     this.root.classList.toggle("mini", mini);
-    this.root.style.cssText = `width:${box.width}px;height:${box.height}px`;
-    this.canvas.style.left = `${box.gutter}px`;
-    this.canvas.style.top = `${box.top}px`;
-    this.across.hidden = this.down.hidden = sorted;
-    this.across.style.left = `${box.gutter}px`;
-    this.down.style.top = `${box.top}px`;
+    this.root.style.cssText = `width:${box.width}px;height:${box.height}px;--top:${box.top}px;--gutter:${box.gutter}px`;
+    this.scroller.style.maxHeight = kind === "large" ? "" : `${Math.ceil(this.room) + 2 * MARGIN}px`;
+    this.top.hidden = this.left.hidden = sorted;
+    const { axes, turned } = this.heads;
+    const [layers, heads] = ["data-layer", "data-head"];
     const { across, down } = this.heads.labels();
-    const top = `top:${mini ? 10 : 14}px;width:${box.cell}px`;
     this.top.replaceChildren(
-      ...across.map(({ index, text, at }) => h("span", { style: `${top};left:${at}px`, "data-head": index }, text)),
+      h("b", {}, axes.across),
+      ...across.map(({ index, text, at }) =>
+        h("span", { style: `width:${box.cell}px;left:${at}px`, [turned ? layers : heads]: index }, text),
+      ),
     );
-    const left = `height:${box.tall}px;width:${box.gutter - (mini ? 5 : 10)}px`;
     this.left.replaceChildren(
-      ...down.map(({ index, text, at }) => h("span", { style: `${left};top:${at}px`, "data-layer": index }, text)),
+      h("b", {}, axes.down),
+      ...down.map(({ index, text, at }) =>
+        h("span", { style: `height:${box.tall}px;top:${at - box.top}px`, [turned ? heads : layers]: index }, text),
+      ),
     );
   }
 
@@ -198,7 +204,7 @@ export class Grid {
   private inSight(): [number, number] {
     const { top } = this.canvas.getBoundingClientRect();
     const { down } = this.heads.box;
-    const across = this.heads.columns.length;
+    const { across } = this.heads;
     return [Math.floor(-top / down) * across, Math.ceil((window.innerHeight - top) / down) * across - 1];
   }
 
@@ -235,7 +241,7 @@ export class Grid {
 
   private mark(): void {
     const { scene } = this;
-    const { order, columns, sorted, box } = this.heads;
+    const { order, columns, across, sorted, box } = this.heads;
     const { layer } = scene.state;
     const find = (head: number): number => order.findIndex((cell) => cell.layer === layer && cell.head === head);
     const open = find(scene.head);
@@ -249,7 +255,7 @@ export class Grid {
     const unnamed = sorted && box.named === "none" && scene.head >= 0;
     if (unnamed) this.ring.dataset.name = scene.name(scene.head);
     else delete this.ring.dataset.name;
-    this.ring.classList.toggle("end", 2 * (open % columns.length) > columns.length);
+    this.ring.classList.toggle("end", 2 * (open % across) > across);
     this.show(open);
     this.root.querySelectorAll(".also").forEach((ring) => ring.remove());
     for (const head of scene.heads.slice(0, -1)) {
@@ -257,10 +263,10 @@ export class Grid {
       this.set(ring, find(head));
       this.root.append(ring);
     }
-    for (const span of this.top.children as Iterable<HTMLElement>)
-      span.classList.toggle("on", scene.heads.includes(Number(span.dataset.head)));
-    for (const span of this.left.children as Iterable<HTMLElement>)
-      span.classList.toggle("on", Number(span.dataset.layer) === layer);
+    for (const span of this.root.querySelectorAll<HTMLElement>("[data-head], [data-layer]")) {
+      const { head } = span.dataset;
+      span.classList.toggle("on", head ? scene.heads.includes(Number(head)) : Number(span.dataset.layer) === layer);
+    }
   }
 
   // Which figure the open head has, and how many have a larger one, where the heads are sorted.
@@ -271,26 +277,28 @@ export class Grid {
     return `, ${scene.called(measure)} ${figure(scene.data.figure(scene.part, measure, scene.state.layer, scene.head))}, number ${place + 1} of ${order.length}`;
   }
 
-  // The open head is in sight of a grid that moves sideways.
+  // The open head is in sight of a grid that moves.
   private show(place: number): void {
     if (place === this.stood || place < 0) return;
     this.stood = place;
-    const { scroller, width } = this;
-    const { box } = this.heads;
-    if (box.width <= width) return;
-    const x = box.gutter + this.heads.corner(place)[0];
-    const { scrollLeft } = scroller;
-    if (x < scrollLeft + box.gutter || x + box.step > scrollLeft + width) scroller.scrollLeft = x - width / 2;
+    const { scroller, width, room } = this;
+    const { box, kind } = this.heads;
+    const [x, y] = this.heads.corner(place);
+    const within = (at: number, size: number, from: number, seen: number): number =>
+      at < from || at + size > from + seen ? at - (seen - size) / 2 : from;
+    if (box.width > width) scroller.scrollLeft = within(x, box.cell, scroller.scrollLeft, width - box.gutter);
+    if (kind !== "large" && box.height > room)
+      scroller.scrollTop = within(y, box.tall, scroller.scrollTop, room - box.top);
   }
 
   private at(event: PointerEvent | MouseEvent): { layer: number; head: number; place: number } | null {
     const bounds = this.canvas.getBoundingClientRect();
-    const { box, columns, order } = this.heads;
+    const { box, across, order } = this.heads;
     const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
     const [column, row] = [Math.floor(x / box.step), Math.floor(y / box.down)];
-    const place = row * columns.length + column;
+    const place = row * across + column;
     const cell = order[place];
-    if (x % box.step > box.cell || column >= columns.length || !cell || cell.head < 0) return null;
+    if (x % box.step > box.cell || column >= across || !cell || cell.head < 0) return null;
     return { ...cell, place };
   }
 

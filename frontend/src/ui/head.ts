@@ -12,13 +12,14 @@ import { Of } from "../scene/made";
 import { lineAt } from "../scene/pick";
 import { nameOf } from "../scene/quantities";
 import type { Focus, Scene } from "../scene/scene";
-import { type Heeds, valuesOf } from "../scene/state";
+import { crowded, type Heeds, valuesOf } from "../scene/state";
 import { h, touched } from "./dom";
 import { TokenRows } from "./tokenrows";
 import { mark, placeOf } from "./tokens";
 
 /** What is drawn at once, in hairlines; the rest follows, a part a frame. */
 const AT_ONCE = 800;
+const NONE: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
 
 export interface HeadSpace {
   readonly width: number;
@@ -36,7 +37,7 @@ export class HeadLines {
   readonly caption = h("div.sub");
   readonly root = h("div.hv", { role: "group" }, this.axis);
   private box!: HeadBox;
-  private lines: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
+  private lines = NONE;
   private about = "";
   private readonly laid = new Of();
   private readonly drawn = new Of();
@@ -102,7 +103,9 @@ export class HeadLines {
     const maps = scene.shown();
     const scrolled = this.scrolled;
     const [from, to] = this.rows.seen;
-    const lines = linesOf(scene, from, to);
+    const { threshold, top_k, unfolded } = scene.state;
+    const none = threshold === null && top_k === 0 && crowded(scene.part, unfolded) && !scene.owner.printing;
+    const lines = none ? NONE : linesOf(scene, from, to);
     this.lines = lines;
     const base = this.between(this.base);
     // The lower canvas is touched only when it has something, or had: every canvas that changes is composited anew.
@@ -130,7 +133,7 @@ export class HeadLines {
     if (!this.done) requestAnimationFrame(rest);
     const rows = scene.rows.items.length;
     const part = box.full > box.height ? ` · rows ${from + 1}–${Math.min(to, rows)} of ${rows}` : "";
-    this.about = `${linesSaid(scene, lines)}${part}`;
+    this.about = none ? "" : `${linesSaid(scene, lines)}${part}. `;
     this.focus();
   }
 
@@ -154,7 +157,7 @@ export class HeadLines {
     this.rows.mark(focus);
     drawHead(surface(this.over, box.width, box.height), scene, box, maps, focus, this.scrolled);
     this.caption.replaceChildren(
-      h("span", { "data-export": "no" }, `${this.about}. ${hint(scene)}`),
+      h("span", { "data-export": "no" }, `${this.about}${hint(scene)}`),
       h("span.saved", {}, linesCaption(scene, this.lines)),
     );
     this.axis.replaceChildren(
@@ -254,7 +257,7 @@ function hint({ pinned, pair }: Scene): string {
     return `${finger ? "Tap" : "Click"} a token on the ${other}: all heads are ranked by the weight between the two. ${finger ? "Tap the pinned one to let go." : "Esc lets go."}`;
   return finger
     ? "Tap a token to see its lines, and what each head makes of it."
-    : "Hover a token to see its lines, and what each head makes of it; click to pin it.";
+    : "Point at a token to see its lines, and what each head makes of it; click to pin it.";
 }
 
 export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement {

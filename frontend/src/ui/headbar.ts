@@ -27,6 +27,8 @@ export class HeadBar {
   private readonly threshold: Slider;
   private readonly top: Slider;
   private readonly lines: HTMLElement;
+  /** What a first look does not need. */
+  private readonly rest: HTMLElement;
   readonly root: HTMLElement;
   private readonly listed = new Of();
   private scene!: Scene;
@@ -75,19 +77,18 @@ export class HeadBar {
       "Value vectors, and the norm of what each key adds: ‖α · v · W_O‖",
     );
     this.threshold = new Slider(
-      "Threshold",
+      "Weakest line",
       "Weaker lines are not drawn; on the left: those below an even share, 1/n",
       200,
       (at) => owner.set({ threshold: at === 0 ? null : Math.round((at / 200) ** 2 * 1000) / 1000 }),
     );
-    this.top = new Slider("Top", "The strongest lines of each token", TOP.length - 1, (at) =>
+    this.top = new Slider("Lines a token", "The strongest lines of each token", TOP.length - 1, (at) =>
       owner.set({ top_k: TOP[at] ?? 0 }),
     );
     const rare = [
       [this.chips, "heads"],
       [this.all, "heads"],
       [this.aggregate.root, "aggregate,heads"],
-      [this.picture.root, "picture"],
       [this.threshold.root, "threshold"],
       [this.top.root, "top_k"],
     ] as const;
@@ -98,17 +99,8 @@ export class HeadBar {
       "data-export": "no",
       onclick: () => owner.set({ scale: owner.state.scale === "neuron" ? "head" : "neuron" }),
     });
-    this.root = h(
-      "div.ctl",
-      { "data-export": "no" },
-      this.stepLayer,
-      this.stepHead,
-      this.chips,
-      this.all,
-      this.aggregate.root,
-      this.values.root,
-      this.lines,
-    );
+    this.rest = h("div.rest", {}, this.chips, this.all, this.aggregate.root, this.values.root, this.lines);
+    this.root = h("div.ctl", { "data-export": "no" }, this.stepLayer, this.stepHead, this.rest);
     this.chips.addEventListener("click", (event) => this.click(event));
   }
 
@@ -149,16 +141,26 @@ export class HeadBar {
     this.owner.set({ heads: heads.includes(head) ? (without.length > 0 ? without : [head]) : [...heads, head] });
   }
 
-  /** `quiet`: a stepper stands for the row of heads, until several of them are open. */
-  update(scene: Scene, quiet: boolean): void {
+  /** `panel`: where few controls are shown, what takes the others; a stepper stands for the row of heads. */
+  update(scene: Scene, panel: HTMLElement | null): void {
     this.scene = scene;
+    if (this.rest.parentElement !== (panel ?? this.root)) {
+      if (panel) panel.prepend(this.rest);
+      else this.root.append(this.rest);
+      if (panel) this.root.append(this.picture.root);
+      else this.lines.prepend(this.picture.root);
+    }
     const { part, state, heads } = scene;
     const own = headsOf(part, state.layer);
     const neurons = state.scale === "neuron";
-    this.layer.textContent = `Layer ${state.layer}`;
-    this.neuronHead.textContent = `Head ${scene.head}`;
+    this.layer.replaceChildren(h("i", { "data-short": "L" }, "Layer "), String(state.layer));
+    this.neuronHead.replaceChildren(
+      ...(heads.length > 1 && !neurons
+        ? [`${heads.length} heads`]
+        : [h("i", { "data-short": "H" }, "Head "), String(scene.head)]),
+    );
     this.values.root.hidden = !neurons;
-    this.stepHead.hidden = !neurons && !(quiet && this.chips.dataset.used === undefined);
+    this.stepHead.hidden = !neurons && !panel;
     this.chips.hidden = this.all.hidden = this.lines.hidden = neurons;
     this.threshold.root.hidden = this.top.root.hidden = state.picture !== "lines";
     const { threshold } = state;
@@ -179,7 +181,10 @@ export class HeadBar {
         : null;
     for (const how of ["mean", "max"]) this.aggregate.disable(how, state.aggregate === how ? null : alone);
     this.picture.show(state);
-    for (const [name, { offered }] of entries) this.picture.offer(name, offered?.(part) ?? true);
+    for (const [name, { offered }] of entries) {
+      this.picture.offer(name, offered?.(part) ?? true);
+      this.picture.disable(name, panel && state.scale !== "head" ? "pictures of one head" : null);
+    }
     this.values.show(state);
     const norms =
       part.neurons?.some((layer) => layer?.v) || part.quantities.some((quantity) => quantity.name === "norms");

@@ -7,7 +7,7 @@ import "./explorer.css";
 import type { ViewsPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { Of } from "../scene/made";
-import { DEFAULTS, read, settle, valuesOf, write } from "../scene/state";
+import { begins, DEFAULTS, read, settle, valuesOf, write } from "../scene/state";
 import { h } from "./dom";
 import { fromPage } from "./embedded";
 import { Explorer, type ExplorerHost } from "./explorer";
@@ -90,7 +90,8 @@ class Page {
     const place = Number(element.dataset.view);
     const payload = this.payload.views[place]!;
     const store = new Store((name) => fromPage(`${place}-${name}`));
-    const base = settle(payload.state, payload);
+    const begun = begins(payload.state, payload);
+    const base = settle(begun, payload);
     const prefix = this.prefix(place);
     const asked = read(window.location.hash, prefix);
     element.classList.remove("waiting");
@@ -108,8 +109,8 @@ class Page {
       dark: () => this.system.matches,
       save: download,
     };
-    this.views[place] = new Explorer(element, { payload, store, state: { ...payload.state, ...asked } }, host);
-    this.fragments[place] = write(settle({ ...payload.state, ...asked }, payload), base, prefix);
+    this.views[place] = new Explorer(element, { payload, store, state: { ...begun, ...asked } }, host);
+    this.fragments[place] = write(settle({ ...begun, ...asked }, payload), base, prefix);
     element.addEventListener("pointerdown", () => (this.last = place));
   }
 
@@ -137,8 +138,9 @@ class Page {
     this.written = window.location.hash;
     this.views.forEach((view, place) => {
       const payload = this.payload.views[place]!;
-      view?.update({ ...DEFAULTS, ...payload.state, ...read(window.location.hash, this.prefix(place)) });
-      if (view) this.fragments[place] = write(view.state, settle(payload.state, payload), this.prefix(place));
+      const begun = begins(payload.state, payload);
+      view?.update({ ...DEFAULTS, ...begun, ...read(window.location.hash, this.prefix(place)) });
+      if (view) this.fragments[place] = write(view.state, settle(begun, payload), this.prefix(place));
     });
     this.stepped();
   }

@@ -2,6 +2,7 @@
 
 import { strip } from "../draw/canvas";
 import { PALETTES } from "../scene/color";
+import { clamp } from "../scene/format";
 import { summaryBox } from "../scene/gridlayout";
 import { alike } from "../scene/made";
 import { reading } from "../scene/pointed";
@@ -29,10 +30,19 @@ export interface Place {
   readonly width: number;
   /** Height that a large picture should keep to. */
   readonly room: number;
+  /** Height of the window. */
+  readonly screen: number;
 }
 
-/** Below this width the measures stand under the small grid, not beside it. */
-const STACKED = 560;
+/** From this width on the matrix and the measures have a column of their own. */
+const BROAD = 2200;
+const GAP = 40;
+/** What of the window's height the grid takes beside a picture, and above it. */
+const [BESIDE, STRIP] = [0.48, [0.2, 96, 220]] as const;
+/** A narrower grid has neither its controls above it nor the measures below. */
+const SLIM = 400;
+/** Measures in a line of their own are no wider. */
+const MEASURED = 640;
 /** The neuron view is no narrower than this, with value vectors or without: it moves sideways in a box of its own. */
 const NEURONS = { without: 288, values: 360 };
 /** While layers are read the grid is drawn anew so often, in milliseconds. */
@@ -40,8 +50,16 @@ const READ_FOR = 250;
 /** On paper nothing scrolls; a canvas may not be taller than this. */
 const PRINTED = 8000;
 
-/** The width of the grid beside a head. */
-const besides = (width: number): number => Math.round(Math.max(Math.min(580, width * 0.41), width * 0.4));
+/** The widths of the grid, of a head's picture, and of the matrix and measures where they are not below one of these. */
+function columnsOf({ form, width }: Place, model: boolean): readonly [number, number, number] {
+  if (form !== "wide" || model) return [width, width, 0];
+  if (width < BROAD) {
+    const left = Math.round(width < 900 ? width * 0.36 : Math.max(Math.min(580, width * 0.41), width * 0.4));
+    return [left, width - left - GAP, 0];
+  }
+  const [left, last] = [Math.round(width * 0.27), Math.round(width * 0.22)];
+  return [left, width - left - last - 2 * GAP, last];
+}
 
 /** What the next press sorts by: the measure, the measure reversed, the model's order. */
 const turned = ({
@@ -53,7 +71,7 @@ const turned = ({
 }): { sort: boolean; ascending: boolean } =>
   !sort ? { sort: true, ascending: false } : { sort: !ascending, ascending: !ascending };
 
-const BESIDE: readonly Heeds[] = [Grid.heeds, Ranks.heeds];
+const AROUND: readonly Heeds[] = [Grid.heeds, Ranks.heeds];
 const DRAWN: readonly Heeds[] = [
   Scene.heeds,
   Neuron.heeds,
@@ -63,7 +81,7 @@ const DRAWN: readonly Heeds[] = [
 /** What of the state each step of drawing a pane heeds; another input or theme is another pane, or all of it anew. */
 export const HEEDS: Readonly<Record<"main" | "rest" | "focus", ReadonlySet<keyof Full>>> = {
   main: new Set([...DRAWN.flatMap(({ update = [] }) => update), "input", "side", "theme"]),
-  rest: new Set(BESIDE.flatMap(({ update = [] }) => update)),
+  rest: new Set(AROUND.flatMap(({ update = [] }) => update)),
   focus: new Set(DRAWN.flatMap(({ focus = [] }) => focus)),
 };
 
@@ -143,7 +161,7 @@ export class Pane {
       { "data-export": "no" },
       h("h2", {}, "Heads"),
       this.draw.root,
-      h("label.field", { "data-keys": "measure" }, h("span.cap", {}, "Show"), this.measure.input),
+      h("label.field", { "data-keys": "measure" }, h("span.cap", {}, "Colour heads by"), this.measure.input),
       this.sort,
       this.least,
       h("span.grow"),
@@ -211,16 +229,21 @@ export class Pane {
     this.place = place;
     const { scene, left, right } = this;
     const { state } = scene;
-    const { form, width } = place;
+    const { form } = place;
     const model = state.scale === "model";
     const wide = form === "wide" && !model;
-    const leftWidth = wide ? besides(width) : width;
+    const mini = form !== "wide" && !model;
+    const [leftWidth, rightWidth, last] = columnsOf(place, model);
     this.root.classList.toggle("columns2", wide);
-    this.root.classList.toggle("mini", !model && form !== "wide");
-    this.root.classList.toggle("stacked", width < STACKED);
+    this.root.classList.toggle("broad", last > 0);
+    this.root.classList.toggle("mini", mini);
+    if (model) left.classList.remove("stays");
     left.style.width = `${leftWidth}px`;
-    const rightWidth = wide ? width - leftWidth - 40 : width;
     right.style.width = `${rightWidth}px`;
+    // Below the picture, or in a column of their own, or below the grid.
+    const home = mini || last > 0 || leftWidth < SLIM ? this.root : left;
+    if (this.summary.parentElement !== home) home.append(this.summary);
+    this.summary.style.width = last > 0 ? `${last}px` : "";
     const { lacking } = scene;
     right.hidden = model || lacking !== null;
     this.gap.hidden = lacking === null;
@@ -229,7 +252,9 @@ export class Pane {
     const { inputs } = scene.data.payload;
     this.which.hidden = inputs.length !== 2;
     const told = (place: number): HTMLElement => h("div", {}, h("b", {}, String(place + 1)), ...reads(inputs[place]!));
-    this.which.replaceChildren(...(form === "half" ? [scene.place] : inputs.length === 2 ? [0, 1] : []).map(told));
+    this.which.replaceChildren(
+      ...(state.side === "both" ? [scene.place] : inputs.length === 2 ? [0, 1] : []).map(told),
+    );
     for (const picture of Object.values(this.pictures)) picture.root.hidden = picture !== this.shown;
     this.neuron.root.hidden = state.scale !== "neuron";
     this.answer.update();
@@ -252,24 +277,24 @@ export class Pane {
   rest(): void {
     const { scene, place } = this;
     if (!place) return;
-    const { scale } = scene.state;
-    const wide = place.form === "wide" && scale !== "model";
-    const leftWidth = wide ? besides(place.width) : place.width;
-    const model = scale === "model";
+    const model = scene.state.scale === "model";
+    const [leftWidth, , last] = columnsOf(place, model);
     this.summary.hidden = scene.lacking !== null || (model && !scene.pair);
     if (this.summary.hidden) return;
     if (!model) {
       this.spoken.update();
       this.drawGrid(leftWidth, place);
     }
-    const mini = model || place.form !== "wide";
-    this.matrix.root.hidden = mini;
-    if (!mini) {
-      const { matrix } = summaryBox(leftWidth);
+    const alone = model || place.form !== "wide" || leftWidth < SLIM || this.shown === this.pictures.matrix;
+    this.matrix.root.hidden = alone;
+    if (!alone) {
+      const matrix = last > 0 ? Math.min(last, place.screen / 2) : summaryBox(leftWidth).matrix;
       this.matrix.update({ width: matrix, tall: matrix });
     }
-    const beside = model ? -28 : mini ? this.grid.pixelWidth : this.matrix.size;
-    this.ranks.update(leftWidth - (place.width < STACKED ? 0 : beside + 28));
+    const beside = alone ? 0 : this.matrix.size + 28;
+    const width = leftWidth < SLIM ? place.width : leftWidth;
+    this.ranks.update(last > 0 ? last : model ? width : Math.min(MEASURED, width - beside));
+    if (!model) this.left.classList.toggle("stays", this.left.offsetHeight + 24 <= place.screen);
   }
 
   private drawGrid(width: number, place: Place): void {
@@ -277,14 +302,17 @@ export class Pane {
     const { state, part } = scene;
     const kind = state.scale === "model" ? "large" : place.form === "wide" ? "beside" : "mini";
     delete this.left.dataset.undrawn;
-    this.gridHead.hidden = kind === "mini";
-    this.grid.update(width, kind, place.room - 60);
+    this.gridHead.hidden = kind !== "large" && (kind === "mini" || width < SLIM);
+    const { screen } = place;
+    const [share, least, most] = STRIP;
+    const room = { large: place.room - 60, beside: screen * BESIDE, mini: clamp(screen * share, least, most) }[kind];
+    this.grid.update(width, kind, room);
     this.draw.show(state, this.grid.drawing);
     this.draw.offer("auto", scene.part.looks !== undefined);
     this.draw.offer("lines", scene.against === null);
     this.draw.root.hidden = scene.against !== null && !scene.part.peaks;
     this.measure.show(state.measure, [
-      ["none", "no measure"],
+      ["none", "nothing"],
       ...part.measures.map((measure) => [measure.name, scene.called(measure)] as const),
     ]);
     this.sort.hidden = this.least.hidden = state.measure === "none";
@@ -315,7 +343,7 @@ export class Pane {
     if (this.scene.state.scale !== "model") this.spoken.update();
     this.shown?.focus();
     if (!this.neuron.root.hidden) this.neuron.focus();
-    if (this.scene.state.scale !== "model" && this.place.form === "wide") this.matrix.focus();
+    if (this.scene.state.scale !== "model" && !this.matrix.root.hidden) this.matrix.focus();
   }
 
   // All heads answer to what is pointed at, a frame later.

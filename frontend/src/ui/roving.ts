@@ -56,11 +56,23 @@ export function skip(text: string, target: () => HTMLElement | null | undefined)
   return button;
 }
 
+/** How long a button says that it has copied, in ms. */
+const SAID = 1500;
+
+/** What a button that copies says of it for a while: the link is on the clipboard, or why not. */
+export function say(button: HTMLElement, said: string): void {
+  button.textContent = said === COPIED ? "Copied" : "Link";
+  button.title = said;
+  window.setTimeout(() => (button.textContent = "Link"), SAID);
+}
+
+export const COPIED = "Link copied";
+
 /** Put a link to what is shown on the clipboard; resolves with what to say. */
 export async function copyLink(address: string): Promise<string> {
   try {
     await navigator.clipboard.writeText(address);
-    return "Link copied";
+    return COPIED;
   } catch {
     return "The browser does not let this page copy: take the link from its address bar";
   }

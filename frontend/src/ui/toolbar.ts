@@ -3,13 +3,15 @@
 
 import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
 import { hasPair } from "../scene/axis";
+import type { Theme } from "../scene/color";
 import { about, has, missing, names, offer, titleOf } from "../scene/quantities";
 import { nameOf, textOf, treated } from "../scene/says";
 import type { Scene } from "../scene/scene";
 import { type Full, unequal, unread } from "../scene/state";
-import { Segments, Select, type Setter, Switch } from "./controls";
+import { otherTheme, Panel, Segments, Select, type Setter, Switch } from "./controls";
 import { h } from "./dom";
 import { images, turnAll } from "./fold";
+import { say } from "./roving";
 
 const FILTERS = [
   ["all", "All"],
@@ -19,14 +21,15 @@ const FILTERS = [
   ["bb", "B→B"],
 ] as const;
 const PARTS: Record<string, string> = { self: "Self", encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
-const NEXT = { auto: "light", light: "dark", dark: "auto" } as const;
 const SIGN = { auto: "◐", light: "☼", dark: "☾" } as const;
 
 export interface Bar {
   find(text: string, next: boolean): void;
   help(): void;
-  /** All controls, or only those that a first look needs. */
-  more(): void;
+  /** All controls stay in sight, or only those that a first look needs. */
+  keep(keep: boolean): void;
+  /** Whether the surroundings are dark. */
+  dark(): boolean;
   save(kind: "svg" | "png"): void;
   /** Copy a link to what is shown, where it has an address. */
   link?(): void;
@@ -85,16 +88,21 @@ export class Toolbar {
   readonly tools: HTMLElement;
   /** Where the choice of layer and head stands as long as few controls are shown. */
   readonly slot = h("div.slot");
+  /** Opens what a first look does not need, or closes it. */
   private readonly more: HTMLButtonElement;
+  readonly panel: Panel;
+  private readonly saves: Panel;
   private readonly note = h("span");
   /** What of the model has no attention map. */
   readonly unseen = h("div.unseen", { role: "note" });
   private readonly message: HTMLElement;
   readonly status: HTMLElement;
+  private quiet = true;
+  /** The theme that is shown. */
+  private lit: Theme = "light";
 
   constructor(
     public payload: ExplorerPayload,
-    private state: Full,
     private readonly set: Setter,
     act: Bar,
   ) {
@@ -141,20 +149,29 @@ export class Toolbar {
         ? new Segments("Inputs", "side", set, [
             ["one", "One"],
             ["both", "Side by side"],
-            ["difference", "1 − 2"],
+            ["difference", "Difference", "The first less the second"],
           ])
         : null;
     this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
     this.gold = new Switch("gold", set, "Gold links", "Lay the links that were given over the pictures (g)");
-    this.sinks = new Switch("sinks", set, "", "");
+    this.sinks = new Switch(
+      "sinks",
+      set,
+      "",
+      "Leave out the keys that take much of all heads' attention on this input: without them the rest is easier to see",
+      true,
+    );
     this.fold = h("button.link", { type: "button", "data-keys": "unfolded" });
-    this.more = h("button.more", { type: "button", onclick: () => act.more() });
-    this.renormalise = new Switch("renormalise", set, "Renormalise", "Let the shown weights of each row sum to 1");
+    this.more = h("button.more", {
+      type: "button",
+      onclick: () => (this.quiet ? this.panel.open(!this.panel.opened) : act.keep(false)),
+    });
+    this.renormalise = new Switch("renormalise", set, "Rows sum to 1", "Let the shown weights of each row sum to 1");
     this.input =
       payload.inputs.length > 1
         ? new Select("Input", (value) => set({ input: Number(value), pin: null, between: null, zoom: null }))
         : null;
-    this.theme = h("button.icon", { type: "button", onclick: () => set({ theme: NEXT[this.state.theme] }) });
+    this.theme = h("button.icon", { type: "button", onclick: () => set({ theme: otherTheme(this.lit, act.dark()) }) });
     this.search = h("input.find", {
       type: "search",
       placeholder: "Find a token",
@@ -175,22 +192,31 @@ export class Toolbar {
     this.linked = act.link
       ? h("button.icon.wide", { type: "button", title: "Copy a link to this view", onclick: () => act.link!() }, "Link")
       : null;
+    const save = (kind: "svg" | "png"): HTMLElement =>
+      h(
+        "button.icon.wide",
+        {
+          type: "button",
+          title: `Save this picture as ${kind.toUpperCase()}`,
+          onclick: () => {
+            this.saves.open(false);
+            act.save(kind);
+          },
+        },
+        kind.toUpperCase(),
+      );
+    const saves = h(
+      "button.icon.wide.opens",
+      { type: "button", onclick: () => this.saves.open(!this.saves.opened) },
+      "Save",
+    );
+    this.saves = new Panel(saves, "Save", this.linked, save("svg"), save("png"));
     this.controls = h(
       "div.right",
       {},
       this.side?.root,
       this.input && h("label.field.inputs", {}, h("span.cap", {}, "Input"), this.input.input),
-      this.linked,
-      h(
-        "button.icon.wide",
-        { type: "button", title: "Save this picture as SVG", onclick: () => act.save("svg") },
-        "SVG",
-      ),
-      h(
-        "button.icon.wide",
-        { type: "button", title: "Save this picture as PNG", onclick: () => act.save("png") },
-        "PNG",
-      ),
+      h("div.saves", {}, saves, this.saves.root),
       this.theme,
       h(
         "button.icon",
@@ -222,22 +248,28 @@ export class Toolbar {
     ] as const;
     for (const [control, keys] of rare) if (control) control.root.dataset.keys = keys;
     const group = (text: string, child: HTMLElement): HTMLElement => h("div.group", {}, h("span.cap", {}, text), child);
-    this.tools = h(
-      "div.tools",
-      {},
-      this.scale.root,
-      this.slot,
-      this.parts && group("Part", this.parts.root),
+    this.panel = new Panel(
+      this.more,
+      "More controls",
       this.quantities?.root,
       this.filters,
       this.unit.root,
       this.special.root,
       this.renormalise.root,
       this.gold.root,
-      this.sinks.root,
       this.fold,
-      h("div.group.findbox", { "data-keys": "" }, this.search, this.matches),
+      h("div.group.findbox", {}, this.search, this.matches),
+      h("button.link.keep", { type: "button", onclick: () => act.keep(true) }, "Keep all these in sight"),
+    );
+    this.tools = h(
+      "div.tools",
+      {},
+      this.scale.root,
+      this.slot,
+      this.parts && group("Part", this.parts.root),
+      this.sinks.root,
       this.more,
+      this.panel.root,
       this.message,
     );
     const keys = (
@@ -250,26 +282,43 @@ export class Toolbar {
     this.status = h("div.status", {}, this.note, h("span.grow"), h("span.keys", {}, ...keys));
   }
 
-  /** `quiet`: only the controls of a first look, and those that the state has used, are shown. */
-  show(state: Full, scenes: readonly Scene[], quiet: boolean): void {
-    this.state = state;
+  /** Close what is open over the page; whether there was something. */
+  shut(): boolean {
+    const open = [this.panel, this.saves].filter((panel) => panel.opened);
+    for (const panel of open) panel.open(false);
+    return open.length > 0;
+  }
+
+  /** `quiet`: the controls that a first look does not need are in the panel; `set` of them are not as they begin. */
+  show(state: Full, scenes: readonly Scene[], quiet: boolean, set: number): void {
+    this.quiet = quiet;
+    this.lit = scenes[0]!.owner.theme;
     this.text.hidden = this.payload.inputs.length === 2;
     this.text.replaceChildren(...reads(scenes[0]!.input));
     const lacking = unseenOf(scenes.flatMap(({ input, against }) => (against ? [input, against.input] : [input])));
     this.unseen.replaceChildren(...lacking.map((text) => h("p", {}, text)));
     this.unseen.hidden = lacking.length === 0;
-    this.more.textContent = quiet ? "More" : "Less";
-    this.more.title = quiet ? "All controls" : "Only the controls of a first look";
-    this.more.setAttribute("aria-expanded", String(!quiet));
-    this.slot.hidden = !quiet || state.scale === "model";
+    if (!quiet) this.shut();
+    // What it opens follows it; what stands there for good does so before it.
+    if (quiet !== (this.more.nextSibling === this.panel.root)) {
+      const had = this.more.matches(":focus");
+      this.panel.root[quiet ? "before" : "after"](this.more);
+      if (had) this.more.focus();
+    }
+    this.more.textContent = !quiet ? "Less" : set > 0 ? `More · ${set}` : "More";
+    this.more.title = !quiet
+      ? "Only the controls of a first look"
+      : `All controls${set > 0 ? `; ${set} of them ${set > 1 ? "are" : "is"} set` : ""}`;
+    if (!quiet) this.more.setAttribute("aria-expanded", "true");
+    this.slot.hidden = !quiet;
     const scene = scenes[0]!;
     const { part } = scene;
     const heads = Math.max(...part.heads.map((each) => each.length));
     const unseen = unread(part, state.layer, scene.head);
     const notes = [
       `${part.index.length}×${heads}`,
-      scene.heads.length > 1 ? `L${state.layer} · ${scene.heads.length} heads` : `L${state.layer}H${scene.head}`,
-      unseen ? (part.neurons ? "of other heads" : "not captured") : "q · k",
+      scene.heads.length > 1 ? `L${state.layer}` : `L${state.layer}H${scene.head}`,
+      unseen ? "none" : "q · k",
     ];
     notes.forEach((text, at) => (this.scaleNotes[at]!.textContent = text));
     this.scale.show(state);
@@ -295,9 +344,7 @@ export class Toolbar {
       ...new Set(sinks.map((place) => (part.key.special[place] ? part.key.pieces[place]! : "first token"))),
     ];
     this.sinks.show(state);
-    this.sinks.call(`${named.length > 1 ? "Sinks" : "Sink"} ${named.join(" ")}`);
-    this.sinks.root.title =
-      "Show the keys that take much of all heads' attention on this input: without them the rest is easier to see";
+    this.sinks.call(`Hide ${named.join(" ")}`);
     this.sinks.root.hidden = sinks.length === 0 || state.scale === "neuron";
     const within = images(scene);
     this.fold.hidden =
@@ -322,10 +369,7 @@ export class Toolbar {
 
   /** The link is on the clipboard, or why not. */
   copied(said: string): void {
-    const { linked } = this;
-    if (!linked) return;
-    linked.textContent = said === "Link copied" ? "Copied" : "Link";
-    linked.title = said;
+    if (this.linked) say(this.linked, said);
   }
 
   /** Whether what is searched for is nowhere. */

@@ -99,7 +99,7 @@ export class Grid {
   }
 
   private numbers(pen: Pen, { measure, theme }: Now): void {
-    pen.font = `500 9.5px ${FONT}`;
+    pen.font = `500 11px ${FONT}`;
     pen.textAlign = "center";
     for (const cell of this.host.figures.cells) {
       const value = measure.value(cell);

@@ -32,6 +32,8 @@ const GROUPS: { readonly [group in PositionColumn["group"]]: string } = {
 const LABEL = { left: 34, top: 34, gap: 14 };
 /** A cell is so wide and high at most, and has a number from this width on. */
 const [WIDE, HIGH, NUMBERED] = [44, 22, 24];
+/** A letter of the names of ranges. */
+const LETTER = 7;
 
 const mean = (values: readonly number[]): number =>
   values.length > 0 ? values.reduce((a, b) => a + b, 0) / values.length : NaN;
@@ -111,7 +113,7 @@ class RangeMap {
         pen.fillStyle = style.getPropertyValue(row === open ? "--accent" : "--ink3");
         pen.fillText(String(index), LABEL.left - 8, LABEL.top + row * high + high / 2);
       });
-      pen.font = `500 10px ${FONT}`;
+      pen.font = `500 11px ${FONT}`;
       pen.fillStyle = style.getPropertyValue("--ink3");
       const bottom = LABEL.top + rows.length * high + 6 + high / 2;
       if (step < NUMBERED) return;
@@ -129,16 +131,13 @@ class RangeMap {
 
   // The names of the ranges, and over them of their groups.
   private head(pen: Pen, step: number): void {
-    pen.font = `500 ${step < 18 ? 9 : 10.5}px ${FONT}`;
+    pen.font = `500 11px ${FONT}`;
     pen.fillStyle = getComputedStyle(this.root).getPropertyValue("--ink3");
     pen.textBaseline = "middle";
     this.ranges.forEach(({ info }, i) => {
       pen.textAlign = "center";
-      pen.fillText(
-        6 * info.label.length < step - 4 ? info.label : info.label.replace(/–.*/, ""),
-        this.xs[i]! + step / 2,
-        24,
-      );
+      const label = LETTER * info.label.length < step - 4 ? info.label : info.label.replace(/–.*/, "");
+      if (i % Math.ceil((LETTER * label.length) / step) === 0) pen.fillText(label, this.xs[i]! + step / 2, 24);
       if (info.group === this.ranges[i - 1]?.info.group || !GROUPS[info.group]) return;
       pen.textAlign = info.group === "after" ? "right" : "left";
       const last = this.xs[this.ranges.findLastIndex((other) => other.info.group === info.group)]! + step;
@@ -156,7 +155,7 @@ class RangeMap {
   ): void {
     const { width, height } = this.size;
     pen.textAlign = "center";
-    pen.font = `500 9.5px ${FONT}`;
+    pen.font = `500 11px ${FONT}`;
     this.ranges.forEach((range, i) => {
       for (let row = 0; row < this.rows; row++) {
         const share = value(range, row);
