@@ -171,6 +171,7 @@ def test_a_map_that_leaves_out_a_part(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_repeats")
 def test_the_untrained_self_of_a_model_is_left_out_of_its_report(
     folder: Path, whole: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
