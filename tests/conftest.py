@@ -121,6 +121,14 @@ def demo_at_hand(demo, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def few_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The roles of causal models are told from fewer repeats and needles than by default, where they are not the point."""
+    monkeypatch.setattr("headscope.analyses.roles.run.SEQUENCES", 16)
+    monkeypatch.setattr("headscope.analyses.roles.run.NEEDLES", 4)
+    monkeypatch.setattr("headscope.analyses.roles.run.NEEDLE_TEXT", 96)
+
+
+@pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
     """The command line: ``typed("measure", "a.txt").out``."""
     return Typed(monkeypatch, capsys)

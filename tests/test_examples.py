@@ -177,6 +177,7 @@ def test_all_notebooks_are_here() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.ipynb")} == set(PICTURES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_notebook_is_kept_without_outputs_and_its_links_lead_somewhere(name: str) -> None:
     notebook = read(name)

@@ -32,6 +32,7 @@ def test_control_characters_of_a_file_name_are_escaped(
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::headscope.errors.HeadscopeWarning")
 def test_so_are_those_of_files_in_a_folder_and_of_what_was_left_out(typed: Typed, tmp_path: Path) -> None:
     for control in CONTROLS:
@@ -53,6 +54,7 @@ def test_in_python_too(tmp_path: Path) -> None:
         list(hs.corpora.jsonl(path))
 
 
+@pytest.mark.slow
 def test_labels_in_tables_on_a_screen(typed: Typed, tmp_path: Path) -> None:
     row = '{"text": "The cat sat.", "links": [{"from": [4, 7], "to": [0, 3], "label": "\\u001b[2Jx"}]}'
     path = tmp_path / "links.jsonl"

@@ -20,6 +20,7 @@ READ = {
 """A tokenizer, and lines that it reads."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", READ)
 def test_corpora_of_another_alphabet_are_measured(kind: str, tmp_path: Path) -> None:
     tokenizer, lines = READ[kind]

@@ -58,6 +58,7 @@ def _pair(clean: list[int], corrupted: list[int], answer: int, wrong: int) -> di
     return {"clean": tokens(clean), "corrupted": tokens(corrupted), "answer": answer, "wrong": wrong}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "pairs", "roles", "sign"),
     [

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from tests.helpers.once import share_roles
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 TEXTS = ["The cat sat on the mat. It slept there.", "She sold the old house to her friend."]
@@ -122,7 +123,10 @@ def test_a_public_name_is_typed_and_described(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_public_function_has_an_example_that_runs(name: str, workspace: Path, demo: Any) -> None:
+def test_a_public_function_has_an_example_that_runs(
+    name: str, workspace: Path, demo: Any, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share_roles(built, monkeypatch.setattr)
     function = PUBLIC[name]
     known = {**vars(sys.modules[function.__module__]), "hs": hs, "headscope": hs, "np": np}
     known |= {"model": demo, "corpus": hs.corpora.texts(TEXTS), "maps": hs.capture(demo, TEXTS[0])}

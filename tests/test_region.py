@@ -162,6 +162,7 @@ def test_a_polygon_is_what_its_triangles_hold_an_odd_number_of_times(corners: li
     np.testing.assert_array_equal(Region(polygons=[corners]).contains(points)[off], expected[off])
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 7),
     st.integers(1, 7),

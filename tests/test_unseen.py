@@ -41,6 +41,7 @@ def text(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_check_says_it_before_its_figures(folder: Path, typed: Typed) -> None:
     out, _ = typed("check", folder)
     lines = out.splitlines()
@@ -57,6 +58,7 @@ def test_a_printed_table_begins_with_it(folder: Path, text: Path, typed: Typed) 
     assert out.splitlines()[0] == SAID
 
 
+@pytest.mark.slow
 def test_a_written_table_has_it_where_its_format_allows(
     folder: Path, text: Path, tmp_path: Path, typed: Typed
 ) -> None:

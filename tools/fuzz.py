@@ -1,7 +1,7 @@
 """Calls and command lines with silly values: all that ends otherwise than in a result or a sentence is printed.
 
     python tools/fuzz.py calls [--number 300] [--seed 0] [--only 17]
-    python tools/fuzz.py commands [--number 300] [--seed 0]
+    python tools/fuzz.py calls commands [--number 300] [--seed 0]
 
 Each case runs in a process of its own (a fork), with a limit of its time and memory. What is a fault: an exception that
 is none of headscope's, a message of several lines, one that nobody foresaw, a hang, more than 2 GB beyond what the
@@ -478,30 +478,36 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("calls", "commands"))
+    parser.add_argument("what", nargs="+", choices=("calls", "commands"))
     parser.add_argument("--number", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, nargs="*", help="numbers of cases, with all that they say")
     asked = parser.parse_args(arguments)
-    counts: Counter[str] = Counter()
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _furnish(folder)
         os.chdir(folder)
         warnings.simplefilter("ignore")
-        make = {"calls": call_cases, "commands": command_cases}[asked.what]
-        largest = longest = 0.0
-        for number, case in enumerate(islice(make(random.Random(asked.seed)), asked.number)):
-            if asked.only is not None and number not in asked.only:
-                continue
-            ended = tried(case, folder)
-            counts[ended.how] += 1
-            largest, longest = max(largest, ended.size), max(longest, ended.seconds)
-            if ended.how not in ("done", "told") or asked.only is not None:
-                last = "\n    ".join(ended.said.strip().splitlines()[-8 if asked.only is None else 0 :])
-                print(f"{number} {ended.how} ({ended.seconds:.1f} s): {case.told}\n    {last}", flush=True)
+        faults = sum(_try_all(what, asked, folder) for what in asked.what)
         os.chdir(before)
+    return faults
+
+
+def _try_all(what: str, asked: argparse.Namespace, folder: Path) -> int:
+    """How many faults there are among cases of one kind."""
+    counts: Counter[str] = Counter()
+    make = {"calls": call_cases, "commands": command_cases}[what]
+    largest = longest = 0.0
+    for number, case in enumerate(islice(make(random.Random(asked.seed)), asked.number)):
+        if asked.only is not None and number not in asked.only:
+            continue
+        ended = tried(case, folder)
+        counts[ended.how] += 1
+        largest, longest = max(largest, ended.size), max(longest, ended.seconds)
+        if ended.how not in ("done", "told") or asked.only is not None:
+            last = "\n    ".join(ended.said.strip().splitlines()[-8 if asked.only is None else 0 :])
+            print(f"{number} {ended.how} ({ended.seconds:.1f} s): {case.told}\n    {last}", flush=True)
     listed = ", ".join(f"{count} {how}" for how, count in counts.most_common())
     print(
         f"seed {asked.seed}: {listed}; at most {longest:.1f} s and {largest / 1e6:.0f} MB beyond the models"

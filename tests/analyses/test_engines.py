@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ def test_long_runs(demo: Model, pair: Any, tmp_path: Path, name: str) -> None:
     xr.testing.assert_identical(merged.drop_attrs(), plain.drop_attrs())
 
 
+@pytest.mark.usefixtures("few_repeats")
 @pytest.mark.parametrize("which", ["demo", "stories"])
 def test_roles(request: pytest.FixtureRequest, pair: Any, which: str) -> None:
     """Of a causal model also what heads do off the sink, whose measures are taken by workers."""
@@ -115,14 +117,14 @@ def test_two_models_on_words(pair: Any) -> None:
 
 def test_maps_of_probes(demo: Model, pair: Any, tmp_path: Path) -> None:
     """All numbers, of the model and of the one re-initialised for the run."""
+    read = list(islice(corpora.builtin_trees().encoded(demo), 16))
     for name, engine in (("here", None), ("there", pair)):
         hs.probe(
             demo,
-            corpora.builtin_trees(),
-            corpora.builtin_trees(),
+            read[:4],
+            read[4:],
             kinds=["attention", "reinitialised", "structural"],
             epochs=1,
-            limit=4,
             resume=tmp_path / name,
             engine=engine,
         )

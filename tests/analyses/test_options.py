@@ -119,6 +119,7 @@ def test_what_is_wrong_is_refused(given: dict[str, Any], error: type[Exception],
         read("a", **given)
 
 
+@pytest.mark.slow
 def test_an_estimate_is_of_the_same_arguments() -> None:
     model, corpus = hs.load(), hs.corpora.builtin()
     for function in (hs.measure, hs.distance):

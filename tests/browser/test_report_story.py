@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from tests.helpers.page_controls import ALL
+from tests.helpers.tabs import Tabs
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -29,13 +33,24 @@ def page(open_page: Any, built_in: str) -> Any:
     return open_page(built_in)
 
 
-def test_the_page_stays_short(page: Any) -> None:
-    assert page.evaluate("document.documentElement.scrollHeight") < TALL
-    assert page.evaluate(f"({WORDS})(document.body.innerText)") < LONG
+@pytest.fixture(scope="module")
+def read(tabs: Tabs, built_in: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The page for tests that press nothing, opened once."""
+    path = tmp_path_factory.mktemp("story") / "page.html"
+    path.write_text(built_in, encoding="utf-8")
+    tab = tabs.take(ALL, width=1400, height=900, scheme="light")
+    yield tab.ready(path.as_uri())
+    assert tab.errors == []
+    tabs.give(tab)
 
 
-def test_the_first_screen_is_the_whole_model_and_five_findings(page: Any) -> None:
-    summary = page.locator("[data-section=summary]")
+def test_the_page_stays_short(read: Any) -> None:
+    assert read.evaluate("document.documentElement.scrollHeight") < TALL
+    assert read.evaluate(f"({WORDS})(document.body.innerText)") < LONG
+
+
+def test_the_first_screen_is_the_whole_model_and_five_findings(read: Any) -> None:
+    summary = read.locator("[data-section=summary]")
     cells = summary.locator(".wholemap rect")
     assert cells.count() == 72
     assert summary.locator(".wholemap").evaluate(INSIDE)
@@ -50,15 +65,16 @@ def test_the_first_screen_is_the_whole_model_and_five_findings(page: Any) -> Non
             assert picture.evaluate(DRAWN) > 5
 
 
-@pytest.mark.parametrize("width", [390, 1080, 1280, 1600])
-def test_the_legend_stays_in_its_column(open_page: Any, built_in: str, width: int) -> None:
-    page = open_page(built_in, width=width)
-    legend = page.locator(".legendlist")
-    assert legend.locator("li").count() > 5
-    assert legend.evaluate(
-        """list => [...list.querySelectorAll("li, li *")].every(one =>
-            one.getBoundingClientRect().right <= list.closest(".whole").getBoundingClientRect().right + 0.5)"""
-    )
+def test_the_legend_stays_in_its_column(open_page: Any, built_in: str) -> None:
+    page = open_page(built_in, width=390)
+    for width in (390, 1080, 1280, 1600):
+        page.set_viewport_size({"width": width, "height": 900})
+        legend = page.locator(".legendlist")
+        assert legend.locator("li").count() > 5
+        assert legend.evaluate(
+            """list => [...list.querySelectorAll("li, li *")].every(one =>
+                one.getBoundingClientRect().right <= list.closest(".whole").getBoundingClientRect().right + 0.5)"""
+        ), width
 
 
 def test_no_finding_repeats_another(page: Any) -> None:
@@ -89,8 +105,8 @@ def test_colour_and_letter_say_what_a_head_does_and_a_cell_opens_it(page: Any) -
     page.wait_for_function("() => document.querySelector('.openhead h2').textContent === 'L2H8'")
 
 
-def test_sections_come_in_the_order_of_the_story(page: Any) -> None:
-    kinds = page.locator("section[data-section]").evaluate_all("all => all.map(one => one.dataset.section)")
+def test_sections_come_in_the_order_of_the_story(read: Any) -> None:
+    kinds = read.locator("section[data-section]").evaluate_all("all => all.map(one => one.dataset.section)")
     assert kinds == [*STORY, "heads", "measures", *BY_LAYER, "absent", "methods"]
 
 
@@ -106,7 +122,7 @@ def test_panels_by_layer_are_folded_where_no_head_stands_out(page: Any) -> None:
             assert set(notes) == {"none above .5"}
 
 
-def test_twins_are_told_once(page: Any) -> None:
+def test_twins_are_told_once(read: Any) -> None:
     """[CLS] is the first token here: no list of measures has both."""
     for titles in (
         ".thumb",
@@ -114,7 +130,7 @@ def test_twins_are_told_once(page: Any) -> None:
         "[data-section=layers] h3",
         "[data-section=compare] tbody .link",
     ):
-        found = [text.lower() for text in page.locator(titles).all_text_contents()]
+        found = [text.lower() for text in read.locator(titles).all_text_contents()]
         assert (
             len([text for text in found if text in ("first token", "[cls]", "first token ([cls])")]) == 1
         ), titles
@@ -171,11 +187,11 @@ def test_a_word_is_explained_by_pointer_key_and_touch_and_on_paper(page: Any) ->
     assert meaning not in coref.locator("table").inner_text()
 
 
-def test_texts_a_and_b_are_not_named_where_there_are_none(page: Any) -> None:
-    titles = page.locator(".thumb, .strips .link, [data-section=layers] h3").all_text_contents()
+def test_texts_a_and_b_are_not_named_where_there_are_none(read: Any) -> None:
+    titles = read.locator(".thumb, .strips .link, [data-section=layers] h3").all_text_contents()
     assert {"first half to second", "second half to first"} <= {title.lower() for title in titles}
     assert not [title for title in titles if "A to B" in title or "B to A" in title]
-    assert "text A" not in page.locator("[data-section=methods]").text_content()
+    assert "text A" not in read.locator("[data-section=methods]").text_content()
 
 
 def test_the_bar_keeps_its_buttons_beside_each_other(page: Any) -> None:
@@ -188,6 +204,6 @@ def test_the_bar_keeps_its_buttons_beside_each_other(page: Any) -> None:
     page.set_viewport_size(wide)
 
 
-def test_the_text_of_an_example_is_said_once(page: Any) -> None:
-    assert page.locator(".explorer .example").first.is_visible()
-    assert not page.locator(".explorer .hx .text").is_visible()
+def test_the_text_of_an_example_is_said_once(read: Any) -> None:
+    assert read.locator(".explorer .example").first.is_visible()
+    assert not read.locator(".explorer .hx .text").is_visible()

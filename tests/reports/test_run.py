@@ -33,6 +33,7 @@ def part(example: Any) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_repeats")
 def test_a_causal_model(stories: Model) -> None:
     found = payload(hs.report(stories, examples=2, limit=4, sections=FEW))
     assert found["model"]["causal"]

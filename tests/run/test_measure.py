@@ -229,14 +229,14 @@ def test_a_trained_causal_model(stories: Model) -> None:
 def test_batches_and_padding_do_not_matter(demo: Model, by: Any) -> None:
     corpus = hs.corpora.builtin(pack=48)
     wanted = ["previous", "sep", "punctuation", "entropy", "largest"]
-    first = measure(demo, corpus, measures=wanted, by=by, batch_size=1, limit=60)
-    same(measure(demo, corpus, measures=wanted, by=by, batch_size=7, limit=60), first, 1e-5)
+    first = measure(demo, corpus, measures=wanted, by=by, batch_size=1, limit=30)
+    same(measure(demo, corpus, measures=wanted, by=by, batch_size=7, limit=30), first, 1e-5)
 
 
 @pytest.mark.slow
 def test_a_run_gives_the_same_digits_again(demo: Model) -> None:
     corpus = hs.corpora.builtin(pack=48)
-    first, again = (measure(demo, corpus, measures=["previous", "entropy"], limit=60) for _ in range(2))
+    first, again = (measure(demo, corpus, measures=["previous", "entropy"], limit=30) for _ in range(2))
     for name in first.data_vars:
         np.testing.assert_array_equal(first[name], again[name])
 

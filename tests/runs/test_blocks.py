@@ -87,8 +87,17 @@ CORPORA: dict[str, Callable[[Path], Corpus]] = {
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:left out")
-@pytest.mark.parametrize("name", CORPORA)
-@pytest.mark.parametrize("options", [{}, {"limit": 17}], ids=str)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("text", {}),
+        ("text", {"limit": 17}),
+        ("long.txt", {}),
+        ("objects.jsonl", {}),
+        ("memory", {"limit": 17}),
+    ],
+    ids=str,
+)
 def test_resumed_and_merged_runs_are_the_plain_run(
     name: str, options: dict[str, Any], model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,6 +158,7 @@ def blocks(count: int) -> Iterator[list[Given]]:
 EXPECTED = [2 * number for number in range(40)]
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     seed=st.integers(0, 10**6),
@@ -174,6 +175,7 @@ def test_results_come_in_order_whoever_comes_and_goes(
         assert results(played, blocks(count)) == (EXPECTED[:count], None)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), workers=st.integers(1, 4))
 def test_what_is_read_ahead_is_bounded(seed: int, workers: int) -> None:
     played = Played(random.Random(seed), workers)

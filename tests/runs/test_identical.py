@@ -76,6 +76,7 @@ def test_errors_are_those_of_the_corpus_with_each_document_once(demo: Any, twice
     assert description(once)["corpus"]["documents"] == 8
 
 
+@pytest.mark.slow
 def test_shards_that_are_merged_know_of_each_other(demo: Any, twice: corpora.Corpus, tmp_path: Path) -> None:
     parts = [tmp_path / f"{number}.nc" for number in (1, 2)]
     with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):

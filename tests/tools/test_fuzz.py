@@ -70,13 +70,12 @@ def test_a_case_that_takes_much_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["calls", "commands"])
-def test_a_few_cases_have_no_fault(what: str) -> None:
+def test_a_few_cases_have_no_fault() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "tools" / "fuzz.py", what, "--number", "6", "--seed", "7"],
+        [sys.executable, ROOT / "tools" / "fuzz.py", "calls", "commands", "--number", "6", "--seed", "7"],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
     )
-    assert re.search(r"^seed 7: .*(told|done)", done.stdout, re.MULTILINE), done.stderr
+    assert len(re.findall(r"^seed 7: .*(?:told|done)", done.stdout, re.MULTILINE)) == 2, done.stderr
     assert done.returncode == 0, done.stdout

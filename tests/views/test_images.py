@@ -245,6 +245,7 @@ class TestPayload:
         assert view.state == {"side": "both", "picture": "image"}
 
 
+@pytest.mark.slow
 def test_another_picture_stands_beside_the_first() -> None:
     transformers = pytest.importorskip("transformers")
     config = transformers.ViTConfig(

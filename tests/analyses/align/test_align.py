@@ -73,6 +73,7 @@ def test_a_planted_head_tells_the_times(whisper: Model, speech: list[Example]) -
         assert found["mass"].min() > 0.9
 
 
+@pytest.mark.slow
 def test_alignment_heads_finds_the_planted_one(whisper: Model, speech: list[Example]) -> None:
     with hs.edit(whisper, planting(whisper, speech)):
         found = hs.alignment_heads(whisper, speech)
@@ -227,6 +228,7 @@ def test_examples_without_times_are_refused(whisper: Model) -> None:
 
 
 class TestWrite:
+    @pytest.mark.slow
     def test_into_the_folder(self, tmp_path: Path) -> None:
         save_whisper(tmp_path, 4)
         loaded = hs.load(tmp_path)

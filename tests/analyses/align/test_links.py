@@ -19,6 +19,7 @@ def whisper() -> Model:
     return hs.load(whisper_parts(4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["both", "row"])
 def test_links_of_speech_are_right_where_alignment_is(whisper: Model, direction: Any) -> None:
     speech = recordings(whisper, 12)

@@ -26,6 +26,7 @@ def corpus(examples: list[Example]) -> Corpus:
     return Corpus("speech", lambda: iter(examples), kind="sounds")
 
 
+@pytest.mark.slow
 def test_the_planted_head_is_first(whisper: Model) -> None:
     speech = recordings(whisper, 12)
     with hs.edit(whisper, planting(whisper, speech)):

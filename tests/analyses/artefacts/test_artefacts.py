@@ -163,6 +163,7 @@ class _Sink(nn.Module):
         return made
 
 
+@pytest.mark.slow
 def test_a_planted_visual_sink_is_found_by_the_dimension_of_the_first_token() -> None:
     module, processor = llava_parts()
     text = "Look: <image> What is on it?"

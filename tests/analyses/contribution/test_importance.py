@@ -199,6 +199,7 @@ def test_the_input_that_fails_is_named() -> None:
         hs.contribution.importance(model, corpus)
 
 
+@pytest.mark.slow
 def test_an_estimate_of_ablation(demo: Model) -> None:
     line = estimate(demo, hs.corpora.builtin(), limit=3)
     assert line.startswith("3 inputs, 73 forward passes each: about ")

@@ -21,6 +21,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["demo", "stories"])
 def test_it_is_what_whole_maps_give(which: str, request: pytest.FixtureRequest) -> None:
     model = request.getfixturevalue(which)

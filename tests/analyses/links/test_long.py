@@ -84,6 +84,7 @@ def test_a_run_that_was_ended_goes_on(
         function(demo, corpus, **{**options, "limit": 10}, resume=tmp_path / "kept")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_other_links_is_refused(demo: Any, tmp_path: Path) -> None:
     words = ["the", "cat", "sat", "on", "it"]
     one, other = (corpora.linked([words] * 8, [[(4, target)]] * 8) for target in (1, 2))

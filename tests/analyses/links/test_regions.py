@@ -482,6 +482,7 @@ def test_a_class_of_tokens_is_a_source_of_texts_too(demo: Model) -> None:
     np.testing.assert_allclose(found["rank"].sel(label="link", direction="row"), averages([each], "rank"))
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_and_merges_to_the_last_digit(llava: Model, tmp_path: Path) -> None:
     texts, links, pictures = squares(6)
     corpus = hs.corpora.linked(texts, links, images=pictures)
@@ -526,6 +527,7 @@ def test_lines_of_one_picture_are_a_document(tmp_path: Path) -> None:
     assert [example.links for example in folder] == [example.links for example in examples]
 
 
+@pytest.mark.slow
 def test_the_built_in_pictures_say_where_things_are(llava: Model, vit: Model) -> None:
     corpus = hs.corpora.builtin_images()
     examples = list(corpus)

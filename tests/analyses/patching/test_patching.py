@@ -140,6 +140,7 @@ def test_an_effect_is_that_of_plain_hooks(
     assert float(found["clean"] - found["corrupted"]) == pytest.approx(gaps / 3, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "noising"), [("GPT-2", False), ("Llama", True)])
 def test_an_edge_is_that_of_plain_hooks(models: dict[str, Model], name: str, noising: bool) -> None:
     model, rows = models[name], some_pairs()[:3]

@@ -77,7 +77,7 @@ def test_the_model_s_own_vectors(demo: Any) -> None:
 
 @pytest.mark.slow
 def test_all_kinds(demo: Any, sentences: list[Example], tmp_path: Path) -> None:
-    found = probe(demo, sentences[:40], sentences[40:], resume=tmp_path / "run", **SMALL)
+    found = probe(demo, sentences[:24], sentences[24:36], resume=tmp_path / "run", **SMALL)
     rows = table(found).set_index("probe")
     layers = [f"structural, layer {layer}" for layer in range(7)]
     assert rows.index.tolist() == [
@@ -98,17 +98,17 @@ def test_all_kinds(demo: Any, sentences: list[Example], tmp_path: Path) -> None:
     assert set(rows["clusters"]) == {"documents"}
     assert (rows["effective"] < 5).all()
     assert pairs[["uas_low", "uas_high"]].isna().all().all()  # of too few documents
-    words = sum(relation != "punct" for one in sentences[40:] for relation in one.relations or ())
+    words = sum(relation != "punct" for one in sentences[24:36] for relation in one.relations or ())
     assert set(rows["n"]) == {words}
     own = f"input embeddings of {demo.name}"
     assert rows["vectors"].tolist() == ["", own, own, "", own, *[""] * 8]
     assert rows.loc["attention", "parameters"] == 4 * 72
     meta = json.loads(found.attrs["meta"])
     assert meta["root"] == ["cls", "sep"]
-    assert meta["corpus"]["train"] == 40
+    assert meta["corpus"]["train"] == 24
     assert len(meta["scalars"]["w"]) == 72
     assert len(meta["losses"]["attention, control"]) == 2
-    again = probe(demo, sentences[:40], sentences[40:], resume=tmp_path / "run", **SMALL)
+    again = probe(demo, sentences[:24], sentences[24:36], resume=tmp_path / "run", **SMALL)
     assert found.drop_attrs().identical(again.drop_attrs())
 
 
@@ -118,7 +118,7 @@ def test_resuming_gives_the_same_digits(
 ) -> None:
     """After a stop while the cache was written, and after one epoch."""
     run = {"kinds": ["attention"], "seed": 4}
-    whole = probe(demo, sentences[:40], sentences[40:], epochs=3, **run)
+    whole = probe(demo, sentences[:24], sentences[24:36], epochs=3, **run)
     place = tmp_path / "run"
 
     append = Store.append
@@ -130,13 +130,13 @@ def test_resuming_gives_the_same_digits(
     with monkeypatch.context() as patch:
         patch.setattr(Store, "append", stopped)
         with pytest.raises(KeyboardInterrupt):
-            probe(demo, sentences[:40], sentences[40:], epochs=1, resume=place, **run)
+            probe(demo, sentences[:24], sentences[24:36], epochs=1, resume=place, **run)
     (file,) = place.glob("maps-train*")
     assert len(decode(file.read_bytes(), "")[0]) == 17
-    probe(demo, sentences[:40], sentences[40:], epochs=1, resume=place, **run)
-    again = probe(demo, sentences[:40], sentences[40:], epochs=3, resume=place, **run)
+    probe(demo, sentences[:24], sentences[24:36], epochs=1, resume=place, **run)
+    again = probe(demo, sentences[:24], sentences[24:36], epochs=3, resume=place, **run)
     assert whole.drop_attrs().identical(again.drop_attrs())
-    other = probe(demo, sentences[:40], sentences[40:], epochs=3, **{**run, "seed": 5})
+    other = probe(demo, sentences[:24], sentences[24:36], epochs=3, **{**run, "seed": 5})
     assert float(other["held_out"][0]) != float(whole["held_out"][0])
 
 

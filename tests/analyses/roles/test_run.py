@@ -16,6 +16,7 @@ from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.rare import with_rarest
+from tests.helpers.once import share_roles
 from tests.helpers.planted_induction import circuit
 
 pytestmark = pytest.mark.slow
@@ -71,7 +72,8 @@ def test_roles_of_the_circuit(induction: Model) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_models_known_heads(demo: Any) -> None:
+def test_the_demo_models_known_heads(demo: Any, built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    share_roles(built, monkeypatch.setattr)  # with the documentation and the notebooks
     found = hs.roles(demo, hs.corpora.builtin())
     assert tuple(found.columns) == COLUMNS
     named = found.groupby(["layer", "head"])["role"].agg(set)

@@ -133,6 +133,7 @@ def test_the_planted_head_is_the_receiver_head() -> None:
     assert "attention" not in several
 
 
+@pytest.mark.slow
 def test_an_untrained_head_receives_by_chance() -> None:
     """Of 20 seeds; its weights hang on the words, so that the words differ."""
     surely = 0

@@ -94,6 +94,7 @@ def test_the_key_that_a_query_prefers_and_the_offset_it_looks_at(planted: Model)
     assert rows["offset"].tolist()[1:] == [1, pd.NA, pd.NA]
 
 
+@pytest.mark.slow
 def test_random_weights_score_0_within_chance() -> None:
     scores: list[Any] = []
     for seed in range(20):

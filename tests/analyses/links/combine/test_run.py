@@ -99,6 +99,7 @@ def test_a_regression_finds_the_heads_that_carry_contacts(found: Any) -> None:
     assert weight.values.ravel()[flat[1]] > 3 * np.sort(weight.values.ravel())[-3]
 
 
+@pytest.mark.slow
 def test_without_the_planted_links_nothing_is_found(protein_model: Model) -> None:
     with planted(protein_model):
         table = hs.combine_heads(protein_model, proteins(seed=1), symmetrise=True).table().set_index("system")
@@ -256,6 +257,7 @@ def test_documents_are_in_one_half_and_halves_are_equal(protein_model: Model) ->
     ]
 
 
+@pytest.mark.slow
 def test_labels_are_fitted_apart_and_rare_ones_named(protein_model: Model) -> None:
     texts = ["ACDEFG"] * 24
     links = [[hs.Link(hs.Span(0, 1), (hs.Span(3, 4),), "far", unit="characters")] for _ in texts]

@@ -46,6 +46,7 @@ def test_the_released_code(demo: Any, shared: Path, rows: str) -> None:
             )
 
 
+@pytest.mark.slow
 def test_word_maps_equal_those_of_one_input(demo: Any, shared: Path) -> None:
     treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
     batch = [example for example, _ in zip(treebank.encoded(demo), range(6), strict=False)]
@@ -78,6 +79,7 @@ def test_examples_without_trees_are_refused(demo: Any) -> None:
         syntax(demo, corpora.texts(["No tree here."]), rows="last")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_trees(demo: Any, shared: Path) -> None:
     """Rows of their own beside the relations, equal to trees made one by one."""
     pytest.importorskip("ufal.chu_liu_edmonds")
