@@ -1,0 +1,58 @@
+"""`headscope composition`: of all heads, or of one, and what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headscope.analyses.shown import SHOWN, Shown, on_screen
+from headscope.core.validation import Number
+
+
+def run(
+    model: Any,
+    corpus: Any,
+    *,
+    head: str | None = None,
+    of: str = "attended",
+    ablated: Number = 3,
+    **options: Any,
+) -> Any:
+    """Which head feeds which, or all that one head reads.
+
+    Args:
+        model: from `headscope.load`.
+        corpus: of texts.
+        head: all writers that this head reads, with chance and ablation beside them.
+        of: as in headscope.reads.
+        ablated: as in headscope.reads.
+        **options: of `headscope.composition`.
+    """
+    from headscope.analyses.composition.run import composition
+    from headscope.analyses.reads.run import reads
+
+    if head is None:
+        return composition(model, corpus, **options)
+    return reads(model, corpus, head, of=of, ablated=ablated, **options)
+
+
+def shown(result: Any, *, head: str | None = None) -> Shown:
+    """The edges, or the writers that one head reads."""
+    from headscope.analyses.composition.statistics import LEAST
+    from headscope.measures.dataset import description
+
+    rows: Any = result.table()
+    if head is not None:
+        about = description(result)
+        lines = [
+            f"{head}: contrasts of {float(result['contrast']):.3f} on average, of {int(result['queries']):,} queries "
+            f"({about['of']}) in {int(result['documents'])} documents; who wrote the key and the query, shares",
+            rows.drop(columns=["layer", "head", "paper"]).round(3).to_string(index=False, na_rep=""),
+        ]
+        return Shown(rows, "\n".join(lines), result)
+    some = rows.head(SHOWN)
+    lines = [
+        f"{len(rows)} edges: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)"
+    ]
+    if len(rows):
+        lines.append(on_screen(some, dropped=("writer_layer", "writer_head")))
+    return Shown(rows, "\n".join(lines), result)
