@@ -39,14 +39,17 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
     """The edges, or the writers that one head reads."""
     from headscope.analyses.composition.statistics import LEAST
     from headscope.measures.dataset import description
+    from headscope.statistics.jackknife import needs
 
     rows: Any = result.table()
+    few = [] if result["p"].notnull().any() else [needs("documents")]
     if head is not None:
         about = description(result)
         lines = [
-            f"{head}: contrasts of {float(result['contrast']):.3f} on average, of {int(result['queries']):,} queries "
+            f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of {int(result['queries']):,} queries "
             f"({about['of']}) in {int(result['documents'])} documents; who wrote the key and the query, shares",
             rows.drop(columns=["layer", "head", "paper"]).round(3).to_string(index=False, na_rep=""),
+            *few,
         ]
         return Shown(rows, "\n".join(lines), result)
     some = rows.head(SHOWN)
