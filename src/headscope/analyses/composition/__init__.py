@@ -1,10 +1,10 @@
 """Which head feeds which."""
 
-from headscope.analyses.record import Analysis, Command
+from headscope.analyses.record import Analysis, Command, Entry
 
 ANALYSIS = Analysis(
     name="composition",
-    order=128,
+    order=132,
     function="run:composition",
     command=Command(
         "composition",
@@ -17,4 +17,5 @@ ANALYSIS = Analysis(
     axis="reader",
     table="statistics:table",
     merge="run:merge",
+    sections=(Entry("composition", "which head feeds which", 35, "section:section"),),
 )

@@ -46,8 +46,9 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
     if head is not None:
         about = description(result)
         lines = [
-            f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of {int(result['queries']):,} queries "
-            f"({about['of']}) in {int(result['documents'])} documents; who wrote the key and the query, shares",
+            f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of "
+            f"{int(result['queries']):,} queries ({about['of']}) in {int(result['documents'])} documents; shares of "
+            "who wrote the key and the query",
             rows.drop(columns=["layer", "head", "paper"]).round(3).to_string(index=False, na_rep=""),
             *few,
         ]
