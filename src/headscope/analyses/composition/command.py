@@ -15,6 +15,7 @@ def run(
     head: str | None = None,
     of: str = "attended",
     ablated: Number = 3,
+    repeated: Number = 0,
     **options: Any,
 ) -> Any:
     """Which head feeds which, or all that one head reads.
@@ -25,14 +26,17 @@ def run(
         head: all writers that this head reads, with chance and ablation beside them.
         of: as in headscope.reads.
         ablated: as in headscope.reads.
+        repeated: read so many sequences of random tokens that come twice in place of texts, on which induction shows.
         **options: of `headscope.composition`.
     """
     from headscope.analyses.composition.run import composition
     from headscope.analyses.reads.run import reads
+    from headscope.analyses.roles.synthetic import repeated_tokens
 
+    inputs = repeated_tokens(model, sequences=repeated) if repeated else corpus
     if head is None:
-        return composition(model, corpus, **options)
-    return reads(model, corpus, head, of=of, ablated=ablated, **options)
+        return composition(model, inputs, **options)
+    return reads(model, inputs, head, of=of, ablated=ablated, **options)
 
 
 def shown(result: Any, *, head: str | None = None) -> Shown:
@@ -42,7 +46,7 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
     from headscope.statistics.jackknife import needs
 
     rows: Any = result.table()
-    few = [] if result["p"].notnull().any() else [needs("documents")]
+    few = [] if result["share_low"].notnull().any() else [needs("documents")]
     if head is not None:
         about = description(result)
         lines = [

@@ -22,7 +22,7 @@ from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.errors import RefusedError
-from headscope.measures.sums import Arrays, Floats, Gathering, Ratios
+from headscope.measures.sums import Arrays, Floats, Gathering, Skewed
 from headscope.models import Model, expect_model
 from headscope.runs.batches import tokens_of, worked
 from headscope.runs.long import Kind, Run
@@ -33,7 +33,7 @@ BLOCK, SPAN = 64, 64
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Pairs(Ratios):
+class Pairs(Skewed):
     """Sums of terms and of what random turns give ``[kind reader writer 2]``, and of contrasts ``[kind reader]``."""
 
     heads: tuple[str, ...]
@@ -130,10 +130,10 @@ def contrasts(record: AttentionRecord, tokens: Tokens, *, causal: bool) -> Tenso
 
 def _figures(sums: Pairs, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
     total = sums.closed()
-    value, se = total.value(), total.error()
+    value, se, skew = total.value(), total.error(), total.skewness()
     heads = [Head.parse(name) for name in sums.heads]
     documents = {"documents": float(total.documents.max(initial=0.0))}
-    return statistics.dataset(heads, value, se, total.effective(), {**meta, **about, **documents})
+    return statistics.dataset(heads, value, se, skew, total.effective(), {**meta, **about, **documents})
 
 
 KIND = Kind("composition", Pairs.from_arrays, _figures, SPAN, "composing")
@@ -149,10 +149,10 @@ def composition(model: Model, corpus: Corpus | Iterable[Example], **options: Unp
     tokens, and the first of a causal model, are left out, and queries count by the attention that they give to the
     others. Norms keep their divisors, as in `headscope.reads`; so shares are exact, and those of all writers sum to 1.
 
-    An **edge** is a writer that surely has more than a quarter of what a head reads, and more than it would were what
-    it writes turned at random: ``z`` is its share by what such rotations give (the root of their mean square), as if
-    all documents told the same. p is the larger of the two, the former by a jackknife over documents; q is over all
-    pairs of heads and kinds.
+    An **edge** is a writer that surely has more than a quarter of what a head reads (the whole interval, by a jackknife
+    over documents), and more than it would were what it writes turned at random (q ≤ .05, over all pairs of heads and
+    kinds): ``z`` is its share by what such rotations give, the root of their mean square, as if all documents told the
+    same, and p is of that.
 
     Source: K-, Q- and V-composition, Elhage et al. 2021, there of weights alone.
 

@@ -27,7 +27,7 @@ from headscope.views.explorer import Input
 from headscope.views.payload import Part, Pin, Reason
 from headscope.views.reasons import because
 from headscope.views.section import Section
-from headscope.views.sentences import comma, head_name, sentence
+from headscope.views.sentences import comma, head_name, sentence, text
 
 TOKENS, SEQUENCES = 16, 12
 """Random tokens of an input, which come twice, and how many inputs."""
@@ -83,14 +83,13 @@ class Composition(Section):
         names: list[Part] = []
         for position, (place, row) in enumerate(first.head(_NAMED).iterrows()):
             head = Head(int(row["layer"]), int(row["head"]))
-            names += [*comma(position), head_name(head, self._reason(cast("int", place), row, reader=True))]
+            name = head_name(head, self._reason(cast("int", place), row, reader=True))
+            names += [*comma(position), name, text(f" ({percent(row['share'])})")]
         more = f" and {len(first) - _NAMED} more" if len(first) > _NAMED else ""
         place, row = next(first.iterrows())
         wrote = head_name(Head.parse(str(writer)), self._reason(cast("int", place), row, reader=False))
-        many = "1 head reads" if len(first) == 1 else f"{len(first)} heads read"
-        return [
-            sentence(f"In their {_READ[kind]} {many} what one head wrote, ", wrote, ": ", *names, f"{more}.")
-        ]
+        many = "1 head reads, in its" if len(first) == 1 else f"{len(first)} heads read, in their"
+        return [sentence(f"{many} {_READ[kind]}, what ", wrote, " wrote: ", *names, f"{more}.")]
 
     def _edges(self, rows: Any) -> Any:
         records = rows.to_dict("records")
@@ -136,7 +135,8 @@ def section(study: Study) -> list[Section]:
     except (InputError, RefusedError) as error:
         study.absent["composition"] = str(error)
         return []
-    rows = statistics.table(result).to_dict("records")
+    edges: Any = statistics.table(result)
+    rows: list[Any] = edges.to_dict("records")
     return [Composition(result, _seen(study, rows, inputs[:LOOKED_AT]) if rows else ())]
 
 

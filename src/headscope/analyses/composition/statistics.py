@@ -18,9 +18,10 @@ from headscope.statistics.significance import false_discovery
 
 KINDS = ("K", "Q", "V")
 LEAST = 0.25
-"""The share that a writer must surely exceed to be an edge."""
+"""The share above which the whole interval of an edge is."""
 
 LEVEL = 0.05
+"""The largest q of an edge."""
 
 COLUMNS = (
     "layer",
@@ -41,33 +42,37 @@ COLUMNS = (
 _ABOUT = {
     "share": "Of what a head reads, the share that another wrote.",
     "z": "The share by what it is when what the other writes is turned at random, the root of the mean square.",
-    "p": "That the share is no more than the least of an edge, or the other's writing turned at random.",
+    "p": "That the other's writing, turned at random, gives as much.",
     "q": "The same, over all pairs of heads and kinds.",
 }
 
 
 def dataset(
-    heads: Sequence[Head], value: Floats, se: Floats, documents: Floats, meta: Mapping[str, Any]
+    heads: Sequence[Head],
+    value: Floats,
+    se: Floats,
+    skew: Floats,
+    documents: Floats,
+    meta: Mapping[str, Any],
 ) -> xr.Dataset:
     """Shares with intervals, and what is an edge.
 
     Args:
         heads: readers and writers.
-        value, se: shares and what random turns give, with their errors, ``[kind reader writer 2]``.
+        value, se, skew: shares and what random turns give, their errors and skewness, ``[kind reader writer 2]``.
         documents: how many effective documents, ``[kind reader]``.
         meta: what made them.
     """
     layers = np.array([head.layer for head in heads])
     before = (layers[:, None] > layers) & np.isfinite(value[..., 0])
-    share, error, turned = (
-        np.where(before, array, np.nan) for array in (value[..., 0], se[..., 0], value[..., 1])
+    share, error, turned, lean = (
+        np.where(before, array, np.nan) for array in (value[..., 0], se[..., 0], value[..., 1], skew[..., 0])
     )
     many = np.broadcast_to(documents[..., None], share.shape)
-    low, high = jackknife.interval(share, error, many)
+    low, high = jackknife.interval(share, error, many, skew=lean)
     with np.errstate(invalid="ignore", divide="ignore"):
         z = share / turned
-    surely = jackknife.above(share, LEAST, error, many)
-    p = np.maximum(surely, np.asarray(module("scipy.stats").norm.sf(z)))
+    p = np.asarray(module("scipy.stats").norm.sf(z))
     q = false_discovery(p.ravel()).reshape(p.shape)
     figures = {
         "share": share,
@@ -92,10 +97,10 @@ def dataset(
 
 def table(result: xr.Dataset, level: float = LEVEL) -> pd.DataFrame:
     """One row an edge, the largest share first, with `COLUMNS`."""
-    q = result["q"].values
+    edges = (result["q"].values <= level) & (result["share_low"].values > LEAST)
     readers, writers = (result[axis].values for axis in ("reader", "writer"))
     rows: list[dict[str, Any]] = []
-    for kind, reader, writer in np.argwhere(np.nan_to_num(q, nan=1.0) <= level):
+    for kind, reader, writer in np.argwhere(edges):
         at = (kind, reader, writer)
         head, other = Head.parse(str(readers[reader])), Head.parse(str(writers[writer]))
         figures = {"share": "share", "ci_low": "share_low", "ci_high": "share_high", "z": "z", "q": "q"}
