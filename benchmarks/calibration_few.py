@@ -409,6 +409,57 @@ def halves(runs: int) -> list[Row]:
     return rows
 
 
+def terms(runs: int) -> list[Row]:
+    """Reads and composition: shares of contrasts over documents of unequal contrasts, each with a share of its own."""
+    from headscope.analyses.composition.statistics import LEAST
+
+    rows: list[Row] = []
+    for kind, tail in TAILS:
+        for documents in (6, 8, 12, 24, 48):
+            draw = _random("terms", kind, tail, documents)
+            n = draw.lognormal(3.0, 0.6, (documents, runs))  # contrasts, in logits
+            own = 0.1 * drawn(draw, kind, tail, n.shape)
+            count, skew = jackknife.effective(n), jackknife.skewness(n * own, n)
+            value, se = (n * own).sum(0) / n.sum(0), jackknife.error(n * own, n)
+            p = jackknife.differs(value, se, count, skew)  # a share less that of shuffled keys
+            value, se = value + LEAST, jackknife.error(n * (LEAST + own), n)
+            ends = jackknife.interval(value, se, count, skew=skew)
+            about: Row = {"shares": kind, "tail": tail, "documents": documents, **_held(*ends, LEAST)}
+            above = _mean(np.where(np.isnan(ends[0]), np.nan, ends[0] > LEAST))
+            rows.append(about | {"low end above": above} | _levels(p))
+    return rows
+
+
+def turns(runs: int) -> list[Row]:
+    """Composition: z of a head whose writing is turned at random, where documents are alike, and where they are not."""
+    from scipy.stats import norm
+
+    rows: list[Row] = []
+    width, tokens = 48, 12
+    for rank in (1, 4, 48):
+        for alike in (0.0, 0.7, 1.0):
+            draw = _random("turns", rank, alike)
+            z: list[float] = []
+            for _ in range(max(1, runs // 10)):
+                made = [_told(draw, rank, alike, 8, tokens, width) for _ in range(2)]
+                turn = np.linalg.qr(draw.standard_normal((width, width)))[0]
+                turn *= draw.choice([-1.0, 1.0], width)
+                total = float((made[0] @ turn * made[1]).sum())
+                grams = [part @ part.swapaxes(-1, -2) for part in made]
+                z.append(total / np.sqrt((grams[0] * grams[1]).sum((1, 2)) / width).sum())
+            rows.append({"directions": rank, "alike in documents": alike} | _levels(norm.sf(np.array(z))))
+    return rows
+
+
+def _told(
+    draw: np.random.Generator, rank: int, alike: float, documents: int, tokens: int, width: int
+) -> Floats:
+    """What is written, or read, in some directions, ``[document token dim]``."""
+    directions = draw.standard_normal((rank, width))
+    common, own = draw.standard_normal((1, tokens, rank)), draw.standard_normal((documents, tokens, rank))
+    return (alike * common + np.sqrt(1 - alike**2) * own) @ directions
+
+
 PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "needles": (needles, 40_000),
     "pairs": (pairs, 40_000),
@@ -418,6 +469,8 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "changes": (changes, 20_000),
     "sentences": (sentences, 20_000),
     "rotations": (rotations, 40_000),
+    "terms": (terms, 20_000),
+    "turns": (turns, 40_000),
     "probes": (probes, 20_000),
     "arrangement": (arrangement, 20_000),
     "together": (together, 72_000),

@@ -116,7 +116,7 @@ def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
     assert len(few["examples"]) == 1
     with pytest.raises(
         InputError,
-        match=r"unknown section 'all'; expected some of roles, artefacts, align, retrieval, writes, syntax, .*gradients",
+        match=r"unknown section 'all'; expected some of roles, artefacts, align, retrieval, writes, composition, syntax, .*gradients",
     ):
         hs.report(demo, corpus, sections=["all"])
 

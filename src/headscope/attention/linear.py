@@ -12,8 +12,10 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -36,6 +38,9 @@ else a layer adds (its MLP), positions that attention adds to queries or keys, a
 
 CLOSE = 1e-4
 """How far the terms may be from their score, as a share of the largest of them (or of 1)."""
+
+AT_A_TIME = 1 << 24
+"""Numbers of slopes that are held at a time."""
 
 _SLICES = """
     getitem select narrow index_select gather take_along_dim chunk split unbind tensor_split cat concat stack repeat
@@ -70,6 +75,11 @@ class Writer:
     leaf: Tensor
     outputs: Tensor | None = None
     matrix: Tensor | None = None
+
+    @property
+    def heads(self) -> int:
+        """How many heads they are; 0 for none."""
+        return 0 if self.matrix is None else len(self.matrix)
 
     def terms(self, slope: Tensor) -> Tensor:
         """What it adds to numbers of these slopes ``[number, ...]``: ``[head number]``, the last row W_O's bias; else
@@ -229,6 +239,11 @@ class Call:
     kwargs: Mapping[str, Any]
 
 
+def _same(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are the same numbers in memory."""
+    return (a.data_ptr(), a.shape, a.stride()) == (b.data_ptr(), b.shape, b.stride())
+
+
 @dataclass(eq=False)
 class Read:
     """What one pass gave.
@@ -271,14 +286,7 @@ class Read:
         leaves = [writer.leaf for writer in self.writers]
         if not numbers.requires_grad:
             raise _no_sum(self.model, "queries or keys that no writer of its stream has a part in")
-        if len(numbers) == 1:
-            found: Any = torch.autograd.grad(numbers.sum(), leaves, allow_unused=True, retain_graph=True)
-            slopes = [None if slope is None else slope[None] for slope in found]
-        else:
-            ways = torch.eye(len(numbers), dtype=numbers.dtype, device=numbers.device)
-            slopes = torch.autograd.grad(
-                numbers, leaves, ways, is_grads_batched=True, allow_unused=True, retain_graph=True
-            )
+        slopes = self._slopes(numbers, leaves)
         terms = [
             None if slope is None else writer.terms(slope)
             for writer, slope in zip(self.writers, slopes, strict=True)
@@ -290,6 +298,50 @@ class Read:
         if ((total - numbers.detach()).abs() > CLOSE * largest).any():
             raise _no_sum(self.model, "scores that are not")
         return terms
+
+    def composed(self, numbers: Tensor) -> tuple[Floats, Floats]:
+        """What each head of `heads` adds to numbers ``[number]``, ``[number head]``, 0 for those that come later; and
+        how much it would, either way, were what it writes turned at random: the root of the mean square of that.
+        """
+        leaves = [writer.leaf for writer, _, _ in self.heads]
+        size, width = leaves[0].numel(), leaves[0].shape[-1]
+        terms = [np.zeros((len(numbers), writer.heads)) for writer, _, _ in self.heads]
+        turned = [np.zeros_like(term) for term in terms]
+        for few in range(0, len(numbers), max(1, AT_A_TIME // size)):
+            some = slice(few, few + max(1, AT_A_TIME // size))
+            slopes = self._slopes(numbers[some], leaves)
+            last: tuple[Tensor, Tensor] | None = None
+            for place, (slope, (_, written, squares)) in enumerate(zip(slopes, self.heads, strict=True)):
+                if slope is None:
+                    continue
+                flat = slope.reshape(len(slope), -1, width)
+                if last is None or not _same(last[0], flat):  # most models pass one slope on to all
+                    last = flat, flat @ flat.transpose(-1, -2)
+                square = (last[1].flatten(1) @ squares.flatten(1).T).clamp(min=0) / width
+                terms[place][some] = (flat.flatten(1) @ written.flatten(1).T).double().cpu().numpy()
+                turned[place][some] = square.double().sqrt().cpu().numpy()
+        return np.concatenate(terms, 1), np.concatenate(turned, 1)
+
+    @cached_property
+    def heads(self) -> list[tuple[Writer, Tensor, Tensor]]:
+        """The writers that are heads, what each head wrote ``[head token stream]``, and its products ``[head token
+        token]``."""
+        found: list[tuple[Writer, Tensor, Tensor]] = []
+        for writer in self.writers:
+            if writer.outputs is not None and writer.matrix is not None:
+                written = torch.einsum("thd,hde->hte", writer.outputs, writer.matrix)
+                found.append((writer, written, written @ written.transpose(-1, -2)))
+        return found
+
+    def _slopes(self, numbers: Tensor, leaves: Sequence[Tensor]) -> Sequence[Tensor | None]:
+        """The slopes of numbers, ``[number ...]``; None for a leaf that comes later."""
+        if len(numbers) == 1:
+            found: Any = torch.autograd.grad(numbers.sum(), leaves, allow_unused=True, retain_graph=True)
+            return [None if slope is None else slope[None] for slope in found]
+        ways = torch.eye(len(numbers), dtype=numbers.dtype, device=numbers.device)
+        return torch.autograd.grad(
+            numbers, leaves, ways, is_grads_batched=True, allow_unused=True, retain_graph=True
+        )
 
     def told(self, numbers: Tensor) -> dict[Who, Floats]:
         """Who has which part in numbers ``[number]``: the `terms` by name, all biases as one."""

@@ -307,7 +307,35 @@ class Gathering(Generic[R]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sums(Ratios):
+class Skewed(Ratios):
+    """Sums that tell how skewed their figures are.
+
+    Attributes:
+        sss, ssn, snn, nnn: ΣS³, ΣS²N, ΣSN², ΣN³, like `s`.
+    """
+
+    sss: Floats
+    ssn: Floats
+    snn: Floats
+    nnn: Floats
+
+    cubes: ClassVar[tuple[str, ...]] = ("sss", "ssn", "snn", "nnn")
+
+    def skewness(self) -> Floats:
+        """Skewness of the figures, as `headscope.statistics.jackknife.skewness` has it, like `s`; 0 where documents are
+        `ALIKE`."""
+        total = self.closed()
+        n, nn = (over(array, total.s) for array in (total.n, total.nn))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value = total.s / n
+            squares = total.ss - 2 * value * total.sn + value**2 * nn
+            cubes = total.sss - 3 * value * total.ssn + 3 * value**2 * total.snn - value**3 * total.nnn
+            flat = squares <= ALIKE * total.ss
+            return np.where(flat, 0.0, np.clip(cubes / np.maximum(squares, 0.0) ** 1.5, -1.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sums(Skewed):
     """The sums of measures in heads: `s` is ``[measure layer head]``, NaN for heads that a layer does not have.
 
     So is `n`: windows hide other rows in other layers.
@@ -315,7 +343,6 @@ class Sums(Ratios):
     Attributes:
         measures: names, the first axis.
         layers: the model's index of each layer, the second axis.
-        sss, ssn, snn, nnn: ΣS³, ΣS²N, ΣSN², ΣN³, like `s`.
         chance: ΣS of uniform attention over the visible keys, like `s`.
         by: what a figure is a mean over.
 
@@ -324,32 +351,16 @@ class Sums(Ratios):
 
     measures: tuple[str, ...]
     layers: tuple[int, ...]
-    sss: Floats
-    ssn: Floats
-    snn: Floats
-    nnn: Floats
     chance: Floats
     by: By = "token"
 
     labels = ("measures", "layers", "by")
     more = ("chance",)
-    cubes = ("sss", "ssn", "snn", "nnn")
 
     def weighed(self, arrays: tuple[Floats, ...]) -> tuple[Floats, ...]:
         """The arrays of a document as they count: its means, where documents count the same."""
         s, chance, n = arrays
         return _means(s, chance, n) if self.by == "document" else arrays
-
-    def skewness(self) -> Floats:
-        """Skewness of the figures, as `headscope.statistics.jackknife.skewness` has it, like `s`; 0 where documents are
-        `ALIKE`."""
-        total = self.closed()
-        with np.errstate(invalid="ignore", divide="ignore"):
-            value = total.s / total.n
-            squares = total.ss - 2 * value * total.sn + value**2 * total.nn
-            cubes = total.sss - 3 * value * total.ssn + 3 * value**2 * total.snn - value**3 * total.nnn
-            flat = squares <= ALIKE * total.ss
-            return np.where(flat, 0.0, np.clip(cubes / np.maximum(squares, 0.0) ** 1.5, -1.0, 1.0))
 
     def by_chance(self) -> Floats:
         """What uniform attention over the visible keys gives in the same rows, like `s`."""

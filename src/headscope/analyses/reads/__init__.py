@@ -15,7 +15,7 @@ ANALYSIS = Analysis(
             Position("HEAD", "Such as L5H1.", required=True),
         ),
     ),
-    axis="writer",
+    axis="side",
     table="statistics:table",
     merge="run:merge",
 )

@@ -27,7 +27,7 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
-from headscope.measures.sums import Arrays, Floats, Gathering, Ratios
+from headscope.measures.sums import Arrays, Floats, Gathering, Skewed
 from headscope.models import Model, expect_model
 from headscope.runs.batches import tokens_of, worked
 from headscope.runs.long import Kind, Run
@@ -41,7 +41,7 @@ PAIR = Who("position", "pair")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Shares(Ratios):
+class Shares(Skewed):
     """Sums of terms, `s`, and of what they are shares of, `n`; `writers` are named by the first axis but one."""
 
     writers: tuple[str, ...]
@@ -203,10 +203,10 @@ def writer(text: str) -> Who:
 def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
     """Shares with their errors, chance, p and q."""
     total = sums.closed()
-    value, se = total.value()[0], total.error()[0]
-    documents = total.effective()[0]
-    low, high = jackknife.interval(value[..., 0], se[..., 0], np.broadcast_to(documents, value.shape[:-1]))
-    p = jackknife.differs(value[..., 2], se[..., 2], np.broadcast_to(documents, value.shape[:-1]))
+    value, se, skew = total.value()[0], total.error()[0], total.skewness()[0]
+    documents = np.broadcast_to(total.effective()[0], value.shape[:-1])
+    low, high = jackknife.interval(value[..., 0], se[..., 0], documents, skew=skew[..., 0])
+    p = jackknife.differs(value[..., 2], se[..., 2], documents, skew[..., 2])
     q = false_discovery(np.where(value[..., 0] == 0, np.nan, p).ravel()).reshape(p.shape)
     writers = [writer(text) for text in sums.writers]
     called = {**names([who for who in writers if who != PAIR], turned=False), PAIR: statistics.PAIR}

@@ -72,7 +72,7 @@ def reads(
         key: the position that is asked about; by default the one with the largest weight, special tokens and the
             first of a causal model aside.
         foil: what it is compared with: the ``mean`` of the other keys, the position of one, or ``none``.
-        pair: text B.
+        pair: a text B, for a model that reads pairs.
         target: the decoder's text, for an encoder-decoder.
         attention: ``encoder``, ``decoder`` or ``cross`` of an encoder-decoder; of a corpus the encoder's is read.
         pairs: of so many writers of the query, those with the largest terms, also tell the terms with each writer of

@@ -1,0 +1,21 @@
+"""Which head feeds which."""
+
+from headscope.analyses.record import Analysis, Command, Entry
+
+ANALYSIS = Analysis(
+    name="composition",
+    order=132,
+    function="run:composition",
+    command=Command(
+        "composition",
+        "Which head feeds which: what heads read in keys, queries and values that others wrote. Or, of one head, all.",
+        section="Why",
+        groups=("texts", "model", "table", "long", "engines"),
+        runs="command:run",
+        metavars={"head": "L.H"},
+    ),
+    axis="reader",
+    table="statistics:table",
+    merge="run:merge",
+    sections=(Entry("composition", "which head feeds which", 35, "section:section"),),
+)

@@ -1,0 +1,66 @@
+"""`headscope composition`: of all heads, or of one, and what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headscope.analyses.shown import SHOWN, Shown, on_screen
+from headscope.core.validation import Number
+
+
+def run(
+    model: Any,
+    corpus: Any,
+    *,
+    head: str | None = None,
+    of: str = "attended",
+    ablated: Number = 3,
+    repeated: Number = 0,
+    **options: Any,
+) -> Any:
+    """Which head feeds which, or all that one head reads.
+
+    Args:
+        model: from `headscope.load`.
+        corpus: of texts.
+        head: all writers that this head reads, with chance and ablation beside them.
+        of: as in headscope.reads.
+        ablated: as in headscope.reads.
+        repeated: read so many sequences of random tokens that come twice in place of texts, on which induction shows.
+        **options: of `headscope.composition`.
+    """
+    from headscope.analyses.composition.run import composition
+    from headscope.analyses.reads.run import reads
+    from headscope.analyses.roles.synthetic import repeated_tokens
+
+    inputs = repeated_tokens(model, sequences=repeated) if repeated else corpus
+    if head is None:
+        return composition(model, inputs, **options)
+    return reads(model, inputs, head, of=of, ablated=ablated, **options)
+
+
+def shown(result: Any, *, head: str | None = None) -> Shown:
+    """The edges, or the writers that one head reads."""
+    from headscope.analyses.composition.statistics import LEAST
+    from headscope.measures.dataset import description
+    from headscope.statistics.jackknife import needs
+
+    rows: Any = result.table()
+    few = [] if result["share_low"].notnull().any() else [needs("documents")]
+    if head is not None:
+        about = description(result)
+        lines = [
+            f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of "
+            f"{int(result['queries']):,} queries ({about['of']}) in {int(result['documents'])} documents; shares of "
+            "who wrote the key and the query",
+            rows.drop(columns=["layer", "head", "paper"]).round(3).to_string(index=False, na_rep=""),
+            *few,
+        ]
+        return Shown(rows, "\n".join(lines), result)
+    some = rows.head(SHOWN)
+    lines = [
+        f"{len(rows)} edges: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)"
+    ]
+    if len(rows):
+        lines.append(on_screen(some, dropped=("writer_layer", "writer_head")))
+    return Shown(rows, "\n".join(lines), result)

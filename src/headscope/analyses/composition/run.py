@@ -1,0 +1,184 @@
+"""Which head feeds which: what heads write that others read in their keys, queries and values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from headscope.analyses.composition import statistics
+from headscope.analyses.long_runs import long_run
+from headscope.analyses.options import Options
+from headscope.analyses.reads.one import compared, visible
+from headscope.attention.linear import Read, Reader
+from headscope.attention.record import AttentionRecord
+from headscope.core.heads import Head
+from headscope.core.tokens import Tokens
+from headscope.corpora import Corpus, Example
+from headscope.errors import RefusedError
+from headscope.measures.sums import Arrays, Floats, Gathering, Skewed
+from headscope.models import Model, expect_model
+from headscope.runs.batches import tokens_of, worked
+from headscope.runs.long import Kind, Run
+from headscope.runs.options import RunOptions
+
+BLOCK, SPAN = 64, 64
+"""Inputs of a block and blocks that are kept as one: a document's sums have a number for every pair of heads."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pairs(Skewed):
+    """Sums of terms and of what random turns give ``[kind reader writer 2]``, and of contrasts ``[kind reader]``."""
+
+    heads: tuple[str, ...]
+    labels: ClassVar[tuple[str, ...]] = ("heads",)
+
+    @classmethod
+    def named(cls, arrays: Arrays) -> dict[str, Any]:
+        """The names of the heads."""
+        return {"heads": tuple(map(str, arrays["heads"]))}
+
+
+@dataclass
+class Work:
+    """What is composed, in the inputs of a corpus."""
+
+    model: Model
+
+    def __post_init__(self) -> None:
+        self._reader: Reader | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_reader": None}  # it holds modules: each process finds its own
+
+    def block(
+        self,
+        block: Iterable[Sequence[Example]],
+        done: Callable[[int], None] | None = None,
+        open: Collection[int] = (),
+    ) -> Pairs:
+        """The sums of one block."""
+        gathering: Gathering[Pairs] | None = None
+        for batch, found in worked(block, self.run, done):
+            for example, (heads, s, n) in zip(batch, found, strict=True):
+                gathering = gathering or Gathering(Pairs, heads=tuple(map(str, heads)))
+                gathering.gather(example.document, (s, n), Counter(inputs=1))
+        return (gathering or Gathering(Pairs, heads=())).close(open)
+
+    def run(self, batch: Sequence[Example]) -> list[tuple[list[Head], Floats, Floats]]:
+        """The heads, the terms and the contrasts of each input."""
+        return [self.one(tokens_of(example)) for example in batch]
+
+    def one(self, tokens: Tokens) -> tuple[list[Head], Floats, Floats]:
+        """The heads, the terms ``[kind reader writer 2]`` and the contrasts ``[kind reader]`` of one input."""
+        ready = self.model.inputs([tokens])
+        if self._reader is None:
+            self._reader = Reader(self.model, ready)
+        read = self._reader.read(ready)
+        heads = [
+            Head(writer.layer, head) for writer, written, _ in read.heads for head in range(len(written))
+        ]
+        place = {head: at for at, head in enumerate(heads)}
+        read_by = [
+            Head(call.record.layer, head) for call in read.calls for head in range(call.record.shape[1])
+        ]
+        if len(place) < len(heads) or sorted(read_by) != sorted(heads):
+            raise RefusedError(
+                f"{self.model.name}: expected one stack of layers whose heads can be told apart, found several, or none"
+            )
+        s = np.zeros((len(statistics.KINDS), len(heads), len(heads), 2))
+        n = np.zeros(s.shape[:2])
+        for call in read.calls:
+            record = call.record
+            readers = [place[Head(record.layer, head)] for head in range(record.shape[1])]
+            numbers = contrasts(record, tokens, causal=self.model.causal)
+            n[:, readers] = numbers.detach().double().cpu().numpy().reshape(len(s), -1)
+            for at, values in enumerate(_composed(read, numbers)):
+                s[..., at][:, readers] = values.reshape(len(s), len(readers), -1)
+        return heads, s, n
+
+
+def _composed(read: Read, numbers: Tensor) -> tuple[Floats, Floats]:
+    if not numbers.requires_grad:
+        raise RefusedError(
+            f"{read.model.name}: expected heads that read the residual stream, found some that do not"
+        )
+    return read.composed(numbers)
+
+
+def contrasts(record: AttentionRecord, tokens: Tokens, *, causal: bool) -> Tensor:
+    """What heads attend to less the mean key, ``[kind · head]``: scores, linear in keys, then in queries; the size of
+    their values."""
+    weights = record.weights()[0].detach()
+    among = np.stack(
+        [compared(tokens, visible(record, head), causal=causal) for head in range(record.shape[1])]
+    )
+    there = torch.as_tensor(among).to(weights)
+    attended = weights * there
+    contrast = attended - attended.sum(-1, keepdim=True) * there / there.sum(-1, keepdim=True).clamp(min=1)
+    query, keys, values = record.q[0], contrast @ record.keys[0], contrast @ record.values[0]
+    pairs = ((query.detach(), keys), (query, keys.detach()), (values, values.detach()))
+    scales = (record.scaling, record.scaling, 1.0)
+    return torch.cat([(a * b).sum((1, 2)) * scale for (a, b), scale in zip(pairs, scales, strict=True)])
+
+
+def _figures(sums: Pairs, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    total = sums.closed()
+    value, se, skew = total.value(), total.error(), total.skewness()
+    heads = [Head.parse(name) for name in sums.heads]
+    documents = {"documents": float(total.documents.max(initial=0.0))}
+    return statistics.dataset(heads, value, se, skew, total.effective(), {**meta, **about, **documents})
+
+
+KIND = Kind("composition", Pairs.from_arrays, _figures, SPAN, "composing")
+
+
+@long_run(KIND, batch_size=8)
+def composition(model: Model, corpus: Corpus | Iterable[Example], **options: Unpack[Options]) -> Run[Pairs]:
+    """Which head feeds which: of all pairs of heads, how much of what one reads the other wrote.
+
+    What a head reads is told in three **kinds**. **K**: of the score of what it attends to, less the mean score of the
+    keys that it sees, the share that a writer has by its part of the keys. **Q**: the share that it has by its part of
+    the queries. **V**: of the size of the values that it takes there, less their mean, a writer's share. Special
+    tokens, and the first of a causal model, are left out, and queries count by the attention that they give to the
+    others. Norms keep their divisors, as in `headscope.reads`; so shares are exact, and those of all writers sum to 1.
+
+    An **edge** is a writer that surely has more than a quarter of what a head reads (the whole interval, by a jackknife
+    over documents), and more than it would were what it writes turned at random (q ≤ .05, over all pairs of heads and
+    kinds): ``z`` is its share by what such rotations give, the root of their mean square, as if all documents told the
+    same, and p is of that.
+
+    Source: K-, Q- and V-composition, Elhage et al. 2021, there of weights alone.
+
+    Args:
+        model: from `headscope.load`, in float32 or float64, of one stack of layers.
+        corpus: from `headscope.corpora`, or examples that have their tokens.
+
+    Returns:
+        A dataset over ``(kind, reader, writer)``: ``share``, ``share_se``, ``share_low``, ``share_high``, ``z``, ``p``
+        and ``q``; missing where the writer comes later. Its table has the edges, the surest first.
+
+    Raises:
+        InputError: an option that makes no sense, or a corpus without inputs.
+        RefusedError: a model whose heads do not read one stream, or weights of half precision.
+        RunError: the model failed on an input, which the message names.
+
+    >>> import transformers
+    >>> config = transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=2, n_head=2, n_positions=8)
+    >>> small = headscope.load(transformers.GPT2LMHeadModel(config))
+    >>> ids = headscope.Tokens(["a", "b", "c", "d"], ids=[3, 4, 5, 6])
+    >>> found = composition(small, [headscope.corpora.Example(tokens=ids)])
+    >>> found["share"].dims, found["share"].shape
+    (('kind', 'reader', 'writer'), (3, 4, 4))
+    """
+    expect_model(model)
+    return Run(KIND, model, corpus, Work(model).block, RunOptions(**options), size=BLOCK)
+
+
+merge = composition.merge

@@ -1,0 +1,97 @@
+"""Which head feeds which: planted compositions are found, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.analyses.composition.run import contrasts
+from headscope.analyses.composition.statistics import LEAST
+from headscope.attention.linear import Reader, Who
+from headscope.errors import RefusedError
+from tests.analyses.test_reads import repeats
+from tests.helpers.families import build, family
+from tests.helpers.planted_induction import PLACES, WORDS, circuit
+
+
+def by_the_query() -> hs.Model:
+    """L1H0 looks at the token that stands before its query, as L0H0 wrote it there: Q-composition."""
+    model = circuit()
+    attention: Any = model.module.transformer.h[1].attn.c_attn
+    width = attention.weight.shape[0]
+    token, before = torch.arange(WORDS), torch.arange(WORDS) + WORDS + PLACES
+    with torch.no_grad():
+        attention.weight[:, : 2 * width] = 0.0
+        attention.weight[before, token] = 7.5
+        attention.weight[token, width + token] = 1.0
+    return model
+
+
+@pytest.mark.parametrize(("make", "kind"), [(circuit, "K"), (by_the_query, "Q")], ids=["K", "Q"])
+def test_a_planted_composition_is_the_one_edge(make: Any, kind: str) -> None:
+    found = hs.composition(make(), repeats(8))
+    (edge,) = found.table().to_dict("records")
+    assert (edge["layer"], edge["head"], edge["kind"], edge["writer"]) == (1, 0, kind, "L0H0")
+    assert edge["share"] == pytest.approx(1.0, abs=0.05)
+    assert edge["ci_low"] > 0.9
+    shares = found["share"].values
+    others = np.abs(shares[np.isfinite(shares)])
+    assert (others > LEAST).sum() == 1
+
+
+def test_shares_are_those_that_reads_tells() -> None:
+    """Of one input: the terms of a head's contrasts by head, over their sum, told one reader at a time."""
+    model = hs.load(build(family("Gemma 2")))
+    inputs = repeats(1)
+    found = hs.composition(model, inputs)["share"]
+    assert np.isnan(found.sel(reader="L0H1").values).all()
+    assert np.isnan(found.sel(reader="L1H1", writer="L1H0").values).all()
+    tokens: Any = inputs[0].tokens
+    ready = model.inputs([tokens])
+    read = Reader(model, ready).read(ready)
+    for place, kind in enumerate("KQV"):
+        number = contrasts(read.calls[2].record, tokens, causal=True)[4 * place + 3][None]
+        told = read.told(number)
+        for writer in (hs.Head(0, 2), hs.Head(1, 0)):
+            share = told[Who("head", "self", writer.layer, writer.head)] / float(number.detach())
+            assert float(found.sel(kind=kind, reader="L2H3", writer=str(writer))) == pytest.approx(
+                float(share[0]), rel=1e-4
+            )
+
+
+def test_random_turns_have_the_size_that_is_told() -> None:
+    model = hs.load(build(family("Llama")))
+    tokens: Any = repeats(1)[0].tokens
+
+    ready = model.inputs([tokens])
+    read = Reader(model, ready).read(ready)
+    number = contrasts(read.calls[2].record, tokens, causal=True)[1][None]
+    turned = read.composed(number)[1][0]
+    place = [writer for writer, _, _ in read.heads][1]
+    (slope,) = torch.autograd.grad(number.sum(), [place.leaf], retain_graph=True)
+    written = read.heads[1][1][2]  # L1H2
+    draw = torch.Generator().manual_seed(0)
+    turns = torch.linalg.qr(torch.randn(4000, 32, 32, generator=draw))[0]
+    terms = torch.einsum("te,ned,td->n", slope[0], turns, written)
+    assert float(turned[4 + 2]) == pytest.approx(float(terms.square().mean().sqrt()), rel=0.05)
+
+
+@pytest.mark.slow
+def test_untrained_models_and_a_tiny_trained_one_have_no_edge(shared: Path) -> None:
+    corpus = hs.corpora.builtin()
+    stories = shared / "models" / "stories260K"
+    assert hs.composition(hs.load(stories), corpus, limit=40).table().empty
+    for seed in range(20):
+        model = hs.load(stories, untrained=seed)
+        assert hs.composition(model, corpus, limit=12).table().empty
+
+
+def test_a_model_of_several_stacks_is_refused() -> None:
+    model = hs.load(build(family("ConvBERT")))
+    with pytest.raises(RefusedError, match="heads can be told apart"):
+        hs.composition(model, repeats(1))

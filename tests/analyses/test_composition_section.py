@@ -1,0 +1,55 @@
+"""The section of the report on which head feeds which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import headscope as hs
+from headscope.analyses.composition.section import section
+from headscope.analyses.study import Study
+from headscope.models import Model
+from headscope.views.blobs import Blobs
+from tests.helpers.planted_induction import circuit
+from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.section_blocks import rows
+
+
+def study(model: Model) -> Study:
+    return Study(model, hs.corpora.texts([" ".join([HAY] * 4)]), ["composition"], 1)
+
+
+def test_an_edge_opens_both_heads_where_it_is_strongest() -> None:
+    asked = study(hs.load((circuit().module, reader())))
+    (made,) = section(asked)
+    info: Any = made.info(Blobs())
+    (row,) = rows(info, "composition")
+    assert (row["layer"], row["head"], row["kind"], row["writer"]) == (1, 0, "K", "L0H0")
+    ((name,),) = made.info(Blobs())["blocks"][0]["heads"]["writer"]
+    assert (name["layer"], name["head"]) == (0, 0)
+    example, pin, wrote = (
+        row["reason"]["example"],
+        row["reason"]["pin"]["place"],
+        name["reason"]["pin"]["place"],
+    )
+    shown: Any = asked.inputs[example]
+    ids = shown.first.query.ids
+    assert ids[wrote - 1] == ids[pin]  # the writer is seen where it noted the token that the reader looks for
+    (finding,) = made.findings()
+    words = "".join(part["text"] for part in finding)
+    assert words.startswith("1 head reads, in its keys, what L0H0 wrote: L1H0 (")
+    assert [part["layer"] for part in finding if part["layer"] is not None] == [0, 1]
+
+
+def test_no_edge_is_said() -> None:
+    model = circuit()
+    for parameter in model.module.transformer.h[1].attn.parameters():
+        parameter.data.zero_()
+    (made,) = section(study(hs.load((model.module, reader()))))
+    (note,) = made.info(Blobs())["blocks"]
+    assert [part["text"] for part in note["parts"]] == [
+        "No head has surely more than 25% of what another reads."
+    ]
+    assert made.findings() == []
+    assert np.isnan(made.result["q"]).all()
