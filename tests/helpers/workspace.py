@@ -49,6 +49,14 @@ def few(text: str) -> str:
     return "\n\n".join("\n".join(document.split("\n")[:2]) for document in text.strip().split("\n\n"))
 
 
+PROMPT = {
+    "text": "Maria lives in Oslo. Peter bakes. Maria lives in",
+    "answer": " Oslo",
+    "spans": ["Maria lives in Oslo.", "Peter bakes."],
+    "source": 0,
+}
+
+
 def write_corpora(folder: Path) -> None:
     """Write a corpus of every format."""
     data = resources.files("headscope.corpora") / "data"
@@ -62,6 +70,7 @@ def write_corpora(folder: Path) -> None:
         "news.csv": NEWS,
         "scopes.jsonl": SCOPES * 4,
         "links.jsonl": LINKS,
+        "prompts.jsonl": f"{json.dumps(PROMPT)}\n",
         "clusters.jsonl": json.dumps(CLUSTERS) + "\n",
         "de.txt": "das Haus ist klein\n",
         "en.txt": "the house is small\n",

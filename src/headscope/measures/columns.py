@@ -132,6 +132,12 @@ COLUMNS = {
     "retrieval.score": Column("share of copied tokens", "share"),
     "syntax.baseline_accuracy": Column("offset", "share", help=_OFFSET),
     "syntax.printed": Column("in the paper", "share"),
+    "why.effect": Column(
+        "nats lost", "figure", 2, help="what the answer loses where no later token sees the span"
+    ),
+    "why.estimate": Column("estimate", "figure", 2, help="the effect to the first order: it orders spans"),
+    "why.lexical": Column("words shared", "share", 2),
+    "why.share": Column("of the context", "share", 2),
     "writes.copying": Column("copying", "figure", 2),
     "writes.copying_q": Column("q", "probability", help=_Q),
     "writes.itself": Column("itself", "share"),

@@ -50,12 +50,14 @@ class Slopes:
         places: part and layer of each, in the order of the model.
         heads: of each place ``[statement head span]``.
         attention: of each place ``[head span]``: how much the rows that give the answer look at the span, on average.
+        scores: the logits with all of the prompt, ``[token choice]``.
         log_p: of each of the answer's tokens.
     """
 
     places: list[Place] = field(default_factory=list[Place])
     heads: dict[Place, Tensor] = field(default_factory=dict[Place, Tensor])
     attention: dict[Place, Tensor] = field(default_factory=dict[Place, Tensor])
+    scores: Tensor = field(default_factory=lambda: torch.empty(0))
     log_p: Tensor = field(default_factory=lambda: torch.empty(0))
 
 
@@ -91,32 +93,21 @@ class Passes:
         keys, prompt = record.shape[3], len(self.asked.prompt.tokens)
         return wanted and (keys == self.asked.length or (grows and keys >= prompt))
 
-    def scores(self, ready: Mapping[str, Any]) -> Tensor:
-        """The logits of the answer, ``[row token choice]``."""
+    def run(self, ready: Mapping[str, Any]) -> tuple[Tensor, Any]:
+        """The logits of the answer, ``[row token choice]``, and all that the module returns."""
         with running(self.model, ready):
             output = self.module(**ready, **self.asked.kept)
         scores = self.asked.scores(output)
         if not scores.isfinite().any(-1).all():
             raise not_finite(self.model.name, self.module, "logits")
-        return scores
+        return scores, output
 
-    def whole(self) -> Tensor:
-        """The logits with all of the prompt, ``[token choice]``; keys and values are kept where they can be."""
-        ready = dict(self.asked.ready)
-        with torch.no_grad(), evaluating(self.module):
-            if not self._caches(ready):
-                self.runs += 1
-                return self.scores(ready)[0]
-            ready["use_cache"] = True
-            with running(self.model, ready):
-                output = self.module(**ready, **self.asked.kept)
-            self.runs += 1
-            self._keep(getattr(output, "past_key_values", None))
-            return self.asked.scores(output)[0]
-
-    def _caches(self, ready: Mapping[str, Any]) -> bool:
+    @property
+    def _caches(self) -> dict[str, bool]:
+        """What tells a module to keep keys and values, where it reads nothing but a text that it goes on writing."""
         plain = {"input_ids", "attention_mask", "use_cache"}
-        return self.asked.written and "use_cache" in ready and not {*ready} - plain
+        there = self.asked.written and "use_cache" in self.asked.ready and not {*self.asked.ready} - plain
+        return {"use_cache": True} if there else {}
 
     def _keep(self, cache: Any) -> None:
         """Keep the keys and values of a pass, where all layers have them of all tokens."""
@@ -127,7 +118,7 @@ class Passes:
         layers: list[Any] = list(cache.layers)
         there = all(type(layer) is DynamicLayer and layer.keys is not None for layer in layers)
         if there and all(layer.keys.shape[-2] == self.asked.length for layer in layers):
-            self._prefix = [(layer.keys, layer.values) for layer in layers]
+            self._prefix = [(layer.keys.detach(), layer.values.detach()) for layer in layers]
 
     def masked(self, every: Sequence[Masked], told: Callable[[Sequence[int], Tensor], None]) -> None:
         """Run the model with spans masked, each row by itself.
@@ -172,7 +163,7 @@ class Passes:
         if self._prefix is not None:
             ready |= self._continued(ready, begin, len(every))
         with torch.no_grad(), evaluating(self.module), recording(self.module, hide, fused=True):
-            scores = self.scores(ready)
+            scores, _ = self.run(ready)
         self.runs += len(every) * (self.asked.length - begin) / self.asked.length
         if not hide.met:
             raise self._unseen()
@@ -199,12 +190,14 @@ class Passes:
         """The log-probability of the answer's tokens where spans are not in the prompt, ``[token]``."""
         ready = self.asked.without([self.members[span].cpu().numpy() for span in spans])
         with torch.no_grad(), evaluating(self.module):
-            scores = self.scores(ready)
+            scores, _ = self.run(ready)
         self.runs += 1
         return self.asked.log_p(scores)[0]
 
     def slopes(self, statements: Tensor) -> Slopes:
         """The derivatives of the log-probability of each statement by a bias on the attention to each span.
+
+        Keys and values are kept for `masked`, where they can be.
 
         Args:
             statements: how much each of the answer's tokens counts, ``[statement token]``.
@@ -212,17 +205,19 @@ class Passes:
         made = Slopes()
         watch = _Watch(self, made, len(statements))
         with torch.enable_grad(), evaluating(self.module), recording(self.module, watch, fused=True):
-            scores = self.scores(self.asked.ready)
-            made.log_p = self.asked.log_p(scores)[0]
+            scores, output = self.run({**self.asked.ready, **self._caches})
+            log_p = self.asked.log_p(scores)[0]
             if not made.places:
                 raise self._unseen()
             for number, weights in enumerate(statements):
                 watch.statement = number
                 last = number == len(statements) - 1
-                goal = (made.log_p * weights.to(made.log_p)).sum()
+                goal = (log_p * weights.to(log_p)).sum()
                 torch.autograd.grad(goal, [watch.zero], retain_graph=not last, allow_unused=True)
         self.runs += 1 + 2 * len(statements)
-        made.log_p = made.log_p.detach()
+        made.scores, made.log_p = scores[0].detach(), log_p.detach()
+        if self._caches:
+            self._keep(getattr(output, "past_key_values", None))
         return made
 
     def _sized(self, keys: int) -> tuple[Tensor, Tensor]:

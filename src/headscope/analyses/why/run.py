@@ -201,8 +201,7 @@ class Explained:
         )
         estimate = estimates.sum(0)
         chosen = list(range(count)) if every else self._chosen(int(exact), estimate, estimates)
-        self.whole = self.passes.whole()
-        self._log_p = asked.log_p(self.whole[None])[0]
+        self._log_p = self.slopes.log_p
         drops = np.full((count, len(asked.targets)), np.nan)
         p = np.full((1 + len(groups), count), np.nan)
 
@@ -212,7 +211,7 @@ class Explained:
                 drops[chosen[row]] = one
                 if self._words:
                     p[:, chosen[row]] = statistics.specific(
-                        _numpy(self.whole),
+                        _numpy(self.slopes.scores),
                         _numpy(logits),
                         asked.targets,
                         np.vstack([asked.part[None], groups]),
