@@ -10,6 +10,7 @@ from .analyses.align.heads import alignment_heads as alignment_heads
 from .analyses.align.run import align as align
 from .analyses.artefacts.run import artefacts as artefacts
 from .analyses.attribute.run import attribute as attribute
+from .analyses.bench.run import bench as bench
 from .analyses.distance.run import distance as distance
 from .analyses.links.combine.run import combine_heads as combine_heads
 from .analyses.links.coref.run import coreference as coreference
