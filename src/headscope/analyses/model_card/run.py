@@ -90,7 +90,7 @@ def card(
             try:
                 corpora[name] = of_measures(model, inputs, measures, through, seed)
             except InputError as error:
-                not_told[f"stability of {name}"] = str(error)
+                not_told[f"stability of {name}"] = placeless(str(error))
                 continue
             names[name] = corpus.name if isinstance(inputs, Corpus) else "repeated random tokens"
             told |= corpora[name].overlaps
@@ -176,8 +176,17 @@ def _tried(not_told: dict[str, str], name: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except HeadscopeError as error:
-        not_told[name] = str(error)
+        not_told[name] = placeless(str(error))
         return None
+
+
+def placeless(text: str) -> str:
+    """A message in which files are called by their names, wherever they are.
+
+    >>> placeless("/home/me/a.wav: expected at most 2 s")
+    'a.wav: expected at most 2 s'
+    """
+    return re.sub(r"(?<![\w.])(?:[A-Za-z]:\\|/)(?:[^\s:/\\]+[/\\])*", "", text)
 
 
 def _readings(model: Model, corpus: Corpus, through: RunOptions, seed: int) -> Mapping[str, Any]:
