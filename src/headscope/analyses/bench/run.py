@@ -76,7 +76,7 @@ def bench(
 
     Returns:
         A table ``name, data, model, layer, head, system, NAME, ci_low, ci_high, n, source``, where NAME is the table's.
-        Intervals are given what was chosen.
+        Intervals are given what was chosen, of ``timing``, ``retrieval`` and ``induction`` on the same data.
 
     >>> hs.bench("induction", model)["source"].tolist()
     ['measured here']

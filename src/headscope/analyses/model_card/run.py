@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -79,6 +80,7 @@ def card(
     if corpus is None:
         corpus = readers.builtin() if kind == "text" else shipped(kind)
     through = RunOptions(**options)
+    here = replace(through, engine=None)
     lists: dict[str, dict[str, Any]] = {}
     not_told: dict[str, str] = {}
     corpora: dict[str, Read] = {}
@@ -88,7 +90,7 @@ def card(
         for name, (inputs, measures) in _readings(model, corpus, through, seed).items():
             inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
             try:
-                corpora[name] = of_measures(model, inputs, measures, through, seed)
+                corpora[name] = of_measures(model, inputs, measures, here, seed)
             except InputError as error:
                 not_told[f"stability of {name}"] = placeless(str(error))
                 continue
