@@ -18,6 +18,7 @@ import typer.core
 from headscope import __version__
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
+from headscope.cli.bench import bench
 from headscope.cli.card import card, diff, site
 from headscope.cli.check import check
 from headscope.cli.import_ import import_
@@ -39,7 +40,7 @@ GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoint
 
 SECTIONS: dict[str, tuple[str, str]] = {
     "Look": ("check view serve import", 'headscope view "The cat sat because it was tired." -o view.html'),
-    "Measure": ("plan merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
+    "Measure": ("bench plan merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
     "Why": ("", "headscope patch pairs.jsonl -m gpt2"),
     "Compare": ("compare", "headscope compare models bert-base-uncased ./fine-tuned wiki.txt"),
     "Report": ("report card cards", "headscope report -m gpt2 -o report.html"),
@@ -145,7 +146,7 @@ def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: 
     parent.command(name, help=summary, short_help=summary, **more)(command(function))
 
 
-for function in (check, view, serve, plan, merge, report, card):
+for function in (check, view, serve, plan, merge, bench, report, card):
     _add(app, function.__name__, function)
 _add(app, "import", import_)
 _cards = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)

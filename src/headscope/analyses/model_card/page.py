@@ -31,7 +31,11 @@ def page(card: Mapping[str, Any]) -> str:
     ]
     parts += [_paragraph(text) for text in (*model["notes"], model["unseen"] or "") if text]
     for name, one in card["lists"].items():
-        parts += [f"<h2>{html_text(name)}</h2>", _paragraph(one["why"]), _paragraph(stability(one))]
+        parts += [
+            f"<h2>{html_text(name)}</h2>",
+            _paragraph(_sentence(one["why"])),
+            _paragraph(stability(one)),
+        ]
         shown = [row for row in one["heads"] if _named(one, row)] or one["heads"][:_TOP]
         if one["tested"] and not _named(one, shown[0]):
             parts.append(_paragraph(f"No head has it (q above .05); the highest {len(shown)}:"))
@@ -90,6 +94,10 @@ def stability(one: Mapping[str, Any]) -> str:
         f"Overlap of the top {told['top']} in two halves of {told['documents']} documents: {told['share']:.2f} "
         f"(of two other corpora {told['low']:.2f} to {told['high']:.2f}; chance {told['chance']:.2f})."
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _named(one: Mapping[str, Any], row: Mapping[str, Any]) -> bool:

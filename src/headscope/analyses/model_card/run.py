@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -79,6 +80,7 @@ def card(
     if corpus is None:
         corpus = readers.builtin() if kind == "text" else shipped(kind)
     through = RunOptions(**options)
+    here = replace(through, engine=None)
     lists: dict[str, dict[str, Any]] = {}
     not_told: dict[str, str] = {}
     corpora: dict[str, Read] = {}
@@ -88,9 +90,9 @@ def card(
         for name, (inputs, measures) in _readings(model, corpus, through, seed).items():
             inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
             try:
-                corpora[name] = of_measures(model, inputs, measures, through, seed)
+                corpora[name] = of_measures(model, inputs, measures, here, seed)
             except InputError as error:
-                not_told[f"stability of {name}"] = str(error)
+                not_told[f"stability of {name}"] = placeless(str(error))
                 continue
             names[name] = corpus.name if isinstance(inputs, Corpus) else "repeated random tokens"
             told |= corpora[name].overlaps
@@ -176,8 +178,17 @@ def _tried(not_told: dict[str, str], name: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except HeadscopeError as error:
-        not_told[name] = str(error)
+        not_told[name] = placeless(str(error))
         return None
+
+
+def placeless(text: str) -> str:
+    """A message in which files are called by their names, wherever they are.
+
+    >>> placeless("/home/me/a.wav: expected at most 2 s")
+    'a.wav: expected at most 2 s'
+    """
+    return re.sub(r"(?<![\w.])(?:[A-Za-z]:\\|/)(?:[^\s:/\\]+[/\\])*", "", text)
 
 
 def _readings(model: Model, corpus: Corpus, through: RunOptions, seed: int) -> Mapping[str, Any]:

@@ -1,0 +1,188 @@
+"""One row of a public table for a model, with the published rows beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import islice
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.align.heads import alignment_heads
+from headscope.analyses.bench.hidden import by_hidden_states
+from headscope.analyses.links.combine.run import combine_heads
+from headscope.analyses.measure.run import measure
+from headscope.analyses.probes.run import probe
+from headscope.analyses.roles.retrieval.run import retrieval
+from headscope.analyses.roles.synthetic import repeated_tokens
+from headscope.analyses.tables import table
+from headscope.core.heads import Head
+from headscope.core.validation import Count, Seed, validated
+from headscope.corpora import Corpus, Example
+from headscope.errors import InputError
+from headscope.measures.dataset import interval_of
+from headscope.models import Model, expect_model
+
+Name = Literal["aer", "timing", "contacts", "uuas", "retrieval", "induction"]
+HERE = "measured here"
+SEPARATION = 24
+"""Of contacts: residues that are nearer to each other in the sequence do not count, as in the published rows."""
+
+Made = Iterator[Mapping[str, Any]]
+Source = Corpus | Iterable[Example]
+
+
+@cache
+def published() -> Mapping[str, list[dict[str, Any]]]:
+    """The published rows of each table, with their source and n."""
+    return json.loads((files("headscope.analyses.bench") / "published.json").read_text("utf-8"))
+
+
+@validated
+def bench(
+    name: Name,
+    model: Model,
+    corpora: Sequence[Any] = (),
+    *,
+    data: str = "",
+    seed: Seed = 0,
+    limit: Count | None = None,
+) -> pd.DataFrame:
+    """One row of a public table for a model, or several, with the published rows beside it.
+
+    - ``aer``: word alignment, error in per cent. ``best_head`` and ``together`` (a sparse sum of all heads,
+      `headscope.combine_heads`) and ``hidden`` (nearest hidden states, sentences read apart), all chosen on one half of
+      the sentences and scored on the other.
+    - ``timing``: off in ms, the best head of a model of speech and those chosen together (`headscope.alignment_heads`).
+    - ``contacts``: precision at L in per cent, of pairs of residues 24 or more apart.
+    - ``uuas``: trees, the structural probe and the attention probe, in per cent.
+    - ``retrieval``: the best head's score, and the share of heads above .1, in per cent.
+    - ``induction``: the best head's share on the token that followed an earlier copy, on repeated random tokens, in per
+      cent.
+
+    Args:
+        name: which table.
+        model: from `headscope.load`.
+        corpora: what it is measured on: of ``aer`` and ``contacts`` links, of ``timing`` `headscope.corpora.spoken`, of
+            ``uuas`` a treebank to train on and one to score; of the others none.
+        data: what to call it.
+        seed: of halves, needles, random tokens and probes.
+        limit: use at most this many inputs.
+
+    Returns:
+        A table ``name, data, model, layer, head, system, NAME, ci_low, ci_high, n, source``, where NAME is the table's.
+        Intervals are given what was chosen, of ``timing``, ``retrieval`` and ``induction`` on the same data.
+
+    >>> hs.bench("induction", model)["source"].tolist()
+    ['measured here']
+    """
+    expect_model(model)
+    taken = {"aer": 1, "timing": 1, "contacts": 1, "uuas": 2}.get(name, 0)
+    if len(corpora) != taken:
+        raise InputError(f"{name}: expected {taken} corpora, found {len(corpora)}")
+    makers: dict[str, Callable[..., Made]] = {
+        "aer": _aer, "timing": _timing, "contacts": _contacts, "uuas": _uuas, "retrieval": _retrieval,
+        "induction": _induction,
+    }  # fmt: skip
+    mine = [
+        {"data": data, "model": model.name, "source": HERE, **row}
+        for row in makers[name](model, *corpora, seed=seed, limit=limit)
+    ]
+    rows: Any = pd.DataFrame([*mine, *published()[name]]).assign(name=name).rename(columns={"value": name})
+    columns = ("name", "data", "model", "layer", "head", "system", name, "ci_low", "ci_high", "n", "source")
+    rows = rows.reindex(columns=list(columns))
+    return rows.astype({"layer": "Int64", "head": "Int64", "n": "Int64"})
+
+
+def names() -> tuple[str, ...]:
+    """The tables that there are."""
+    return get_args(Name)
+
+
+def _aer(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
+    corpus = corpus if isinstance(corpus, Corpus) else list(corpus)
+    yield from _together(combine_heads(model, corpus, seed=seed, limit=limit), "aer")
+    found = by_hidden_states(model, islice(corpus, limit), seed=seed)
+    figures = {"value": found.aer, "ci_low": found.low, "ci_high": found.high, "n": found.n}
+    yield {"system": f"hidden, layer {' and '.join(map(str, dict.fromkeys(found.layers)))}", **figures}
+
+
+def _contacts(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
+    yield from _together(
+        combine_heads(model, corpus, symmetrise=True, min_separation=SEPARATION, seed=seed, limit=limit),
+        "precision_at_l",
+    )
+
+
+def _together(result: xr.Dataset, score: str) -> Made:
+    """The best head's and the regression's row of a score, over all labels."""
+    if score not in result["score"]:
+        raise InputError(f"corpus: expected links between two texts, for {score}, found none")
+    of = result.sel(label="all" if "all" in result["label"] else result["label"].values[0], score=score)
+    for system, called in (("best head", "best_head"), ("regression", "together")):
+        row = of.sel(system=system)
+        value, low, high = (100 * float(row[part]) for part in ("value", "ci_low", "ci_high"))
+        yield {"system": called, "value": value, "ci_low": low, "ci_high": high, "n": int(of["n"])} | (
+            _best(of) if called == "best_head" else {}
+        )
+
+
+def _best(of: xr.Dataset) -> dict[str, int]:
+    """The best head, where both halves chose the same."""
+    weight = of["weight"].sel(weighted="best head").sum("direction").transpose("half", "layer", "head")
+    chosen = {tuple(np.unravel_index(int(half.argmax()), half.shape)) for half in weight.values}
+    if len(chosen) != 1:
+        return {}
+    ((layer, head),) = chosen
+    return {"layer": int(of["layer"].values[layer]), "head": int(of["head"].values[head])}
+
+
+def _timing(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
+    result = alignment_heads(model, corpus, limit=limit)
+    meta: Any = json.loads(result.attrs["meta"])
+    error = result["error"].transpose("layer", "head").values
+    layer, head = np.unravel_index(int(np.nanargmin(error)), error.shape)
+    n = int(meta["words"])
+    best = {"layer": int(result["layer"].values[layer]), "head": int(result["head"].values[head])}
+    yield {"system": "best_head", "value": 1000 * float(error[layer, head]), "n": n, **best}
+    yield {"system": f"together, {len(meta['heads'])} heads", "value": 1000 * float(meta["error"]), "n": n}
+
+
+def _uuas(model: Model, train: Source, dev: Source, *, seed: int, limit: int | None) -> Made:
+    found = probe(model, train, dev, kinds=["structural", "attention"], seed=seed, limit=limit)
+    rows: Any = table(found)
+    for row in rows.to_dict("records"):
+        if row["probe"] in ("structural", "attention"):
+            yield {"system": row["probe"], "value": 100 * row["uuas"], "n": row["n"]}
+
+
+def _retrieval(model: Model, *, seed: int, limit: int | None) -> Made:
+    found = retrieval(model, seed=seed, k=0, needles=min(limit or 32, 32))
+    rows: Any = table(found)
+    best = rows.iloc[0]
+    ends = {"ci_low": 100 * best["ci_low"], "ci_high": 100 * best["ci_high"], "n": best["n"]}
+    where = {"layer": best["layer"], "head": best["head"]}
+    yield {"system": "best_head", "value": 100 * best["score"], **ends, **where}
+    yield {
+        "system": "share of heads above .1",
+        "value": 100 * float((rows["score"] > 0.1).mean()),
+        "n": len(rows),
+    }
+
+
+def _induction(model: Model, *, seed: int, limit: int | None) -> Made:
+    inputs = repeated_tokens(model, sequences=limit or 64, seed=seed)
+    found = measure(model, inputs, measures=["induction"])
+    score = found["induction"].transpose("layer", "head").values
+    layer, head = np.unravel_index(int(np.nanargmax(score)), score.shape)
+    low, high = (end[layer, head] for end in interval_of(found, "induction"))
+    best = Head(int(found["layer"].values[layer]), int(found["head"].values[head]))
+    yield {
+        "system": "best_head", "layer": best.layer, "head": best.head, "value": 100 * float(score[layer, head]),
+        "ci_low": 100 * float(low), "ci_high": 100 * float(high), "n": len(inputs),
+    }  # fmt: skip

@@ -1,0 +1,75 @@
+"""`headscope bench`: one row of a public table, with the published ones beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from headscope.console import options as console
+from headscope.console import sources
+from headscope.core.validation import Count, Seed
+from headscope.errors import InputError
+
+_Name = Literal["aer", "timing", "contacts", "uuas", "retrieval", "induction"]
+_TAKES = {
+    "aer": "three files: sentences A, sentences B and their alignments",
+    "timing": "a .jsonl of audio, words and times",
+    "contacts": "a .jsonl of sequences with links",
+    "uuas": "two treebanks, to train and to score",
+}
+
+
+def bench(
+    name: Annotated[_Name, typer.Argument(metavar="NAME")],
+    model: Annotated[str, typer.Argument(metavar="MODEL")],
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE")] = None,
+    *,
+    loading: console.LoadOptions,
+    table: console.TableOptions,
+    data: str = "",
+    base: Annotated[int, typer.Option(min=0, max=1)] = 1,
+    seed: Seed = 0,
+    limit: Count | None = None,
+) -> None:
+    """One row of a public table for a model, with the published rows, their source and n beside it.
+
+    Args:
+        name: of the table: aer (word alignment), timing (of spoken words), contacts (of proteins), uuas (of trees),
+            retrieval or induction.
+        model: hub name, folder or .gguf file; demo or demo-lm.
+        files: what it is measured on.
+        loading: how the model is loaded.
+        table: where the table goes.
+        data: what to call the files; by default the first one's name.
+        base: of aer what alignments call the first word.
+        seed: of halves, needles and random tokens.
+        limit: use at most this many inputs.
+    """
+    from headscope import corpora
+    from headscope.analyses.bench.run import bench as run
+    from headscope.analyses.shown import Shown, rounded
+
+    table.check(console.TABLES)
+    paths = list(files or ())
+    many = {"aer": 3, "timing": 1, "contacts": 1, "uuas": 2}.get(name, 0)
+    if len(paths) != many:
+        raise InputError(f"FILE: {name}: expected {_TAKES.get(name, 'no file')}, found {len(paths)} files")
+    readers: dict[str, Callable[[], list[Any]]] = {
+        "aer": lambda: [corpora.alignments(*paths, base=1 if base else 0)],
+        "timing": lambda: [corpora.spoken(paths[0])],
+        "contacts": lambda: [corpora.links(paths)],
+        "uuas": lambda: [sources.annotated([path]) for path in paths],
+    }
+    read = readers.get(name, list)()
+    called = data or (paths[0].name.split(".")[0] if paths else "")
+    rows = run(name, loading.named(model), read, data=called, seed=seed, limit=limit)
+    text = (
+        rounded(rows.drop(columns=["name"]), ".1f")
+        .astype(object)
+        .where(rows.notna(), "")
+        .to_string(index=False)
+    )
+    table.out(Shown(rows, text, described={}))
