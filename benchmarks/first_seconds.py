@@ -21,6 +21,8 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
+import headscope as hs
+
 SHIFTS = """window.shifts = 0;
 new PerformanceObserver((list) => { for (const each of list.getEntries()) window.shifts += each.value; })
   .observe({ type: "layout-shift", buffered: true });"""
@@ -82,7 +84,7 @@ def main() -> None:
         process = None
         if options.page:
             path = Path(folder) / "page.html"
-            subprocess.run([*call, "view", "The cat sat", *named, "--live", "-o", str(path)], check=True)
+            hs.explore(options.model).save(path)
             address = path.as_uri()
         else:
             process = subprocess.Popen(

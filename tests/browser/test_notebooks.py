@@ -328,7 +328,7 @@ def test_course_notebooks_are_done_as_they_say(lab: Server, tab: Any) -> None:
     assert "boat" in dark.locator(".hv .toks.l").inner_text()
     assert "late" not in dark.locator(".hv .toks.l").inner_text()  # queries are of A
     head = views("column")[-1]
-    head.locator("h2", has_text="Layer 1, heads 0, 2").wait_for()
+    head.locator("h2", has_text="Layer 1, 2 heads").wait_for()
     choose(head, "Layer", "2")
     choose(head, "Head", "3")
     head.locator("h2", has_text="Layer 2, head 3").wait_for()
