@@ -38,6 +38,6 @@ export class Answer {
     const name = h("bdi", {}, token);
     if (!asked || place < 0) return h("b", {}, name);
     const pin = (): void => owner.pin(scene, side, place);
-    return h("button.token", { type: "button", title: "Pin this token", onclick: pin }, name);
+    return h("button.token", { type: "button", "aria-label": `pin ${token}`, onclick: pin }, name);
   }
 }
