@@ -64,6 +64,7 @@ function scene(layers: readonly (readonly Does[])[], state: Partial<Full> = {}, 
     against: null,
     input: { parts: [found] },
     owner: { host: {} },
+    name: () => `L${full.layer}H${full.heads.at(-1)}`,
     columns: { items: PIECES.map((text, start) => ({ text, start })) },
     map: (layer: number, head: number) =>
       fromValues(0, 2, 7, Float32Array.from(layers[layer - 3]![head]!.off ? new Array(14).fill(0) : ROWS), 1, false),

@@ -85,6 +85,8 @@ def test_renormalised_thumbnails_follow_the_head(open_page: Callable[..., Any], 
     changed = sum(a != b for a, b in zip(before, veiled, strict=True))
     assert changed == len(before)  # new, or under the veil
     page.evaluate("open_gate()")
+    page.mouse.move(1, 1)
+    page.wait_for_function("() => !document.querySelector('.answer').textContent.startsWith('Most')")
     drawn(page)
     after = cells(page)
     assert all(a != b for a, b in zip(before, after, strict=True))

@@ -146,7 +146,7 @@ def test_words_and_patches_are_reached_by_keys(open_page: Callable[..., Any]) ->
         page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     assert page.evaluate("() => document.activeElement.textContent") == "Where"
-    fragment(page, "pin=from,7")
+    fragment(page, "between=7,2")  # a word beside the patch
 
 
 def test_what_the_model_wrote_stands_apart(open_page: Callable[..., Any]) -> None:

@@ -45,7 +45,7 @@ def page_of(**state: Any) -> str:
     found = maps()
     neuron = neurons(1, heads=2)
     one = Input({"self": found}, "one", {"self": neuron}, links=of_parts(LINKS, {"self": found}))
-    return explorer_page([one], state={"scale": "head", **state})
+    return explorer_page([one], state={"scale": "head", "layer": 0, "heads": [0], **state})
 
 
 def count(page: Any, selector: str, colour: tuple[int, int, int], box: list[float] | None = None) -> int:
@@ -106,6 +106,8 @@ def test_neurons_and_the_grid_have_them_too(open_page: Callable[..., Any]):
     page = open_page(page_of(scale="neuron", pin=("from", 3)))
     assert count(page, ".nv .ov", RIGHT) > 30
     assert count(page, ".nv .ov", WRONG) > 30
+    page.keyboard.press("Escape")  # while a token is pinned a cell has its row
+    settled(page)
     assert count(page, ".gridbox canvas", RIGHT) > 10
     page.locator(".gridbox canvas").hover(position={"x": 10, "y": 10})
     assert "1 of 2 right" in page.locator(".tip.on").inner_text()

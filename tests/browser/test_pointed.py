@@ -54,7 +54,7 @@ def test_the_first_sentence_has_the_figures_of_the_api(open_page: Callable[..., 
     page = open_page(hs.view(demo, TEXT).html(), quiet=True)
     maps = hs.capture(demo, TEXT)
     sentence = page.locator(".answer").inner_text()
-    name, query, key = (page.locator(".answer :is(.link, .token)").nth(at).inner_text() for at in range(3))
+    name, query, key = (page.locator(".answer b").nth(at).inner_text() for at in range(3))
     assert sentence.startswith(f"{name} looks from {query} to {key}, ")
     opened = hs.Head.parse(name)
     assert page.locator(".rightpane h2").inner_text() == f"Layer {opened.layer}, head {opened.head}"

@@ -8,16 +8,23 @@ import { ranking } from "./pointed";
 import { alike, follows, rolesOf, rolesOfHead } from "./roles";
 import type { Scene } from "./scene";
 
-/** A stretch of a sentence: words, a token as it is shown, or the name of a head, which opens it. */
+/**
+ * A stretch of a sentence: words, the name of the open head, a token as it is shown, or the name of a head, which opens
+ * it.
+ */
 export type Part =
   | string
+  | { readonly named: string }
   | { readonly token: string; readonly side: "from" | "to"; readonly start: number }
   | { readonly head: readonly [layer: number, head: number] };
 
-export const plain = (parts: readonly Part[]): string =>
-  parts
-    .map((part) => (typeof part === "string" ? part : "token" in part ? `“${part.token}”` : `L${part.head.join("H")}`))
-    .join("");
+export const plain = (parts: readonly Part[]): string => parts.map(inText).join("");
+
+function inText(part: Part): string {
+  if (typeof part === "string") return part;
+  if ("named" in part) return part.named;
+  return "token" in part ? `“${part.token}”` : `L${part.head.join("H")}`;
+}
 
 const token = ({ part }: Scene, side: "from" | "to", start: number): Part => ({
   token: piece((side === "from" ? part.query : part.key).pieces[start] ?? "").text,
@@ -68,7 +75,7 @@ export function answer(scene: Scene): Part[] {
   if (state.quantity !== "weights" || state.scale === "neuron") return [];
   const own = scene.many || scene.aggregated ? [] : ofHead(scene);
   const most = scene.against ? null : ofMost(scene);
-  const head: Part = { head: [state.layer, scene.head] };
+  const head: Part = state.scale === "model" ? { head: [state.layer, scene.head] } : { named: scene.name() };
   const parts = [...(own.length > 0 ? [head, " ", ...own] : []), ...(own.length > 0 && most ? ["; "] : []), most ?? ""];
   return part.highlights && parts.some(Boolean) ? [...parts.filter(Boolean), "."] : [];
 }

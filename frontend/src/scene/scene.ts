@@ -297,7 +297,10 @@ export class Scene {
 
   /** The tokens that all heads are asked about: one that is pointed at or pinned, or two. */
   get pointed(): Focus | null {
-    const { from, to } = this.under ?? { from: null, to: null };
+    const { rows, columns, under } = this;
+    // What is pointed at may be a token that is shown no longer.
+    const from = under?.from != null && rows.items[under.from] ? under.from : null;
+    const to = under?.to != null && columns.items[under.to] ? under.to : null;
     return from === null && to === null ? null : { from, to };
   }
 

@@ -22,13 +22,15 @@ export class Answer {
     root.hidden = scene.lacking !== null || scene.state.scale === "neuron";
     if (alike(parts, this.said)) return;
     this.said = parts;
-    root.replaceChildren(...parts.map((part) => this.shown(part)));
+    root.replaceChildren(...parts.map((part) => this.shown(part, ranked.length > 0)));
   }
 
-  private shown(part: Part): Node | string {
+  // At rest the sentence is text; of what is pointed at tokens can be pinned.
+  private shown(part: Part, asked: boolean): Node | string {
     const { scene } = this;
     const { owner } = scene;
     if (typeof part === "string") return part;
+    if ("named" in part) return h("b", {}, part.named);
     if ("head" in part) {
       const [layer, head] = part.head;
       return h("button.link", { type: "button", onclick: () => owner.open(layer, head, false) }, `L${layer}H${head}`);
@@ -36,7 +38,8 @@ export class Answer {
     const { token, side, start } = part;
     const place = (side === "from" ? scene.rows : scene.columns).of[start] ?? -1;
     const name = h("bdi", {}, token);
+    if (!asked || place < 0) return h("b", {}, name);
     const pin = (): void => owner.pin(scene, side, place);
-    return place < 0 ? name : h("button.token", { type: "button", title: "Pin this token", onclick: pin }, name);
+    return h("button.token", { type: "button", "aria-label": `pin ${token}`, onclick: pin }, name);
   }
 }

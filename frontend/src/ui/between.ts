@@ -217,11 +217,7 @@ export class Between {
     });
     const close = h(
       "button.link",
-      {
-        type: "button",
-        title: "Let go of both tokens (Esc)",
-        onclick: () => scene.owner.set({ between: null, pin: null }),
-      },
+      { type: "button", title: "Let go of both tokens", onclick: () => scene.owner.set({ between: null, pin: null }) },
       "clear",
     );
     this.root = h(

@@ -172,8 +172,7 @@ export class Pane {
     this.gridPane = h("div.gridpane", {}, this.gridHead);
     this.grid = new Grid(this.gridPane, scene);
     this.roles = new Roles(scene);
-    this.gridPane.append(this.roles.root);
-    this.left.append(this.gap, this.gridPane, this.summary);
+    this.left.append(this.gap, this.gridPane, this.roles.root, this.summary);
     this.answer = new Answer(scene);
     this.matrix = new Matrix(this.summary, scene, false);
     this.ranks = new Ranks(this.summary, scene);
@@ -248,7 +247,7 @@ export class Pane {
     right.hidden = model || lacking !== null;
     this.gap.hidden = lacking === null;
     this.gap.textContent = lacking;
-    this.gridPane.hidden = lacking !== null;
+    this.gridPane.hidden = this.roles.root.hidden = lacking !== null;
     const { inputs } = scene.data.payload;
     this.which.hidden = inputs.length !== 2;
     const told = (place: number): HTMLElement => h("div", {}, h("b", {}, String(place + 1)), ...reads(inputs[place]!));
