@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from headscope.core.maps import AttentionMaps
+from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.tabs import Tabs
@@ -26,6 +27,17 @@ SEEN = """() => {
     pictures: seen('.rightpane :is(.hv .scroll, .matrix.big .mframe)').map(box),
     grids: seen('.gridscroll').map(box),
     ring: seen('.ring:not(.hov)').map(box),
+    // From where a number beside the grid ends to where the next begins.
+    apart: ['.collabels', '.rowlabels'].flatMap(labels => {
+      const across = labels === '.collabels';
+      const boxes = [...document.querySelector(labels).querySelectorAll('span')].filter(e => e.textContent).map(e => {
+        const range = document.createRange();
+        range.selectNodeContents(e);
+        const { left, right, top, bottom } = range.getBoundingClientRect();
+        return across ? [left, right] : [top + 3, bottom - 3]; // a line is taller than its digits
+      });
+      return boxes.slice(1).map(([from], at) => from - boxes[at][1]);
+    }),
     wide: document.documentElement.scrollWidth,
     // A choice among several is one control.
     controls: seen(':is(.bar, .tools) :is(button:not([role=radio]), [role=radiogroup], select, input)')
@@ -92,6 +104,7 @@ def test_the_head_is_within_the_first_screen(
         seen = min(picture["bottom"], height) - picture["top"]
         assert seen >= min(picture["height"], 0.35 * height), where
         assert found["wide"] == width, where
+        assert min(found["apart"], default=9) >= 2, where
         assert page.evaluate(cells) >= 10, where
         assert grid["bottom"] <= height, where
         assert grid["left"] <= ring["left"] < ring["right"] <= grid["right"], where
@@ -184,6 +197,32 @@ def test_a_long_input_opens_as_a_matrix_and_has_lines_for_what_is_pinned(
     assert page.locator(".hv").is_visible()  # what is chosen stays in the address
 
 
+def test_arrow_keys_go_where_the_grid_does(tab: Any, pages: dict[str, str], tmp_path: Any) -> None:
+    page = opened(tab, pages["decoder"], tmp_path)
+    ring = "() => { const b = document.querySelector('.ring:not(.hov)').getBoundingClientRect(); return [b.x, b.y] }"
+    page.locator(".gridbox canvas").focus()
+    for there, back, axis in (("ArrowRight", "ArrowLeft", 0), ("ArrowDown", "ArrowUp", 1)):
+        page.keyboard.press(back)
+        settled(page)
+        before = page.evaluate(ring)
+        page.keyboard.press(there)
+        settled(page)
+        after = page.evaluate(ring)
+        assert after[axis] > before[axis]
+        assert after[1 - axis] == before[1 - axis]
+
+
+def test_the_colours_of_neurons_are_told_above_them(tab: Any, tmp_path: Any) -> None:
+    one = PAGES["short"][0]
+    q, k = ([np.random.default_rng(seed).normal(size=(12, 14, 8)) for _ in range(6)] for seed in (1, 2))
+    neurons = Neurons(q=q, k=k, scaling=[1.0] * 6, bias=[None] * 6, softcap=[None] * 6, sinks=[None] * 6)
+    html = explorer_page([Input(one.parts, WORDS, neurons={"self": neurons})], state={"scale": "neuron"})
+    page = opened(tab, html, tmp_path)
+    key, axis = page.locator(".dkey").bounding_box(), page.locator(".axis.n span").first.bounding_box()
+    assert abs(key["x"] - axis["x"]) < 2
+    assert 0 <= axis["y"] - key["y"] - key["height"] < 16
+
+
 TYPE = """() => {
   document.querySelectorAll('details').forEach(one => { one.open = true; });
   document.querySelectorAll('.hx.quiet .panel').forEach(one => one.classList.add('open'));
@@ -225,7 +264,9 @@ def test_type_has_five_sizes(
             page.get_by_label("Measure").first.select_option("previous")
         settled(page)
         found = page.evaluate(TYPE)
-        assert {size for size, _ in found} <= {11, 12, 13, 15, 24}, found
+        assert {size for size, _ in found} <= {11, 12, 13, 15, 24}, [
+            one for one in found if one[0] not in {11, 12, 13, 15, 24}
+        ]
         settled(page)
         small = page.evaluate("lettered.filter(font => parseFloat(/([\\d.]+)px/.exec(font)[1]) < 11)")
         assert small == [], name

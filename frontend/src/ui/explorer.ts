@@ -643,6 +643,7 @@ export class Explorer implements Owner {
     const act = action(event.key, {
       state,
       headbar,
+      turned: this.panes[0]?.grid.turned ?? false,
       matrix: matrix ?? sound ?? undefined,
       sound,
       fold: () => set({ unfolded: turnAll(this.panes[0]!.scene) }),

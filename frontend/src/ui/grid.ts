@@ -65,6 +65,10 @@ export class Grid {
     return this.heads.box.width;
   }
 
+  get turned(): boolean {
+    return this.heads.turned;
+  }
+
   /** How the cells are drawn. */
   get drawing(): "auto" | "lines" | "heat" {
     return this.heads.pictured ? "auto" : this.heads.lines ? "lines" : "heat";

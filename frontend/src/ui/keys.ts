@@ -10,8 +10,7 @@ import type { HeadSound } from "./sound";
 const SCALES = ["model", "head", "neuron"] as const;
 
 const KEYS = [
-  ["← →", "previous, next head"],
-  ["↑ ↓", "previous, next layer"],
+  ["← → ↑ ↓", "the head beside it in the grid"],
   ["Enter", "one scale closer"],
   ["Esc", "let go of the second token, of the first, then one scale out"],
   ["1 2 3", "model, head, neurons"],
@@ -76,6 +75,8 @@ export function keysDialog(): HTMLDialogElement {
 export interface Keyed {
   readonly state: Full;
   readonly headbar: Pick<HeadBar, "move" | "toggleAll">;
+  /** Layers run across the grid, and heads down. */
+  readonly turned?: boolean;
   /** The matrix that is drawn large, where there is one. */
   readonly matrix: Pick<Matrix, "step"> | undefined;
   /** The sound that can be heard. */
@@ -90,15 +91,17 @@ export interface Keyed {
 /** What a key does; null where it does nothing. */
 export function action(
   key: string,
-  { state, headbar, matrix, sound, fold, set, search, help }: Keyed,
+  { state, headbar, turned = false, matrix, sound, fold, set, search, help }: Keyed,
 ): (() => void) | null {
   const at = SCALES.indexOf(state.scale);
   const to = (place: number) => (): void => set({ scale: SCALES[clamp(place, 0, 2)]! });
+  const step = (down: number, across: number): void =>
+    turned ? headbar.move(across, down) : headbar.move(down, across);
   const actions: Record<string, () => void> = {
-    ArrowLeft: () => headbar.move(0, -1),
-    ArrowRight: () => headbar.move(0, 1),
-    ArrowUp: () => headbar.move(-1, 0),
-    ArrowDown: () => headbar.move(1, 0),
+    ArrowLeft: () => step(0, -1),
+    ArrowRight: () => step(0, 1),
+    ArrowUp: () => step(-1, 0),
+    ArrowDown: () => step(1, 0),
     Enter: to(at + 1),
     Escape: () =>
       state.between

@@ -28,7 +28,7 @@ export class Neuron {
   private readonly caption = h("div.sub");
   private readonly chartTitle = h("h3");
   private readonly chart = h("canvas", { role: "img" });
-  readonly root = h("div.nv", {}, h("div.nvhead", {}, this.about, h("span.grow"), this.key), this.axis);
+  readonly root = h("div.nv", {}, h("div.nvhead", {}, this.key, this.about), this.axis);
   private box!: NeuronBox;
   private blocks: readonly Block[] = [];
   private readonly blocksOf = new Of();
@@ -86,6 +86,7 @@ export class Neuron {
         ),
     );
     this.about.textContent = open.notes().join(" ");
+    this.key.style.marginLeft = `${box.q}px`; // above the blocks whose colours it tells
     strip(this.ramp, PALETTES[scene.owner.theme].diverging, 96, 8);
     const { layer } = scene.state;
     if (this.blocksOf.renewed(...this.rows.of, layer, scene.head, open.vectors)) this.blocks = open.blocks();

@@ -274,8 +274,7 @@ export class Toolbar {
     );
     const keys = (
       [
-        ["← →", "head"],
-        ["↑ ↓", "layer"],
+        ["← → ↑ ↓", "heads"],
         ["?", "all keys"],
       ] as const
     ).flatMap(([key, text]) => [h("kbd", {}, key), h("span", {}, text)]);
