@@ -134,7 +134,8 @@ def test_a_page_with_its_model_stands_still_when_it_wakes(tab: Callable[..., Any
     assert first.locator(".examples button").count() == 3
     assert "Unpacking" in first.locator(".lost").inner_text()
     # The figure that rounding has changed says so, where it stands.
-    assert [
-        "rounded weights" in each.locator(".answer").inner_text() for each in (first, page)
-    ] == [False, True]
+    assert ["rounded weights" in each.locator(".answer").inner_text() for each in (first, page)] == [
+        False,
+        True,
+    ]
     assert "rounded weights" in page.locator(".says").inner_text()

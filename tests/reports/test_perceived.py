@@ -58,7 +58,10 @@ def test_the_sections_of_pictures(pictures: Any) -> None:
         one["measure"]: one["reason"] for one in section_blocks.rows(section(payload, "absent"), "measures")
     }
     assert absent["gradients"] == "of a loss on words; the inputs here are pictures"
-    assert absent["writes, composition, syntax, coref, probes, lookback"] == "about words; the inputs here are pictures"
+    assert (
+        absent["writes, composition, syntax, coref, probes, lookback"]
+        == "about words; the inputs here are pictures"
+    )
     assert absent["to_register"] == "the inputs have no registers"
     corpus = payload["corpus"]
     assert (corpus["kind"], corpus["examples"], corpus["tokens"]) == ("images", 12, 12 * 197)
