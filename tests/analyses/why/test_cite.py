@@ -74,8 +74,14 @@ def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
     (tmp_path / "one.json").write_text(
         json.dumps({"text": TEXT, "answer": " It slept.", "spans": ["A dog ran."]})
     )
+    long = typed(
+        "why", " ".join([TEXT] * 8), "-m", folder, "--answer", " It slept.", "--exact", "1", "--json"
+    )
+    assert len(long.rows) == 24  # longer than any name of a file
     alone = typed("why", str(tmp_path / "one.json"), "-m", str(folder))
     assert "without any of the 1 spans" in alone.out
+    (tmp_path / "broken.json").write_text('{"text": ')
+    typed.refuses("broken.json: expected a JSON object, found", "why", tmp_path / "broken.json", "-m", folder)
     for wrong, message in (
         (("--shard", "1/2", "-o", str(tmp_path / "a.nc")), "expected a data set"),
         (("--spans", "chapter"), "spans: expected message"),
