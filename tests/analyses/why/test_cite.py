@@ -11,7 +11,7 @@ import pytest
 
 import headscope as hs
 from headscope.analyses.context_attribution.run import context_attribution
-from headscope.analyses.why.cite import NONE, cited, marked, save
+from headscope.analyses.why.cite import NONE, cite, cited, save
 from headscope.errors import InputError
 from tests.helpers.small_models import save_llama
 from tests.helpers.typed import Typed
@@ -47,13 +47,13 @@ def test_marks_and_their_threshold(writer: Any, tmp_path: Path) -> None:
     found["statement_masked"].values[:] = [[2.0, 3.0, -1.0], [0.5, 0.1, 4.0]]
     found["statement_q"].values[:] = [[0.01, 0.02, 0.0], [0.9, 0.9, 0.9]]
     assert [one.sources for one in cited(found)] == [(1, 0), ()]
-    assert marked(found).split("\n") == [
+    assert cite(found).split("\n") == [
         "It slept. [1] [2] The dog sat.",
         "",
         "[1] A dog ran.",
         "[2] The cat sat here.",
     ]
-    assert marked(found, 0.001).endswith(NONE)
+    assert cite(found, level=0.001).endswith(NONE)
     assert save(found, tmp_path / "cited.jsonl") == "2 statements with their sources"
     lines = [json.loads(line) for line in (tmp_path / "cited.jsonl").read_text().splitlines()]
     assert [one["span"] for one in lines[0]["sources"]] == [1, 0]

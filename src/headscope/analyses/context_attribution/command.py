@@ -102,7 +102,8 @@ def shown(
         figure: the prompt, each span shaded by its effect: .svg, .png or .pdf.
     """
     from headscope.analyses.why import statistics
-    from headscope.analyses.why.cite import marked, save
+    from headscope.analyses.why.cite import cite as marked
+    from headscope.analyses.why.cite import save
     from headscope.core.heads import Head
     from headscope.measures.dataset import description
 
@@ -145,7 +146,7 @@ def shown(
         )
     lines.append(_opens(about["prompt"], heads.iloc[0], model.model))
     if cite is not None:
-        lines += ["", marked(result, level)]
+        lines += ["", marked(result, level=level)]
     return Shown(
         rows,
         "\n".join(lines),
