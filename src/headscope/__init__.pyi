@@ -34,6 +34,7 @@ from .analyses.streaming.duo import save_duo_attention as save_duo_attention
 from .analyses.streaming.run import streaming as streaming
 from .analyses.tables import figure as figure
 from .analyses.tables import table as table
+from .analyses.why.cite import cite as cite
 from .analyses.why.run import why as why
 from .analyses.writes.run import writes as writes
 from .attention.edit import ablate as ablate

@@ -11,7 +11,7 @@ import pytest
 
 import headscope as hs
 from headscope.analyses.context_attribution.run import context_attribution
-from headscope.analyses.why.cite import NONE, cited, marked, save
+from headscope.analyses.why.cite import NONE, cite, cited, save
 from headscope.errors import InputError
 from tests.helpers.small_models import save_llama
 from tests.helpers.typed import Typed
@@ -47,13 +47,13 @@ def test_marks_and_their_threshold(writer: Any, tmp_path: Path) -> None:
     found["statement_masked"].values[:] = [[2.0, 3.0, -1.0], [0.5, 0.1, 4.0]]
     found["statement_q"].values[:] = [[0.01, 0.02, 0.0], [0.9, 0.9, 0.9]]
     assert [one.sources for one in cited(found)] == [(1, 0), ()]
-    assert marked(found).split("\n") == [
+    assert cite(found).split("\n") == [
         "It slept. [1] [2] The dog sat.",
         "",
         "[1] A dog ran.",
         "[2] The cat sat here.",
     ]
-    assert marked(found, 0.001).endswith(NONE)
+    assert cite(found, level=0.001).endswith(NONE)
     assert save(found, tmp_path / "cited.jsonl") == "2 statements with their sources"
     lines = [json.loads(line) for line in (tmp_path / "cited.jsonl").read_text().splitlines()]
     assert [one["span"] for one in lines[0]["sources"]] == [1, 0]
@@ -74,8 +74,14 @@ def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
     (tmp_path / "one.json").write_text(
         json.dumps({"text": TEXT, "answer": " It slept.", "spans": ["A dog ran."]})
     )
+    long = typed(
+        "why", " ".join([TEXT] * 8), "-m", folder, "--answer", " It slept.", "--exact", "1", "--json"
+    )
+    assert len(long.rows) == 24  # longer than any name of a file
     alone = typed("why", str(tmp_path / "one.json"), "-m", str(folder))
     assert "without any of the 1 spans" in alone.out
+    (tmp_path / "broken.json").write_text('{"text": ')
+    typed.refuses("broken.json: expected a JSON object, found", "why", tmp_path / "broken.json", "-m", folder)
     for wrong, message in (
         (("--shard", "1/2", "-o", str(tmp_path / "a.nc")), "expected a data set"),
         (("--spans", "chapter"), "spans: expected message"),

@@ -115,6 +115,8 @@ def test_encoders_answer_with_classes_words_labels_and_stretches() -> None:
             assert np.exp(sure).sum() == pytest.approx(1, abs=1e-5)
             with pytest.raises(InputError, match="answer: expected a number below 3 or one of LABEL_0"):
                 hs.why(model, TEXT, "LABEL_9")
+    with pytest.raises(RefusedError, match="writes anew only what follows a prompt"):
+        hs.why(model, pair, anew=True)
     with pytest.raises(RefusedError, match="gives no answer whose probability could change"):
         hs.why(small_roberta(), TEXT)
 

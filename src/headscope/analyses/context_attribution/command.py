@@ -39,14 +39,15 @@ def run(
         image: a picture beside the prompt.
     """
     from headscope.analyses.why.run import why
+    from headscope.corpora.arrays import broken
     from headscope.corpora.prompts import prompt_of, prompts
 
     units: Any = spans.split(",") if "," in spans else spans
-    path = Path(prompt) if len(prompt) < 4096 and "\n" not in prompt else None
+    path = _file(prompt)
     given = {name: value for name, value in options.items() if value is not None}
     of_many = ("resume", "shard", "part", "skip_failures", "limit", "shuffle", "progress")
     many = {name: given.pop(name) for name in of_many if name in given}
-    if path is not None and path.suffix in (".jsonl", ".gz", ".zst") and path.is_file():
+    if path is not None and path.suffix in (".jsonl", ".gz", ".zst"):
         from headscope.analyses.context_attribution.run import context_attribution
 
         if answer is not None or image is not None:
@@ -61,15 +62,27 @@ def run(
         raise InputError("--shard, --resume: expected a data set (.jsonl), found one prompt")
     more: dict[str, Any] = {}
     text: Any = prompt
-    if path is not None and path.suffix == ".json" and path.is_file():
-        text, more = prompt_of(json.loads(path.read_text(encoding="utf-8")), InputError)
-    elif path is not None and path.is_file():
-        text = path.read_text(encoding="utf-8")
+    if path is not None and path.suffix == ".json":
+        try:
+            row: Any = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{path}: expected a JSON object, found {broken(error)}") from None
+        text, more = prompt_of(row, lambda message: InputError(f"{path}: {message}"))
+    elif path is not None:
+        text = path.read_text(encoding="utf-8").removesuffix("\n")
     answer = more.pop("answer", answer) if answer is None else answer
     units = more.pop("spans", units) if spans == "sentence" else units
     known = {name: more[name] for name in ("tools", "documents") if name in more}
     picture = {} if image is None else {"image": image}
     return why(model, text, answer, units, exact, **known, **picture, **given)
+
+
+def _file(prompt: str) -> Path | None:
+    """The file that a prompt names; None where it is a text."""
+    try:
+        return Path(prompt) if Path(prompt).is_file() else None
+    except (OSError, ValueError):  # longer than a name, or with what no name has
+        return None
 
 
 def shown(
@@ -89,7 +102,8 @@ def shown(
         figure: the prompt, each span shaded by its effect: .svg, .png or .pdf.
     """
     from headscope.analyses.why import statistics
-    from headscope.analyses.why.cite import marked, save
+    from headscope.analyses.why.cite import cite as marked
+    from headscope.analyses.why.cite import save
     from headscope.core.heads import Head
     from headscope.measures.dataset import description
 
@@ -132,7 +146,7 @@ def shown(
         )
     lines.append(_opens(about["prompt"], heads.iloc[0], model.model))
     if cite is not None:
-        lines += ["", marked(result, level)]
+        lines += ["", marked(result, level=level)]
     return Shown(
         rows,
         "\n".join(lines),

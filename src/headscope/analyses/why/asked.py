@@ -19,6 +19,7 @@ from headscope.attention.generate import written_texts
 from headscope.attention.one import decoder_start, prepare, running, tokens_of
 from headscope.attention.recording import evaluating
 from headscope.core.audio import Audio
+from headscope.core.conversations import content
 from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.core.validation import Expected
 from headscope.errors import InputError, RefusedError
@@ -212,7 +213,8 @@ def _prompt(
     if talk:
         messages: list[Mapping[str, Any]] = items
         if answer is None and messages[-1].get("role") == "assistant":
-            answer, messages = str(messages[-1]["content"]), messages[:-1]
+            answer = content(messages[-1], f"messages[{len(messages) - 1}]", InputError)
+            messages = messages[:-1]
         more = {name: list(value) for name, value in (("tools", tools), ("documents", documents)) if value}
         tokens = model.chat(messages, add_generation_prompt=True, **more)
         text, turns = render(model.tokenizer, messages, add_generation_prompt=True, **more)
@@ -251,10 +253,10 @@ def _bare(ids: Sequence[int]) -> Tokens:
 def _between(texts: Sequence[str], special: BoolArray) -> list[Stretch]:
     """What stands between special tokens: the messages of what a server logged as ids."""
     found: list[Stretch] = []
-    at = start = 0
+    whole, at, start = "".join(texts), 0, 0
     for text, marks in zip([*texts, ""], [*special.tolist(), True], strict=True):
         if marks:
-            if "".join(texts)[start:at].strip():
+            if whole[start:at].strip():
                 found.append(Stretch(start, at))
             start = at + len(text)
         at += len(text)
@@ -309,11 +311,8 @@ def _written(
         forced = _forced(model) if "input_features" in ready else []
         fed = [*begin, *forced, *wrote[:-1]]
         ready = {**ready, "decoder_input_ids": torch.tensor([fed], device=model.device)}
-        length, rows, before = (
-            len(prompt.tokens),
-            np.zeros(len(prompt.tokens), np.bool_),
-            fed[: 1 + len(forced)],
-        )
+        length, before = len(prompt.tokens), fed[: 1 + len(forced)]
+        rows = np.zeros(length, np.bool_)
     else:
         length = len(ids) + len(wrote) - 1
         rows = np.arange(length) >= len(ids) - 1

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.saving import check_place
+from headscope.core.validation import Level, validated
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 
@@ -44,8 +45,25 @@ def cited(result: xr.Dataset, level: float = 0.05) -> list[Cited]:
     return found
 
 
-def marked(result: xr.Dataset, level: float = 0.05) -> str:
-    """The answer with ``[n]`` behind each statement, and the spans that these are; or that there is no source."""
+@validated
+def cite(result: xr.Dataset, *, level: Level = 0.05) -> str:
+    """The answer with ``[n]`` behind each statement, and the spans that these are; or that there is no source.
+
+    Args:
+        result: from `headscope.why`, of an answer that is a text.
+        level: the q up to which a statement hangs on a span.
+
+    Raises `InputError` for an answer that is no text: it has no q.
+
+    >>> import transformers
+    >>> config = transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=2, n_head=2, n_positions=8)
+    >>> small = headscope.load(transformers.GPT2LMHeadModel(config))
+    >>> found = headscope.why(small, headscope.Tokens(list("abc"), ids=[3, 4, 5]), [9], spans="token")
+    >>> print(cite(found, level=0.001))
+    9
+    <BLANKLINE>
+    no source in the context
+    """
     statements = cited(result, level)
     numbers = {
         span: number + 1

@@ -101,8 +101,8 @@ def why(
         tools: tools that a conversation's template writes.
         documents: documents that a conversation's template writes.
         part: characters of the answer, from and to: only these tokens are explained.
-        position: of a masked language model the token that is hidden and asked for, if the text has no mask; of a model
-            of labels the token whose label it is.
+        position: of a masked language model the token that is hidden, and whose word is the answer, if the text has no
+            mask; of a model of labels the token whose label it is.
         delete: also what the answer loses where each of those spans is deleted; positions move then.
         through: of so many heads, those with the largest estimates for the first span, what the answer loses where they
             alone do not see it: each, all together, and as many heads at random.
@@ -189,8 +189,14 @@ class Explained:
         anew: bool = False,
         seed: int = 0,
     ) -> statistics.Found:
-        """All that was asked for."""
+        """All that was asked for. Raises `RefusedError` for what this model or prompt does not allow."""
         asked, count = self.asked, len(self.sources)
+        if delete:
+            asked.without([])
+        if anew and (not asked.written or asked.model.tokenizer is None):
+            raise RefusedError(
+                f"{asked.model.name}: writes anew only what follows a prompt, with a tokenizer"
+            )
         statements = self._statements()
         groups = self._groups(statements)
         every = exact == "all" or count <= FEW
@@ -379,8 +385,6 @@ class Explained:
     def _anew(self, chosen: Sequence[int]) -> list[str]:
         """What the model writes where each span is masked."""
         asked, model = self.asked, self.asked.model
-        if asked.kind != "text" or asked.axis != "self" or model.tokenizer is None:
-            raise RefusedError(f"{model.name}: writes anew only what follows a prompt, with a tokenizer")
         texts = [""] * len(self.sources)
         prompt = len(asked.prompt_ids)
         ready = {
@@ -400,7 +404,8 @@ class Explained:
             ):
                 write: Any = model.module.generate  # pyright: ignore[reportAttributeAccessIssue]
                 ids = write(**ready, max_new_tokens=len(asked.targets), do_sample=False)[0][prompt:]
-            texts[span] = str(model.tokenizer.decode(ids, skip_special_tokens=True))
+            tokenizer: Any = model.tokenizer
+            texts[span] = str(tokenizer.decode(ids, skip_special_tokens=True))
         return texts
 
 

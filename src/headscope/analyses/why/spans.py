@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
@@ -63,12 +64,12 @@ class Prompt:
     parts: Mapping[str, Sequence[Stretch]] = field(default_factory=dict[str, Sequence[Stretch]])
     pair: int = 0
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The whole text."""
         return "".join(self.texts)
 
-    @property
+    @cached_property
     def places(self) -> list[int]:
         """The first character of each token that is no white space; -1 for a token without characters."""
         found: list[int] = []
