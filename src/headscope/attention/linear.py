@@ -192,9 +192,11 @@ class Reader:
         modules = [site.projection for site in self.sites.values()]
         if len(sites) != 1 or sites[0].projection is None or modules.count(sites[0].projection) > 1:
             return None
-        heads, records = sites[0].heads, list[AttentionRecord]()
+        heads, records, thread = sites[0].heads, list[AttentionRecord](), threading.get_ident()
 
         def enter(_: nn.Module, args: tuple[Any, ...]) -> Any:
+            if threading.get_ident() != thread:
+                return None
             given: Tensor = args[0].unflatten(-1, (heads, -1)).clone()
             given[..., who.head, :] = given[..., who.head, :].mean(-2, keepdim=True)
             return given.flatten(-2), *args[1:]
@@ -252,6 +254,7 @@ class Read:
         model: that ran.
         writers: all that was added, in order.
         calls: the attention calls.
+        run: the pass, in which calls can be made again.
     """
 
     model: Model
