@@ -152,3 +152,4 @@ def test_what_the_commands_print(typed: Typed, tmp_path: Path) -> None:
     head = typed("composition", tmp_path / "texts.txt", "--head", "1.2", "--of", "previous", *options).out
     assert "L1H2: contrasts of" in head
     assert "(previous) in 2 documents" in head
+    assert "not scored above the others, so there is nothing to share out" in head

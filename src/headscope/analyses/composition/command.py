@@ -49,6 +49,8 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
     few = [] if result["share_low"].notnull().any() else [needs("documents")]
     if head is not None:
         about = description(result)
+        if result["share"].isnull().all():
+            few = ["these keys are not scored above the others, so there is nothing to share out"]
         lines = [
             f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of "
             f"{int(result['queries']):,} queries ({about['of']}) in {int(result['documents'])} documents; shares of "

@@ -130,8 +130,9 @@ def contrasts(record: AttentionRecord, tokens: Tokens, *, causal: bool) -> Tenso
 def _figures(sums: Pairs, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
     total = sums.closed()
     value, se, skew = total.value(), total.error(), total.skewness()
+    value[total.n <= 0] = np.nan  # what a head attends to is not what it scores highest: nothing to share out
     heads = [Head.parse(name) for name in sums.heads]
-    documents = {"documents": float(total.documents.max(initial=0.0))}
+    documents = {"documents": total.counts["documents"]}
     return statistics.dataset(heads, value, se, skew, total.effective(), {**meta, **about, **documents})
 
 
