@@ -39,6 +39,9 @@ else a layer adds (its MLP), positions that attention adds to queries or keys, a
 CLOSE = 1e-4
 """How far the terms may be from their score, as a share of the largest of them (or of 1)."""
 
+FEW = 8
+"""Tokens on which a model's attention is found."""
+
 AT_A_TIME = 1 << 24
 """Numbers of slopes that are held at a time."""
 
@@ -136,6 +139,8 @@ class Reader:
                 "map; load it with plain weights"
             )
         self.model = model
+        if ready.keys() <= {"input_ids", "attention_mask", "token_type_ids"}:  # a few tokens tell as much
+            ready = {name: value[:, :FEW] for name, value in ready.items()}
         records: list[AttentionRecord] = []
         projections = Projections(model.module)
 
