@@ -154,6 +154,8 @@ COMMANDS = (
     *(
         "probe @train.conllu @dev.conllu -m bert --epochs 1 --limit 4",
         "attribute The-cat-sat. -m gpt2 --token x",
+        "reads The-cat-sat. L1H2 -m gpt2 --foil 1 --pairs 2",
+        "composition @wiki.txt -m gpt2 --limit 4",
     ),
     *(
         "patch -m gpt2",
@@ -236,6 +238,8 @@ def calls(of: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "probe": {"model": model, "train": trees, "dev": trees, "epochs": 1, "limit": 4},
         "sentences": {"model": writer, "text": "The cat sat. It slept. A dog ran. " * 4},
         "attribute": {"model": writer, "text": "The cat", "token": "x"},
+        "reads": {"model": writer, "text": "The cat sat", "head": "L1H0"},
+        "composition": {"model": writer, "corpus": corpus, "limit": 4},
         "patching": {"model": writer},
         "retrieval": {"model": writer, "needles": 2, "lengths": [240]},
         "streaming": {"model": writer, "needles": 2, "lengths": [240], "recent": 8},

@@ -91,7 +91,11 @@ def test_untrained_models_and_a_tiny_trained_one_have_no_edge(shared: Path) -> N
         assert hs.composition(model, corpus, limit=12).table().empty
 
 
-def test_a_model_of_several_stacks_is_refused() -> None:
-    model = hs.load(build(family("ConvBERT")))
-    with pytest.raises(RefusedError, match="heads can be told apart"):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("ConvBERT", "heads can be told apart"), ("XLM", "expected scores that are sums over who wrote")],
+)
+def test_what_is_no_sum_of_heads_is_refused(name: str, words: str) -> None:
+    model = hs.load(build(family(name)))
+    with pytest.raises(RefusedError, match=words):
         hs.composition(model, repeats(1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from headscope.corpora import Example
 from headscope.errors import InputError
 from tests.helpers.families import build, family
 from tests.helpers.planted_induction import WORDS, circuit
-from tests.helpers.small_models import translator
+from tests.helpers.small_models import save_gpt2, translator
+from tests.helpers.typed import Typed
 
 IDS = [5, 6, 7, 8, 9, 5]
 
@@ -135,3 +137,19 @@ def test_shards_of_a_corpus_merge_to_the_same_digits(tmp_path: Any) -> None:
 def test_what_is_asked_of_a_corpus_is_of_pairs() -> None:
     with pytest.raises(InputError, match=r"of: expected attended, or a measure of pairs .* found 'entropy'"):
         hs.reads(circuit(), repeats(2), "L1H0", of="entropy")
+
+
+def test_what_the_commands_print(typed: Typed, tmp_path: Path) -> None:
+    save_gpt2(tmp_path / "model")
+    (tmp_path / "texts.txt").write_text("The cat sat on the mat.\n\nThe dog ran to the cat.\n")
+    options = ("-m", tmp_path / "model")
+    one = typed("reads", "The cat sat on the mat", "L1H2", "--foil", "none", *options).out
+    assert "L1H2 gives" in one
+    assert "who wrote the key, read with the whole query" in one
+    every = typed("composition", tmp_path / "texts.txt", *options).out
+    assert "0 edges" in every
+    assert "too few to say: intervals and p need 5 documents" in every
+    head = typed("composition", tmp_path / "texts.txt", "--head", "1.2", "--of", "previous", *options).out
+    assert "L1H2: contrasts of" in head
+    assert "(previous) in 2 documents" in head
+    assert "not scored above the others, so there is nothing to share out" in head

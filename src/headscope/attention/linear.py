@@ -39,6 +39,9 @@ else a layer adds (its MLP), positions that attention adds to queries or keys, a
 CLOSE = 1e-4
 """How far the terms may be from their score, as a share of the largest of them (or of 1)."""
 
+FEW = 8
+"""Tokens on which a model's attention is found."""
+
 AT_A_TIME = 1 << 24
 """Numbers of slopes that are held at a time."""
 
@@ -136,6 +139,8 @@ class Reader:
                 "map; load it with plain weights"
             )
         self.model = model
+        if ready.keys() <= {"input_ids", "attention_mask", "token_type_ids"}:  # a few tokens tell as much
+            ready = {name: value[:, :FEW] for name, value in ready.items()}
         records: list[AttentionRecord] = []
         projections = Projections(model.module)
 
@@ -192,9 +197,11 @@ class Reader:
         modules = [site.projection for site in self.sites.values()]
         if len(sites) != 1 or sites[0].projection is None or modules.count(sites[0].projection) > 1:
             return None
-        heads, records = sites[0].heads, list[AttentionRecord]()
+        heads, records, thread = sites[0].heads, list[AttentionRecord](), threading.get_ident()
 
         def enter(_: nn.Module, args: tuple[Any, ...]) -> Any:
+            if threading.get_ident() != thread:
+                return None
             given: Tensor = args[0].unflatten(-1, (heads, -1)).clone()
             given[..., who.head, :] = given[..., who.head, :].mean(-2, keepdim=True)
             return given.flatten(-2), *args[1:]
@@ -252,6 +259,7 @@ class Read:
         model: that ran.
         writers: all that was added, in order.
         calls: the attention calls.
+        run: the pass, in which calls can be made again.
     """
 
     model: Model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Shown, on_screen
+from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen
 from headscope.core.validation import Number
 
 
@@ -49,6 +49,8 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
     few = [] if result["share_low"].notnull().any() else [needs("documents")]
     if head is not None:
         about = description(result)
+        if result["share"].isnull().all():
+            few = ["these keys are not scored above the others, so there is nothing to share out"]
         lines = [
             f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of "
             f"{int(result['queries']):,} queries ({about['of']}) in {int(result['documents'])} documents; shares of "
@@ -57,10 +59,8 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
             *few,
         ]
         return Shown(rows, "\n".join(lines), result)
-    some = rows.head(SHOWN)
-    lines = [
-        f"{len(rows)} edges: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)"
-    ]
+    said = f"{len(rows)} edges: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)"
+    lines = [said, *few]
     if len(rows):
-        lines.append(on_screen(some, dropped=("writer_layer", "writer_head")))
+        lines += first_rows(rows, on_screen(rows.head(SHOWN), dropped=("writer_layer", "writer_head")))
     return Shown(rows, "\n".join(lines), result)

@@ -96,19 +96,18 @@ class Work:
         n = np.zeros(s.shape[:2])
         for call in read.calls:
             record = call.record
+            last = call is read.calls[-1]
             readers = [place[Head(record.layer, head)] for head in range(record.shape[1])]
             numbers = contrasts(record, tokens, causal=self.model.causal)
             n[:, readers] = numbers.detach().double().cpu().numpy().reshape(len(s), -1)
-            for at, values in enumerate(_composed(read, numbers)):
+            for at, values in enumerate(_composed(read, numbers, check=last)):
                 s[..., at][:, readers] = values.reshape(len(s), len(readers), -1)
         return heads, s, n
 
 
-def _composed(read: Read, numbers: Tensor) -> tuple[Floats, Floats]:
-    if not numbers.requires_grad:
-        raise RefusedError(
-            f"{read.model.name}: expected heads that read the residual stream, found some that do not"
-        )
+def _composed(read: Read, numbers: Tensor, *, check: bool) -> tuple[Floats, Floats]:
+    if check or not numbers.requires_grad:
+        read.terms(numbers[:1])  # refuses what is no sum of what was written
     return read.composed(numbers)
 
 
@@ -131,8 +130,9 @@ def contrasts(record: AttentionRecord, tokens: Tokens, *, causal: bool) -> Tenso
 def _figures(sums: Pairs, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
     total = sums.closed()
     value, se, skew = total.value(), total.error(), total.skewness()
+    value[total.n <= 0] = np.nan  # what a head attends to is not what it scores highest: nothing to share out
     heads = [Head.parse(name) for name in sums.heads]
-    documents = {"documents": float(total.documents.max(initial=0.0))}
+    documents = {"documents": total.counts["documents"]}
     return statistics.dataset(heads, value, se, skew, total.effective(), {**meta, **about, **documents})
 
 

@@ -204,6 +204,8 @@ def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr
     """Shares with their errors, chance, p and q."""
     total = sums.closed()
     value, se, skew = total.value()[0], total.error()[0], total.skewness()[0]
+    if not total.n[0] > 0:  # keys that are not looked for: nothing to share out
+        value = np.full_like(value, np.nan)
     documents = np.broadcast_to(total.effective()[0], value.shape[:-1])
     low, high = jackknife.interval(value[..., 0], se[..., 0], documents, skew=skew[..., 0])
     p = jackknife.differs(value[..., 2], se[..., 2], documents, skew[..., 2])
@@ -220,7 +222,7 @@ def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr
     values |= {"chance": value[..., 1], "chance_se": se[..., 1], "p": p, "q": q}
     counts = total.counts
     values |= {"contrast": float(total.n[0] / max(1, counts["queries"])), "queries": float(counts["queries"])}
-    values["documents"] = float(total.documents[0])
+    values["documents"] = float(counts["documents"])
     result: Any = statistics.dataset(labels, values, None, {**meta, **about})
     return result.assign_coords(written=("writer", list(sums.writers)))
 

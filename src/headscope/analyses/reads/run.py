@@ -61,7 +61,8 @@ def reads(
     **Over a corpus**: each writer's mean share of the contrasts, over all queries that see a key of the kind that is
     asked about (`of`), with its error by document. Its chance is the share with the keys of each query shuffled among
     those that it sees; p says that the two are the same in all documents there could be, q over all writers of both
-    sides. Beside the heads with the largest shares stands what is left of the contrasts, and of the attention to these
+    sides. Where the keys that are asked about are not scored above the others, there is nothing to share out. Beside
+    the heads with the largest shares stands what is left of the contrasts, and of the attention to these
     keys, when such a head gives at each token its mean over the input.
 
     Args:
