@@ -73,7 +73,6 @@ def test_long_runs(demo: Model, pair: Any, tmp_path: Path, name: str) -> None:
     xr.testing.assert_identical(merged.drop_attrs(), plain.drop_attrs())
 
 
-@pytest.mark.usefixtures("few_repeats")
 @pytest.mark.parametrize("which", ["demo", "stories"])
 def test_roles(request: pytest.FixtureRequest, pair: Any, which: str) -> None:
     """Of a causal model also what heads do off the sink, whose measures are taken by workers."""

@@ -178,4 +178,4 @@ def test_a_pad_that_is_another_special_token_is_none(recwarn: pytest.WarningsRec
 @pytest.mark.slow
 def test_a_whole_report(convolved: Model) -> None:
     """Cards, coreference, probes and the rest; a section that failed would say so."""
-    assert "expected inputs of one length" not in hs.report(convolved, limit=6, limit_sentences=6)
+    assert "expected inputs of one length" not in hs.report(convolved, limit=6, limit_sentences=6, examples=2)
