@@ -38,7 +38,7 @@ export interface Place {
 const BROAD = 2200;
 const GAP = 40;
 /** What of the window's height the grid takes beside a picture, and above it. */
-const [BESIDE, STRIP] = [0.48, [0.2, 96, 220]] as const;
+const [BESIDE, STRIP] = [0.48, [0.18, 96, 220]] as const;
 /** A narrower grid has neither its controls above it nor the measures below. */
 const SLIM = 400;
 /** Measures in a line of their own are no wider. */
@@ -236,7 +236,6 @@ export class Pane {
     this.root.classList.toggle("columns2", wide);
     this.root.classList.toggle("broad", last > 0);
     this.root.classList.toggle("mini", mini);
-    if (model) left.classList.remove("stays");
     left.style.width = `${leftWidth}px`;
     right.style.width = `${rightWidth}px`;
     // Below the picture, or in a column of their own, or below the grid.
@@ -293,7 +292,6 @@ export class Pane {
     const beside = alone ? 0 : this.matrix.size + 28;
     const width = leftWidth < SLIM ? place.width : leftWidth;
     this.ranks.update(last > 0 ? last : model ? width : Math.min(MEASURED, width - beside));
-    if (!model) this.left.classList.toggle("stays", this.left.offsetHeight + 24 <= place.screen);
   }
 
   private drawGrid(width: number, place: Place): void {
