@@ -265,10 +265,10 @@ export interface LinkInfo {
  * What each shown head of a part does on this input, a figure a head (`headscope.views.highlights`).
  *
  * `query` and `key` are the places of the link that stands out most, `weight` is its own, `score` how far it stands
- * out. Of a picture or a sound `query` is −1, and `key` the number of a part of it: a ninth of the picture, row by row,
- * or a tenth of the sound; `weight` is the share that the part gets. `near` is the share on the previous token, or on
- * the next if that is more; `evenness` the part of the visible tokens on which even attention would be as spread out;
- * `moved`, of two inputs, the share that moves from one to the other (−1: none).
+ * out. Of a picture or a sound `query` is −1, and `key` the number of a part of it: a ninth of the picture, row by
+ * row, or a tenth of the sound; `weight` is the share that the part gets. `near` is the share on the previous token,
+ * or on the next if that is more; `evenness` the part of the visible tokens on which even attention would be as spread
+ * out; `moved`, of two inputs, the share that moves from one to the other (−1: none).
  */
 export interface HighlightsInfo {
   query: number[];
@@ -344,8 +344,8 @@ export interface InputInfo {
  * What an explorer shows; every key may be left out (`headscope.views.state.STATE` lists them).
  *
  * `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `between` has a place on
- * each axis; beside it `pin` says which was chosen first. `zoom` is first row, rows, first column, columns of the matrix.
- * `time` and `span` are seconds of the sound. `layer` and `heads` are the model's own indices.
+ * each axis; beside it `pin` says which was chosen first. `zoom` is first row, rows, first column, columns of the
+ * matrix. `time` and `span` are seconds of the sound. `layer` and `heads` are the model's own indices.
  */
 export interface ExplorerState {
   scale?: "model" | "head" | "neuron";

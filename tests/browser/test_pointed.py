@@ -46,7 +46,9 @@ def names(page: Any) -> list[str]:
 
 
 def says(page: Any, begins: str) -> None:
-    page.wait_for_function("text => document.querySelector('.answer').textContent.startsWith(text)", arg=begins)
+    page.wait_for_function(
+        "text => document.querySelector('.answer').textContent.startsWith(text)", arg=begins
+    )
 
 
 @pytest.mark.slow
@@ -141,7 +143,9 @@ def test_a_finger_asks_and_lets_go(chromium: Any, tmp_path: Any) -> None:
     page.locator(".hv .toks.l .tok").nth(3).tap()
     says(page, "Most from cat: ")
     assert page.locator(".hv").evaluate(TOP) == top
-    assert page.locator(".answer").evaluate("answer => answer.getBoundingClientRect().bottom") > 0, "it stays in sight"
+    assert page.locator(".answer").evaluate("answer => answer.getBoundingClientRect().bottom") > 0, (
+        "it stays in sight"
+    )
     page.locator(".hv .toks.r .tok").nth(1).tap()
     says(page, "From cat to it: ")
     page.locator(".hv .toks.r .tok").nth(1).tap()

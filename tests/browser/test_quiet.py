@@ -221,7 +221,8 @@ def test_one_name_is_one_number(open_page: Callable[..., Any]):
     assert page.locator(".measures h3:visible").all_inner_texts() == wanted
     said = page.locator(".answer").inner_text()
     share = re.match(r"L0H2 looks mostly at the previous token, ([\d.]+)% on average; ", said)
-    assert share and float(share[1]) == pytest.approx(100 * expected, abs=0.1)
+    assert share
+    assert float(share[1]) == pytest.approx(100 * expected, abs=0.1)
     for width in (1400, 1070, 390):  # no name is cut, and none stands on another
         page.set_viewport_size({"width": width, "height": 900})
         settled(page)

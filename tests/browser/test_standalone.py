@@ -220,7 +220,9 @@ def shows(mine: dict[str, list[Any]], theirs: dict[str, list[Any]]) -> None:
     assert list(mine) == list(theirs)
     for name in ("score", "near", "evenness", "moved"):
         assert_allclose(mine.get(name, []), theirs.get(name, []), atol=2e-4, err_msg=name)
-    pairs = zip(*(mine[name] for name in ("query", "key")), *(theirs[name] for name in ("query", "key")), strict=True)
+    pairs = zip(
+        *(mine[name] for name in ("query", "key")), *(theirs[name] for name in ("query", "key")), strict=True
+    )
     same = np.array([(a, b) == (c, d) for a, b, c, d in pairs])
     assert_allclose(np.array(mine["weight"])[same], np.array(theirs["weight"])[same], atol=0.004)
     assert not (~same[np.array(theirs["score"]) > 0.05]).any()

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 import headscope as hs
-
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import explorer_payload
@@ -72,7 +71,9 @@ PREVIOUS, FIRST, ELSEWHERE = [0, 0, 1, 2, 3, 4], [0] * 6, [3, 4, 5, 0, 1, 2]
 class TestLinks:
     def found(self, weights: np.ndarray, special: tuple[int, ...] = (), **more: Any) -> list[tuple[int, ...]]:
         included = Included(maps(weights, special, **more), None, None)
-        return [(link.query, link.key, round(link.weight, 3), round(link.score, 3)) for link in links(included)]
+        return [
+            (link.query, link.key, round(link.weight, 3), round(link.score, 3)) for link in links(included)
+        ]
 
     def test_a_link_stands_out_above_its_key_and_above_its_distance(self) -> None:
         one = even(6)
@@ -88,7 +89,9 @@ class TestLinks:
         for special in ((1,), (4,)):
             assert self.found(weights[None, None], special)[0][:2] != (4, 1)
         axis = Tokens(["a", "Ġ", "Mary", "saw", "the", "dog"], word_ids=[0, 1, 2, 3, 4, 4])
-        included = Included(AttentionMaps([np.eye(6, dtype=np.float32)[[1] * 6][None]], axis, axis), None, None)
+        included = Included(
+            AttentionMaps([np.eye(6, dtype=np.float32)[[1] * 6][None]], axis, axis), None, None
+        )
         assert links(included)[0].score == 0.0  # a space
         weights = even(6)
         weights[3], weights[5] = np.eye(6)[5], 0.9 * np.eye(6)[2] + 0.1 * np.eye(6)[5]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -29,10 +28,10 @@ SMALL = 0.3
 ACROSS = 1.25
 """What a link from one text of a pair to the other counts."""
 
-SMALL_WORDS = (
+SMALL_WORDS = tuple(
     "a an the this that to of in on at by for from with as into and or but nor so if than then because while when "
-    "too very just also not no"
-).split()
+    "too very just also not no".split()  # noqa: SIM905 (a list of words is read as a line)
+)
 """Words that say little by themselves."""
 
 THIRDS, TENTHS = 3, 10
@@ -76,7 +75,11 @@ def likely(part: PartInfo) -> int:
 
 
 def highlights(
-    included: Included, columns: Mapping[str, FloatArray], *, exact: bool, moved: Sequence[Floats] | None = None
+    included: Included,
+    columns: Mapping[str, FloatArray],
+    *,
+    exact: bool,
+    moved: Sequence[Floats] | None = None,
 ) -> HighlightsInfo:
     """What each shown head does on this input, in few figures: what a page opens with, and its first sentence.
 
@@ -181,8 +184,8 @@ def _worth(tokens: Tokens) -> Floats:
 def parts(included: Included) -> list[Link]:
     """The part of the picture (a ninth) or of the sound (a tenth) on which each shown head stands out most.
 
-    Its share is a mean over queries (of a text with a picture in it over those of the text), and stands out by what it is
-    above that of even attention.
+    Its share is a mean over queries (of a text with a picture in it over those of the text), and stands out by what it
+    is above that of even attention.
     """
     maps = included.maps
     text = reading(maps.query)
@@ -213,7 +216,9 @@ def part_of(keys: Tokens) -> IntArray:
         return found
     x, y = (boxes[:, side::2].mean(-1) for side in (0, 1))
     low, high = boxes[there, :2].min(0, initial=np.inf), boxes[there, 2:].max(0, initial=-np.inf)
-    column, row = ((at[there] - low[side]) / (high[side] - low[side]) * THIRDS for side, at in enumerate((x, y)))
+    column, row = (
+        (at[there] - low[side]) / (high[side] - low[side]) * THIRDS for side, at in enumerate((x, y))
+    )
     found[there] = row.astype(np.int64) * THIRDS + column.astype(np.int64)
     return found
 
