@@ -28,10 +28,11 @@ SMALL = 0.3
 ACROSS = 1.25
 """What a link from one text of a pair to the other counts."""
 
-SMALL_WORDS = tuple(
+_LITTLE = (
     "a an the this that to of in on at by for from with as into and or but nor so if than then because while when "
-    "too very just also not no".split()  # noqa: SIM905 (a list of words is read as a line)
+    "too very just also not no"
 )
+SMALL_WORDS = tuple(_LITTLE.split())
 """Words that say little by themselves."""
 
 THIRDS, TENTHS = 3, 10
