@@ -2,7 +2,7 @@
 // words with their figures.
 
 import { received } from "./cut";
-import { figure, percent, piece } from "./format";
+import { figure, fixed, percent, piece } from "./format";
 import { type Highlight, highlight, shows } from "./opening";
 import { ranking } from "./pointed";
 import { alike, follows, rolesOf, rolesOfHead } from "./roles";
@@ -159,6 +159,6 @@ function area({ input }: Scene, does: Highlight): Part[] {
     return [`gives the ${where} of the picture ${share}`];
   }
   const tenth = input.sound.heard / 10;
-  const second = (at: number): string => (at * tenth).toFixed(1);
+  const second = (at: number): string => fixed(at * tenth, 1);
   return [`gives what sounds from ${second(does.key)} to ${second(does.key + 1)} s ${share}`];
 }
