@@ -266,10 +266,9 @@ export interface LinkInfo {
  *
  * `query` and `key` are the places of the link that stands out most, `weight` is its own, `score` how far it stands
  * out. Of a picture or a sound `query` is −1, and `key` the number of a part of it: a ninth of the picture, row by
- * row, or a tenth of the sound; `weight` is the share that the part gets. `near` is the share on the previous
- * token, or on the next if that is more; `evenness` the part of the visible tokens on which even attention
- * would be as spread out;
- * `moved`, of two inputs, the share that moves from one to the other (−1: none).
+ * row, or a tenth of the sound; `weight` is the share that the part gets. `near` is the share on the previous token,
+ * or on the next if that is more; `evenness` the part of the visible tokens on which even attention would be as spread
+ * out; `moved`, of two inputs, the share that moves from one to the other (−1: none).
  */
 export interface HighlightsInfo {
   query: number[];

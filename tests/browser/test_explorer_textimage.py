@@ -125,8 +125,10 @@ def test_the_question_is_turned_round(open_page: Callable[..., Any]) -> None:
     fragment(page, "pin=to,10")
     assert page.locator(".talk .beside .cap").inner_text().lower() == "how much each word looks at “cup”"
     assert page.get_by_role("button", name="cup", exact=True).get_attribute("title") == "cup: 1.000"
-    # Now a click on a patch asks where it looks.
+    # Now a click on a patch asks where it looks, beside the word until that is let go.
     click_patch(page, 60, 20)
+    fragment(page, "between=2,10")
+    page.get_by_role("button", name="cup", exact=True).click()
     fragment(page, "pin=from,2")
     assert page.locator(".talk .board:not([hidden]) .cap").inner_text().lower() == "where patch[0,1] looks"
 

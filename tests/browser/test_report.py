@@ -79,6 +79,9 @@ def test_a_name_in_the_summary_opens_the_head(open_page: Any, html: str):
     said = " ".join(page.locator(".openhead .figure").inner_text().split())
     assert said == "attention on the previous token 80% over the corpus"
     page.wait_for_function("() => location.hash.endsWith('&view.pin=from,1')")
+    assert (
+        page.locator(".opened .answer").inner_text().startswith("Most from word0: ")
+    )  # all heads answer to it
     said = dict(parse_qsl(page.evaluate("location.hash.slice(1)")))
     assert said == {
         "head": "L1H2",

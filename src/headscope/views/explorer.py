@@ -510,9 +510,9 @@ def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerStat
     """
     parts = shown[0]["parts"]
     measured = any(column["of"] == "corpus" for column in parts[0]["measures"])
-    if state.keys() <= _OF_ANY_PART and not measured and state.get("scale") != "neuron":
-        cross = [part["name"] for part in parts if part["kind"] == "cross"]
-        state = {"part": cross[-1], **state} if cross else state
+    cross = next((part["name"] for part in parts if part["kind"] == "cross"), None)
+    if cross and state.keys() <= _OF_ANY_PART and not measured and state.get("scale") != "neuron":
+        state = {"part": cross, **state}
     if not shown[0]["parts"][0]["layers"]:
         state = {"scale": "model", **state}
     if all("picture" in one and one["parts"][0]["key"].get("boxes") for one in shown):

@@ -28,11 +28,11 @@ SMALL = 0.3
 ACROSS = 1.25
 """What a link from one text of a pair to the other counts."""
 
-SMALL_WORDS = [
-    "a", "an", "the", "this", "that", "to", "of", "in", "on", "at", "by", "for", "from", "with", "as", "into",
-    "and", "or", "but", "nor", "so", "if", "than", "then", "because", "while", "when",
-    "too", "very", "just", "also", "not", "no",
-]  # fmt: skip
+_LITTLE = (
+    "a an the this that to of in on at by for from with as into and or but nor so if than then because while when "
+    "too very just also not no"
+)
+SMALL_WORDS = tuple(_LITTLE.split())
 """Words that say little by themselves."""
 
 THIRDS, TENTHS = 3, 10
@@ -185,8 +185,8 @@ def _worth(tokens: Tokens) -> Floats:
 def parts(included: Included) -> list[Link]:
     """The part of the picture (a ninth) or of the sound (a tenth) on which each shown head stands out most.
 
-    Its share is a mean over queries (of a text with a picture in it over those of the text), and stands out by what
-    it is above that of even attention.
+    Its share is a mean over queries (of a text with a picture in it over those of the text), and stands out by what it
+    is above that of even attention.
     """
     maps = included.maps
     text = reading(maps.query)
