@@ -135,6 +135,10 @@ def test_shards_of_a_corpus_merge_to_the_same_digits(tmp_path: Any) -> None:
 
 
 def test_what_is_asked_of_a_corpus_is_of_pairs() -> None:
+    with pytest.raises(InputError, match="query, key, pairs: are of one input, and a corpus was given"):
+        hs.reads(circuit(), repeats(2), "L1H0", key=3)
+    with pytest.raises(InputError, match="of: is of a corpus, and one input was given; found 'induction'"):
+        hs.reads(circuit(), tokens(), "L1H0", of="induction")
     with pytest.raises(InputError, match=r"of: expected attended, or a measure of pairs .* found 'entropy'"):
         hs.reads(circuit(), repeats(2), "L1H0", of="entropy")
 
@@ -145,6 +149,7 @@ def test_what_the_commands_print(typed: Typed, tmp_path: Path) -> None:
     options = ("-m", tmp_path / "model")
     one = typed("reads", "The cat sat on the mat", "L1H2", "--foil", "none", *options).out
     assert "L1H2 gives" in one
+    assert "; its score: " in one
     assert "who wrote the key, read with the whole query" in one
     every = typed("composition", tmp_path / "texts.txt", *options).out
     assert "0 edges" in every

@@ -539,11 +539,7 @@ class _Run(TorchFunctionMode):
             modules: dict[str, nn.Module] = dict(module.named_modules())
             for name, part in modules.items():
                 place = _block(name)
-                if (
-                    place is not None
-                    and place[0] in piles
-                    and name.endswith(f"{place[0]}.{place[1]}".lstrip("."))
-                ):
+                if place is not None and place[0] in piles and name == f"{place[0]}.{place[1]}".lstrip("."):
                     before(part, self._begins(name, place[1]))
             for site in {id(site.attention): site for site in self.reader.sites.values()}.values():
                 before(site.attention, self._enters)

@@ -14,13 +14,13 @@ def shown(result: Any) -> Shown:
 
     rows: Any = result.table()
     about = description(result)
-    foil = {"mean": "the mean of the other keys", "none": "nothing"}.get(
-        about["foil"], f"key {about['foil']}"
+    foil = {"mean": " less the mean of the other keys", "none": ""}.get(
+        about["foil"], f" less key {about['foil']}"
     )
     capped = f", before the softcap of {about['softcap']:g}" if about["softcap"] else ""
     lines = [
         f"{about['head']} gives {float(result['weight']):.3f} from {about['query_token']!r} ({about['query']}) to "
-        f"{about['key_token']!r} ({about['key']}); its score less {foil}: {float(result['contrast']):.3f}{capped}"
+        f"{about['key_token']!r} ({about['key']}); its score{foil}: {float(result['contrast']):.3f}{capped}"
     ]
     sides = {
         "key": "who wrote the key, read with the whole query",

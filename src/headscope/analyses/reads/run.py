@@ -18,6 +18,7 @@ from headscope.attention.one import Text
 from headscope.core.heads import AnyHead, Head
 from headscope.core.validation import Number, Seed
 from headscope.corpora import Corpus, Example
+from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.long import described
 from headscope.runs.provenance import COMMAND
@@ -107,8 +108,12 @@ def reads(
     if isinstance(text, Corpus) or (
         isinstance(text, Sequence) and any(isinstance(row, Example) for row in text)
     ):
+        if (query, key, pairs) != (None, None, 0):
+            raise InputError("query, key, pairs: are of one input, and a corpus was given")
         corpus = cast("Corpus | Sequence[Example]", text)
         return over_corpus(model, corpus, head, of=of, seed=seed, ablated=ablated, options=options)
+    if of != ATTENDED:
+        raise InputError(f"of: is of a corpus, and one input was given; found {of!r}")
     asked = Head.parse(head) if isinstance(head, str) else Head(*head)
     found = reading(
         model,
