@@ -17,7 +17,7 @@ from headscope.attention.one import capture
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.link import Span
-from headscope.core.maps import AttentionMaps
+from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.tokens import BoolArray
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -136,9 +136,10 @@ def _words(model: Model, words: Sequence[str]) -> Floats:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
-def _even(weights: Floats) -> Floats:
+def _even(weights: FloatArray) -> Floats:
     """Rows put to sum to 1."""
-    return weights / np.maximum(weights.sum(-1, keepdims=True), 1e-12)
+    rows = weights.astype(np.float64)
+    return rows / np.maximum(rows.sum(-1, keepdims=True), 1e-12)
 
 
 def _halves(count: int, seed: int) -> tuple[BoolArray, BoolArray]:
@@ -177,8 +178,9 @@ def _several(read: Sequence[Sentence], seed: int) -> Aligned:
             best = float(share.max())
             heads.append(int(share.argmax()))
             sums = [total + one.scores[heads[-1]] for one, total in zip(mine, sums, strict=True)]
-        for place in np.flatnonzero(~half):
-            scored[place] = read[place].counts(read[place].scores[heads].sum(0))
+        for place, (one, here) in enumerate(zip(read, half, strict=True)):
+            if not here:
+                scored[place] = one.counts(one.scores[heads].sum(0))
         chosen.append(tuple(heads))
     return _aligned(scored, (chosen[0], chosen[1]))
 
