@@ -165,7 +165,7 @@ def _own(
                 "them behind the rotary embedding"
             )
         told: Any = described.get("heads")
-        heads: list[int | None] = told if isinstance(told, list) else [told] * len(layers)
+        heads: list[Any] = list(cast("list[Any]", told)) if isinstance(told, list) else [told] * len(layers)
         q: list[Stored] = []
         k: list[Stored] = []
         sinks: list[Stored | None] = []

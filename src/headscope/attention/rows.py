@@ -124,7 +124,8 @@ def operands(record: AttentionRecord, items: slice = slice(None), key_heads: sli
     keep their digits. Padding counts in the mean; any vector would do.
     """
     dtype = torch.float64 if record.q.dtype == torch.float64 else torch.float32
-    q = by_key_head(record.q, record.groups)[items, key_heads].to(dtype) * record.scaling
+    q = by_key_head(record.q, record.groups)[items, key_heads]
+    q = q * record.scaling if q.dtype == dtype else q.to(dtype).mul_(record.scaling)  # one copy
     k = record.k[items, key_heads].to(dtype)
     if record.softcap is not None:
         return Operands(q, k, None)

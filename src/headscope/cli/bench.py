@@ -65,7 +65,7 @@ def bench(
     }
     read = readers.get(name, list)()
     called = data or (paths[0].name.split(".")[0] if paths else "")
-    rows = run(name, loading.named(model), read, data=called, seed=seed, limit=limit)
+    rows: Any = run(name, loading.named(model), read, data=called, seed=seed, limit=limit)
     text = (
         rounded(rows.drop(columns=["name"]), ".1f")
         .astype(object)

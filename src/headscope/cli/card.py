@@ -78,7 +78,7 @@ def diff(
 
     table.check(console.TABLES)
     found = card_differences(open_card(a), open_card(b), level=level)
-    said: dict[str, Any] = found.attrs
+    said: Any = found.attrs
     weights = f"weights differ in {', '.join(said['layers'])}" if said["layers"] else "the same weights"
     remarks = [f"{weights}; {len(found):,} of {said['tests']:,} scores differ beyond their error"]
     remarks += [f"another corpus for {', '.join(said['corpora'])}"] * bool(said["corpora"])

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.analyses.bench.hidden import by_hidden_states, of_sentence
+from headscope.analyses.bench.alignment import by_heads, by_hidden_states, sentences
 from headscope.analyses.bench.run import names, published
 from headscope.errors import InputError
 from headscope.models import Model
@@ -59,7 +59,6 @@ def test_hidden_states_align_as_sets_do(small: Model, files: list[Path]) -> None
     """One sentence by hand: the layer's nearest words, each way, against the gold sets."""
     corpus = list(hs.corpora.alignments(*files, base=1))
     example = corpus[3]
-    right, total = of_sentence(small, example)
     vectors = []
     for words in (example.words, example.pair_words):
         assert words is not None
@@ -75,8 +74,10 @@ def test_hidden_states_align_as_sets_do(small: Model, files: list[Path]) -> None
         (a, int(near[a].argmax())) for a in range(6) if int(near[:, int(near[a].argmax())].argmax()) == a
     }
     counts = aligned({(0, 5), (1, 0), (3, 2), (4, 3)}, {(2, 1)}, found)
-    assert right[2] == counts.right_sure + counts.right_possible
-    assert total[2] == counts.predicted + counts.sure
+    (one, _) = sentences([example] * 2, lambda _: near[None].numpy())
+    right, total = one.counts(one.scores)[:, 0]
+    assert right == counts.right_sure + counts.right_possible
+    assert total == counts.predicted + counts.sure
     whole = by_hidden_states(small, corpus)
     assert whole.low <= whole.aer <= whole.high
     assert whole.n == 40
@@ -89,10 +90,9 @@ def test_a_row_stands_beside_the_published_ones(
     corpus = hs.corpora.alignments(*files, base=1)
     table = hs.bench("aer", small, [corpus], data="x")
     mine = table[table["source"] == "measured here"].set_index("system")
-    combined = hs.combine_heads(small, corpus).table()
-    expected = combined[combined["label"] == combined["label"].iloc[0]].set_index("system")["aer"]
-    assert mine["aer"]["best_head"] == pytest.approx(100 * expected["best head"])
-    assert mine["aer"]["together"] == pytest.approx(100 * expected["regression"])
+    best, together, _ = by_heads(small, corpus)
+    assert mine["aer"].tolist() == [best.aer, together.aer, by_hidden_states(small, corpus).aer]
+    assert together.aer <= best.aer + 10
     assert (mine["ci_low"] <= mine["aer"]).all()
     assert (mine["aer"] <= mine["ci_high"]).all()
     assert table["model"].tolist()[3:] == [row["model"] for row in published()["aer"]]

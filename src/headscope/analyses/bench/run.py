@@ -14,7 +14,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.align.heads import alignment_heads
-from headscope.analyses.bench.hidden import by_hidden_states
+from headscope.analyses.bench.alignment import Aligned, by_heads, by_hidden_states
 from headscope.analyses.links.combine.run import combine_heads
 from headscope.analyses.measure.run import measure
 from headscope.analyses.probes.run import probe
@@ -55,9 +55,9 @@ def bench(
 ) -> pd.DataFrame:
     """One row of a public table for a model, or several, with the published rows beside it.
 
-    - ``aer``: word alignment, error in per cent. ``best_head`` and ``together`` (a sparse sum of all heads,
-      `headscope.combine_heads`) and ``hidden`` (nearest hidden states, sentences read apart), all chosen on one half of
-      the sentences and scored on the other.
+    - ``aer``: word alignment, error in per cent, of words that choose each other: by the ``best_head``, by up to 20
+      heads added up (``together``), by hidden states of sentences read apart (``hidden``); all chosen on a half of the
+      sentences and scored on the other (`headscope.analyses.bench.alignment`).
     - ``timing``: off in ms, the best head of a model of speech and those chosen together (`headscope.alignment_heads`).
     - ``contacts``: precision at L in per cent, of pairs of residues 24 or more apart.
     - ``uuas``: trees, the structural probe and the attention probe, in per cent.
@@ -93,7 +93,8 @@ def bench(
         {"data": data, "model": model.name, "source": HERE, **row}
         for row in makers[name](model, *corpora, seed=seed, limit=limit)
     ]
-    rows: Any = pd.DataFrame([*mine, *published()[name]]).assign(name=name).rename(columns={"value": name})
+    rows: Any = pd.DataFrame([*mine, *published()[name]])
+    rows = rows.assign(name=name).rename(columns={"value": name})
     columns = ("name", "data", "model", "layer", "head", "system", name, "ci_low", "ci_high", "n", "source")
     rows = rows.reindex(columns=list(columns))
     return rows.astype({"layer": "Int64", "head": "Int64", "n": "Int64"})
@@ -106,10 +107,22 @@ def names() -> tuple[str, ...]:
 
 def _aer(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
     corpus = corpus if isinstance(corpus, Corpus) else list(corpus)
-    yield from _together(combine_heads(model, corpus, seed=seed, limit=limit), "aer")
-    found = by_hidden_states(model, islice(corpus, limit), seed=seed)
-    figures = {"value": found.aer, "ci_low": found.low, "ci_high": found.high, "n": found.n}
-    yield {"system": f"hidden, layer {' and '.join(map(str, dict.fromkeys(found.layers)))}", **figures}
+    best, together, heads = by_heads(model, islice(corpus, limit), seed=seed)
+    hidden = by_hidden_states(model, islice(corpus, limit), seed=seed)
+    same = best.chosen[0] == best.chosen[1]
+    head = heads[best.chosen[0][0]]
+    where = {"layer": head.layer, "head": head.head} if same else {}
+    yield {"system": "best_head", **_error(best), **where}
+    yield {
+        "system": f"together, {' and '.join(str(len(one)) for one in together.chosen)} heads",
+        **_error(together),
+    }
+    layers = dict.fromkeys(str(layer) for (layer,) in hidden.chosen)
+    yield {"system": f"hidden, layer {' and '.join(layers)}", **_error(hidden)}
+
+
+def _error(found: Aligned) -> dict[str, Any]:
+    return {"value": found.aer, "ci_low": found.low, "ci_high": found.high, "n": found.n}
 
 
 def _contacts(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
@@ -121,18 +134,16 @@ def _contacts(model: Model, corpus: Source, *, seed: int, limit: int | None) -> 
 
 def _together(result: xr.Dataset, score: str) -> Made:
     """The best head's and the regression's row of a score, over all labels."""
-    if score not in result["score"]:
-        raise InputError(f"corpus: expected links between two texts, for {score}, found none")
-    of = result.sel(label="all" if "all" in result["label"] else result["label"].values[0], score=score)
+    labels: list[str] = result["label"].values.tolist()
+    of: Any = result.sel(label="all" if "all" in labels else labels[0], score=score)
     for system, called in (("best head", "best_head"), ("regression", "together")):
         row = of.sel(system=system)
         value, low, high = (100 * float(row[part]) for part in ("value", "ci_low", "ci_high"))
-        yield {"system": called, "value": value, "ci_low": low, "ci_high": high, "n": int(of["n"])} | (
-            _best(of) if called == "best_head" else {}
-        )
+        where = _best(of) if called == "best_head" else {}
+        yield {"system": called, "value": value, "ci_low": low, "ci_high": high, "n": int(of["n"]), **where}
 
 
-def _best(of: xr.Dataset) -> dict[str, int]:
+def _best(of: Any) -> dict[str, int]:
     """The best head, where both halves chose the same."""
     weight = of["weight"].sel(weighted="best head").sum("direction").transpose("half", "layer", "head")
     chosen = {tuple(np.unravel_index(int(half.argmax()), half.shape)) for half in weight.values}

@@ -49,14 +49,14 @@ def card_differences(a: Card, b: Card, *, level: Level = 0.05) -> pd.DataFrame:
             if None not in figures[0] + figures[1]:  # what is told from the weights alone has no error
                 head = Head.parse(row["head"])
                 rows.append((name, head.layer, head.head, head.paper, *figures[0], *figures[1]))
-    table = pd.DataFrame(rows, columns=[*COLUMNS[:4], "a", "se_a", "of_a", "b", "se_b", "of_b"])
+    table: Any = pd.DataFrame(rows, columns=[*COLUMNS[:4], "a", "se_a", "of_a", "b", "se_b", "of_b"])
     moved = table["a"] - table["b"]
     table["difference"] = moved.where(moved.abs() > 10.0**-digits, 0.0)
     table["se"] = np.hypot(table["se_a"], table["se_b"])
     documents = np.minimum(table["of_a"], table["of_b"])
-    table["p"] = differs(
-        *(column.to_numpy(float) for column in (table["difference"], table["se"], documents))
-    )
+    figures = (table["difference"], table["se"], documents)
+    value, error, count = (np.asarray(figure, float) for figure in figures)
+    table["p"] = differs(value, error, count)
     table["q"] = false_discovery(table["p"].to_numpy())
     tests = len(table)
     table = table[table["q"] <= level].sort_values("p", kind="stable", ignore_index=True)[list(COLUMNS)]

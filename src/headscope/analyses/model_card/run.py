@@ -201,6 +201,7 @@ def _readings(model: Model, corpus: Corpus, through: RunOptions, seed: int) -> M
 
 def _of_roles(table: pd.DataFrame, told: Mapping[str, Overlap | None]) -> dict[str, dict[str, Any]]:
     """The lists of roles that were tested."""
+    every: Any = table
     lists: dict[str, dict[str, Any]] = {}
     columns = {
         "score": "score",
@@ -212,7 +213,7 @@ def _of_roles(table: pd.DataFrame, told: Mapping[str, Overlap | None]) -> dict[s
     }
     columns |= {name: name for name in ("threshold", "chance", "p", "q")}
     for role in ROLES:
-        rows: Any = table[table["role"] == role.name]
+        rows: Any = every[every["role"] == role.name]
         if not len(rows):
             continue
         heads = [
