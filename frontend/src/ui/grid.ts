@@ -61,10 +61,6 @@ export class Grid {
     });
   }
 
-  get pixelWidth(): number {
-    return this.heads.box.width;
-  }
-
   get turned(): boolean {
     return this.heads.turned;
   }
