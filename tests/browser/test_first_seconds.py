@@ -70,8 +70,9 @@ def stands_still(page: Any) -> None:
 def test_serve_opens_on_an_answer(served: str, tab: Callable[..., Any], demo: Model, width: int) -> None:
     silent = "WebSocket = class extends EventTarget { send() {} close() {} };"
     first = tab(served, width, 800, silent)  # what stands there before the model has said anything
+    first.get_by_label("Text", exact=True).wait_for()
     examples = [each["name"] for each in first_inputs(demo)]
-    assert first.locator(".top").inner_text().split("\n") == ["headscope", demo.name]
+    assert first.locator(".top > *").all_inner_texts() == ["headscope", demo.name]
     assert first.locator(".examples button").all_inner_texts() == examples
     assert len(examples) == 3
     page = tab(served, width, 844)

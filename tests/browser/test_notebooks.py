@@ -178,7 +178,8 @@ def run_cell(tab: Any, place: int) -> str:
     """Run one cell again and return what it printed."""
     idle(tab)
     cell = cell_of(tab, place)
-    before = cell.locator(".jp-InputPrompt").inner_text().strip()
+    cell.scroll_into_view_if_needed()  # one far out of sight has no prompt
+    before = cell.locator(".jp-InputPrompt", has_text="[").inner_text().strip()
     cell.locator(".cm-content").click()
     tab.keyboard.press("Control+Enter")
     ran = re.compile(rf"^\s*(?!{re.escape(before)})\[\d+\]:\s*$")

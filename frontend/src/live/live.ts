@@ -35,7 +35,7 @@ export interface Known {
 /** The head that an example opens. */
 const opens = ({ layer, head }: LiveExample): ExplorerState => ({
   ...(layer === undefined ? {} : { layer }),
-  ...(head === undefined ? {} : { heads: [head] }),
+  ...(head === undefined ? {} : { heads: [head], scale: "head" }),
 });
 
 export class Live {
@@ -47,7 +47,7 @@ export class Live {
   private readonly says: SaysBox;
   private readonly changes: ChangesBox;
   private readonly who: WhoBox;
-  private readonly top = h("div.top");
+  private readonly top = h("div.top.brand");
   private readonly stage = h("div.stage");
   private readonly empty = h("p.empty", {}, "Type a text, or take an example.");
   private readonly sizes: ResizeObserver;
@@ -72,7 +72,9 @@ export class Live {
     this.chosen = asked.chosen;
     this.begin = { ...(first && opens(first)), ...state };
     this.history = new History(asked.changes);
-    root.classList.add("hs", "live");
+    root.classList.add("hs", "live", "unlettered");
+    const lettered = (): void => root.classList.remove("unlettered");
+    void document.fonts.load("400 13px Inter").then(lettered, lettered);
     this.texts = new TextsBox({
       typed: (input) => this.typed(input),
       example: (example) => this.take(example),
@@ -97,7 +99,7 @@ export class Live {
       this.changes.root,
       this.who.root,
     );
-    this.top.append(h("div.bar", {}, h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, info.model))));
+    this.top.append(h("b", {}, "headscope"), h("span.model", {}, info.model));
     this.stage.append(this.empty);
     root.append(
       h("h1.hidden", {}, "headscope"),
@@ -107,10 +109,14 @@ export class Live {
       h("div.body", {}, this.stage, side),
     );
     root.addEventListener("keydown", (event) => this.key(event));
-    const size = (): void => void root.classList.toggle("wide", root.clientWidth >= WIDE);
+    const size = (): void => {
+      root.classList.toggle("wide", root.clientWidth >= WIDE);
+      // So far above the pictures stand their save and theme, beside the model's name.
+      root.style.setProperty("--lift", `${this.top.offsetTop - this.stage.offsetTop}px`);
+    };
     size();
     this.sizes = new ResizeObserver(size);
-    this.sizes.observe(root);
+    for (const element of [root, this.texts.root]) this.sizes.observe(element);
     this.texts.show(this.input);
     this.told(info);
     if (picture) this.picture(picture);
@@ -300,7 +306,6 @@ export class Live {
   private explorerHost(): ExplorerHost {
     const live = this;
     return {
-      top: this.top,
       // A picture from before the model answered is of its own weights.
       get rounded() {
         return live.shown !== null && live.info.rounded !== null;

@@ -120,7 +120,7 @@ export class TextsBox {
     const make =
       change === undefined || made.includes(change)
         ? []
-        : [h("button.link", { type: "button", onclick: () => this.owner.change(change) }, `Make it: ${change}`)];
+        : [h("button.link", { type: "button", onclick: () => this.owner.change(change) }, `Try ${change}`)];
     this.look.replaceChildren(look, " ", ...make);
   }
 

@@ -31,8 +31,6 @@ export interface ExplorerHost extends Sides {
   address?(): string;
   /** Whether the surroundings are dark: what the theme "auto" follows. */
   dark(): boolean;
-  /** Where the bar stands that names the model; by default above the pictures. */
-  readonly top?: HTMLElement;
   /** Hand a file to the reader. */
   save(name: string, file: Blob): void;
   /** Ask for the exact values of one row, where a kernel can answer. */
@@ -135,7 +133,6 @@ export class Explorer implements Owner {
       this.live,
       this.help,
     );
-    host.top?.replaceChildren(this.toolbar.bar);
     if (this.bertviz) this.toolbar.tools.before(this.bertviz.root);
     this.tipBox = new Tip(root);
     root.addEventListener("keydown", this.onKey);
