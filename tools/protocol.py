@@ -58,8 +58,8 @@ def interface(cls: Any) -> str:
 
 def state() -> str:
     """The defaults of the explorer's state, what its keys of few values may be, and small words."""
-    from headscope.views.payload import ExplorerState
     from headscope.views.highlights import SMALL_WORDS
+    from headscope.views.payload import ExplorerState
     from headscope.views.state import DEFAULTS
 
     few = {
