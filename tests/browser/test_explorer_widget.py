@@ -44,7 +44,7 @@ def page(chromium: Any, tmp_path: Path) -> Any:
     axis = Tokens(["a", "b", "c", "d"])
     weights = np.random.default_rng(0).dirichlet(np.ones(4), (2, 3, 4)).astype(np.float32)
     payload, blobs = explorer_payload(
-        [Input({"self": AttentionMaps(list(weights), axis, axis)})], state={"layer": 1}
+        [Input({"self": AttentionMaps(list(weights), axis, axis)})], state={"layer": 1, "heads": [0]}
     )
     module, _, exported = bundle_file("widget.js").rpartition("export{")
     name = exported.split(" as default")[0]
