@@ -106,6 +106,8 @@ export class Pane {
   readonly corner = h("div.corner");
   private frame = 0;
   private job = 0;
+  /** Layers were read that the grid and the sentence do not know of yet. */
+  private unshown = false;
   /** Null until it has been drawn. */
   private place: Place | null = null;
 
@@ -333,13 +335,16 @@ export class Pane {
     const { scene } = this;
     const { pinned, pointed } = scene;
     if (!pointed || !alike(pinned, pointed)) return;
+    // What the click itself changes is drawn first.
+    await new Promise((done) => setTimeout(done, READ_FOR / 2));
+    if (job !== this.job) return;
     let shown = performance.now();
     const show = (): void => {
       shown = performance.now();
+      this.unshown = false;
       this.answer.update();
       this.grid.point(true);
     };
-    let more = false;
     for (const layer of scene.part.index) {
       const wanted = reading(scene, pointed, layer);
       if (!wanted) continue;
@@ -348,11 +353,11 @@ export class Pane {
       } catch (error) {
         return scene.owner.fail(error);
       }
+      this.unshown = true;
       if (job !== this.job) return;
-      more = true;
       if (performance.now() - shown > READ_FOR) show();
     }
-    if (more) show();
+    if (this.unshown) show();
   }
 
   destroy(): void {
