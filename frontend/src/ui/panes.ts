@@ -335,9 +335,6 @@ export class Pane {
     const { scene } = this;
     const { pinned, pointed } = scene;
     if (!pointed || !alike(pinned, pointed)) return;
-    // What the click itself changes is drawn first.
-    await new Promise((done) => setTimeout(done, READ_FOR / 2));
-    if (job !== this.job) return;
     let shown = performance.now();
     const show = (): void => {
       shown = performance.now();
