@@ -124,6 +124,8 @@ export class Pane {
   readonly corner = h("div.corner");
   private frame = 0;
   private job = 0;
+  /** Layers were read that the grid and the sentence do not know of yet. */
+  private unshown = false;
   /** Null until it has been drawn. */
   private place: Place | null = null;
 
@@ -362,10 +364,10 @@ export class Pane {
     let shown = performance.now();
     const show = (): void => {
       shown = performance.now();
+      this.unshown = false;
       this.answer.update();
       this.grid.point(true);
     };
-    let more = false;
     for (const layer of scene.part.index) {
       const wanted = reading(scene, pointed, layer);
       if (!wanted) continue;
@@ -374,11 +376,11 @@ export class Pane {
       } catch (error) {
         return scene.owner.fail(error);
       }
+      this.unshown = true;
       if (job !== this.job) return;
-      more = true;
       if (performance.now() - shown > READ_FOR) show();
     }
-    if (more) show();
+    if (this.unshown) show();
   }
 
   destroy(): void {
