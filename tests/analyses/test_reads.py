@@ -121,6 +121,11 @@ def test_over_a_corpus_an_induction_head_reads_the_previous_token_head() -> None
     shares = found["share"].sum("writer").values
     np.testing.assert_allclose(shares, 1.0, atol=1e-5)
     assert int(found["queries"]) == 8 * 8
+    # Of what rounding alone gives nothing is claimed: of biases where there are none.
+    biases = found.sel(side="key", writer="biases")
+    assert abs(float(biases["share"])) < 1e-5
+    assert float(biases["p"]) == 1
+    assert np.isnan(biases["q"])
 
 
 def test_shards_of_a_corpus_merge_to_the_same_digits(tmp_path: Any) -> None:

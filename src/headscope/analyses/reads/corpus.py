@@ -208,8 +208,10 @@ def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr
         value = np.full_like(value, np.nan)
     documents = np.broadcast_to(total.effective()[0], value.shape[:-1])
     low, high = jackknife.interval(value[..., 0], se[..., 0], documents, skew=skew[..., 0])
-    p = jackknife.differs(value[..., 2], se[..., 2], documents, skew[..., 2])
-    q = false_discovery(np.where(value[..., 0] == 0, np.nan, p).ravel()).reshape(p.shape)
+    beyond = np.where(np.abs(value[..., 2]) > statistics.EXACT, value[..., 2], 0 * value[..., 2])  # chance
+    p = jackknife.differs(beyond, se[..., 2], documents, skew[..., 2])
+    p_of_some = np.where(np.abs(value[..., 0]) > statistics.EXACT, p, np.nan)
+    q = false_discovery(p_of_some.ravel()).reshape(p.shape)
     writers = [writer(text) for text in sums.writers]
     called = {**names([who for who in writers if who != PAIR], turned=False), PAIR: statistics.PAIR}
     labels = [(called[who], "pair" if who == PAIR else who.kind, who.layer, who.head) for who in writers]

@@ -16,6 +16,9 @@ from headscope.measures.dataset import describe
 SHOWN = 0.05
 """A term below this share of the contrast tells nothing of what happens without its writer: tables sum these."""
 
+EXACT = 1e-5
+"""Shares are exact to this in float32; a smaller one is rounding, of which nothing is claimed."""
+
 SIDES = ("key", "query")
 PAIR, REST = "position bias", "the rest"
 
