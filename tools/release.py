@@ -29,6 +29,8 @@ from hatch_build import WANTED  # noqa: E402
 PACKAGE = "headscope"
 STATIC = f"{PACKAGE}/views/static"
 DATA = [
+    f"{PACKAGE}/analyses/bench/published.json",
+    f"{PACKAGE}/analyses/model_card/schema.json",
     *(
         f"{PACKAGE}/corpora/data/{name}"
         for name in ("README.md", "builtin.conllu", "builtin.txt", "indirect_objects.jsonl")

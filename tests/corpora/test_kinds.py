@@ -261,10 +261,11 @@ def test_a_command_of_one_text_takes_no_records(typed: Typed, tmp_path: Path) ->
 def test_texts_to_offer_are_records_too(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps([{"text": "One."}, "Two."], indent=1))
-    assert [each.get("text") for each in serve._texts(path)] == ["One.", "Two."]  # pyright: ignore[reportPrivateUsage]
+    assert [each["input"].get("text") for each in serve._texts(path)] == ["One.", "Two."]  # pyright: ignore[reportPrivateUsage]
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress("One.\tTwo.\n".encode("utf-16")))
-    assert serve._texts(path) == [{"text": "One.", "pair": "Two."}]  # pyright: ignore[reportPrivateUsage]
+    (one,) = serve._texts(path)  # pyright: ignore[reportPrivateUsage]
+    assert one["input"] == {"text": "One.", "pair": "Two."}
 
 
 def test_what_is_missing_is_told_as_ever(tmp_path: Path) -> None:

@@ -234,8 +234,12 @@ def _call() -> None:
         commands()()
     except ModuleNotFoundError as error:
         raise missing(error) from None
-    except (SystemExit, OSError):
+    except (SystemExit, OSError) as ended:
         try:
+            if isinstance(ended, OSError) and not ended.filename:
+                sys.stdout.write(
+                    "\n"
+                )  # what was not written is gone from the buffer: is it standard output that fails?
             sys.stdout.flush()
         except BrokenPipeError:
             raise

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import headscope
 from headscope.attention.qkfile import open_qk as open_qk
 from headscope.attention.recorded import Recorded
+from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+@validated
 def measure_qk(
     recorded: Recorded | Iterable[Recorded],
     *,

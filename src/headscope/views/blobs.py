@@ -141,7 +141,7 @@ def _squeezed(array: npt.NDArray[Any]) -> bytes:
     """An array in gzip. Bytes hardly repeat, as weights: with few matches they are smaller, and found sooner."""
     if array.itemsize > 1:
         return gzip.compress(array.tobytes(), 6, mtime=0)
-    packer = zlib.compressobj(4, zlib.DEFLATED, 16 + zlib.MAX_WBITS, strategy=zlib.Z_FILTERED)
+    packer = zlib.compressobj(5, zlib.DEFLATED, 16 + zlib.MAX_WBITS, 7, zlib.Z_FILTERED)
     return packer.compress(array.tobytes()) + packer.flush()
 
 
