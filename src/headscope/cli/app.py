@@ -237,9 +237,7 @@ def _call() -> None:
     except (SystemExit, OSError) as ended:
         try:
             if isinstance(ended, OSError) and not ended.filename:
-                sys.stdout.write(
-                    "\n"
-                )  # what was not written is gone from the buffer: is it standard output that fails?
+                print()  # what it could not write it has no more: is it standard output that fails?
             sys.stdout.flush()
         except BrokenPipeError:
             raise
