@@ -216,7 +216,7 @@ export class Toolbar {
       {},
       this.side?.root,
       this.input && h("label.field.inputs", {}, h("span.cap", {}, "Input"), this.input.input),
-      h("div.saves", {}, saves, this.saves.root),
+      h("div.savebox", {}, saves, this.saves.root),
       this.theme,
       h(
         "button.icon",
