@@ -238,6 +238,7 @@ export class Pane {
     this.root.classList.toggle("columns2", wide);
     this.root.classList.toggle("broad", last > 0);
     this.root.classList.toggle("mini", mini);
+    this.roles.root.tabIndex = mini ? 0 : -1; // there it may move sideways
     left.style.width = `${leftWidth}px`;
     right.style.width = `${rightWidth}px`;
     // Below the picture, or in a column of their own, or below the grid.
