@@ -225,10 +225,9 @@ def test_a_notebook_runs(name: str, kernel: Any, built: Path, tmp_path: Path) ->
     convert = pytest.importorskip("nbconvert")
     del notebook.metadata["widgets"]
     page, _ = convert.HTMLExporter().from_notebook_node(notebook)
-    views, figures = PICTURES[name]
-    assert (
-        page.count('src="data:image/png') == 2 * views + figures
-    )  # the second is hidden, for when the kernel is gone
+    views, charts = PICTURES[name]
+    shown = page.count('src="data:image/png')
+    assert shown == 2 * views + charts  # a view's second is hidden, for when its kernel is gone
 
 
 @pytest.mark.deep

@@ -208,7 +208,7 @@ def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr
         value = np.full_like(value, np.nan)
     documents = np.broadcast_to(total.effective()[0], value.shape[:-1])
     low, high = jackknife.interval(value[..., 0], se[..., 0], documents, skew=skew[..., 0])
-    beyond = np.where(np.abs(value[..., 2]) > statistics.EXACT, value[..., 2], 0 * value[..., 2])  # chance
+    beyond: Floats = value[..., 2] * ~(np.abs(value[..., 2]) <= statistics.EXACT)  # chance
     p = jackknife.differs(beyond, se[..., 2], documents, skew[..., 2])
     p_of_some = np.where(np.abs(value[..., 0]) > statistics.EXACT, p, np.nan)
     q = false_discovery(p_of_some.ravel()).reshape(p.shape)
