@@ -257,7 +257,7 @@ def live(browser: Browser) -> None:
             timeout=60_000,
         )
         page.mouse.move(0, 0)
-        page.evaluate("() => document.activeElement.blur()")
+        page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
         page.wait_for_function("() => !document.querySelector('.hx[data-busy], .hx[data-drawing]')")
         target = DOCS / f"{name}.png"
         page.screenshot(path=target, full_page=size[0] < 600)

@@ -22,7 +22,7 @@ const HEADS = [
 ].map((codes) => Uint8Array.from(codes));
 
 /** A layer that comes whole, and one that comes a head at a time, with thumbnails of both. */
-function scene(pointed: Partial<Focus> | null, over: Partial<typeof DEFAULTS> = {}): Scene {
+function scene(pointed: Partial<Focus> | null, over: Partial<typeof DEFAULTS> = {}, more: object = {}): Scene {
   const whole = Uint8Array.from(HEADS.flatMap((head) => [...head]));
   const part = {
     name: "self",
@@ -39,6 +39,7 @@ function scene(pointed: Partial<Focus> | null, over: Partial<typeof DEFAULTS> = 
     hidden: null,
     quantities: [],
     measures: [],
+    ...more,
   } as unknown as PartInfo;
   const data = new Data(
     { model: "m", inputs: [{ label: "", parts: [part] }] } as never,
@@ -96,6 +97,12 @@ test("heads are ranked by their largest weight on another token than a sink, or 
   expect(plain(pointed(one))).toMatch(/^From “sat” to “cat”: L0H0 35%, L0H1 0%; /);
   one.hovered = null;
   expect(pointed(one)).toEqual([]);
+});
+
+test("a causal model's first token is set aside, though too few tokens follow for it to be a sink", async () => {
+  const one = scene({ from: 3 }, {}, { causal: true, key: { ...axis, special: axis.special.map(() => false) } });
+  await one.data.load(one.part, 0, "weights");
+  expect(ranking(one, one.pointed!).map(({ place }) => place)).not.toContain(0);
 });
 
 test("words and hidden tokens are rows and columns as they are shown", async () => {

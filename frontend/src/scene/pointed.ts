@@ -80,7 +80,7 @@ export interface Standing {
   readonly place: number | null;
 }
 
-/** The heads that are read, the strongest first: by their largest value on another token, sinks left out. */
+/** The heads that are read, the strongest first: by their largest value on another token; sinks and a causal model's first token left out. */
 export function ranking(scene: Scene, focus: Focus): Standing[] {
   const places = candidates(scene, focus);
   const found = scene.part.index.flatMap((layer, at) =>
@@ -103,7 +103,8 @@ function candidates({ rows, columns, part }: Scene, { from, to }: Focus): number
   const all = there.map((_, place) => place);
   const says = all.filter((place) => {
     const item = there[place]!;
-    if (item.special || (from !== null && part.key.sinks?.includes(item.start))) return false;
+    const sink = part.key.sinks?.includes(item.start) || (part.causal && item.start === 0);
+    if (item.special || (from !== null && sink)) return false;
     return part.kind === "cross" || item.start !== here?.start;
   });
   return says.length > 0 ? says : all;
