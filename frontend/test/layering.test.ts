@@ -123,7 +123,7 @@ test("what the package is built with is installed where it is only built", () =>
   };
   const read = [...graph.keys()].map((file) => join(SRC, file)).concat(join(root, "build.mjs"));
   const named = read.flatMap((file) =>
-    [...readFileSync(file, "utf8").matchAll(/\bfrom "((?:@[^/"]+\/)?[^./"][^/"]*)|"node_modules", "([^"]+)"/g)].map(
+    [...readFileSync(file, "utf8").matchAll(/\bfrom "((?:@[\w-]+\/)?[\w-][\w.:-]*)|"node_modules", "([^"]+)"/g)].map(
       ([, imported, copied]) => imported ?? copied!,
     ),
   );

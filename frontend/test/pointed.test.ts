@@ -93,6 +93,8 @@ test("heads are ranked by their largest weight on another token than a sink, or 
   );
   one.hovered = { from: null, to: 0 };
   expect(plain(pointed(one))).toMatch(/^Most to “\[CLS\]”: L0H1 96% from “the”, L0H0 /);
+  one.hovered = { from: null, to: 1 };
+  expect(plain(pointed(one))).toMatch(/^Most to “the”: L0H0 7.5% from “cat”, L0H1 0% from “cat”; /); // not from [CLS]
   one.hovered = { from: 3, to: 2 };
   expect(plain(pointed(one))).toMatch(/^From “sat” to “cat”: L0H0 35%, L0H1 0%; /);
   one.hovered = null;

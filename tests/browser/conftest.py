@@ -21,6 +21,7 @@ from headscope.models import Model
 from headscope.runs.provenance import COMMAND
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE, eventually
+from tests.helpers.served import Server
 from tests.helpers.tabs import Tab, Tabs
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -146,3 +147,45 @@ def open_page(tabs: Tabs, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         outside = [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))]
         assert outside == []
         tabs.give(tab)
+
+
+@pytest.fixture(scope="module")
+def served(demo: Model) -> Iterator[str]:
+    """The page of `headscope serve`, of the demo model."""
+    server = Server(demo)
+    yield server.start()
+    server.stop()
+
+
+@pytest.fixture
+def tab(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Open an address, after a script of ours; at the end nothing may have been complained of."""
+    contexts: list[Any] = []
+    errors: list[str] = []
+
+    def open_tab(
+        address: str,
+        *,
+        width: int = 1440,
+        height: int = 960,
+        dark: bool = False,
+        script: str = "",
+        errors_allowed: bool = False,
+    ) -> Any:
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        context.set_default_timeout(1000 * PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        page.add_init_script(script)
+        if not errors_allowed:
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.on("console", lambda entry: entry.type == "error" and errors.append(entry.text))
+        page.goto(address)
+        return page
+
+    yield open_tab
+    for context in contexts:
+        context.close()
+    assert errors == []

@@ -4,7 +4,7 @@ of a head that is off. How long it takes is measured by ``benchmarks/first_secon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,6 @@ import headscope as hs
 from headscope.live.first import first_inputs
 from headscope.live.standalone import carry, standalone_page
 from headscope.models import Model
-from tests.helpers.patience import PATIENCE
-from tests.helpers.served import Server
 from tests.helpers.standalone_models import TEXT, model_of
 
 ANSWERED = (
@@ -31,35 +29,6 @@ MOST = 0.05
 """The most that a page may move by itself, as browsers count it."""
 
 
-@pytest.fixture(scope="module")
-def served(demo: Model) -> Iterator[str]:
-    server = Server(demo)
-    yield server.start()
-    server.stop()
-
-
-@pytest.fixture
-def tab(chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Open an address, and hear what moves and what takes the focus."""
-    contexts: list[Any] = []
-    errors: list[str] = []
-
-    def open_tab(address: str, width: int = 1280, height: int = 800, init: str = "") -> Any:
-        context = chromium.new_context(viewport={"width": width, "height": height})
-        context.set_default_timeout(1000 * PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-        page.add_init_script(SHIFTS + init)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(address)
-        return page
-
-    yield open_tab
-    for context in contexts:
-        context.close()
-    assert errors == []
-
-
 def stands_still(page: Any) -> None:
     """Nothing has moved, and nothing has taken the focus."""
     assert page.evaluate("() => window.shifts") <= MOST
@@ -69,13 +38,14 @@ def stands_still(page: Any) -> None:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_serve_opens_on_an_answer(served: str, tab: Callable[..., Any], demo: Model, width: int) -> None:
     silent = "WebSocket = class extends EventTarget { send() {} close() {} };"
-    first = tab(served, width, 800, silent)  # what stands there before the model has said anything
+    # What stands there before the model has said anything.
+    first = tab(served, width=width, height=800, script=silent)
     first.get_by_label("Text", exact=True).wait_for()
     examples = [each["name"] for each in first_inputs(demo)]
     assert first.locator(".top > *").all_inner_texts() == ["headscope", demo.name]
     assert first.locator(".examples button").all_inner_texts() == examples
     assert len(examples) == 3
-    page = tab(served, width, 844)
+    page = tab(served, width=width, height=844, script=SHIFTS)
     page.wait_for_function(ANSWERED)
     stands_still(page)
     for label in ("Text", "Pair"):
@@ -123,9 +93,9 @@ def test_a_page_with_its_model_stands_still_when_it_wakes(tab: Callable[..., Any
     path = tmp_path / "page.html"
     html = standalone_page(hs.view(model, TEXT), carry(model, {"text": TEXT}))
     path.write_text(html, encoding="utf-8")
-    page = tab(path.as_uri())
+    page = tab(path.as_uri(), script=SHIFTS)
     rest = "window.Worker = class { postMessage() {} terminate() {} };"
-    first = tab(path.as_uri(), 1280, 800, rest)  # it never wakes
+    first = tab(path.as_uri(), script=rest)  # it never wakes
     first.wait_for_selector(".hv .toks.r .tok")
     page.wait_for_function(ANSWERED)
     page.wait_for_selector(".says tbody tr")

@@ -27,6 +27,7 @@ SEEN = """() => {
     pictures: seen('.rightpane :is(.hv .scroll, .matrix.big .mframe)').map(box),
     grids: seen('.gridscroll').map(box),
     ring: seen('.ring:not(.hov)').map(box),
+    legends: seen('.roles').map(box),
     // From where a number beside the grid ends to where the next begins.
     apart: ['.collabels', '.rowlabels'].flatMap(labels => {
       const across = labels === '.collabels';
@@ -109,6 +110,9 @@ def test_the_head_is_within_the_first_screen(
         assert grid["bottom"] <= height, where
         assert grid["left"] <= ring["left"] < ring["right"] <= grid["right"], where
         assert len(found["controls"]) <= 12, (where, found["controls"])
+        for legend in found["legends"][:1]:  # under its grid, and not under a picture that stands below it
+            assert grid["bottom"] <= legend["top"], where
+            assert legend["bottom"] <= picture["top"] or picture["top"] < grid["bottom"], where
         for one, other in zip(found["pictures"], found["pictures"][1:], strict=False):
             if width >= 1280:  # two inputs are read row by row
                 assert one["top"] == other["top"], where

@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,39 +35,6 @@ SETTLED = (
     " return hx && !hx.dataset.busy && !hx.dataset.drawing && !live.dataset.reading"
     " && live.classList.contains('told'); }"
 )
-
-
-@pytest.fixture(scope="module")
-def served(demo: Model) -> Iterator[str]:
-    """The demo model's page."""
-    server = Server(demo)
-    yield server.start()
-    server.stop()
-
-
-@pytest.fixture
-def tab(chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Open an address; at the end nothing may have been complained of."""
-    contexts: list[Any] = []
-    errors: list[str] = []
-
-    def open_tab(address: str, *, dark: bool = False, width: int = 1440, errors_allowed: bool = False) -> Any:
-        context = chromium.new_context(
-            viewport={"width": width, "height": 960}, color_scheme="dark" if dark else "light"
-        )
-        context.set_default_timeout(1000 * PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-        if not errors_allowed:
-            page.on("pageerror", lambda error: errors.append(str(error)))
-            page.on("console", lambda told: told.type == "error" and errors.append(told.text))
-        page.goto(address)
-        return page
-
-    yield open_tab
-    for context in contexts:
-        context.close()
-    assert errors == []
 
 
 def settle(page: Any) -> None:

@@ -6,7 +6,7 @@ import { Of } from "../scene/made";
 import { DEFAULTS, type Full, partOf } from "../scene/state";
 import { h } from "../ui/dom";
 import { Explorer, type ExplorerHost, type ExplorerProps } from "../ui/explorer";
-import { copyLink } from "../ui/roving";
+import { COPIED, copyLink } from "../ui/roving";
 import { download } from "../ui/save";
 import { type Asked, History, write } from "./asked";
 import { ChangesBox } from "./changes";
@@ -232,7 +232,7 @@ export class Live {
     if (!shown || shown.says[0]?.kind !== "next") return;
     const place = shown.says[0].place ?? 0;
     const written = this.input.written ?? [];
-    const kept = place - (this.tokens - written.length) + 1;
+    const kept = place - (this.pieces.length - written.length) + 1;
     if (kept < 0) return this.texts.fail("This token stands in the text: change the text itself, or let the pin go.");
     this.input = { ...this.input, written: [...written.slice(0, kept), id] };
     this.texts.show(this.input);
@@ -241,9 +241,10 @@ export class Live {
     this.ask();
   }
 
-  private get tokens(): number {
+  // Those that are read, and what is written after them.
+  private get pieces(): readonly string[] {
     const parts = this.shown?.payload.inputs[0]?.parts ?? [];
-    return (parts.find(({ name }) => name === "decoder") ?? parts[0])?.query.pieces.length ?? 0;
+    return (parts.find(({ name }) => name === "decoder") ?? parts[0])?.query.pieces ?? [];
   }
 
   private follow(id: number | null): void {
@@ -278,10 +279,8 @@ export class Live {
     this.texts.counted(shown.tokens, milliseconds);
     if (shown.notes.length > 0) this.texts.fail(shown.notes.join(" "));
     const written = this.input.written?.length ?? 0;
-    const parts = payload.inputs[0]!.parts;
-    const axis = (parts.find(({ name }) => name === "decoder") ?? parts[0]!).query.pieces;
-    this.texts.wrote(axis.slice(axis.length - written));
-    const { begin } = this;
+    const { begin, pieces } = this;
+    this.texts.wrote(pieces.slice(pieces.length - written));
     this.begin = {};
     if (this.explorer) {
       // A first change puts what was beside what is; without one there is one picture.
@@ -338,7 +337,7 @@ export class Live {
 
   private async copy(): Promise<void> {
     const said = await copyLink(this.shown?.python ?? "");
-    this.changes.say(said === "Link copied" ? "Copied." : (this.shown?.python ?? ""));
+    this.changes.say(said === COPIED ? "Copied." : (this.shown?.python ?? ""));
   }
 
   /** A key that no element of the page has had. */

@@ -5,21 +5,19 @@ import "../ui/page.css";
 import "../ui/explorer.css";
 import "./live.css";
 import type { LivePayload } from "../protocol";
+import { begin } from "../ui/begin";
 import { h } from "../ui/dom";
 import { Address } from "./address";
 import { Live } from "./live";
 import { Socket } from "./socket";
 
-function main(): void {
-  const root = document.getElementById("headscope");
-  if (!root) return;
+void begin<LivePayload>((root, { info }) => {
   const element = h("div");
   root.setAttribute("role", "main");
   root.append(element);
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const { host, protocol, search } = window.location;
   const token = new URLSearchParams(search).get("token") ?? "";
-  const { info } = JSON.parse(document.getElementById("headscope-payload")!.textContent!) as LivePayload;
   const socket = new Socket(
     `${protocol === "https:" ? "wss" : "ws"}://${host}/live?token=${encodeURIComponent(token)}`,
   );
@@ -36,6 +34,4 @@ function main(): void {
     if (event.target === document.body) live.press(event);
   });
   system.addEventListener("change", () => live.surroundings());
-}
-
-main();
+});

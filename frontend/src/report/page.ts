@@ -7,6 +7,7 @@ import "./report.css";
 import type { ExplorerState, Reason, ReportPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { read } from "../scene/state";
+import { begin } from "../ui/begin";
 import { h, s } from "../ui/dom";
 import { fromPage } from "../ui/embedded";
 import { copyLink, say, skip } from "../ui/roving";
@@ -352,12 +353,9 @@ function loading(): () => void {
   };
 }
 
-async function main(): Promise<void> {
-  const root = document.getElementById("headscope");
-  if (!root) return;
+void begin<ReportPayload>(async (root, payload) => {
   const loaded = loading();
   try {
-    const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as ReportPayload;
     const [figures] = await Promise.all([
       Figures.load(payload, new Store(fromPage)),
       document.fonts.load('400 13px "Inter"'),
@@ -369,15 +367,7 @@ async function main(): Promise<void> {
     };
     wait();
     report.section?.scrollIntoView();
-  } catch (error) {
-    // Never a blank page: say what is wrong.
-    const text = error instanceof Error ? error.message : String(error);
-    root.className = "hs";
-    root.append(h("p.failure", { role: "alert" }, `This report cannot be shown: ${text}.`));
-    throw error;
   } finally {
     loaded();
   }
-}
-
-void main();
+}, "report");

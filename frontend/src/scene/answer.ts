@@ -48,7 +48,7 @@ export function pointed(scene: Scene): Part[] {
   const both = from !== null && to !== null;
   const asked: Part[] = [
     both ? "" : "Most ",
-    ...(from === null ? [] : [both ? `From ` : `from `, item("from", from)]),
+    ...(from === null ? [] : [both ? "From " : "from ", item("from", from)]),
     ...(to === null ? [] : [both ? " to " : "to ", item("to", to)]),
     ": ",
   ];
@@ -62,7 +62,7 @@ export function pointed(scene: Scene): Part[] {
       ...(at > 0 ? [", "] : []),
       { head: [layer, head] },
       ` ${amount(value)}`,
-      ...(place === null ? [] : from !== null ? [" to ", item("to", place)] : [` from `, item("from", place)]),
+      ...(place === null ? [] : from !== null ? [" to ", item("to", place)] : [" from ", item("from", place)]),
     ]);
   const all = part.heads.flat().length;
   const rest = found.length < all ? `; ${found.length} of ${all} heads are read` : "";
@@ -144,7 +144,7 @@ function link(scene: Scene, does: Highlight): Part[] {
   const [from, to] = [token(scene, "from", does.query), token(scene, "to", does.key)];
   const same = alike(part, does);
   const after = !same && follows(part, does) ? ", which came after the same word before" : "";
-  return ["looks ", `from `, from, same ? " to the other " : " to ", to, `${after}, ${percent(does.weight)}`];
+  return ["looks from ", from, same ? " to the other " : " to ", to, `${after}, ${percent(does.weight)}`];
 }
 
 const ROWS = ["top", "middle", "bottom"];

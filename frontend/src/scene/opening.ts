@@ -1,6 +1,6 @@
 // The head that opens where a state names none: one that shows something on this input.
 
-import type { HighlightsInfo, PartInfo } from "../protocol";
+import type { PartInfo } from "../protocol";
 
 /** A link that stands out by more than this is worth a first look, in a head that looks elsewhere than beside itself. */
 const STANDS_OUT = 0.1;
@@ -27,20 +27,19 @@ export function placeOf(part: PartInfo, layer: number, head: number): number {
 
 /** What a head does; null where nothing is known of it. */
 export function highlight(part: PartInfo, layer: number, head: number): Highlight | null {
-  const { highlights: found } = part;
+  const { highlights } = part;
   const at = placeOf(part, layer, head);
-  return found && at >= 0 ? highlightAt(found, at) : null;
+  if (!highlights || at < 0) return null;
+  return {
+    query: highlights.query[at]!,
+    key: highlights.key[at]!,
+    weight: highlights.weight[at]!,
+    score: highlights.score[at]!,
+    near: highlights.near[at]!,
+    evenness: highlights.evenness[at]!,
+    moved: highlights.moved?.[at] ?? null,
+  };
 }
-
-const highlightAt = (found: HighlightsInfo, at: number): Highlight => ({
-  query: found.query[at]!,
-  key: found.key[at]!,
-  weight: found.weight[at]!,
-  score: found.score[at]!,
-  near: found.near[at]!,
-  evenness: found.evenness[at]!,
-  moved: found.moved?.[at] ?? null,
-});
 
 /**
  * How much a head shows: of two inputs what moves; else a strong link that stands out, then how much it looks at its

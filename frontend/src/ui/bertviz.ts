@@ -6,6 +6,7 @@ import { hasPair } from "../scene/axis";
 import { type Full, headsOf } from "../scene/state";
 import { Select, type Setter } from "./controls";
 import { h } from "./dom";
+import { PARTS } from "./toolbar";
 
 const FILTERS = [
   ["all", "All"],
@@ -14,7 +15,6 @@ const FILTERS = [
   ["ab", "Sentence A -> Sentence B"],
   ["ba", "Sentence B -> Sentence A"],
 ] as const;
-const PARTS: Record<string, string> = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
 
 /** What it needs of the explorer. */
 export interface Around {

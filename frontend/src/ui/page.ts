@@ -8,6 +8,7 @@ import type { ViewsPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { Of } from "../scene/made";
 import { begins, DEFAULTS, read, settle, valuesOf, write } from "../scene/state";
+import { begin } from "./begin";
 import { h } from "./dom";
 import { fromPage } from "./embedded";
 import { Explorer, type ExplorerHost } from "./explorer";
@@ -170,19 +171,4 @@ class Page {
   }
 }
 
-function main(): void {
-  const root = document.getElementById("headscope");
-  if (!root) return;
-  try {
-    const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as ViewsPayload;
-    new Page(root, payload).ready();
-  } catch (error) {
-    // Never a blank page: say what is wrong.
-    const text = error instanceof Error ? error.message : String(error);
-    root.dataset.failed = "";
-    root.append(h("p.failure", { role: "alert" }, `This page cannot be shown: ${text}.`));
-    throw error;
-  }
-}
-
-main();
+void begin<ViewsPayload>((root, payload) => new Page(root, payload).ready());

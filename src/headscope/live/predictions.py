@@ -145,7 +145,7 @@ def says(model: Model, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor], 
 
 
 def predictions(
-    each: Sequence[Says], place: int | None, chosen: int | None, *, shared: bool = True
+    inputs: Sequence[Says], place: int | None, chosen: int | None, *, shared: bool = True
 ) -> list[Prediction]:
     """What is said of each input, of the same candidates: the likeliest of each, and the one chosen.
 
@@ -153,9 +153,9 @@ def predictions(
     (`shared` is false: models with other vocabularies) say what is likeliest at a place of their own.
     """
     if not shared:
-        first, *others = each
+        first, *others = inputs
         return [*predictions([first], place, chosen), *(one.prediction(None, None) for one in others)]
-    best = [number for one in each for number in one.best(place)]
+    best = [number for one in inputs for number in one.best(place)]
     if chosen is None and best:
         chosen = best[0]
-    return [one.prediction(place, chosen, best) for one in each]
+    return [one.prediction(place, chosen, best) for one in inputs]

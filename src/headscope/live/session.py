@@ -368,9 +368,9 @@ class Live:
         return [blobs.packed(name) for name in names]
 
 
-def fault(asked: Mapping[str, Any], told: str, *, stale: bool = False) -> LiveError:
+def fault(asked: Mapping[str, Any], problem: str, *, stale: bool = False) -> LiveError:
     """The answer to a question that has none."""
-    return LiveError(kind="error", id=number_of(asked), error=told, stale=stale)
+    return LiveError(kind="error", id=number_of(asked), error=problem, stale=stale)
 
 
 def _vocabulary(model: Model) -> Mapping[str, int]:

@@ -222,7 +222,7 @@ def _part(
     moved = None if other is None else highlights.difference(included, other)
     if moved is not None:
         columns.append(from_scores(*highlights.DIFFERENCE, moved))
-    own = {column.name: column.values for column in columns}
+    measured = {column.name: column.values for column in columns}
     if measures is not None:
         columns += from_corpus(measures, included.index, included.heads)
     info = PartInfo(
@@ -258,7 +258,7 @@ def _part(
         ],
     )
     if len(maps.query) and len(maps.key):
-        info["highlights"] = highlights.highlights(included, own, exact=exact, moved=moved)
+        info["highlights"] = highlights.highlights(included, measured, exact=exact, moved=moved)
     if other is not None:
         for axis, mine, theirs in (
             ("query", shown.maps.query, coarse(other.maps, blocks(other)).query),

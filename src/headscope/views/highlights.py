@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core.maps import AttentionMaps, FloatArray
-from headscope.core.tokens import IntArray, Tokens, is_space, strip_markers
+from headscope.core.tokens import BoolArray, IntArray, Tokens, is_space, strip_markers
 from headscope.core.words import group
 from headscope.measures.measure import mask
 from headscope.views.blobs import in_bytes
@@ -68,11 +68,11 @@ def sinks(included: Included) -> IntArray:
 
 def likely(part: PartInfo) -> int:
     """The layer that a page most likely opens first: that of the head that stands out most."""
-    found = part.get("highlights")
-    if found is None:
+    does = part.get("highlights")
+    if does is None:
         return part["index"][0]
     numbers = [number for number, heads in zip(part["index"], part["heads"], strict=True) for _ in heads]
-    return numbers[int(np.argmax(found.get("moved", np.multiply(found["weight"], found["score"]))))]
+    return numbers[int(np.argmax(does.get("moved", np.multiply(does["weight"], does["score"]))))]
 
 
 def highlights(
@@ -87,11 +87,11 @@ def highlights(
     Of a text the link that stands out most (`links`), of a picture or a sound the part that does (`parts`). `columns`
     are the input's own measures ``[layer head]``, `moved` is `difference`; `exact`: weights travel as float32.
     """
-    found = links(included) if areas(included.maps.key) is None else parts(included)
+    looks = links(included) if areas(included.maps.key) is None else parts(included)
 
     def measured(name: str) -> Floats:
         if name not in columns:
-            return np.zeros(len(found))
+            return np.zeros(len(looks))
         rows = zip(columns[name], included.heads, strict=True)
         return np.concatenate([row[: len(heads)] for row, heads in rows]).astype(np.float64)
 
@@ -101,10 +101,10 @@ def highlights(
         even.append(nats[heads] if len(nats) > 1 else np.repeat(nats, len(heads)))
     evenness = np.exp(np.minimum(0.0, measured("entropy") - np.concatenate(even)))
     info = HighlightsInfo(
-        query=[one.query for one in found],
-        key=[one.key for one in found],
-        weight=_short(one.weight if exact or one.query < 0 else in_bytes(one.weight) for one in found),
-        score=_short(one.score for one in found),
+        query=[one.query for one in looks],
+        key=[one.key for one in looks],
+        weight=_short(one.weight if exact or one.query < 0 else in_bytes(one.weight) for one in looks),
+        score=_short(one.score for one in looks),
         near=_short(np.fmax(measured("previous"), measured("next"))),
         evenness=_short(evenness),
     )
@@ -151,16 +151,10 @@ def links(included: Included) -> list[Link]:
             worth[word[:, None] == word] = 0
         if sequences[0] is not None and sequences[1] is not None:
             worth[sequences[0][:, None] != sequences[1]] *= ACROSS
-    found: list[Link] = []
-    for place, heads in zip(included.places, included.heads, strict=True):
-        sight = maps.sight(place)
-        for head in heads:
-            seen = sight[head if len(sight) > 1 else 0]
-            found.append(_link(maps.layers[place][head], seen, worth, square))
-    return found
+    return [_link(weights, seen, worth, square) for weights, seen in included.weights()]
 
 
-def _link(weights: FloatArray, seen: npt.NDArray[np.bool_], worth: Floats, square: bool) -> Link:
+def _link(weights: FloatArray, seen: BoolArray, worth: Floats, square: bool) -> Link:
     if not (seen & (worth > 0)).any():
         return Link(-1, -1, 0.0, 0.0)
     others = (weights.sum(0, dtype=np.float64) - weights) / np.maximum(seen.sum(0) - 1, 1)
@@ -192,16 +186,14 @@ def parts(included: Included) -> list[Link]:
     text = reading(maps.query)
     rows = slice(None) if text is None else text
     member = np.eye(1 + max(THIRDS**2, TENTHS))[part_of(maps.key)][:, :-1]
-    found: list[Link] = []
-    for place, heads in zip(included.places, included.heads, strict=True):
-        sight = maps.sight(place)
-        for head in heads:
-            seen = sight[head if len(sight) > 1 else 0][rows]
-            even = ((seen @ member) / np.maximum(seen.sum(-1, keepdims=True), 1)).mean(0)
-            shares = maps.layers[place][head][rows].mean(0, dtype=np.float64) @ member
-            best = int((shares - even).argmax())
-            found.append(Link(-1, best, float(shares[best]), max(0.0, float(shares[best] - even[best]))))
-    return found
+    standing: list[Link] = []
+    for weights, sight in included.weights():
+        seen = sight[rows]
+        even = ((seen @ member) / np.maximum(seen.sum(-1, keepdims=True), 1)).mean(0)
+        shares = weights[rows].mean(0, dtype=np.float64) @ member
+        best = int((shares - even).argmax())
+        standing.append(Link(-1, best, float(shares[best]), max(0.0, float(shares[best] - even[best]))))
+    return standing
 
 
 def part_of(keys: Tokens) -> IntArray:
@@ -209,19 +201,19 @@ def part_of(keys: Tokens) -> IntArray:
     boxes = areas(keys)
     assert boxes is not None
     there = ~np.isnan(boxes[:, 0])
-    found = np.full(len(keys), -1, np.int64)
+    number = np.full(len(keys), -1, np.int64)
     if keys.times is not None and keys.sound is not None:
         middle = np.nan_to_num(keys.times.mean(-1), nan=np.inf) / keys.sound.seconds
         heard = there & (middle < 1)
-        found[heard] = middle[heard] * TENTHS
-        return found
+        number[heard] = middle[heard] * TENTHS
+        return number
     x, y = (boxes[:, side::2].mean(-1) for side in (0, 1))
     low, high = boxes[there, :2].min(0, initial=np.inf), boxes[there, 2:].max(0, initial=-np.inf)
     column, row = (
         (at[there] - low[side]) / (high[side] - low[side]) * THIRDS for side, at in enumerate((x, y))
     )
-    found[there] = row.astype(np.int64) * THIRDS + column.astype(np.int64)
-    return found
+    number[there] = row.astype(np.int64) * THIRDS + column.astype(np.int64)
+    return number
 
 
 def changed(mine: Sequence[str], other: Sequence[str]) -> list[int]:

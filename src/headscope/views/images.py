@@ -37,13 +37,10 @@ def looks(included: Included, on: BoolArray) -> tuple[FloatArray, FloatArray]:
     rows = slice(None) if text is None else text
     shares: list[FloatArray] = []
     largest: list[float] = []
-    for place, heads in zip(included.places, included.heads, strict=True):
-        sight = included.maps.sight(place)
-        for head in heads:
-            seen = sight[head if len(sight) > 1 else 0]
-            mean = included.maps.layers[place][head][rows].sum(0) / np.maximum(seen[rows].sum(0), 1)
-            largest.append(float(mean[on].max(initial=0.0)))
-            shares.append(np.where(on, mean / max(largest[-1], 1e-12), 0.0))
+    for weights, seen in included.weights():
+        mean = weights[rows].sum(0) / np.maximum(seen[rows].sum(0), 1)
+        largest.append(float(mean[on].max(initial=0.0)))
+        shares.append(np.where(on, mean / max(largest[-1], 1e-12), 0.0))
     return np.stack(shares), np.array(largest)
 
 

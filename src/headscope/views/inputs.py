@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.neurons import Neurons
-from headscope.core.tokens import Tokens
+from headscope.core.tokens import BoolArray, Tokens
 from headscope.errors import InputError, ShapeError
 from headscope.views.payload import LinkInfo
 
@@ -102,6 +102,13 @@ class Included:
     def of(self, layer: int) -> list[int]:
         """The shown heads of a layer; none where it is not shown."""
         return self.heads[self.index.index(layer)] if layer in self.index else []
+
+    def weights(self) -> Iterator[tuple[FloatArray, BoolArray]]:
+        """Of each shown head the weights, and which keys its queries see, ``[query key]``."""
+        for place, heads in zip(self.places, self.heads, strict=True):
+            sight = self.maps.sight(place)
+            for head in heads:
+                yield self.maps.layers[place][head], sight[head if len(sight) > 1 else 0]
 
     def cut(self, layers: Sequence[npt.NDArray[Any]], name: str) -> list[npt.NDArray[Any]]:
         """The shown heads of one array ``[head …]`` a layer."""

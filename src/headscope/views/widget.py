@@ -126,7 +126,7 @@ def send_added(widget: Any, added: Sequence[Added], blobs: Blobs, arrays: Sequen
 def widget_class(name: str, names: tuple[str, ...]) -> Any:
     """A class of widgets that share the program, with dictionaries of these names."""
     anywidget, traitlets = _modules("anywidget", "traitlets")
-    traits = {each: traitlets.Dict().tag(sync=True) for each in ("program", *names)}
+    traits = {trait: traitlets.Dict().tag(sync=True) for trait in ("program", *names)}
     return type(
         name, (anywidget.AnyWidget,), {"_esm": bundle_file("loader.js"), **traits, "__module__": __name__}
     )

@@ -19,8 +19,6 @@ export interface Maps {
   }[];
 }
 
-type Rows = (query: number) => boolean;
-
 const head = ({ tokens, layers }: Maps, layer: number, number: number): Float32Array =>
   layers[layer]!.weights.subarray(number * tokens * tokens, (number + 1) * tokens * tokens);
 
@@ -31,7 +29,8 @@ function each<T>(maps: Maps, figure: (weights: Float32Array, layer: number) => T
   );
 }
 
-function mean(tokens: number, counts: Rows, value: (query: number) => number): number {
+/** The mean of the queries that count. */
+function mean(tokens: number, value: (query: number) => number, counts = (_query: number): boolean => true): number {
   let total = 0;
   let number = 0;
   for (let query = 0; query < tokens; query++) {
@@ -45,6 +44,10 @@ function mean(tokens: number, counts: Rows, value: (query: number) => number): n
 const sees = (seen: Uint8Array | null, tokens: number, query: number, key: number): boolean =>
   !seen || seen[query * tokens + key] !== 0;
 
+/** How many keys a query sees. */
+const sight = (seen: Uint8Array | null, tokens: number, query: number): number =>
+  seen ? seen.subarray(query * tokens, (query + 1) * tokens).reduce((a, b) => a + b, 0) : tokens;
+
 /** The measure of this name on an input; null where it has none. `separators` are the places of separators. */
 export function measure(name: string, maps: Maps, separators: readonly number[]): number[][] | null {
   const { tokens } = maps;
@@ -54,40 +57,31 @@ export function measure(name: string, maps: Maps, separators: readonly number[])
       const { seen } = maps.layers[layer]!;
       const reaches = (query: number): boolean =>
         query + offset >= 0 && query + offset < tokens && sees(seen, tokens, query, query + offset);
-      return mean(tokens, reaches, (query) => weights[query * tokens + query + offset]!);
+      return mean(tokens, (query) => weights[query * tokens + query + offset]!, reaches);
     });
   }
   if (name === "first") {
     return each(maps, (weights, layer) => {
       const { seen } = maps.layers[layer]!;
-      const choice = (query: number): boolean =>
-        !seen || seen.subarray(query * tokens, (query + 1) * tokens).reduce((a, b) => a + b, 0) > 1;
-      return mean(tokens, choice, (query) => weights[query * tokens]!);
+      const choice = (query: number): boolean => !seen || sight(seen, tokens, query) > 1;
+      return mean(tokens, (query) => weights[query * tokens]!, choice);
     });
   }
   if (name === "sep") {
     return each(maps, (weights) =>
-      mean(
-        tokens,
-        () => true,
-        (query) => separators.reduce((total, key) => total + weights[query * tokens + key]!, 0),
-      ),
+      mean(tokens, (query) => separators.reduce((total, key) => total + weights[query * tokens + key]!, 0)),
     );
   }
   if (name === "entropy") {
     return each(maps, (weights) =>
-      mean(
-        tokens,
-        () => true,
-        (query) => {
-          let total = 0;
-          for (let key = 0; key < tokens; key++) {
-            const weight = weights[query * tokens + key]!;
-            if (weight > 0 && weight < 1) total -= weight * Math.log(weight);
-          }
-          return total;
-        },
-      ),
+      mean(tokens, (query) => {
+        let total = 0;
+        for (let key = 0; key < tokens; key++) {
+          const weight = weights[query * tokens + key]!;
+          if (weight > 0 && weight < 1) total -= weight * Math.log(weight);
+        }
+        return total;
+      }),
     );
   }
   return null;
@@ -100,8 +94,7 @@ export function sinks(maps: Maps): number[] {
   const even = new Float64Array(tokens);
   for (const { heads, weights, seen } of layers) {
     for (let query = 0; query < tokens; query++) {
-      let number = 0;
-      for (let key = 0; key < tokens; key++) number += Number(sees(seen, tokens, query, key));
+      const number = sight(seen, tokens, query);
       for (let key = 0; key < tokens; key++) {
         if (sees(seen, tokens, query, key)) even[key]! += heads / Math.max(1, number);
         for (let each = 0; each < heads; each++) received[key]! += weights[(each * tokens + query) * tokens + key]!;
@@ -132,17 +125,9 @@ export function highlights(
   const { tokens, layers } = maps;
   const worth = worths(maps, axis);
   const found = each(maps, (weights, layer) => link(weights, layers[layer]!.seen, tokens, worth)).flat();
-  const even = layers.flatMap(({ heads, seen }) => {
-    const sight = (query: number): number =>
-      seen ? seen.subarray(query * tokens, (query + 1) * tokens).reduce((a, b) => a + b, 0) : tokens;
-    return Array<number>(heads).fill(
-      mean(
-        tokens,
-        () => true,
-        (query) => Math.log(Math.max(1, sight(query))),
-      ),
-    );
-  });
+  const even = layers.flatMap(({ heads, seen }) =>
+    Array<number>(heads).fill(mean(tokens, (query) => Math.log(Math.max(1, sight(seen, tokens, query))))),
+  );
   const [previous, next, entropy] = ["previous", "next", "entropy"].map((name) => figure(name).flat());
   return {
     query: found.map(({ query }) => query),

@@ -8,39 +8,7 @@ import type { Carrier, Connection } from "../wire";
 import type { Word } from "./worker";
 
 /** A WebAssembly module of one SIMD instruction: i8x16.popcnt of i8x16.splat. */
-const SIMD = Uint8Array.of(
-  0,
-  97,
-  115,
-  109,
-  1,
-  0,
-  0,
-  0,
-  1,
-  5,
-  1,
-  96,
-  0,
-  1,
-  123,
-  3,
-  2,
-  1,
-  0,
-  10,
-  10,
-  1,
-  8,
-  0,
-  65,
-  0,
-  253,
-  15,
-  253,
-  98,
-  11,
-);
+const SIMD = bytesOf("AGFzbQEAAAABBQFgAAF7AwIBAAoKAQgAQQD9D/1iCw==");
 
 /** Why this browser cannot run the model; null where it can. */
 export function unable(): string | null {
