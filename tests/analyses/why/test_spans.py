@@ -122,7 +122,7 @@ def test_a_conversation(talker: Any) -> None:
     ]
     documents = [{"title": "one", "text": "A dog."}, {"title": "two", "text": "A dog."}]
     asked = ask(talker, talk, tools=tools, documents=documents)
-    assert (asked.text, asked.said) == ("On the mat.", False)
+    assert (asked.text, asked.generated) == ("On the mat.", False)
     messages = cut(asked.prompt, "message")
     assert [source.text for source in messages] == ["system: Be brief.", "user: The cat sat. Where?"]
     assert read(asked.prompt, messages[1]) == "The cat sat. Where?"

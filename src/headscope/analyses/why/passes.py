@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -21,9 +21,6 @@ from headscope.core.heads import Head
 from headscope.errors import RefusedError
 from headscope.models.finite import not_finite
 from headscope.models.perceive import of_tower
-
-ELEMENTS = 1 << 22
-"""Weights that are there at once."""
 
 TOKENS = 4096
 """Queries of the rows of a batch, about."""
@@ -137,7 +134,7 @@ class Passes:
 
     def _at_once(self, queries: int) -> int:
         choices = self.model.embedding_rows or 1
-        fits = min(TOKENS // max(queries, 1), LOGITS // max(1, choices * len(self.asked.at)))
+        fits = min(TOKENS // max(queries, 1), LOGITS // max(1, choices * len(self.asked.targets)))
         alone = any(
             isinstance(value, Tensor) and value.is_floating_point() and "input_ids" in self.asked.ready
             for value in self.asked.ready.values()
@@ -149,7 +146,7 @@ class Passes:
         if not self.asked.written:
             return 0
         ends = [int(self.members[span].nonzero().max()) + 1 for span in one.spans]
-        last = self.asked.length - len(self.asked.at)
+        last = self.asked.length - len(self.asked.targets)
         return min([*ends, last])
 
     def _run(self, every: Sequence[Masked], begin: int) -> Tensor:
@@ -279,7 +276,7 @@ class Hide:
         changed = record.seeing(~hidden)
         if record.route == "trace" or record.given is not None:
             return changed.weights()
-        record.output = torch.cat([weights @ record.values for _, weights in changed.blocks(ELEMENTS)], 2)
+        record.output = torch.cat([weights @ record.values for _, weights in changed.blocks()], 2)
         return None
 
 
@@ -362,7 +359,7 @@ class _Attend(torch.autograd.Function):
         ctx.save_for_backward(q, k, v)
         ctx.record, ctx.told = _light(record), told
         parts: list[Tensor] = []
-        for rows, weights in record.blocks(ELEMENTS):
+        for rows, weights in record.blocks():
             looked(rows, weights)
             parts.append(weights @ record.values)
         return torch.cat(parts, 2)
@@ -374,7 +371,7 @@ class _Attend(torch.autograd.Function):
         q, k, v = (tensor.detach().requires_grad_() for tensor in ctx.saved_tensors)
         made = replace(ctx.record, q=q, k=k, v=v)
         sums = [torch.zeros_like(part) for part in (q, k, v)]
-        for rows in _blocks(made):
+        for rows in made.rows():
             with torch.enable_grad():
                 scores = made.scores(rows)
                 output = made.softmax(scores) @ made.values
@@ -389,12 +386,6 @@ def _light(record: AttentionRecord) -> AttentionRecord:
     """A call without the tensors that are kept elsewhere."""
     none = torch.empty(0)
     return replace(record, q=none, k=none, v=none)
-
-
-def _blocks(record: AttentionRecord) -> Iterator[slice]:
-    batch, heads, queries, keys = record.shape
-    step = max(1, min(queries, ELEMENTS // max(1, batch * heads * keys)))
-    return (slice(start, min(start + step, queries)) for start in range(0, queries, step))
 
 
 def by_head(slopes: Slopes, statement: int | None = None) -> Floats:

@@ -14,7 +14,8 @@ from torch import Tensor
 from headscope.analyses.result import returns_result
 from headscope.analyses.sentences.split import split
 from headscope.analyses.why import statistics
-from headscope.analyses.why.asked import Answer, Asked, Given, ask
+from headscope.analyses.why.asked import Asked, ask
+from headscope.analyses.why.given import Answer, Given
 from headscope.analyses.why.passes import Hide, Masked, Passes, Slopes, by_head
 from headscope.analyses.why.spans import Source, Spans, cut
 from headscope.attention.one import running
@@ -152,7 +153,7 @@ def why(
         "model": described(model, ())["model"],
         "prompt": asked.prompt.text,
         "answer": asked.text,
-        "generated": asked.said,
+        "generated": asked.generated,
         "kind": asked.kind,
         "joint": made.top,
         "subsets": subsets,
@@ -207,7 +208,6 @@ class Explained:
         )
         estimate = estimates.sum(0)
         chosen = list(range(count)) if every else self._chosen(int(exact), estimate, estimates)
-        self._log_p = self.slopes.log_p
         drops = np.full((count, len(asked.targets)), np.nan)
         p = np.full((1 + len(groups), count), np.nan)
 
@@ -229,7 +229,7 @@ class Explained:
         self.top = self._apart(effects, estimate)
         pairs, scalars = self._together(effects)
         scalars |= {
-            "log_probability": float(self._log_p[torch.as_tensor(asked.part)].sum()),
+            "log_probability": float(self.slopes.log_p[torch.as_tensor(asked.part)].sum()),
             "agreement": statistics.agreement(estimate, effects),
             "lexical_agreement": statistics.agreement(figures["lexical"], effects),
         }
@@ -238,7 +238,7 @@ class Explained:
         if delete:
             for span in chosen:
                 figures["deleted"][span] = float(
-                    (self._log_p - self.passes.deleted([span]))[torch.as_tensor(asked.part)].sum()
+                    (self.slopes.log_p - self.passes.deleted([span]))[torch.as_tensor(asked.part)].sum()
                 )
         by_statement = {
             "masked": np.stack([drops[:, group].sum(1) for group in groups]),
@@ -251,7 +251,7 @@ class Explained:
             figures,
             by_head(self.slopes),
             drops,
-            _numpy(self._log_p),
+            _numpy(self.slopes.log_p),
             scalars,
             statements,
             by_statement,
@@ -289,7 +289,7 @@ class Explained:
 
     def _lost(self, scores: Tensor) -> Floats:
         """What each of the answer's tokens loses, ``[row token]``."""
-        return _numpy(self._log_p - self.asked.log_p(scores))
+        return _numpy(self.slopes.log_p - self.asked.log_p(scores))
 
     def _figures(self, drops: Floats, estimate: Floats, p: Floats) -> dict[str, Floats]:
         none = np.full(len(drops), np.nan)
@@ -386,7 +386,7 @@ class Explained:
         """What the model writes where each span is masked."""
         asked, model = self.asked, self.asked.model
         texts = [""] * len(self.sources)
-        prompt = len(asked.prompt_ids)
+        prompt = len(asked.prompt.tokens)
         ready = {
             name: value[:, :prompt]
             if isinstance(value, Tensor) and value.shape[:2] == (1, asked.length)
