@@ -150,10 +150,10 @@ def ask(
 
     Raises `InputError` for an answer that does not go with the model, and `RefusedError` for a model that gives none.
     """
-    taken, ready, ids, answer = read(model, prompt, answer, image, audio, tools, documents)
+    taken, ready, answer = read(model, prompt, answer, image, audio, tools, documents)
     writes = bool(getattr(model.module, "can_generate", lambda: False)())
     if (model.encoder_decoder and writes) or (model.causal and writes and "input_ids" in ready):
-        made = _written(model, taken, ready, ids, answer, max_new_tokens)
+        made = _written(model, taken, ready, answer, max_new_tokens)
     else:
         made = _predicted(model, taken, ready, answer, position)
     if part is None:
@@ -161,10 +161,9 @@ def ask(
     return replace(made, part=_chosen(made, part))
 
 
-def _written(
-    model: Model, prompt: Prompt, ready: dict[str, Any], ids: list[int], answer: Answer, most: int
-) -> Asked:
+def _written(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, most: int) -> Asked:
     """The answer of a model that writes."""
+    ids: list[int] = [] if prompt.tokens.ids is None else prompt.tokens.ids.tolist()
     if not model.encoder_decoder:
         ready = {
             name: value
@@ -243,17 +242,11 @@ def _ends(model: Model) -> list[int]:
 
 def _ids_of(model: Model, prompt: Prompt, ids: list[int], answer: str | int | Sequence[int]) -> list[int]:
     """The ids of an answer that is given."""
-    if not isinstance(answer, str) or not answer:
+    if model.encoder_decoder or not answer or not isinstance(answer, str):
         return _words(model, answer)
-    tokenizer = _tokenizer(model)
-    if model.encoder_decoder:
-        written = encode(tokenizer, answer)
-        assert written.ids is not None
-        special = {*getattr(tokenizer, "all_special_ids", ())}
-        return [number for number in written.ids.tolist() if number not in special]
     # Read together with the prompt, so that its first piece is what follows it, unless the two are one piece then.
     for added in (True, False):
-        together = encode(tokenizer, prompt.text + answer, special=added)
+        together = encode(_tokenizer(model), prompt.text + answer, special=added)
         if (
             together.ids is not None
             and together.ids[: len(ids)].tolist() == ids

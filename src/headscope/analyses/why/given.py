@@ -11,6 +11,7 @@ import numpy as np
 from headscope.analyses.why.spans import Prompt, Stretch
 from headscope.attention.generate import written_texts
 from headscope.attention.one import prepare, tokens_of
+from headscope.attention.parts import from_ids
 from headscope.core.audio import Audio
 from headscope.core.conversations import content
 from headscope.core.tokens import BoolArray, Tokens
@@ -39,8 +40,8 @@ def read(
     audio: Audio | None,
     tools: Sequence[Mapping[str, Any]] | None,
     documents: Sequence[Mapping[str, Any]] | None,
-) -> tuple[Prompt, dict[str, Any], list[int], Answer]:
-    """The prompt as it is cut, what the module takes of it, its ids, and the answer that stands in it."""
+) -> tuple[Prompt, dict[str, Any], Answer]:
+    """The prompt as it is cut, what the module takes of it, and the answer that stands in it."""
     items = cast("list[Any]", given) if isinstance(given, list) else []
     talk = bool(items) and isinstance(items[0], Mapping)
     if (tools or documents) and not talk:
@@ -49,16 +50,15 @@ def read(
         if given is not None:
             raise InputError("audio: expected no prompt beside it, found one")
         tokens = model.hear(audio)
-        ready = dict(
-            prepare(model, None, audio=audio, inputs=None, target=" " if model.encoder_decoder else None)[1]
-        )
+        target = " " if model.encoder_decoder else None
+        ready = dict(prepare(model, None, audio=audio, target=target)[1])
         ready.pop("decoder_input_ids", None)
-        return Prompt(tokens, [""] * len(tokens)), ready, [], answer
+        return Prompt(tokens, [""] * len(tokens)), ready, answer
     if image is not None:
         axes, ready = prepare(model, given, image=image)
         tokens = axes["self"] if "self" in axes else model.see(image)
         texts = tokens.texts or [""] * len(tokens)
-        return Prompt(tokens, texts), dict(ready), [] if tokens.ids is None else tokens.ids.tolist(), answer
+        return Prompt(tokens, texts), dict(ready), answer
     parts: dict[str, Sequence[Stretch]] = {}
     if talk:
         messages: list[Mapping[str, Any]] = items
@@ -71,7 +71,11 @@ def read(
         parts = {"message": [Stretch(turn.start, turn.end, turn.role) for turn in turns]}
         parts |= {name[:-1]: _located(text, name, entries) for name, entries in more.items()}
     elif items and all(isinstance(one, int) for one in items):
-        tokens = model.from_ids(items) if model.tokenizer is not None else _bare(items)
+        tokens = (
+            model.from_ids(items)
+            if model.tokenizer is not None
+            else from_ids(np.array(items, np.int64), None)
+        )
     else:
         tokens = tokens_of(model, given)
     if tokens.ids is None:
@@ -93,29 +97,25 @@ def read(
     ready = dict(model.inputs([tokens]))
     if logged and model.tokenizer is not None and tokens.special_mask is not None:
         parts = {"message": _between(texts, tokens.special_mask)}
-    return Prompt(tokens, texts, parts, pair), ready, ids, answer
-
-
-def _bare(ids: Sequence[int]) -> Tokens:
-    return Tokens([str(number) for number in ids], ids=np.array(ids, np.int64))
+    return Prompt(tokens, texts, parts, pair), ready, answer
 
 
 def _between(texts: Sequence[str], special: BoolArray) -> list[Stretch]:
     """What stands between special tokens: the messages of what a server logged as ids."""
-    found: list[Stretch] = []
-    whole, at, start = "".join(texts), 0, 0
+    stretches: list[Stretch] = []
+    joined, at, start = "".join(texts), 0, 0
     for text, marks in zip([*texts, ""], [*special.tolist(), True], strict=True):
         if marks:
-            if whole[start:at].strip():
-                found.append(Stretch(start, at))
+            if joined[start:at].strip():
+                stretches.append(Stretch(start, at))
             start = at + len(text)
         at += len(text)
-    return found
+    return stretches
 
 
 def _located(text: str, name: str, entries: Sequence[Mapping[str, Any]]) -> list[Stretch]:
     """Where the template wrote tools or documents."""
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     at = 0
     for number, entry in enumerate(entries):
         inner: Mapping[str, Any] = entry.get("function", entry)
@@ -132,7 +132,7 @@ def _located(text: str, name: str, entries: Sequence[Mapping[str, Any]]) -> list
             )
         start = text.index(form, at)
         at = start + len(form)
-        found.append(
+        stretches.append(
             Stretch(start, at, str(inner.get("name", entry.get("title", entry.get("doc_id", number)))))
         )
-    return found
+    return stretches

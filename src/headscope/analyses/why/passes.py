@@ -117,12 +117,12 @@ class Passes:
         if there and all(layer.keys.shape[-2] == self.asked.length for layer in layers):
             self._prefix = [(layer.keys.detach(), layer.values.detach()) for layer in layers]
 
-    def masked(self, every: Sequence[Masked], told: Callable[[Sequence[int], Tensor], None]) -> None:
+    def masked(self, every: Sequence[Masked], receive: Callable[[Sequence[int], Tensor], None]) -> None:
         """Run the model with spans masked, each row by itself.
 
         Args:
             every: of each row what is masked.
-            told: is given the places of some rows and their logits ``[row token choice]``.
+            receive: is given the places of some rows and their logits ``[row token choice]``.
         """
         first = [self._first(one) for one in every]
         order = sorted(range(len(every)), key=first.__getitem__)
@@ -130,7 +130,7 @@ class Passes:
             begin = first[order[0]] if self._prefix is not None else 0
             count = self._at_once(self.asked.length - begin)
             some, order = order[:count], order[count:]
-            told(some, self._run([every[place] for place in some], begin))
+            receive(some, self._run([every[place] for place in some], begin))
 
     def _at_once(self, queries: int) -> int:
         choices = self.model.embedding_rows or 1
@@ -304,31 +304,33 @@ class _Watch:
         outside = self._passes.outside(queries, record.shape[3], cross).to(device)
         read = self._read(queries, cross).to(device)
 
-        def looked(rows: slice, weights: Tensor) -> None:
+        def add_attention(rows: slice, weights: Tensor) -> None:
             shares.add_(
                 (weights.detach()[0][:, read[rows]].sum(1) @ members).double().cpu() / int(read.sum())
             )
 
-        def told(rows: slice, slopes: Tensor) -> None:
+        def add_slopes(rows: slice, slopes: Tensor) -> None:
             by_span = ((slopes[0] @ members) * outside[rows]).sum(1)
             if not cross:  # no token is hidden from itself
                 at = torch.arange(queries, device=device)[rows]
-                own = (
+                to_itself = (
                     slopes[0][:, torch.arange(len(at), device=device), at] * self._passes.rows.to(device)[at]
                 )
-                by_span = by_span - own @ members[at]
+                by_span = by_span - to_itself @ members[at]
             sums[self.statement] += by_span.double().cpu()
 
         if record.route == "interface" and record.given is None:
             attend: Any = _Attend
-            record.output = attend.apply(record.q, record.k, record.v, self.zero, record, looked, told)
+            record.output = attend.apply(
+                record.q, record.k, record.v, self.zero, record, add_attention, add_slopes
+            )
             return None
         weights: Any = record.weights() + self.zero
         now = weights.detach()
-        looked(slice(0, queries), now)
+        add_attention(slice(0, queries), now)
 
         def slopes(gradient: Tensor) -> None:
-            told(slice(0, queries), now * (gradient - (gradient * now).sum(-1, keepdim=True)))
+            add_slopes(slice(0, queries), now * (gradient - (gradient * now).sum(-1, keepdim=True)))
 
         weights.register_hook(slopes)
         return weights
@@ -352,15 +354,15 @@ class _Attend(torch.autograd.Function):
         v: Tensor,
         zero: Tensor,
         record: AttentionRecord,
-        looked: Any,
-        told: Any,
+        add_attention: Any,
+        add_slopes: Any,
     ) -> Tensor:
         """What the values give by the weights."""
         ctx.save_for_backward(q, k, v)
-        ctx.record, ctx.told = _light(record), told
+        ctx.record, ctx.add_slopes = _light(record), add_slopes
         parts: list[Tensor] = []
         for rows, weights in record.blocks():
-            looked(rows, weights)
+            add_attention(rows, weights)
             parts.append(weights @ record.values)
         return torch.cat(parts, 2)
 
@@ -378,7 +380,7 @@ class _Attend(torch.autograd.Function):
             *parts, slopes = torch.autograd.grad(output, [q, k, v, scores], gradient[:, :, rows])
             for total, part in zip(sums, parts, strict=True):
                 total += part
-            ctx.told(rows, slopes)
+            ctx.add_slopes(rows, slopes)
         return (*sums, gradient.new_zeros(()), None, None, None)
 
 

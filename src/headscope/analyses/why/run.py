@@ -147,21 +147,21 @@ def why(
         max_new_tokens=max_new_tokens,
     )
     sources = cut(asked.prompt, spans, sinks=model.causal)
-    made = Explained(asked, sources, batch_size)
-    found = made.found(exact, delete=delete, through=through, subsets=subsets, anew=anew, seed=seed)
+    explained = Explained(asked, sources, batch_size)
+    measured = explained.measure(exact, delete=delete, through=through, subsets=subsets, anew=anew, seed=seed)
     meta = {
         "model": described(model, ())["model"],
         "prompt": asked.prompt.text,
         "answer": asked.text,
         "generated": asked.generated,
         "kind": asked.kind,
-        "joint": made.top,
+        "joint": explained.top,
         "subsets": subsets,
-        "through": made.through,
-        "passes": round(made.passes.runs, 2),
+        "through": explained.through,
+        "passes": round(explained.passes.runs, 2),
         "command": COMMAND.get(),
     }
-    return statistics.dataset(found, sources, asked.pieces, asked.texts, made.slopes.places, meta)
+    return statistics.dataset(measured, sources, asked.pieces, asked.texts, explained.slopes.places, meta)
 
 
 class Explained:
@@ -180,7 +180,7 @@ class Explained:
         self.slopes: Slopes = Slopes()
         self._words = asked.kind in ("text", "masked")
 
-    def found(
+    def measure(
         self,
         exact: Exact,
         *,
@@ -189,7 +189,7 @@ class Explained:
         subsets: int = 0,
         anew: bool = False,
         seed: int = 0,
-    ) -> statistics.Found:
+    ) -> statistics.Measured:
         """All that was asked for. Raises `RefusedError` for what this model or prompt does not allow."""
         asked, count = self.asked, len(self.sources)
         if delete:
@@ -211,7 +211,7 @@ class Explained:
         drops = np.full((count, len(asked.targets)), np.nan)
         p = np.full((1 + len(groups), count), np.nan)
 
-        def told(rows: Sequence[int], scores: Tensor) -> None:
+        def receive(rows: Sequence[int], scores: Tensor) -> None:
             lost = self._lost(scores)
             for row, one, logits in zip(rows, lost, scores, strict=True):
                 drops[chosen[row]] = one
@@ -223,7 +223,7 @@ class Explained:
                         np.vstack([asked.part[None], groups]),
                     )
 
-        self.passes.masked([Masked((span,)) for span in chosen], told)
+        self.passes.masked([Masked((span,)) for span in chosen], receive)
         figures = self._figures(drops, estimate, p[0])
         effects = figures["masked"]
         self.top = self._apart(effects, estimate)
@@ -247,7 +247,7 @@ class Explained:
         }
         if len(counted) == len(groups):
             by_statement["estimate"] = estimates
-        return statistics.Found(
+        return statistics.Measured(
             figures,
             by_head(self.slopes),
             drops,
@@ -268,12 +268,12 @@ class Explained:
             return [(int(tokens[0]), int(tokens[-1]) + 1)]
         ends = np.cumsum([len(text) for text in asked.texts])
         starts = ends - [len(text.lstrip()) for text in asked.texts]
-        found: list[tuple[int, int]] = []
+        statements: list[tuple[int, int]] = []
         for begin, end in split(asked.text):
             here = tokens[(starts[tokens] >= begin) & (starts[tokens] < end)]
             if len(here):
-                found.append((int(here[0]), int(here[-1]) + 1))
-        return found or [(int(tokens[0]), int(tokens[-1]) + 1)]
+                statements.append((int(here[0]), int(here[-1]) + 1))
+        return statements or [(int(tokens[0]), int(tokens[-1]) + 1)]
 
     def _groups(self, statements: Sequence[tuple[int, int]]) -> BoolArray:
         places = np.arange(len(self.asked.targets))
@@ -324,11 +324,11 @@ class Explained:
         """What the answer loses by each."""
         lost = [0.0] * len(every)
 
-        def told(rows: Sequence[int], scores: Tensor) -> None:
+        def receive(rows: Sequence[int], scores: Tensor) -> None:
             for row, one in zip(rows, self._lost(scores), strict=True):
                 lost[row] = float(one[self.asked.part].sum())
 
-        self.passes.masked(every, told)
+        self.passes.masked(every, receive)
         return lost
 
     def _together(self, effects: Floats) -> tuple[list[tuple[int, int, float, float]], dict[str, float]]:
