@@ -80,6 +80,12 @@ class Asked:
         return self.kind == "text" and self.axis == "self"
 
     @property
+    def plain(self) -> bool:
+        """Whether the prompt is a text alone."""
+        values = [value for value in self.ready.values() if isinstance(value, Tensor)]
+        return "input_ids" in self.ready and not any(value.is_floating_point() for value in values)
+
+    @property
     def kept(self) -> dict[str, Any]:
         """What tells a module to give no other logits than those of the answer, where it can."""
         takes = signature(self.model.module.forward).parameters
@@ -110,9 +116,7 @@ class Asked:
 
         Raises `RefusedError` for a prompt that is no text.
         """
-        if "input_ids" not in self.ready or any(
-            isinstance(value, Tensor) and value.is_floating_point() for value in self.ready.values()
-        ):
+        if not self.plain:
             raise RefusedError(
                 f"{self.model.name}: deletes spans of texts alone; masking shows pictures and sounds"
             )

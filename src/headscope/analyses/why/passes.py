@@ -44,18 +44,21 @@ class Slopes:
     """What a bias on the attention to each span's keys would change, by layer and head.
 
     Attributes:
-        places: part and layer of each, in the order of the model.
-        heads: of each place ``[statement head span]``.
+        heads: of each place, in the order of the model, ``[statement head span]``.
         attention: of each place ``[head span]``: how much the rows that give the answer look at the span, on average.
         scores: the logits with all of the prompt, ``[token choice]``.
         log_p: of each of the answer's tokens.
     """
 
-    places: list[Place] = field(default_factory=list[Place])
     heads: dict[Place, Tensor] = field(default_factory=dict[Place, Tensor])
     attention: dict[Place, Tensor] = field(default_factory=dict[Place, Tensor])
     scores: Tensor = field(default_factory=lambda: torch.empty(0))
     log_p: Tensor = field(default_factory=lambda: torch.empty(0))
+
+    @property
+    def places(self) -> list[Place]:
+        """Part and layer of each."""
+        return list(self.heads)
 
 
 class Passes:
@@ -135,10 +138,7 @@ class Passes:
     def _at_once(self, queries: int) -> int:
         choices = self.model.embedding_rows or 1
         fits = min(TOKENS // max(queries, 1), LOGITS // max(1, choices * len(self.asked.targets)))
-        alone = any(
-            isinstance(value, Tensor) and value.is_floating_point() and "input_ids" in self.asked.ready
-            for value in self.asked.ready.values()
-        )
+        alone = "input_ids" in self.asked.ready and not self.asked.plain
         return 1 if alone else max(1, min(self._size, fits))
 
     def _first(self, one: Masked) -> int:
@@ -204,7 +204,7 @@ class Passes:
         with torch.enable_grad(), evaluating(self.module), recording(self.module, watch, fused=True):
             scores, output = self.run({**self.asked.ready, **self._caches})
             log_p = self.asked.log_p(scores)[0]
-            if not made.places:
+            if not made.heads:
                 raise self._unseen()
             for number, weights in enumerate(statements):
                 watch.statement = number
@@ -296,7 +296,6 @@ class _Watch:
         place = record.kind, record.layer
         heads, queries, cross = record.shape[1], record.shape[2], record.kind == "cross"
         spans = len(self._passes.members)
-        self._made.places.append(place)
         sums = torch.zeros(self._statements, heads, spans, dtype=torch.float64)
         shares = torch.zeros(heads, spans, dtype=torch.float64)
         self._made.heads[place], self._made.attention[place] = sums, shares
@@ -392,10 +391,8 @@ def _light(record: AttentionRecord) -> AttentionRecord:
 
 def by_head(slopes: Slopes, statement: int | None = None) -> Floats:
     """The derivatives by place, head and span, of one statement or of all; NaN where a place has fewer heads."""
-    most = max(values.shape[1] for values in slopes.heads.values())
-    spans = next(iter(slopes.heads.values())).shape[2]
-    made = np.full((len(slopes.places), most, spans), np.nan)
-    for number, place in enumerate(slopes.places):
-        values = slopes.heads[place]
+    parts = list(slopes.heads.values())
+    made = np.full((len(parts), max(values.shape[1] for values in parts), parts[0].shape[2]), np.nan)
+    for number, values in enumerate(parts):
         made[number, : values.shape[1]] = (values.sum(0) if statement is None else values[statement]).numpy()
     return made

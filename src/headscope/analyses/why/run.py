@@ -264,12 +264,10 @@ class Explained:
         """The sentences of a text that was written, by the first of their tokens and the one after the last."""
         asked = self.asked
         tokens = np.flatnonzero(asked.part)
-        if asked.kind != "text":
-            return [(int(tokens[0]), int(tokens[-1]) + 1)]
         ends = np.cumsum([len(text) for text in asked.texts])
         starts = ends - [len(text.lstrip()) for text in asked.texts]
         statements: list[tuple[int, int]] = []
-        for begin, end in split(asked.text):
+        for begin, end in split(asked.text) if asked.kind == "text" else ():
             here = tokens[(starts[tokens] >= begin) & (starts[tokens] < end)]
             if len(here):
                 statements.append((int(here[0]), int(here[-1]) + 1))
