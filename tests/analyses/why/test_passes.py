@@ -31,10 +31,10 @@ def slopes_and_masks(asked: Asked, *, step: float, close: float) -> None:
     alone = sure(asked)
     assert float(slopes.log_p.sum()) == pytest.approx(alone, abs=close)
     heads = by_head(slopes)
-    place = slopes.places[-1]
+    place = slopes.places[0]
     only = {(place[0], hs.Head(place[1], 1))}
     for span in range(len(spans)):
-        for chosen, slope in ((None, float(heads[..., span].sum())), (only, float(heads[-1, 1, span]))):
+        for chosen, slope in ((None, float(heads[..., span].sum())), (only, float(heads[0, 1, span]))):
             ends: list[float] = []
             for sign in (-1, 1):
                 with hs.edit(asked.model, by_hand(passes, math.exp(sign * step), spans=[span], only=chosen)):

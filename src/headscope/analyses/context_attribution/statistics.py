@@ -49,7 +49,7 @@ SHARES = (
 
 COLUMNS = ("kind", "figure", "value", "ci_low", "ci_high", "p", "q", "n", "documents")
 
-DEPTHS = ("begin", "middle", "end")
+DEPTHS = ("start", "middle", "end")
 """Thirds of the prompt in which the source stands."""
 
 
