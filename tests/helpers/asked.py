@@ -17,7 +17,7 @@ from headscope.analyses.why.passes import Passes
 from headscope.analyses.why.spans import Source
 from headscope.attention.record import AttentionRecord
 from tests.helpers.families import VOCABULARY, build, family
-from tests.helpers.small_models import llava_parts, sharpen, whisper_parts
+from tests.helpers.small_models import llava_parts, whisper_parts
 
 
 class Doubled(TorchFunctionMode):
@@ -151,6 +151,3 @@ def sure(asked: Asked) -> float:
     with torch.no_grad():
         output = asked.model.module(**asked.ready)
     return float(asked.log_p(asked.scores(output)).sum())
-
-
-__all__ = ["KINDS", "Doubled", "by_hand", "sharpen", "sources", "sure"]

@@ -166,12 +166,14 @@ class AttentionRecord:
         return self.recompute(rows) if self.given is None else self.given[..., rows, :]
 
     def blocks(self, elements: int = 1 << 22) -> Iterator[tuple[slice, Tensor]]:
-        """The weights by blocks of queries, each of at most about `elements` numbers: memory linear in length."""
+        """The weights by blocks of queries: memory linear in length."""
+        return ((rows, self.weights(rows)) for rows in self.rows(elements))
+
+    def rows(self, elements: int = 1 << 22) -> Iterator[slice]:
+        """Blocks of queries, each of at most about `elements` weights."""
         batch, heads, queries, keys = self.shape
         step = max(1, min(queries, elements // max(1, batch * heads * keys)))
-        for start in range(0, queries, step):
-            rows = slice(start, min(start + step, queries))
-            yield rows, self.weights(rows)
+        return (slice(start, min(start + step, queries)) for start in range(0, queries, step))
 
     def seeing(self, seen: Tensor) -> AttentionRecord:
         """The same call where queries see, of the keys that they saw, those alone that `seen` says.

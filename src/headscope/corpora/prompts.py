@@ -15,8 +15,6 @@ from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import KINDS, Documents, each_of, fields, json_object, named, scalar, string
 from headscope.corpora.readers import JSON_LINES
 
-_ALSO = ("answer", "spans", "source", "kind", "tools", "documents")
-
 
 @validated
 def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) -> Corpus:
@@ -25,8 +23,8 @@ def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) 
     A line is as in `headscope.corpora.jsonl`: `text` (and `pair`), `messages`, or `prompt_token_ids` (and `token_ids`,
     the answer). Beside it there may be
 
-    - ``answer``: what is explained, a text that follows the prompt; by default what the model says, or the last
-      message;
+    - ``answer``: what is explained, a text that follows the prompt, or the number of a class; by default what the
+      model says, or the last message;
     - ``spans``: a list of texts of the prompt, or of ``[start, end]`` by characters;
     - ``source``: the number of the span, among `spans` or those that the prompt is cut into, that the answer comes
       from, a list of them of which any is right, or a text that the span holds;
@@ -63,8 +61,7 @@ def _prompts(document: str | None, lines: Iterable[Line]) -> Iterator[Callable[[
 def _prompt(line: Line, document: str | None, numbers: Documents) -> Example:
     row = json_object(line)
     name = named(row, document, line.error)
-    asked = _asked(row, line.error)
-    given = fields({key: value for key, value in row.items() if key not in _ALSO}, None, line.error)
+    given, asked = fields(row, None, line.error), _asked(row, line.error)
     number = numbers.number(line, name)
     return Example(**given, asked=asked, document=number, document_known=name is not None, source=line.source)
 
@@ -74,8 +71,7 @@ def prompt_of(row: Any, fail: Fail) -> tuple[Any, dict[str, Any]]:
     if not isinstance(row, dict):
         raise fail(f"expected an object with a prompt, found {KINDS[type(row)]}")
     made = cast("dict[str, Any]", row)
-    asked = _asked(made, fail)
-    example = Example(**fields({key: value for key, value in made.items() if key not in _ALSO}, None, fail))
+    example, asked = Example(**fields(made, None, fail)), _asked(made, fail)
     wrote = {"answer": list(example.ids[1])} if example.ids is not None and example.ids[1] else {}
     return given_of(example), {**wrote, **asked}
 
@@ -94,7 +90,7 @@ def _asked(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
     made: dict[str, Any] = {}
     if row.get("answer") is not None:
         answer = row["answer"]
-        made["answer"] = answer if isinstance(answer, int) else string(answer, "'answer'", fail)
+        made["answer"] = answer if type(answer) is int else string(answer, "'answer'", fail)
     if row.get("spans") is not None:
         spans = cast("list[Any]", row["spans"]) if isinstance(row["spans"], list) else []
         texts = all(isinstance(one, str) for one in spans)

@@ -205,7 +205,7 @@ def chat(
     The classes `system`, `user` and `assistant` hold the tokens of what each of them said, and `template` all
     that the template wrote around it: role names, line ends and special tokens. So a message's class never
     holds an attention sink of the template's. A token that begins (white space aside) in a message is of that
-    message.
+    message. What else the template takes is `given` to it.
 
     Raises `InputError` where there is no chat template, where it refuses the messages, leaves one out or
     changes one, and for roles other than the three.

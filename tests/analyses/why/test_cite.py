@@ -111,7 +111,11 @@ def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
     shuffled = context_attribution(
         hs.load(folder), hs.corpora.prompts(path), max_new_tokens=4, shuffle=True, seed=1
     )
-    assert set(shuffled["kind"].values) >= {"all", "one"}
+    moved = hs.table(shuffled).set_index(["kind", "figure"])
+    swapped = "A dog ran. The cat sat here. It was late."
+    first = hs.why(hs.load(folder), swapped, " It slept.", ["A dog ran.", "The cat sat here."])
+    assert moved.loc[("one", "context"), "value"] == pytest.approx(float(first["context"]), abs=1e-5)
+    assert [table.loc[("one", "source_place"), "value"] for table in (rows, moved)] == [1, 0]
 
 
 @pytest.mark.parametrize(

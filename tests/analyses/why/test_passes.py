@@ -31,22 +31,22 @@ def slopes_and_masks(asked: Asked, *, step: float, close: float) -> None:
     alone = sure(asked)
     assert float(slopes.log_p.sum()) == pytest.approx(alone, abs=close)
     heads = by_head(slopes)
-    place = slopes.places[-1]
+    place = slopes.places[0]
     only = {(place[0], hs.Head(place[1], 1))}
     for span in range(len(spans)):
-        for chosen, slope in ((None, float(heads[..., span].sum())), (only, float(heads[-1, 1, span]))):
+        for chosen, slope in ((None, float(heads[..., span].sum())), (only, float(heads[0, 1, span]))):
             ends: list[float] = []
             for sign in (-1, 1):
                 with hs.edit(asked.model, by_hand(passes, math.exp(sign * step), spans=[span], only=chosen)):
                     ends.append(sure(asked))
             assert slope == pytest.approx((ends[1] - ends[0]) / (2 * step), rel=close, abs=close)
     every = [Masked((0,)), Masked((2,)), Masked((0, 1)), Masked((1,), frozenset(only))]
-    found: dict[int, float] = {}
+    measured: dict[int, float] = {}
 
-    def told(rows: list[int], scores: torch.Tensor) -> None:
-        found.update(zip(rows, asked.log_p(scores).sum(1).tolist(), strict=True))
+    def receive(rows: list[int], scores: torch.Tensor) -> None:
+        measured.update(zip(rows, asked.log_p(scores).sum(1).tolist(), strict=True))
 
-    passes.masked(every, told)
+    passes.masked(every, receive)
     for number, one in enumerate(every):
         with hs.edit(asked.model, by_hand(passes, 0.0, spans=list(one.spans), only=one.heads)):
-            assert found[number] == pytest.approx(sure(asked), abs=close), one
+            assert measured[number] == pytest.approx(sure(asked), abs=close), one

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import transformers
+from tokenizers import decoders
 
 import headscope as hs
 from headscope.analyses.why.asked import ask
@@ -14,8 +16,9 @@ from headscope.analyses.why.spans import Prompt, Source, cut
 from headscope.core.grid import Frames, Grid
 from headscope.core.modality import Picture
 from headscope.errors import InputError
+from headscope.models.encode import encode
 from tests.helpers.small_models import save_llama
-from tests.helpers.small_tokenizers import demo
+from tests.helpers.small_tokenizers import demo, unigram
 
 CHATML = (
     "{% if tools %}{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}{% endif %}"
@@ -69,8 +72,6 @@ def test_a_text_and_what_lies_in_it() -> None:
 
 
 def demo_tokens(text: str, pair: str | None = None) -> hs.Tokens:
-    from headscope.models.encode import encode
-
     return encode(demo(), text, pair)
 
 
@@ -122,7 +123,7 @@ def test_a_conversation(talker: Any) -> None:
     ]
     documents = [{"title": "one", "text": "A dog."}, {"title": "two", "text": "A dog."}]
     asked = ask(talker, talk, tools=tools, documents=documents)
-    assert (asked.text, asked.said) == ("On the mat.", False)
+    assert (asked.text, asked.generated) == ("On the mat.", False)
     messages = cut(asked.prompt, "message")
     assert [source.text for source in messages] == ["system: Be brief.", "user: The cat sat. Where?"]
     assert read(asked.prompt, messages[1]) == "The cat sat. Where?"
@@ -151,3 +152,15 @@ def test_ids_and_their_answer(talker: Any) -> None:
         ask(talker, text, " It slept.", part=(4, 99))
     with pytest.raises(InputError, match="answer: expected at least one token"):
         ask(talker, text, "")
+
+
+def test_an_answer_is_read_together_with_its_prompt() -> None:
+    tokenizer = copy.deepcopy(unigram())
+    tokenizer.backend_tokenizer.decoder = decoders.Metaspace()
+    config = transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=1, n_head=2, n_positions=16)
+    model = hs.load((transformers.GPT2LMHeadModel(config), tokenizer))
+    assert encode(tokenizer, "s.", special=False).pieces == ("▁", "s", ".")
+    ids = encode(tokenizer, "The cat sat", special=False).ids
+    assert ids is not None
+    answered = ask(model, ids.tolist(), "s.")
+    assert tokenizer.convert_ids_to_tokens(answered.targets.tolist()) == ["s", "."]

@@ -117,15 +117,9 @@ def shown(
         columns=[*_DROPPED, *(name for name in ("deleted",) if rows[name].isna().all())]
     )
     listed["text"] = [text if len(text) <= 60 else f"{text[:59]}…" for text in listed["text"]]
-    said = (
-        "wrote"
-        if about["generated"] and about["kind"] == "text"
-        else "said"
-        if about["generated"]
-        else "given"
-    )
+    origin = "given" if not about["generated"] else "wrote" if about["kind"] == "text" else "said"
     lines = [
-        f"answer ({said}): {about['answer'].strip()!r}, log-probability {float(result['log_probability']):.2f}",
+        f"answer ({origin}): {about['answer'].strip()!r}, log-probability {float(result['log_probability']):.2f}",
         rounded(listed).to_string(index=False),
         *statistics.sentences(result),
     ]

@@ -172,11 +172,11 @@ class _Task:
             )
             sources = cut(made.prompt, spans or self.spans, sinks=self.model.causal)
             explained = Explained(made, sources, self.batch_size)
-            found = explained.found(self.exact, subsets=self.subsets, seed=self.seed)
+            measured = explained.measure(self.exact, subsets=self.subsets, seed=self.seed)
             right = _right(sources, source, example)
         except InputError as error:
             raise example.error(error) from None
-        values = _values(found, sources, right)
+        values = _values(measured, sources, right)
         return Rows(
             np.array([[values.get(name, np.nan) for name in FIGURES]]),
             np.array([float(example.document)]),
@@ -202,12 +202,12 @@ def _right(sources: Sequence[Source], source: Sequence[Any] | None, example: Exa
     return right
 
 
-def _values(found: one.Found, sources: Sequence[Source], right: Any) -> dict[str, float]:
+def _values(measured: one.Measured, sources: Sequence[Source], right: Any) -> dict[str, float]:
     """The figures of a prompt."""
-    figures = found.figures
+    figures = measured.figures
     masked, estimate = figures["masked"], figures["estimate"]
-    measured = np.isfinite(masked)
-    values = {name: float(value) for name, value in found.scalars.items() if name in FIGURES}
+    known = np.isfinite(masked)
+    values = {name: float(value) for name, value in measured.scalars.items() if name in FIGURES}
     best = int(np.nanargmax(masked))
     values["warned"] = (
         float(values["agreement"] < one.ROUGHLY) if np.isfinite(values["agreement"]) else np.nan
@@ -215,7 +215,7 @@ def _values(found: one.Found, sources: Sequence[Source], right: Any) -> dict[str
     passed = np.nan_to_num(figures["q"], nan=1.0) <= 0.05
     if np.isfinite(figures["q"]).any():
         values["cited"] = float(passed.any())
-    if measured.all():
+    if known.all():
         values["screened"] = float(best in np.argsort(-estimate, kind="stable")[:3])
         if len(masked) > 2 and np.ptp(masked) and np.ptp(estimate):
             values["pearson"] = float(np.corrcoef(masked, estimate)[0, 1])
@@ -266,9 +266,6 @@ def _shuffled(
         parts += [text[at:start], spans[order[place]]]
         at = start + len(spans[place])
     moved = {old: new for new, old in enumerate(order)}
-    found = (
-        None
-        if source is None
-        else [moved[one_of] if isinstance(one_of, int) else one_of for one_of in source]
-    )
-    return "".join([*parts, text[at:]]), [spans[old] for old in order], found
+    if source is not None:
+        source = [moved[one_of] if isinstance(one_of, int) else one_of for one_of in source]
+    return "".join([*parts, text[at:]]), [spans[old] for old in order], source

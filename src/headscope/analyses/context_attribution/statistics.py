@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import Floats
+from headscope.core.tokens import BoolArray
 from headscope.measures.dataset import describe
 from headscope.runs.safefile import Arrays
 from headscope.statistics.jackknife import differs, effective, error, interval, skewness
@@ -48,7 +49,7 @@ SHARES = (
 
 COLUMNS = ("kind", "figure", "value", "ci_low", "ci_high", "p", "q", "n", "documents")
 
-DEPTHS = ("begin", "middle", "end")
+DEPTHS = ("start", "middle", "end")
 """Thirds of the prompt in which the source stands."""
 
 
@@ -86,34 +87,25 @@ class Rows:
         return {
             "values": self.values,
             "document": self.document,
-            "kind": np.frombuffer("\0".join(self.kind).encode(), np.uint8),
+            "kind": np.array(self.kind, np.str_),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Rows:
         """What `to_arrays` gave."""
-        kinds = (
-            bytes(np.asarray(arrays["kind"], np.uint8)).decode().split("\0")
-            if len(arrays["document"])
-            else []
-        )
-        return cls(np.asarray(arrays["values"]), np.asarray(arrays["document"]), kinds)
+        kind = [str(name) for name in arrays["kind"]]
+        return cls(np.asarray(arrays["values"]), np.asarray(arrays["document"]), kind)
 
 
 def figures(rows: Rows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dataset:
     """Means over prompts with intervals by document: of all, of each kind, and by where the source stands."""
     place = rows.values[:, list(FIGURES).index("source_place")]
-    groups: dict[str, Callable[[], Any]] = {"all": lambda: np.ones(len(rows.kind), np.bool_)}
-    for kind in dict.fromkeys(rows.kind):
-        if kind:
-            groups[kind] = lambda kind=kind: np.array([one == kind for one in rows.kind])
+    groups = {"all": np.ones(len(rows.kind), np.bool_)}
+    groups |= {kind: np.array(rows.kind) == kind for kind in rows.kind if kind}
     if np.isfinite(place).any():
-        for third, name in enumerate(DEPTHS):
-            groups[f"source at the {name}"] = lambda third=third: (
-                np.minimum(place * 3, 2).astype(int) == third
-            )
-    with np.errstate(invalid="ignore"):
-        made = {name: _figures(rows, make()) for name, make in groups.items()}
+        third = np.minimum(np.floor(place * 3), 2)  # NaN where none is known
+        groups |= {f"source at the {name}": third == number for number, name in enumerate(DEPTHS)}
+    made = {name: _figures(rows, chosen) for name, chosen in groups.items()}
     names = ("attributed", "attributed_low", "attributed_high", "p", "n", "documents")
     variables: dict[str, Any] = {
         name: (("kind", "figure"), np.stack([one[place] for one in made.values()]))
@@ -129,7 +121,7 @@ def figures(rows: Rows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dat
     return result
 
 
-def _figures(rows: Rows, chosen: Any) -> Sequence[Floats]:
+def _figures(rows: Rows, chosen: BoolArray) -> Sequence[Floats]:
     """Value, interval, p (of the bias for a place), prompts and effective documents, ``[figure]``."""
     names, count = np.unique(rows.document, return_inverse=True)
     values = np.where(chosen[:, None], rows.values, np.nan)

@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Annotated, Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headscope.analyses.why.spans import Prompt, Stretch
+from headscope.analyses.why.given import Answer, Given, read
+from headscope.analyses.why.spans import Prompt
 from headscope.attention.generate import written_texts
-from headscope.attention.one import decoder_start, prepare, running, tokens_of
+from headscope.attention.one import decoder_start, running
 from headscope.attention.recording import evaluating
 from headscope.core.audio import Audio
-from headscope.core.conversations import content
 from headscope.core.tokens import BoolArray, IntArray, Tokens
-from headscope.core.validation import Expected
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
-from headscope.models.chat import render
 from headscope.models.encode import encode
 from headscope.models.model import uncached
 from headscope.models.pieces import shown_pieces
-
-Given = Annotated[
-    str | tuple[str, str] | Sequence[Mapping[str, Any]] | Sequence[int] | Tokens,
-    Expected("a string, (A, B), a list of messages, ids or Tokens"),
-]
-"""A prompt."""
-
-Answer = Annotated[
-    str | int | Sequence[int] | None, Expected("a text, the number of a class, ids of tokens, or None")
-]
-"""What is explained; None: what the model itself says."""
 
 Kind = Literal["text", "masked", "class", "label", "span"]
 """What an answer is: what a model writes, words in place of masks, the class of the input, the label of one token, or
@@ -55,30 +41,23 @@ class Asked:
         ready: what the module takes, a batch of one; of what writes a text, all of the answer but its last token is in
             it.
         kind: what the answer is.
-        axis: the attention that spans are masked in: ``self``, or that of an ``encoder`` with the one to it.
-        length: how many keys that axis has.
-        rows: queries of that axis from whose outcome the answer is read.
-        at: places on the axis of the logits from which it is read.
+        rows: queries of the axis from whose outcome the answer is read.
         targets: ids of the answer's tokens, or of its class, or its first and last place.
         pieces, texts: of the answer's tokens, as they are named and as they read.
         part: the tokens whose log-probability is asked for.
-        said: the model itself said it.
+        generated: the model itself said it.
     """
 
     model: Model
     prompt: Prompt
     ready: Mapping[str, Any]
     kind: Kind
-    axis: Literal["self", "encoder"]
-    length: int
     rows: BoolArray
-    at: Sequence[int]
     targets: IntArray
     pieces: Sequence[str]
     texts: Sequence[str]
     part: BoolArray
-    said: bool
-    prompt_ids: Sequence[int] = field(default=(), repr=False)
+    generated: bool
 
     @property
     def text(self) -> str:
@@ -86,15 +65,31 @@ class Asked:
         return "".join(self.texts)
 
     @property
+    def axis(self) -> Literal["self", "encoder"]:
+        """The attention that spans are masked in: ``self``, or that of an ``encoder`` with the one to it."""
+        return "encoder" if self.kind == "text" and self.model.encoder_decoder else "self"
+
+    @property
+    def length(self) -> int:
+        """How many keys that axis has."""
+        return len(self.prompt.tokens) + (len(self.targets) - 1 if self.written else 0)
+
+    @property
     def written(self) -> bool:
         """Whether it stands behind the prompt, on the same axis."""
         return self.kind == "text" and self.axis == "self"
 
     @property
+    def plain(self) -> bool:
+        """Whether the prompt is a text alone."""
+        values = [value for value in self.ready.values() if isinstance(value, Tensor)]
+        return "input_ids" in self.ready and not any(value.is_floating_point() for value in values)
+
+    @property
     def kept(self) -> dict[str, Any]:
         """What tells a module to give no other logits than those of the answer, where it can."""
         takes = signature(self.model.module.forward).parameters
-        return {"logits_to_keep": len(self.at)} if self.written and "logits_to_keep" in takes else {}
+        return {"logits_to_keep": len(self.targets)} if self.written and "logits_to_keep" in takes else {}
 
     def scores(self, output: Any) -> Tensor:
         """The logits of each of the answer's tokens, ``[row token choice]``, of what the module returns."""
@@ -104,35 +99,24 @@ class Asked:
         logits = logits if logits.dtype.itemsize >= 4 else logits.float()
         if self.kind == "class":
             return logits[:, None]
-        return logits[:, -len(self.at) :] if self.kind == "text" else logits[:, list(self.at)]
+        return (
+            logits[:, -len(self.targets) :] if self.kind == "text" else logits[:, np.flatnonzero(self.rows)]
+        )
 
     def log_p(self, scores: Tensor) -> Tensor:
         """The log-probability of each of the answer's tokens, ``[row token]``."""
-        chosen = scores.gather(-1, self.goal(scores)).squeeze(-1)
-        if self._several:
+        targets = torch.as_tensor(self.targets, device=scores.device)
+        chosen = scores.gather(-1, targets[None, :, None].expand(len(scores), -1, 1)).squeeze(-1)
+        if self.kind == "class" and _several(self.model):
             return functional.logsigmoid(chosen)
         return chosen - scores.logsumexp(-1)
-
-    def goal(self, scores: Tensor) -> Tensor:
-        """The places of the answer among the choices, ``[row token 1]``."""
-        targets = torch.as_tensor(self.targets, device=scores.device)
-        return targets[None, :, None].expand(len(scores), -1, 1)
-
-    @property
-    def _several(self) -> bool:
-        return (
-            self.kind == "class"
-            and getattr(self.model.config, "problem_type", None) == "multi_label_classification"
-        )
 
     def without(self, spans: Sequence[BoolArray]) -> dict[str, Any]:
         """What the module takes where the tokens of some spans are not there.
 
         Raises `RefusedError` for a prompt that is no text.
         """
-        if "input_ids" not in self.ready or any(
-            isinstance(value, Tensor) and value.is_floating_point() for value in self.ready.values()
-        ):
+        if not self.plain:
             raise RefusedError(
                 f"{self.model.name}: deletes spans of texts alone; masking shows pictures and sounds"
             )
@@ -170,149 +154,39 @@ def ask(
 
     Raises `InputError` for an answer that does not go with the model, and `RefusedError` for a model that gives none.
     """
-    read, ready, ids, answer = _prompt(model, prompt, answer, image, audio, tools, documents)
+    taken, ready, answer = read(model, prompt, answer, image, audio, tools, documents)
     writes = bool(getattr(model.module, "can_generate", lambda: False)())
     if (model.encoder_decoder and writes) or (model.causal and writes and "input_ids" in ready):
-        made = _written(model, read, ready, ids, answer, max_new_tokens)
+        made = _written(model, taken, ready, answer, max_new_tokens)
     else:
-        made = _predicted(model, read, ready, answer, position)
+        made = _predicted(model, taken, ready, answer, position)
     if part is None:
         return made
     return replace(made, part=_chosen(made, part))
 
 
-def _prompt(
-    model: Model,
-    given: Any,
-    answer: Answer,
-    image: Any,
-    audio: Audio | None,
-    tools: Sequence[Mapping[str, Any]] | None,
-    documents: Sequence[Mapping[str, Any]] | None,
-) -> tuple[Prompt, dict[str, Any], list[int], Answer]:
-    """The prompt as it is cut, what the module takes of it, its ids, and the answer that stands in it."""
-    items = cast("list[Any]", given) if isinstance(given, list) else []
-    talk = bool(items) and isinstance(items[0], Mapping)
-    if (tools or documents) and not talk:
-        raise InputError("tools, documents: expected a conversation beside them, found none")
-    if audio is not None:
-        if given is not None:
-            raise InputError("audio: expected no prompt beside it, found one")
-        tokens = model.hear(audio)
-        ready = dict(
-            prepare(model, None, audio=audio, inputs=None, target=" " if model.encoder_decoder else None)[1]
-        )
-        ready.pop("decoder_input_ids", None)
-        return Prompt(tokens, [""] * len(tokens)), ready, [], answer
-    if image is not None:
-        axes, ready = prepare(model, given, image=image)
-        tokens = axes["self"] if "self" in axes else model.see(image)
-        texts = tokens.texts or [""] * len(tokens)
-        return Prompt(tokens, texts), dict(ready), [] if tokens.ids is None else tokens.ids.tolist(), answer
-    parts: dict[str, Sequence[Stretch]] = {}
-    if talk:
-        messages: list[Mapping[str, Any]] = items
-        if answer is None and messages[-1].get("role") == "assistant":
-            answer = content(messages[-1], f"messages[{len(messages) - 1}]", InputError)
-            messages = messages[:-1]
-        more = {name: list(value) for name, value in (("tools", tools), ("documents", documents)) if value}
-        tokens = model.chat(messages, add_generation_prompt=True, **more)
-        text, turns = render(model.tokenizer, messages, add_generation_prompt=True, **more)
-        parts = {"message": [Stretch(turn.start, turn.end, turn.role) for turn in turns]}
-        parts |= {name[:-1]: _located(text, name, entries) for name, entries in more.items()}
-    elif items and all(isinstance(one, int) for one in items):
-        tokens = model.from_ids(items) if model.tokenizer is not None else _bare(items)
-    else:
-        tokens = tokens_of(model, given)
-    if tokens.ids is None:
-        raise InputError("prompt: expected tokens with ids, found pieces without")
-    ids = tokens.ids.tolist()
-    if (wrote := tokens.classes.get("generated")) is not None and wrote.any() and answer is None:
-        first = int(wrote.argmax())
-        answer, ids, tokens = ids[first:], ids[:first], tokens.take(slice(0, first))
-    logged = tokens.texts is None
-    if tokens.texts is not None:
-        texts = tokens.texts
-    elif model.tokenizer is not None:
-        texts = written_texts(model.tokenizer, ids, 0)
-    else:
-        texts = [f"{piece} " for piece in tokens.pieces]
-    pair = 0
-    if tokens.sequence_ids is not None and (tokens.sequence_ids == 1).any():
-        pair = sum(len(text) for text, side in zip(texts, tokens.sequence_ids, strict=True) if side == 0)
-    ready = dict(model.inputs([tokens]))
-    if logged and model.tokenizer is not None and tokens.special_mask is not None:
-        parts = {"message": _between(texts, tokens.special_mask)}
-    return Prompt(tokens, texts, parts, pair), ready, ids, answer
-
-
-def _bare(ids: Sequence[int]) -> Tokens:
-    return Tokens([str(number) for number in ids], ids=np.array(ids, np.int64))
-
-
-def _between(texts: Sequence[str], special: BoolArray) -> list[Stretch]:
-    """What stands between special tokens: the messages of what a server logged as ids."""
-    found: list[Stretch] = []
-    whole, at, start = "".join(texts), 0, 0
-    for text, marks in zip([*texts, ""], [*special.tolist(), True], strict=True):
-        if marks:
-            if whole[start:at].strip():
-                found.append(Stretch(start, at))
-            start = at + len(text)
-        at += len(text)
-    return found
-
-
-def _located(text: str, name: str, entries: Sequence[Mapping[str, Any]]) -> list[Stretch]:
-    """Where the template wrote tools or documents."""
-    found: list[Stretch] = []
-    at = 0
-    for number, entry in enumerate(entries):
-        inner: Mapping[str, Any] = entry.get("function", entry)
-        forms = [
-            json.dumps(one, indent=indent, ensure_ascii=False)
-            for one in (entry, inner)
-            for indent in (None, 2, 4)
-        ]
-        forms += [str(entry[key]) for key in ("text", "content", "contents") if entry.get(key)]
-        form = next((form for form in forms if form in text[at:]), None)
-        if form is None:
-            raise InputError(
-                f"{name}[{number}]: expected a chat template that writes it as it is or as JSON, found neither"
-            )
-        start = text.index(form, at)
-        at = start + len(form)
-        found.append(
-            Stretch(start, at, str(inner.get("name", entry.get("title", entry.get("doc_id", number)))))
-        )
-    return found
-
-
-def _written(
-    model: Model, prompt: Prompt, ready: dict[str, Any], ids: list[int], answer: Answer, most: int
-) -> Asked:
+def _written(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, most: int) -> Asked:
     """The answer of a model that writes."""
+    ids: list[int] = [] if prompt.tokens.ids is None else prompt.tokens.ids.tolist()
     if not model.encoder_decoder:
         ready = {
             name: value
             for name, value in ready.items()
             if name != "token_type_ids" or "pixel_values" in ready
         }
-    said = answer is None
     wrote = (
         _generated(model, ready, len(ids), most) if answer is None else _ids_of(model, prompt, ids, answer)
     )
     if not wrote:
         raise InputError(
-            "answer: expected at least one token, found none" + (" written by the model" if said else "")
+            "answer: expected at least one token, found none"
+            + (" written by the model" if answer is None else "")
         )
     if model.encoder_decoder:
-        begin = [decoder_start(model)]
-        forced = _forced(model) if "input_features" in ready else []
-        fed = [*begin, *forced, *wrote[:-1]]
-        ready = {**ready, "decoder_input_ids": torch.tensor([fed], device=model.device)}
-        length, before = len(prompt.tokens), fed[: 1 + len(forced)]
-        rows = np.zeros(length, np.bool_)
+        before = [decoder_start(model), *(_forced(model) if "input_features" in ready else [])]
+        fed = torch.tensor([[*before, *wrote[:-1]]], device=model.device)
+        ready = {**ready, "decoder_input_ids": fed}
+        rows = np.zeros(len(prompt.tokens), np.bool_)
     else:
         length = len(ids) + len(wrote) - 1
         rows = np.arange(length) >= len(ids) - 1
@@ -328,22 +202,9 @@ def _written(
     else:
         pieces = shown_pieces(model.tokenizer, wrote)
         texts = written_texts(model.tokenizer, [*before, *wrote], len(before))
-    return Asked(
-        model,
-        prompt,
-        {**ready, **uncached(model.module)},
-        "text",
-        "encoder" if model.encoder_decoder else "self",
-        length,
-        rows,
-        range(length - len(wrote), length),
-        np.array(wrote, np.int64),
-        pieces,
-        texts,
-        np.ones(len(wrote), np.bool_),
-        said,
-        ids,
-    )
+    ready |= uncached(model.module)
+    targets, part = np.array(wrote, np.int64), np.ones(len(wrote), np.bool_)
+    return Asked(model, prompt, ready, "text", rows, targets, pieces, texts, part, answer is None)
 
 
 def _longer(name: str, value: Any, ids: Sequence[int]) -> Any:
@@ -368,8 +229,7 @@ def _generated(model: Model, ready: Mapping[str, Any], before: int, most: int) -
         ids: list[int] = write(**ready, max_new_tokens=most, do_sample=False)[0].tolist()
     special = {*getattr(model.tokenizer, "all_special_ids", ()), *_ends(model)}
     if model.encoder_decoder:
-        begin = [decoder_start(model), *(_forced(model) if "input_features" in ready else [])]
-        ids = ids[1:] if ids[:1] == begin[:1] else ids
+        ids = ids[1:] if ids[:1] == [decoder_start(model)] else ids
         while ids and ids[0] in special:
             ids = ids[1:]
     else:
@@ -386,19 +246,11 @@ def _ends(model: Model) -> list[int]:
 
 def _ids_of(model: Model, prompt: Prompt, ids: list[int], answer: str | int | Sequence[int]) -> list[int]:
     """The ids of an answer that is given."""
-    if not isinstance(answer, str):
-        return [answer] if isinstance(answer, int) else [int(number) for number in answer]
-    tokenizer = _tokenizer(model)
-    if not answer:
-        return []
-    if model.encoder_decoder:
-        written = encode(tokenizer, answer)
-        assert written.ids is not None
-        special = {*getattr(tokenizer, "all_special_ids", ())}
-        return [number for number in written.ids.tolist() if number not in special]
+    if model.encoder_decoder or not answer or not isinstance(answer, str):
+        return _words(model, answer)
     # Read together with the prompt, so that its first piece is what follows it, unless the two are one piece then.
     for added in (True, False):
-        together = encode(tokenizer, prompt.text + answer, special=added)
+        together = encode(_tokenizer(model), prompt.text + answer, special=added)
         if (
             together.ids is not None
             and together.ids[: len(ids)].tolist() == ids
@@ -407,9 +259,7 @@ def _ids_of(model: Model, prompt: Prompt, ids: list[int], answer: str | int | Se
             rest = slice(len(ids), None)
             keep = ~together.special_mask[rest] if together.special_mask is not None else slice(None)
             return together.ids[rest][keep].tolist()
-    alone = encode(tokenizer, answer, special=False)
-    assert alone.ids is not None
-    return alone.ids.tolist()
+    return _words(model, answer)
 
 
 def _predicted(
@@ -419,9 +269,7 @@ def _predicted(
     ready = {**ready, **uncached(model.module)}
     with torch.no_grad(), evaluating(model.module), running(model, ready):
         output: Any = model.module(**ready)
-    length = len(prompt.tokens)
-    none = np.zeros(length, np.bool_)
-    whole = np.ones(1, np.bool_)
+    rows = np.zeros(len(prompt.tokens), np.bool_)
     if isinstance(getattr(output, "start_logits", None), Tensor):
         return _extracted(model, prompt, ready, answer, output)
     logits = getattr(output, "logits", None)
@@ -431,35 +279,16 @@ def _predicted(
             "classes, labels or spans"
         )
     if logits.ndim == 2:
-        if (
-            logits.shape[1] < 2
-            and getattr(model.config, "problem_type", None) != "multi_label_classification"
-        ):
+        if logits.shape[1] < 2 and not _several(model):
             raise RefusedError(f"{model.name}: gives one number, no class")
         number = int(logits[0].argmax()) if answer is None else _class(model, answer, logits.shape[1])
         name = _label(model, number)
-        at = np.array([number], np.int64)
-        last = none.copy()
-        last[-1] = model.causal  # where such a model has read all
-        return Asked(
-            model,
-            prompt,
-            ready,
-            "class",
-            "self",
-            length,
-            last,
-            [0],
-            at,
-            [name],
-            [name],
-            whole,
-            answer is None,
-        )
+        rows[-1] = model.causal  # where such a model has read all
+        target, part = np.array([number], np.int64), np.ones(1, np.bool_)
+        return Asked(model, prompt, ready, "class", rows, target, [name], [name], part, answer is None)
     words = logits.shape[2] >= int(getattr(model.text_config, "vocab_size", None) or sys.maxsize)
     kind: Kind = "masked" if words else "label"
     places = _places(model, prompt.tokens, position, kind)
-    rows = none.copy()
     rows[places] = True
     if kind == "masked" and position is not None and model.tokenizer is not None:
         ids = ready["input_ids"].clone()
@@ -485,9 +314,12 @@ def _predicted(
         pieces = shown_pieces(tokenizer, targets.tolist())
         texts = [str(tokenizer.decode([number])) for number in targets.tolist()]
     part = np.ones(len(targets), np.bool_)
-    return Asked(
-        model, prompt, ready, kind, "self", length, rows, places, targets, pieces, texts, part, answer is None
-    )
+    return Asked(model, prompt, ready, kind, rows, targets, pieces, texts, part, answer is None)
+
+
+def _several(model: Model) -> bool:
+    """Whether its classes do not exclude each other."""
+    return getattr(model.config, "problem_type", None) == "multi_label_classification"
 
 
 def _tokenizer(model: Model) -> Any:
@@ -515,7 +347,7 @@ def _places(model: Model, tokens: Tokens, position: int | None, kind: Kind) -> l
 
 
 def _words(model: Model, answer: str | int | Sequence[int]) -> list[int]:
-    if isinstance(answer, str):
+    if answer and isinstance(answer, str):
         ids = encode(_tokenizer(model), answer, special=False).ids
         assert ids is not None
         return ids.tolist()
@@ -550,10 +382,8 @@ def _extracted(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answ
         sums = np.where(np.tri(len(start), k=-1, dtype=np.bool_), -np.inf, sums)
         first, last = (int(number) for number in np.unravel_index(sums.argmax(), sums.shape))
     else:
-        if not isinstance(answer, str):
-            raise InputError(f"answer: expected a text of the prompt, found {answer!r}")
-        at = prompt.text.find(answer, prompt.pair)
-        places = [place for place, where in enumerate(prompt.places) if at <= where < at + len(answer)]
+        at = prompt.text.find(answer, prompt.pair) if isinstance(answer, str) else -1
+        places = [place for place, where in enumerate(prompt.places) if at <= where < at + len(str(answer))]
         if at < 0 or not places:
             raise InputError(f"answer: expected a text of the prompt, found {answer!r}")
         first, last = places[0], places[-1]
@@ -563,21 +393,7 @@ def _extracted(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answ
     targets = np.array([first, last], np.int64)
     pieces = [tokens.pieces[first], tokens.pieces[last]]
     part = np.ones(2, np.bool_)
-    return Asked(
-        model,
-        prompt,
-        ready,
-        "span",
-        "self",
-        len(tokens),
-        rows,
-        [first, last],
-        targets,
-        pieces,
-        [text, ""],
-        part,
-        answer is None,
-    )
+    return Asked(model, prompt, ready, "span", rows, targets, pieces, [text, ""], part, answer is None)
 
 
 def _chosen(asked: Asked, part: tuple[int, int]) -> BoolArray:

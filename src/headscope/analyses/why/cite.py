@@ -36,13 +36,13 @@ def cited(result: xr.Dataset, level: float = 0.05) -> list[Cited]:
     """
     if description(result)["kind"] != "text":
         raise InputError("cite: expected an answer that a model wrote, found one that it chose")
-    found: list[Cited] = []
+    statements: list[Cited] = []
     q, masked = (np.nan_to_num(result[f"statement_{name}"].values, nan=1.0) for name in ("q", "masked"))
     for row, text in enumerate(result["statement_text"].values):
         there = np.flatnonzero((q[row] <= level) & (masked[row] > 0))
         order = there[np.argsort(-masked[row][there], kind="stable")]
-        found.append(Cited(str(text), tuple(int(span) for span in order)))
-    return found
+        statements.append(Cited(str(text), tuple(int(span) for span in order)))
+    return statements
 
 
 @validated

@@ -107,21 +107,21 @@ def figure(
 
 def _runs(shades: Any) -> list[tuple[int, int]]:
     """Stretches of letters that have one shade."""
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for place, shade in enumerate(shades):
         if np.isnan(shade):
             continue
-        if found and found[-1][1] == place and shades[place - 1] == shade:
-            found[-1] = (found[-1][0], place + 1)
+        if runs and runs[-1][1] == place and shades[place - 1] == shade:
+            runs[-1] = (runs[-1][0], place + 1)
         else:
-            found.append((place, place + 1))
-    return found
+            runs.append((place, place + 1))
+    return runs
 
 
 def _lines(text: str, shades: Any) -> list[tuple[str, Any]]:
     """The text in lines, broken at spaces, with the shade of each letter."""
     shades = np.full(len(text), np.nan) if shades is None else shades
-    found: list[tuple[str, Any]] = []
+    lines: list[tuple[str, Any]] = []
     start = 0
     while start < len(text):
         end = min(start + LETTERS, len(text))
@@ -129,6 +129,6 @@ def _lines(text: str, shades: Any) -> list[tuple[str, Any]]:
             end = turn + 1
         elif end < len(text) and (space := text.rfind(" ", start + 1, end)) > 0:
             end = space + 1
-        found.append((text[start:end].rstrip("\n"), shades[start:end]))
+        lines.append((text[start:end].rstrip("\n"), shades[start:end]))
         start = end
-    return found
+    return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -21,9 +21,6 @@ from headscope.core.heads import Head
 from headscope.errors import RefusedError
 from headscope.models.finite import not_finite
 from headscope.models.perceive import of_tower
-
-ELEMENTS = 1 << 22
-"""Weights that are there at once."""
 
 TOKENS = 4096
 """Queries of the rows of a batch, about."""
@@ -47,18 +44,21 @@ class Slopes:
     """What a bias on the attention to each span's keys would change, by layer and head.
 
     Attributes:
-        places: part and layer of each, in the order of the model.
-        heads: of each place ``[statement head span]``.
+        heads: of each place, in the order of the model, ``[statement head span]``.
         attention: of each place ``[head span]``: how much the rows that give the answer look at the span, on average.
         scores: the logits with all of the prompt, ``[token choice]``.
         log_p: of each of the answer's tokens.
     """
 
-    places: list[Place] = field(default_factory=list[Place])
     heads: dict[Place, Tensor] = field(default_factory=dict[Place, Tensor])
     attention: dict[Place, Tensor] = field(default_factory=dict[Place, Tensor])
     scores: Tensor = field(default_factory=lambda: torch.empty(0))
     log_p: Tensor = field(default_factory=lambda: torch.empty(0))
+
+    @property
+    def places(self) -> list[Place]:
+        """Part and layer of each."""
+        return list(self.heads)
 
 
 class Passes:
@@ -120,12 +120,12 @@ class Passes:
         if there and all(layer.keys.shape[-2] == self.asked.length for layer in layers):
             self._prefix = [(layer.keys.detach(), layer.values.detach()) for layer in layers]
 
-    def masked(self, every: Sequence[Masked], told: Callable[[Sequence[int], Tensor], None]) -> None:
+    def masked(self, every: Sequence[Masked], receive: Callable[[Sequence[int], Tensor], None]) -> None:
         """Run the model with spans masked, each row by itself.
 
         Args:
             every: of each row what is masked.
-            told: is given the places of some rows and their logits ``[row token choice]``.
+            receive: is given the places of some rows and their logits ``[row token choice]``.
         """
         first = [self._first(one) for one in every]
         order = sorted(range(len(every)), key=first.__getitem__)
@@ -133,15 +133,12 @@ class Passes:
             begin = first[order[0]] if self._prefix is not None else 0
             count = self._at_once(self.asked.length - begin)
             some, order = order[:count], order[count:]
-            told(some, self._run([every[place] for place in some], begin))
+            receive(some, self._run([every[place] for place in some], begin))
 
     def _at_once(self, queries: int) -> int:
         choices = self.model.embedding_rows or 1
-        fits = min(TOKENS // max(queries, 1), LOGITS // max(1, choices * len(self.asked.at)))
-        alone = any(
-            isinstance(value, Tensor) and value.is_floating_point() and "input_ids" in self.asked.ready
-            for value in self.asked.ready.values()
-        )
+        fits = min(TOKENS // max(queries, 1), LOGITS // max(1, choices * len(self.asked.targets)))
+        alone = "input_ids" in self.asked.ready and not self.asked.plain
         return 1 if alone else max(1, min(self._size, fits))
 
     def _first(self, one: Masked) -> int:
@@ -149,7 +146,7 @@ class Passes:
         if not self.asked.written:
             return 0
         ends = [int(self.members[span].nonzero().max()) + 1 for span in one.spans]
-        last = self.asked.length - len(self.asked.at)
+        last = self.asked.length - len(self.asked.targets)
         return min([*ends, last])
 
     def _run(self, every: Sequence[Masked], begin: int) -> Tensor:
@@ -207,7 +204,7 @@ class Passes:
         with torch.enable_grad(), evaluating(self.module), recording(self.module, watch, fused=True):
             scores, output = self.run({**self.asked.ready, **self._caches})
             log_p = self.asked.log_p(scores)[0]
-            if not made.places:
+            if not made.heads:
                 raise self._unseen()
             for number, weights in enumerate(statements):
                 watch.statement = number
@@ -279,7 +276,7 @@ class Hide:
         changed = record.seeing(~hidden)
         if record.route == "trace" or record.given is not None:
             return changed.weights()
-        record.output = torch.cat([weights @ record.values for _, weights in changed.blocks(ELEMENTS)], 2)
+        record.output = torch.cat([weights @ record.values for _, weights in changed.blocks()], 2)
         return None
 
 
@@ -299,7 +296,6 @@ class _Watch:
         place = record.kind, record.layer
         heads, queries, cross = record.shape[1], record.shape[2], record.kind == "cross"
         spans = len(self._passes.members)
-        self._made.places.append(place)
         sums = torch.zeros(self._statements, heads, spans, dtype=torch.float64)
         shares = torch.zeros(heads, spans, dtype=torch.float64)
         self._made.heads[place], self._made.attention[place] = sums, shares
@@ -307,31 +303,33 @@ class _Watch:
         outside = self._passes.outside(queries, record.shape[3], cross).to(device)
         read = self._read(queries, cross).to(device)
 
-        def looked(rows: slice, weights: Tensor) -> None:
+        def add_attention(rows: slice, weights: Tensor) -> None:
             shares.add_(
                 (weights.detach()[0][:, read[rows]].sum(1) @ members).double().cpu() / int(read.sum())
             )
 
-        def told(rows: slice, slopes: Tensor) -> None:
+        def add_slopes(rows: slice, slopes: Tensor) -> None:
             by_span = ((slopes[0] @ members) * outside[rows]).sum(1)
             if not cross:  # no token is hidden from itself
                 at = torch.arange(queries, device=device)[rows]
-                own = (
+                to_itself = (
                     slopes[0][:, torch.arange(len(at), device=device), at] * self._passes.rows.to(device)[at]
                 )
-                by_span = by_span - own @ members[at]
+                by_span = by_span - to_itself @ members[at]
             sums[self.statement] += by_span.double().cpu()
 
         if record.route == "interface" and record.given is None:
             attend: Any = _Attend
-            record.output = attend.apply(record.q, record.k, record.v, self.zero, record, looked, told)
+            record.output = attend.apply(
+                record.q, record.k, record.v, self.zero, record, add_attention, add_slopes
+            )
             return None
         weights: Any = record.weights() + self.zero
         now = weights.detach()
-        looked(slice(0, queries), now)
+        add_attention(slice(0, queries), now)
 
         def slopes(gradient: Tensor) -> None:
-            told(slice(0, queries), now * (gradient - (gradient * now).sum(-1, keepdim=True)))
+            add_slopes(slice(0, queries), now * (gradient - (gradient * now).sum(-1, keepdim=True)))
 
         weights.register_hook(slopes)
         return weights
@@ -355,15 +353,15 @@ class _Attend(torch.autograd.Function):
         v: Tensor,
         zero: Tensor,
         record: AttentionRecord,
-        looked: Any,
-        told: Any,
+        add_attention: Any,
+        add_slopes: Any,
     ) -> Tensor:
         """What the values give by the weights."""
         ctx.save_for_backward(q, k, v)
-        ctx.record, ctx.told = _light(record), told
+        ctx.record, ctx.add_slopes = _light(record), add_slopes
         parts: list[Tensor] = []
-        for rows, weights in record.blocks(ELEMENTS):
-            looked(rows, weights)
+        for rows, weights in record.blocks():
+            add_attention(rows, weights)
             parts.append(weights @ record.values)
         return torch.cat(parts, 2)
 
@@ -374,14 +372,14 @@ class _Attend(torch.autograd.Function):
         q, k, v = (tensor.detach().requires_grad_() for tensor in ctx.saved_tensors)
         made = replace(ctx.record, q=q, k=k, v=v)
         sums = [torch.zeros_like(part) for part in (q, k, v)]
-        for rows in _blocks(made):
+        for rows in made.rows():
             with torch.enable_grad():
                 scores = made.scores(rows)
                 output = made.softmax(scores) @ made.values
             *parts, slopes = torch.autograd.grad(output, [q, k, v, scores], gradient[:, :, rows])
             for total, part in zip(sums, parts, strict=True):
                 total += part
-            ctx.told(rows, slopes)
+            ctx.add_slopes(rows, slopes)
         return (*sums, gradient.new_zeros(()), None, None, None)
 
 
@@ -391,18 +389,10 @@ def _light(record: AttentionRecord) -> AttentionRecord:
     return replace(record, q=none, k=none, v=none)
 
 
-def _blocks(record: AttentionRecord) -> Iterator[slice]:
-    batch, heads, queries, keys = record.shape
-    step = max(1, min(queries, ELEMENTS // max(1, batch * heads * keys)))
-    return (slice(start, min(start + step, queries)) for start in range(0, queries, step))
-
-
 def by_head(slopes: Slopes, statement: int | None = None) -> Floats:
     """The derivatives by place, head and span, of one statement or of all; NaN where a place has fewer heads."""
-    most = max(values.shape[1] for values in slopes.heads.values())
-    spans = next(iter(slopes.heads.values())).shape[2]
-    made = np.full((len(slopes.places), most, spans), np.nan)
-    for number, place in enumerate(slopes.places):
-        values = slopes.heads[place]
+    parts = list(slopes.heads.values())
+    made = np.full((len(parts), max(values.shape[1] for values in parts), parts[0].shape[2]), np.nan)
+    for number, values in enumerate(parts):
         made[number, : values.shape[1]] = (values.sum(0) if statement is None else values[statement]).numpy()
     return made

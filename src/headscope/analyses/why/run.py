@@ -14,7 +14,8 @@ from torch import Tensor
 from headscope.analyses.result import returns_result
 from headscope.analyses.sentences.split import split
 from headscope.analyses.why import statistics
-from headscope.analyses.why.asked import Answer, Asked, Given, ask
+from headscope.analyses.why.asked import Asked, ask
+from headscope.analyses.why.given import Answer, Given
 from headscope.analyses.why.passes import Hide, Masked, Passes, Slopes, by_head
 from headscope.analyses.why.spans import Source, Spans, cut
 from headscope.attention.one import running
@@ -146,21 +147,21 @@ def why(
         max_new_tokens=max_new_tokens,
     )
     sources = cut(asked.prompt, spans, sinks=model.causal)
-    made = Explained(asked, sources, batch_size)
-    found = made.found(exact, delete=delete, through=through, subsets=subsets, anew=anew, seed=seed)
+    explained = Explained(asked, sources, batch_size)
+    measured = explained.measure(exact, delete=delete, through=through, subsets=subsets, anew=anew, seed=seed)
     meta = {
         "model": described(model, ())["model"],
         "prompt": asked.prompt.text,
         "answer": asked.text,
-        "generated": asked.said,
+        "generated": asked.generated,
         "kind": asked.kind,
-        "joint": made.top,
+        "joint": explained.top,
         "subsets": subsets,
-        "through": made.through,
-        "passes": round(made.passes.runs, 2),
+        "through": explained.through,
+        "passes": round(explained.passes.runs, 2),
         "command": COMMAND.get(),
     }
-    return statistics.dataset(found, sources, asked.pieces, asked.texts, made.slopes.places, meta)
+    return statistics.dataset(measured, sources, asked.pieces, asked.texts, explained.slopes.places, meta)
 
 
 class Explained:
@@ -179,7 +180,7 @@ class Explained:
         self.slopes: Slopes = Slopes()
         self._words = asked.kind in ("text", "masked")
 
-    def found(
+    def measure(
         self,
         exact: Exact,
         *,
@@ -188,7 +189,7 @@ class Explained:
         subsets: int = 0,
         anew: bool = False,
         seed: int = 0,
-    ) -> statistics.Found:
+    ) -> statistics.Measured:
         """All that was asked for. Raises `RefusedError` for what this model or prompt does not allow."""
         asked, count = self.asked, len(self.sources)
         if delete:
@@ -207,11 +208,10 @@ class Explained:
         )
         estimate = estimates.sum(0)
         chosen = list(range(count)) if every else self._chosen(int(exact), estimate, estimates)
-        self._log_p = self.slopes.log_p
         drops = np.full((count, len(asked.targets)), np.nan)
         p = np.full((1 + len(groups), count), np.nan)
 
-        def told(rows: Sequence[int], scores: Tensor) -> None:
+        def receive(rows: Sequence[int], scores: Tensor) -> None:
             lost = self._lost(scores)
             for row, one, logits in zip(rows, lost, scores, strict=True):
                 drops[chosen[row]] = one
@@ -223,13 +223,13 @@ class Explained:
                         np.vstack([asked.part[None], groups]),
                     )
 
-        self.passes.masked([Masked((span,)) for span in chosen], told)
+        self.passes.masked([Masked((span,)) for span in chosen], receive)
         figures = self._figures(drops, estimate, p[0])
         effects = figures["masked"]
         self.top = self._apart(effects, estimate)
         pairs, scalars = self._together(effects)
         scalars |= {
-            "log_probability": float(self._log_p[torch.as_tensor(asked.part)].sum()),
+            "log_probability": float(self.slopes.log_p[torch.as_tensor(asked.part)].sum()),
             "agreement": statistics.agreement(estimate, effects),
             "lexical_agreement": statistics.agreement(figures["lexical"], effects),
         }
@@ -238,7 +238,7 @@ class Explained:
         if delete:
             for span in chosen:
                 figures["deleted"][span] = float(
-                    (self._log_p - self.passes.deleted([span]))[torch.as_tensor(asked.part)].sum()
+                    (self.slopes.log_p - self.passes.deleted([span]))[torch.as_tensor(asked.part)].sum()
                 )
         by_statement = {
             "masked": np.stack([drops[:, group].sum(1) for group in groups]),
@@ -247,11 +247,11 @@ class Explained:
         }
         if len(counted) == len(groups):
             by_statement["estimate"] = estimates
-        return statistics.Found(
+        return statistics.Measured(
             figures,
             by_head(self.slopes),
             drops,
-            _numpy(self._log_p),
+            _numpy(self.slopes.log_p),
             scalars,
             statements,
             by_statement,
@@ -264,16 +264,14 @@ class Explained:
         """The sentences of a text that was written, by the first of their tokens and the one after the last."""
         asked = self.asked
         tokens = np.flatnonzero(asked.part)
-        if asked.kind != "text":
-            return [(int(tokens[0]), int(tokens[-1]) + 1)]
         ends = np.cumsum([len(text) for text in asked.texts])
         starts = ends - [len(text.lstrip()) for text in asked.texts]
-        found: list[tuple[int, int]] = []
-        for begin, end in split(asked.text):
+        statements: list[tuple[int, int]] = []
+        for begin, end in split(asked.text) if asked.kind == "text" else ():
             here = tokens[(starts[tokens] >= begin) & (starts[tokens] < end)]
             if len(here):
-                found.append((int(here[0]), int(here[-1]) + 1))
-        return found or [(int(tokens[0]), int(tokens[-1]) + 1)]
+                statements.append((int(here[0]), int(here[-1]) + 1))
+        return statements or [(int(tokens[0]), int(tokens[-1]) + 1)]
 
     def _groups(self, statements: Sequence[tuple[int, int]]) -> BoolArray:
         places = np.arange(len(self.asked.targets))
@@ -289,7 +287,7 @@ class Explained:
 
     def _lost(self, scores: Tensor) -> Floats:
         """What each of the answer's tokens loses, ``[row token]``."""
-        return _numpy(self._log_p - self.asked.log_p(scores))
+        return _numpy(self.slopes.log_p - self.asked.log_p(scores))
 
     def _figures(self, drops: Floats, estimate: Floats, p: Floats) -> dict[str, Floats]:
         none = np.full(len(drops), np.nan)
@@ -324,11 +322,11 @@ class Explained:
         """What the answer loses by each."""
         lost = [0.0] * len(every)
 
-        def told(rows: Sequence[int], scores: Tensor) -> None:
+        def receive(rows: Sequence[int], scores: Tensor) -> None:
             for row, one in zip(rows, self._lost(scores), strict=True):
                 lost[row] = float(one[self.asked.part].sum())
 
-        self.passes.masked(every, told)
+        self.passes.masked(every, receive)
         return lost
 
     def _together(self, effects: Floats) -> tuple[list[tuple[int, int, float, float]], dict[str, float]]:
@@ -386,7 +384,7 @@ class Explained:
         """What the model writes where each span is masked."""
         asked, model = self.asked, self.asked.model
         texts = [""] * len(self.sources)
-        prompt = len(asked.prompt_ids)
+        prompt = len(asked.prompt.tokens)
         ready = {
             name: value[:, :prompt]
             if isinstance(value, Tensor) and value.shape[:2] == (1, asked.length)

@@ -72,13 +72,13 @@ class Prompt:
     @cached_property
     def places(self) -> list[int]:
         """The first character of each token that is no white space; -1 for a token without characters."""
-        found: list[int] = []
+        firsts: list[int] = []
         at = 0
         for text in self.texts:
             gap = len(text) - len(text.lstrip())
-            found.append(-1 if not text else at + (gap if gap < len(text) else 0))
+            firsts.append(-1 if not text else at + (gap if gap < len(text) else 0))
             at += len(text)
-        return found
+        return firsts
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +117,9 @@ def cut(prompt: Prompt, spans: Spans, *, sinks: bool = False) -> list[Source]:
     levels = all(isinstance(one, str) and one in get_args(Level) for one in given)
     if isinstance(spans, str) and not levels:
         raise InputError(f"spans: expected {_NAMES} or a list of spans, found {spans!r}")
-    found = list(_levels(prompt, cast("list[str]", given)) if levels else _named(prompt, given))
+    sources = list(_levels(prompt, cast("list[str]", given)) if levels else _named(prompt, given))
     if spans == "sentence":  # what has no sentences beside the text
-        found += [
+        sources += [
             one
             for level, axis in (("image", prompt.tokens.boxes), ("sound", prompt.tokens.times))
             if axis is not None
@@ -128,7 +128,7 @@ def cut(prompt: Prompt, spans: Spans, *, sinks: bool = False) -> list[Source]:
     kept = np.ones(len(prompt.tokens), np.bool_)
     if sinks and len(kept):
         kept[0] = False
-    made = [replace(one, tokens=one.tokens & kept) for one in found]
+    made = [replace(one, tokens=one.tokens & kept) for one in sources]
     if not levels:
         for place, one in enumerate(made):
             if not one.tokens.any():
@@ -164,8 +164,8 @@ def _outermost(prompt: Prompt, level: str) -> list[Stretch]:
     """The stretches in which the first level is cut: all the text, or what the prompt says its parts are."""
     parts = [stretch for stretches in prompt.parts.values() for stretch in stretches]
     if level in _OWN or not parts:
-        whole = [Stretch(0, prompt.pair), Stretch(prompt.pair, len(prompt.text))]
-        return whole if prompt.pair and level not in _OWN else [Stretch(0, len(prompt.text))]
+        sides = [Stretch(0, prompt.pair), Stretch(prompt.pair, len(prompt.text))]
+        return sides if prompt.pair and level not in _OWN else [Stretch(0, len(prompt.text))]
     return sorted(parts)
 
 
@@ -198,8 +198,8 @@ def _source(prompt: Prompt, level: str, stretch: Stretch, parent: int = -1) -> S
         text = prompt.texts[int(np.flatnonzero(tokens)[0])]
     else:
         text = prompt.text[stretch.start : stretch.end]
-    said = f"{stretch.name}: {text.strip()}" if stretch.name else text.strip()
-    return Source(level, tokens, stretch.start, stretch.end, said, parent)
+    label = f"{stretch.name}: {text.strip()}" if stretch.name else text.strip()
+    return Source(level, tokens, stretch.start, stretch.end, label, parent)
 
 
 def _cells(tokens: Tokens) -> Iterator[Source]:

@@ -99,12 +99,12 @@ def _alike(drops: Floats) -> Floats:
     count = len(drops)
     rests = drops - drops.mean(0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = (rests[1:] * rests[:-1]).sum(0) / (rests**2).sum(0)
-    return np.clip(np.nan_to_num((found + 1 / count) / max(1 - 4 / count, 0.25)), 0.0, 0.9)
+        r = (rests[1:] * rests[:-1]).sum(0) / (rests**2).sum(0)
+    return np.clip(np.nan_to_num((r + 1 / count) / max(1 - 4 / count, 0.25)), 0.0, 0.9)
 
 
 def specific(
-    whole: npt.NDArray[np.floating], masked: npt.NDArray[np.floating], goal: IntArray, groups: BoolArray
+    unmasked: npt.NDArray[np.floating], masked: npt.NDArray[np.floating], goal: IntArray, groups: BoolArray
 ) -> Floats:
     """p, of some groups of an answer's tokens ``[group]``: that any token of the vocabulary loses as much.
 
@@ -114,26 +114,26 @@ def specific(
     need to hang on a span.
 
     Args:
-        whole, masked: logits, ``[token choice]``, with the span and without.
+        unmasked, masked: logits, ``[token choice]``, with the span and without.
         goal: the choice that each token of the answer is.
         groups: which tokens are taken together, ``[group token]``.
     """
     alone = np.ones(len(goal))
     for token in np.flatnonzero(groups.any(0)):
-        scores = _rests(whole[token], masked[token])
+        scores = _rests(unmasked[token], masked[token])
         others = np.delete(scores, goal[token])
         alone[token] = p_value(int((others >= scores[goal[token]]).sum()), len(others))
     return np.array([min(1.0, group.sum() * alone[group].min()) for group in groups])
 
 
-def _rests(whole: npt.NDArray[np.floating], masked: npt.NDArray[np.floating]) -> Floats:
+def _rests(unmasked: npt.NDArray[np.floating], masked: npt.NDArray[np.floating]) -> Floats:
     """How much more the logit of each choice drops than its size lets expect."""
-    before = np.asarray(whole, np.float64)
+    before = np.asarray(unmasked, np.float64)
     drop = before - np.asarray(masked, np.float64)
     before, drop = before - before.mean(), drop - drop.mean()
     size = (before**2).sum()
     rest = drop - (before * drop).sum() / size * before if size > 0 else drop
-    return np.where(np.abs(rest) > ROUNDING * np.abs(whole).max(), rest, 0.0)
+    return np.where(np.abs(rest) > ROUNDING * np.abs(unmasked).max(), rest, 0.0)
 
 
 def adjusted(p: Floats) -> Floats:
@@ -166,7 +166,7 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.casefold()))
 
 
-class Found(NamedTuple):
+class Measured(NamedTuple):
     """What `headscope.why` measured, but for what is over spans alone.
 
     Attributes:
@@ -195,21 +195,21 @@ class Found(NamedTuple):
 
 
 def dataset(
-    found: Found,
+    measured: Measured,
     spans: Sequence[Any],
     pieces: Sequence[str],
     texts: Sequence[str],
     places: Sequence[tuple[str, int]],
     meta: Mapping[str, Any],
 ) -> xr.Dataset:
-    """Label what was measured; the names of variables are those of `Found`."""
-    variables: dict[str, Any] = {name: ("span", values) for name, values in found.figures.items()}
-    variables |= {name: ((), value) for name, value in found.scalars.items()}
-    variables["estimate_by_head"] = (("place", "head", "span"), found.heads)
-    variables["drop"] = (("span", "token"), found.drops)
-    variables["log_likelihood"] = ("token", found.log_p)
+    """Label what was measured; the names of variables are those of `Measured`."""
+    variables: dict[str, Any] = {name: ("span", values) for name, values in measured.figures.items()}
+    variables |= {name: ((), value) for name, value in measured.scalars.items()}
+    variables["estimate_by_head"] = (("place", "head", "span"), measured.heads)
+    variables["drop"] = (("span", "token"), measured.drops)
+    variables["log_likelihood"] = ("token", measured.log_p)
     variables |= {
-        f"statement_{name}": (("statement", "span"), values) for name, values in found.by_statement.items()
+        f"statement_{name}": (("statement", "span"), values) for name, values in measured.by_statement.items()
     }
     coords: dict[str, Any] = {
         "span": np.arange(len(spans)),
@@ -224,22 +224,22 @@ def dataset(
         "written": ("token", list(texts)),
         "part": ("place", [part for part, _ in places]),
         "layer": ("place", [layer for _, layer in places]),
-        "head": np.arange(found.heads.shape[1]),
-        "statement": np.arange(len(found.statements)),
-        "statement_text": ("statement", ["".join(texts[start:end]) for start, end in found.statements]),
-        "statement_first": ("statement", [start for start, _ in found.statements]),
-        "statement_end": ("statement", [end for _, end in found.statements]),
+        "head": np.arange(measured.heads.shape[1]),
+        "statement": np.arange(len(measured.statements)),
+        "statement_text": ("statement", ["".join(texts[start:end]) for start, end in measured.statements]),
+        "statement_first": ("statement", [start for start, _ in measured.statements]),
+        "statement_end": ("statement", [end for _, end in measured.statements]),
     }
-    if found.pairs:
-        one, other, together, more = (list(column) for column in zip(*found.pairs, strict=True))
+    if measured.pairs:
+        one, other, together, more = (list(column) for column in zip(*measured.pairs, strict=True))
         coords |= {"first": ("pair", one), "second": ("pair", other)}
         variables |= {"together": ("pair", together), "interaction": ("pair", more)}
-    if found.through:
-        at, head, estimate, drop = (list(column) for column in zip(*found.through, strict=True))
+    if measured.through:
+        at, head, estimate, drop = (list(column) for column in zip(*measured.through, strict=True))
         coords |= {"through_place": ("through", at), "through_head": ("through", head)}
         variables |= {"through_estimate": ("through", estimate), "through_masked": ("through", drop)}
-    if found.without is not None:
-        coords["without"] = ("span", list(found.without))
+    if measured.without is not None:
+        coords["without"] = ("span", list(measured.without))
     result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
     for name, (_, units, about) in FIGURES.items():
         result[name].attrs |= {"units": units, "description": about}
@@ -255,8 +255,8 @@ def table(result: xr.Dataset) -> pd.DataFrame:
             **{column: result[name].values for name, (column, *_) in FIGURES.items()},
         }
     )
-    whole = float(result["context"])
-    frame["share"] = frame["effect"] / whole if abs(whole) >= MATTERS else np.nan
+    context = float(result["context"])
+    frame["share"] = frame["effect"] / context if abs(context) >= MATTERS else np.nan
     order = sorted(
         range(len(frame)),
         key=lambda row: (
@@ -304,17 +304,19 @@ def first(result: xr.Dataset) -> int:
 
 def sentences(result: xr.Dataset) -> list[str]:
     """What the figures of an input allow to say, in sentences."""
-    whole, joint = float(result["context"]), float(result["joint"])
+    context, joint = float(result["context"]), float(result["joint"])
     about = description(result)
     count, top = result.sizes["span"], len(about["joint"])
-    said = [f"the answer loses {whole:.2f} nats without any of the {count} spans"]
+    lines = [f"the answer loses {context:.2f} nats without any of the {count} spans"]
     if top > 1:
-        said[0] += f", {joint:.2f} without the first {top} together"
-    if max(joint, whole) < MATTERS:
-        said.append("no part of the prompt matters much: without it the answer stays at least half as likely")
+        lines[0] += f", {joint:.2f} without the first {top} together"
+    if max(joint, context) < MATTERS:
+        lines.append(
+            "no part of the prompt matters much: without it the answer stays at least half as likely"
+        )
     elif joint < MATTERS:
-        said.append("no few spans matter much: it is the context as a whole")
-    measured = np.isfinite(result["masked"].values)
+        lines.append("no few spans matter much: it is the context as a whole")
+    masked = np.isfinite(result["masked"].values)
     rank = float(result["agreement"])
     if np.isnan(rank):
         trust = "too few spans were masked to say whether their order can be believed"
@@ -324,18 +326,18 @@ def sentences(result: xr.Dataset) -> list[str]:
         trust = "their order can be believed roughly"
     else:
         trust = "do not believe their order on this input"
-    at = "" if np.isnan(rank) else f" (rank correlation {rank:.2f} over {int(measured.sum())} spans)"
-    more = "" if measured.all() or rank >= BELIEVED else "; exact=all masks every span"
-    said.append(f"estimates beside masking: {trust}{at}{more}")
+    at = "" if np.isnan(rank) else f" (rank correlation {rank:.2f} over {int(masked.sum())} spans)"
+    more = "" if masked.all() or rank >= BELIEVED else "; exact=all masks every span"
+    lines.append(f"estimates beside masking: {trust}{at}{more}")
     if "datamodelling" in result:
-        said.append(
+        lines.append(
             f"linear datamodelling score over {about['subsets']} random subsets: estimates "
             f"{float(result['datamodelling']):.2f}"
-            + (f", effects {float(result['datamodelling_masked']):.2f}" if measured.all() else "")
+            + (f", effects {float(result['datamodelling_masked']):.2f}" if masked.all() else "")
         )
     words = float(result["lexical_agreement"])
     if words == words:
-        said.append(
+        lines.append(
             f"the words that spans share with the answer order them at a rank correlation of {words:.2f}"
         )
     if "pair" in result.dims:
@@ -344,7 +346,7 @@ def sentences(result: xr.Dataset) -> list[str]:
             if abs(more_than) >= MATTERS:
                 one, other = int(result["first"][place]), int(result["second"][place])
                 kind = "either is enough" if more_than > 0 else "both are needed"
-                said.append(
+                lines.append(
                     f"spans {one} and {other}: {kind} (together {more_than:+.2f} nats beside their sum)"
                 )
-    return said
+    return lines

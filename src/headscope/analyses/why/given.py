@@ -1,0 +1,138 @@
+"""What is asked of a model: texts, conversations, ids, pictures and sounds, as spans are cut of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, cast
+
+import numpy as np
+
+from headscope.analyses.why.spans import Prompt, Stretch
+from headscope.attention.generate import written_texts
+from headscope.attention.one import prepare, tokens_of
+from headscope.attention.parts import from_ids
+from headscope.core.audio import Audio
+from headscope.core.conversations import content
+from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.validation import Expected
+from headscope.errors import InputError
+from headscope.models import Model
+from headscope.models.chat import render
+
+Given = Annotated[
+    str | tuple[str, str] | Sequence[Mapping[str, Any]] | Sequence[int] | Tokens,
+    Expected("a string, (A, B), a list of messages, ids or Tokens"),
+]
+"""A prompt."""
+
+Answer = Annotated[
+    str | int | Sequence[int] | None, Expected("a text, the number of a class, ids of tokens, or None")
+]
+"""What is explained; None: what the model itself says."""
+
+
+def read(
+    model: Model,
+    given: Given | None,
+    answer: Answer,
+    image: Any,
+    audio: Audio | None,
+    tools: Sequence[Mapping[str, Any]] | None,
+    documents: Sequence[Mapping[str, Any]] | None,
+) -> tuple[Prompt, dict[str, Any], Answer]:
+    """The prompt as it is cut, what the module takes of it, and the answer that stands in it."""
+    items = cast("list[Any]", given) if isinstance(given, list) else []
+    talk = bool(items) and isinstance(items[0], Mapping)
+    if (tools or documents) and not talk:
+        raise InputError("tools, documents: expected a conversation beside them, found none")
+    if audio is not None:
+        if given is not None:
+            raise InputError("audio: expected no prompt beside it, found one")
+        tokens = model.hear(audio)
+        target = " " if model.encoder_decoder else None
+        ready = dict(prepare(model, None, audio=audio, target=target)[1])
+        ready.pop("decoder_input_ids", None)
+        return Prompt(tokens, [""] * len(tokens)), ready, answer
+    if image is not None:
+        axes, ready = prepare(model, given, image=image)
+        tokens = axes["self"] if "self" in axes else model.see(image)
+        texts = tokens.texts or [""] * len(tokens)
+        return Prompt(tokens, texts), dict(ready), answer
+    parts: dict[str, Sequence[Stretch]] = {}
+    if talk:
+        messages: list[Mapping[str, Any]] = items
+        if answer is None and messages[-1].get("role") == "assistant":
+            answer = content(messages[-1], f"messages[{len(messages) - 1}]", InputError)
+            messages = messages[:-1]
+        more = {name: list(value) for name, value in (("tools", tools), ("documents", documents)) if value}
+        tokens = model.chat(messages, add_generation_prompt=True, **more)
+        text, turns = render(model.tokenizer, messages, add_generation_prompt=True, **more)
+        parts = {"message": [Stretch(turn.start, turn.end, turn.role) for turn in turns]}
+        parts |= {name[:-1]: _located(text, name, entries) for name, entries in more.items()}
+    elif items and all(isinstance(one, int) for one in items):
+        tokens = (
+            model.from_ids(items)
+            if model.tokenizer is not None
+            else from_ids(np.array(items, np.int64), None)
+        )
+    else:
+        tokens = tokens_of(model, given)
+    if tokens.ids is None:
+        raise InputError("prompt: expected tokens with ids, found pieces without")
+    ids = tokens.ids.tolist()
+    if (wrote := tokens.classes.get("generated")) is not None and wrote.any() and answer is None:
+        first = int(wrote.argmax())
+        answer, ids, tokens = ids[first:], ids[:first], tokens.take(slice(0, first))
+    logged = tokens.texts is None
+    if tokens.texts is not None:
+        texts = tokens.texts
+    elif model.tokenizer is not None:
+        texts = written_texts(model.tokenizer, ids, 0)
+    else:
+        texts = [f"{piece} " for piece in tokens.pieces]
+    pair = 0
+    if tokens.sequence_ids is not None and (tokens.sequence_ids == 1).any():
+        pair = sum(len(text) for text, side in zip(texts, tokens.sequence_ids, strict=True) if side == 0)
+    ready = dict(model.inputs([tokens]))
+    if logged and model.tokenizer is not None and tokens.special_mask is not None:
+        parts = {"message": _between(texts, tokens.special_mask)}
+    return Prompt(tokens, texts, parts, pair), ready, answer
+
+
+def _between(texts: Sequence[str], special: BoolArray) -> list[Stretch]:
+    """What stands between special tokens: the messages of what a server logged as ids."""
+    stretches: list[Stretch] = []
+    joined, at, start = "".join(texts), 0, 0
+    for text, marks in zip([*texts, ""], [*special.tolist(), True], strict=True):
+        if marks:
+            if joined[start:at].strip():
+                stretches.append(Stretch(start, at))
+            start = at + len(text)
+        at += len(text)
+    return stretches
+
+
+def _located(text: str, name: str, entries: Sequence[Mapping[str, Any]]) -> list[Stretch]:
+    """Where the template wrote tools or documents."""
+    stretches: list[Stretch] = []
+    at = 0
+    for number, entry in enumerate(entries):
+        inner: Mapping[str, Any] = entry.get("function", entry)
+        forms = [
+            json.dumps(one, indent=indent, ensure_ascii=False)
+            for one in (entry, inner)
+            for indent in (None, 2, 4)
+        ]
+        forms += [str(entry[key]) for key in ("text", "content", "contents") if entry.get(key)]
+        form = next((form for form in forms if form in text[at:]), None)
+        if form is None:
+            raise InputError(
+                f"{name}[{number}]: expected a chat template that writes it as it is or as JSON, found neither"
+            )
+        start = text.index(form, at)
+        at = start + len(form)
+        stretches.append(
+            Stretch(start, at, str(inner.get("name", entry.get("title", entry.get("doc_id", number)))))
+        )
+    return stretches
