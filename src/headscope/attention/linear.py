@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from headscope.attention.neurons import Projections, matrix_of
+from headscope.attention.neurons import matrix_of, projected
 from headscope.attention.one import running
 from headscope.attention.operations import PERMUTE, RESHAPE, SAME, tensors
 from headscope.attention.parts import group
@@ -29,8 +29,7 @@ from headscope.attention.recording import recording
 from headscope.attention.watch import storage
 from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
-from headscope.models.model import Model, uncached
-from headscope.models.weights import packed
+from headscope.models.model import Model, expect_exact, uncached
 
 Kind = Literal["embedding", "head", "attention", "mlp", "position", "bias"]
 """Who writes: what enters the first layer, a head, attention as a whole where its heads cannot be told apart, whatever
@@ -129,32 +128,11 @@ class Reader:
     """
 
     def __init__(self, model: Model, ready: Mapping[str, Tensor]) -> None:
-        if model.dtype.itemsize < 4:
-            raise RefusedError(
-                f"{model.name}: expected weights in float32 or float64, found {model.dtype}; load it so"
-            )
-        if packed(model.module) == "bitsandbytes":
-            raise RefusedError(
-                f"{model.name}: expected weights that map exactly, found those of bitsandbytes, which round what they "
-                "map; load it with plain weights"
-            )
+        expect_exact(model)
         self.model = model
         if ready.keys() <= {"input_ids", "attention_mask", "token_type_ids"}:  # a few tokens tell as much
             ready = {name: value[:, :FEW] for name, value in ready.items()}
-        records: list[AttentionRecord] = []
-        projections = Projections(model.module)
-
-        def keep(record: AttentionRecord) -> None:
-            records.append(record)
-            projections.expect(record)
-
-        with (
-            torch.no_grad(),
-            projections.watching(),
-            recording(model.module, keep, fused=True),
-            running(model, ready),
-        ):
-            model.module(**ready, **uncached(model.module))
+        records, projections = projected(model, ready)
         whole: Any = model.module
         modules: dict[str, nn.Module] = dict(whole.named_modules())
         parts = {id(record): part for part, calls in group(records).items() for record in calls}
