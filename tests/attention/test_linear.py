@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 import headscope as hs
-from headscope.attention.linear import Call, Read, Reader
+from headscope.attention.linear import Call
 from headscope.attention.one import record
+from headscope.attention.writers import Read, Reader
 from headscope.errors import RefusedError
 from headscope.models.model import uncached
 from tests.helpers.families import CAPTURED, Family, build, each, family
