@@ -56,9 +56,9 @@ def test_shares_are_those_that_reads_tells() -> None:
     read = Reader(model, ready).read(ready)
     for place, kind in enumerate("KQV"):
         number = contrasts(read.calls[2].record, tokens, causal=True)[4 * place + 3][None]
-        told = read.told(number)
+        terms = read.by_name(number)
         for writer in (hs.Head(0, 2), hs.Head(1, 0)):
-            share = told[Who("head", "self", writer.layer, writer.head)] / float(number.detach())
+            share = terms[Who("head", "self", writer.layer, writer.head)] / float(number.detach())
             assert float(found.sel(kind=kind, reader="L2H3", writer=str(writer))) == pytest.approx(
                 float(share[0]), rel=1e-4
             )

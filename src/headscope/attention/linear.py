@@ -66,14 +66,14 @@ class Writer:
         """What it adds to numbers of these slopes ``[number, ...]``: ``[head number]``, the last row W_O's bias; else
         ``[1 number]``.
         """
-        whole = (slope * self.leaf.detach()).flatten(1).double().sum(1)
+        total = (slope * self.leaf.detach()).flatten(1).double().sum(1)
         if self.outputs is None or self.matrix is None:
-            return whole[None]
+            return total[None]
         slope = slope.reshape(len(slope), -1, slope.shape[-1])
         rows = slope.abs().amax((0, 2)).nonzero()[:, 0]  # a query's is of one row
         written = torch.einsum("thd,hde->hte", self.outputs[rows], self.matrix)  # of this writer alone
         heads = torch.einsum("nte,hte->hn", slope[:, rows], written).double()
-        return torch.cat([heads, (whole - heads.sum(0))[None]])
+        return torch.cat([heads, (total - heads.sum(0))[None]])
 
 
 @dataclass(eq=False)
@@ -245,7 +245,7 @@ class Pass(TorchFunctionMode):
     def watching(self) -> Generator[None]:
         """Within it the layers of the model are followed."""
         piles = {site.pile for site in self.sites.values()}
-        whole: Any = self.module
+        module: Any = self.module
         with ExitStack() as hooks:
 
             def before(part: nn.Module, hook: Any) -> None:
@@ -255,7 +255,7 @@ class Pass(TorchFunctionMode):
             def after(part: nn.Module, hook: Any) -> None:
                 hooks.callback(part.register_forward_hook(self._mine(hook)).remove)
 
-            modules: dict[str, nn.Module] = dict(whole.named_modules())
+            modules: dict[str, nn.Module] = dict(module.named_modules())
             for name, part in modules.items():
                 place = block_of(name)
                 if place is not None and place[0] in piles and name == f"{place[0]}.{place[1]}".lstrip("."):

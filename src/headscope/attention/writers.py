@@ -58,8 +58,8 @@ class Reader:
         if ready.keys() <= {"input_ids", "attention_mask", "token_type_ids"}:  # a few tokens tell as much
             ready = {name: value[:, :FEW] for name, value in ready.items()}
         records, projections = projected(model, ready)
-        whole: Any = model.module
-        modules: dict[str, nn.Module] = dict(whole.named_modules())
+        module: Any = model.module
+        modules: dict[str, nn.Module] = dict(module.named_modules())
         parts = {id(record): part for part, calls in group(records).items() for record in calls}
         self.sites: dict[str, Site] = {}
         for record in records:
@@ -146,11 +146,6 @@ class Read:
     calls: Sequence[Call]
     run: Pass
 
-    def call(self, part: str, layer: int) -> Call | None:
-        """The call of a layer; None where it has none."""
-        found = [call for call in self.calls if (call.part, call.record.layer) == (part, layer)]
-        return found[0] if found else None
-
     def unturned(self, call: Call) -> AttentionRecord | None:
         """A call again, with queries and keys as they are before positions turn them (RoPE); None where none do, or in
         a model that does so in a way of its own. What attention itself adds to them is a further writer of `writers`.
@@ -213,36 +208,36 @@ class Read:
     def heads(self) -> list[tuple[Writer, Tensor, Tensor]]:
         """The writers that are heads, what each head wrote ``[head token stream]``, and its products ``[head token
         token]``."""
-        found: list[tuple[Writer, Tensor, Tensor]] = []
+        heads: list[tuple[Writer, Tensor, Tensor]] = []
         for writer in self.writers:
             if writer.outputs is not None and writer.matrix is not None:
                 written = torch.einsum("thd,hde->hte", writer.outputs, writer.matrix)
-                found.append((writer, written, written @ written.transpose(-1, -2)))
-        return found
+                heads.append((writer, written, written @ written.transpose(-1, -2)))
+        return heads
 
     def _slopes(self, numbers: Tensor, leaves: Sequence[Tensor]) -> Sequence[Tensor | None]:
         """The slopes of numbers, ``[number ...]``; None for a leaf that comes later."""
         if len(numbers) == 1:
-            found: Any = torch.autograd.grad(numbers.sum(), leaves, allow_unused=True, retain_graph=True)
-            return [None if slope is None else slope[None] for slope in found]
+            slopes: Any = torch.autograd.grad(numbers.sum(), leaves, allow_unused=True, retain_graph=True)
+            return [None if slope is None else slope[None] for slope in slopes]
         ways = torch.eye(len(numbers), dtype=numbers.dtype, device=numbers.device)
         return torch.autograd.grad(
             numbers, leaves, ways, is_grads_batched=True, allow_unused=True, retain_graph=True
         )
 
-    def told(self, numbers: Tensor) -> dict[Who, Floats]:
-        """Who has which part in numbers ``[number]``: the `terms` by name, all biases as one."""
-        told: dict[Who, Floats] = {}
+    def by_name(self, numbers: Tensor) -> dict[Who, Floats]:
+        """The `terms` of numbers ``[number]`` by the name of who has them, all biases as one."""
+        terms: dict[Who, Floats] = {}
         for writer, term in zip(self.writers, self.terms(numbers), strict=True):
             if term is None:
                 continue
             name = Who(writer.kind, writer.part, writer.layer)
-            names = [Who(writer.kind, writer.part, writer.layer, head) for head in range(len(term) - 1)]
+            names = [name._replace(head=head) for head in range(len(term) - 1)]
             names += [Who("bias") if writer.kind == "head" else name]
             for who, values in zip(names, term.cpu().numpy(), strict=True):
                 who = Who(who.kind) if who.kind in ("bias", "position") else who
-                told[who] = told[who] + values if who in told else values
-        return told
+                terms[who] = terms[who] + values if who in terms else values
+        return terms
 
     def _expect_all(self, terms: Sequence[Tensor | None]) -> None:
         """Refuse what reads a stream but not all that was written to it before: it was changed on the way."""
@@ -272,7 +267,7 @@ def _still(turns: Any) -> Any:
     return torch.sqrt(cos.square() + sin.square()), torch.zeros_like(sin)
 
 
-def _no_sum(model: Model, found: str) -> RefusedError:
+def _no_sum(model: Model, reason: str) -> RefusedError:
     return RefusedError(
-        f"{model.name}: expected scores that are sums over who wrote the residual stream, norms frozen; found {found}"
+        f"{model.name}: expected scores that are sums over who wrote the residual stream, norms frozen; found {reason}"
     )

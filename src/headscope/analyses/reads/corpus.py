@@ -73,7 +73,7 @@ class _Work(Work):
             left, attention = self._without(reader, ready, until, asked, record)
             return tuple(map(written, self.ablated)), left, np.array([contrast, attention]), counts
         ways = asked, replace(asked, contrast=self._shuffled(asked.contrast, among, example))
-        terms = [[single(read.told(way.numbers(record, side))) for side in SIDES] for way in ways]
+        terms = [[single(read.by_name(way.numbers(record, side))) for side in SIDES] for way in ways]
         writers = [*sorted({who for way in terms for side in way for who in side}), PAIR]
         s = np.zeros((len(SIDES), len(writers), 3))
         for at, (way, sides) in enumerate(zip(ways, terms, strict=True)):

@@ -126,11 +126,11 @@ def reading(
     elif foil != "none":
         asked.contrast[row, _seen("foil", foil, keys, seen)] -= 1.0
     bias = asked.of_pairs(record)
-    terms = {side: {**single(read.told(asked.numbers(record, side))), PAIR: bias} for side in SIDES}
+    terms = {side: {**single(read.by_name(asked.numbers(record, side))), PAIR: bias} for side in SIDES}
     still = read.unturned(call)
     content = None
     if still is not None:
-        content = {side: single(read.told(asked.numbers(still, side))) for side in SIDES}
+        content = {side: single(read.by_name(asked.numbers(still, side))) for side in SIDES}
     rows = {"key": column, "query": row}
     return Reading(
         head=head,
@@ -155,14 +155,15 @@ def part_of(reader: Reader, part: str | None) -> str:
     if part is None and len(parts) == 1:
         return parts[0]
     if part not in parts:
-        found = "none" if part is None else repr(part)
-        raise InputError(f"attention: expected {' or '.join(parts)}, found {found}")
+        other = "none" if part is None else repr(part)
+        raise InputError(f"attention: expected {' or '.join(parts)}, found {other}")
     return part
 
 
 def call_of(read: Read, part: str, head: Head) -> Call:
     """The call of a head's layer. Raises `InputError` where there is no such head."""
-    call = read.call(part, head.layer)
+    site = part, head.layer
+    call = next((call for call in read.calls if (call.part, call.record.layer) == site), None)
     if call is None or head.head >= call.record.shape[1]:
         raise InputError(f"head: expected a head of {read.model.name}, found {head}")
     return call
@@ -194,10 +195,10 @@ def place(name: str, position: int | None, tokens: Tokens) -> int:
         special = np.zeros(count, np.bool_) if tokens.special_mask is None else tokens.special_mask
         plain = np.flatnonzero(~special)
         return int(plain[-1]) if len(plain) else count - 1
-    found = position + count if position < 0 else position
-    if not 0 <= found < count:
+    index = position + count if position < 0 else position
+    if not 0 <= index < count:
         raise InputError(f"{name}: expected a place in an input of {count} tokens, found {position}")
-    return found
+    return index
 
 
 def _key(position: int | None, keys: Tokens, seen: BoolArray, weights: Tensor, others: BoolArray) -> int:
@@ -209,12 +210,12 @@ def _key(position: int | None, keys: Tokens, seen: BoolArray, weights: Tensor, o
 
 
 def _seen(name: str, position: int, keys: Tokens, seen: BoolArray) -> int:
-    found = place(name, position, keys)
-    if not seen[found]:
+    index = place(name, position, keys)
+    if not seen[index]:
         raise InputError(
-            f"{name}: expected a key that the query sees, found {position} ({keys.pieces[found]!r})"
+            f"{name}: expected a key that the query sees, found {position} ({keys.pieces[index]!r})"
         )
-    return found
+    return index
 
 
 def single(terms: Mapping[Who, Floats]) -> dict[Who, float]:
@@ -250,10 +251,10 @@ def _pairs(
     if not count:
         return {}
     most = sorted((who for who in terms if who != PAIR), key=lambda who: -abs(terms[who]))[:count]
-    queries = read.told(record.q[0, asked.head, row])
+    queries = read.by_name(record.q[0, asked.head, row])
     query = torch.as_tensor(np.stack([queries[who] for who in most])).to(record.q)
     difference = asked.contrast[row].to(record.k) @ record.k[0, asked.head // record.groups]
-    numbers = read.told(query @ difference * record.scaling)
+    numbers = read.by_name(query @ difference * record.scaling)
     return {who: {key: float(values[at]) for key, values in numbers.items()} for at, who in enumerate(most)}
 
 
