@@ -12,7 +12,7 @@ import torch
 import headscope as hs
 from headscope.analyses.composition.run import contrasts
 from headscope.analyses.composition.statistics import LEAST
-from headscope.attention.linear import Reader, Who
+from headscope.attention.writers import Reader, Who
 from headscope.errors import RefusedError
 from tests.analyses.test_reads import repeats
 from tests.helpers.families import build, family
@@ -44,6 +44,35 @@ def test_a_planted_composition_is_the_one_edge(make: Any, kind: str) -> None:
     assert (others > LEAST).sum() == 1
 
 
+def test_a_contrast_is_of_what_is_attended_to_less_the_mean_key() -> None:
+    model = hs.load(build(family("Llama")))
+    inputs: Any = repeats(1)[0].tokens
+    ready = model.inputs([inputs])
+    record = Reader(model, ready).read(ready).calls[1].record
+    scores = (record.q[0, 1] @ record.keys[0, 1].T * record.scaling).detach()
+    weights = record.weights()[0, 1].detach()
+    expected = 0.0
+    for query in range(1, len(inputs)):
+        keys = slice(1, query + 1)  # that it sees, but the first
+        score = scores[query, keys]
+        expected += float((weights[query, keys] * (score - score.mean())).sum())
+    numbers = contrasts(record, inputs, causal=True).reshape(3, -1)
+    assert numbers[:2, 1].tolist() == pytest.approx([expected] * 2, rel=1e-4)
+
+
+def test_what_is_scored_below_the_others_has_no_shares() -> None:
+    model = hs.load(build(family("BLOOM")))  # whose biases let a head attend to what it scores low
+    inputs = repeats(1)
+    tokens: Any = inputs[0].tokens
+    ready = model.inputs([tokens])
+    record = Reader(model, ready).read(ready).calls[1].record
+    low, high = contrasts(record, tokens, causal=True)[:2].tolist()
+    assert low < 0 < high
+    shares = hs.composition(model, inputs)["share"].sel(kind="K")
+    assert shares.sel(reader="L1H0").isnull().all()
+    assert shares.sel(reader="L1H1", writer="L0H0").notnull()
+
+
 def test_shares_are_those_that_reads_tells() -> None:
     """Of one input: the terms of a head's contrasts by head, over their sum, told one reader at a time."""
     model = hs.load(build(family("Gemma 2")))
@@ -56,9 +85,9 @@ def test_shares_are_those_that_reads_tells() -> None:
     read = Reader(model, ready).read(ready)
     for place, kind in enumerate("KQV"):
         number = contrasts(read.calls[2].record, tokens, causal=True)[4 * place + 3][None]
-        told = read.told(number)
+        terms = read.by_name(number)
         for writer in (hs.Head(0, 2), hs.Head(1, 0)):
-            share = told[Who("head", "self", writer.layer, writer.head)] / float(number.detach())
+            share = terms[Who("head", "self", writer.layer, writer.head)] / float(number.detach())
             assert float(found.sel(kind=kind, reader="L2H3", writer=str(writer))) == pytest.approx(
                 float(share[0]), rel=1e-4
             )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import headscope as hs
-from headscope.analyses.composition.section import section
+from headscope.analyses.composition.run import Work
+from headscope.analyses.composition.section import LOOKED_AT, SEQUENCES, TOKENS, section
+from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.analyses.study import Study
 from headscope.models import Model
 from headscope.views.blobs import Blobs
@@ -35,6 +37,12 @@ def test_an_edge_opens_both_heads_where_it_is_strongest() -> None:
     )
     shown: Any = asked.inputs[example]
     ids = shown.first.query.ids
+    inputs = repeated_tokens(asked.model, tokens=TOKENS, sequences=SEQUENCES)[:LOOKED_AT]
+    sums = [Work(asked.model).summed(example) for example in inputs]
+    at = (0, sums[0][0].index("L1H0"), sums[0][0].index("L0H0"), 0)
+    terms = [s[at] for _, s, _, _ in sums]
+    assert min(terms) < max(terms)
+    np.testing.assert_array_equal(ids, cast("hs.Tokens", inputs[int(np.argmax(terms))].tokens).ids)
     assert ids[wrote - 1] == ids[pin]  # the writer is seen where it noted the token that the reader looks for
     (finding,) = made.findings()
     words = "".join(part["text"] for part in finding)

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 import headscope as hs
-from headscope.attention.linear import Call, Read, Reader
+from headscope.attention.linear import Call
 from headscope.attention.one import record
+from headscope.attention.writers import Read, Reader
 from headscope.errors import RefusedError
 from headscope.models.model import uncached
 from tests.helpers.families import CAPTURED, Family, build, each, family
@@ -128,3 +129,12 @@ def test_weights_of_half_precision_are_refused() -> None:
     ids = torch.tensor([[3, 4, 5]])
     with pytest.raises(RefusedError, match=r"expected weights in float32 or float64, found torch.bfloat16"):
         Reader(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+
+
+def test_terms_that_do_not_sum_to_a_score_are_refused() -> None:
+    _, ready, who = reader(family("Llama"))
+    read = who.read(ready)
+    read.writers[0].leaf.data *= 2  # as if it had been changed on its way
+    record = read.calls[1].record
+    with pytest.raises(RefusedError, match="found scores that are not"):
+        read.terms(record.k[0, 0] @ record.q[0, 0, 0].detach())

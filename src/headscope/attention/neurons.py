@@ -26,7 +26,7 @@ from headscope.core.tokens import BoolArray, Tokens
 from headscope.core.validation import validated
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models.finite import not_finite
-from headscope.models.model import Model
+from headscope.models.model import Model, uncached
 from headscope.models.weights import held
 
 WINDOWED = 1024
@@ -286,6 +286,25 @@ class Projections:
                 matrix = matrix_of(module)
                 if matrix is not None and matrix.shape[0] == context.shape[-1]:
                     self._modules[id(record)], self._now.call = module, None
+
+
+def projected(model: Model, ready: Mapping[str, Tensor]) -> tuple[list[AttentionRecord], Projections]:
+    """The attention calls of one forward pass without gradients, in their order, and the projection W_O of each."""
+    records: list[AttentionRecord] = []
+    projections = Projections(model.module)
+
+    def keep(record: AttentionRecord) -> None:
+        records.append(record)
+        projections.expect(record)
+
+    with (
+        torch.no_grad(),
+        projections.watching(),
+        recording(model.module, keep, fused=True),
+        running(model, ready),
+    ):
+        model.module(**ready, **uncached(model.module))
+    return records, projections
 
 
 def _is_linear(module: nn.Module) -> bool:

@@ -7,13 +7,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from headscope.attention.neurons import Projections
+from headscope.attention.neurons import projected
 from headscope.attention.one import running
-from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import evaluating, recording
+from headscope.attention.recording import evaluating
 from headscope.errors import RefusedError
 from headscope.models.model import Model, uncached
 
@@ -38,20 +36,7 @@ class Outputs:
 
     def __init__(self, model: Model, ready: Mapping[str, Tensor]) -> None:
         self._model = model
-        records: list[AttentionRecord] = []
-        projections = Projections(model.module)
-
-        def keep(record: AttentionRecord) -> None:
-            records.append(record)
-            projections.expect(record)
-
-        with (
-            torch.no_grad(),
-            projections.watching(),
-            recording(model.module, keep, fused=True),
-            running(model, ready),
-        ):
-            model.module(**ready, **uncached(model.module))
+        records, projections = projected(model, ready)
         records.sort(key=lambda record: record.layer)
         pairs = [(record, projections.module(record)) for record in records]
         for record, module in pairs:

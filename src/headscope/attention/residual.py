@@ -16,15 +16,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.neurons import Projections
+from headscope.attention.neurons import projected
 from headscope.attention.one import running
-from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import evaluating, recording
+from headscope.attention.recording import evaluating
 from headscope.errors import InputError, RefusedError
 from headscope.models.finite import not_finite
-from headscope.models.model import Model, uncached
+from headscope.models.model import Model, expect_exact, uncached
 from headscope.models.pieces import id_of, shown_pieces
-from headscope.models.weights import held, packed
+from headscope.models.weights import held
 
 CLOSE = 1e-4
 """How far a sum may be from the model's own number, as a share of its largest term (or of 1)."""
@@ -216,15 +215,7 @@ def unembedding(model: Model) -> nn.Linear:
         raise RefusedError(
             f"{model.name}: expected a causal language model with an unembedding, found {type(model.module).__name__}"
         )
-    if model.dtype.itemsize < 4:
-        raise RefusedError(
-            f"{model.name}: expected weights in float32 or float64, found {model.dtype}; load it so"
-        )
-    if packed(model.module) == "bitsandbytes":
-        raise RefusedError(
-            f"{model.name}: expected weights that map exactly, found those of bitsandbytes, which round what they map; "
-            "load it with plain weights"
-        )
+    expect_exact(model)
     return head
 
 
@@ -256,20 +247,7 @@ def token_id(model: Model, token: str | int) -> int:
 
 def attention_calls(model: Model, ready: Mapping[str, Tensor], rows: slice) -> list[Call]:
     """The attention calls of one forward pass, by layer, with the weights of some queries."""
-    records: list[AttentionRecord] = []
-    projections = Projections(model.module)
-
-    def keep(record: AttentionRecord) -> None:
-        records.append(record)
-        projections.expect(record)
-
-    with (
-        torch.no_grad(),
-        projections.watching(),
-        recording(model.module, keep, fused=True),
-        running(model, ready),
-    ):
-        model.module(**ready, **uncached(model.module))
+    records, projections = projected(model, ready)
     calls: list[Call] = []
     for record in sorted(records, key=lambda record: record.layer):
         projection = projections.of(record)

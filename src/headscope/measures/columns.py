@@ -85,6 +85,15 @@ COLUMNS = {
     "compare.difference": Column("A − B", "figure"),
     "compare.heads": Column("heads of A", "text"),
     "compare.title": Column("measure", "text"),
+    "composition.kind": Column(
+        "in its", "text", help="K: keys, Q: queries, V: values of the head that reads"
+    ),
+    "composition.q": Column("q", "probability", help=_Q),
+    "composition.share": Column("share", "share", 2, help="of what the head reads, what the other wrote"),
+    "composition.writer": Column("reads", "text"),
+    "composition.z": Column(
+        "z", "figure", 1, help="the share by what it is with the writing turned at random"
+    ),
     "coref.all": Column("all", "share"),
     "coref.candidates": Column("chooses among", "text"),
     "coref.difference": Column("beside\nthe best\nrule", "share"),
@@ -97,15 +106,6 @@ COLUMNS = {
     "groups.group_a": Column("A", "figure"),
     "groups.group_b": Column("B", "figure"),
     "groups.n_a": Column("n", "whole"),
-    "composition.kind": Column(
-        "in its", "text", help="K: keys, Q: queries, V: values of the head that reads"
-    ),
-    "composition.q": Column("q", "probability", help=_Q),
-    "composition.share": Column("share", "share", 2, help="of what the head reads, what the other wrote"),
-    "composition.writer": Column("reads", "text"),
-    "composition.z": Column(
-        "z", "figure", 1, help="the share by what it is with the writing turned at random"
-    ),
     "groups.n_b": Column("n of B", "whole"),
     "groups.title": Column("measure", "text"),
     "probes.control": Column(

@@ -246,7 +246,7 @@ class Ratios:
     @classmethod
     def named(cls, arrays: Arrays) -> dict[str, Any]:
         """The labels from their arrays."""
-        return {}
+        return {name: tuple(map(str, arrays[name])) for name in cls.labels}
 
 
 _APART = ("size", "document", "s", "n")

@@ -23,7 +23,7 @@ from headscope.models import encode as _encode
 from headscope.models import perceive
 from headscope.models.bulk import Bulk, bulk
 from headscope.models.pieces import expect_added, sample, unknown_ids
-from headscope.models.weights import main_device
+from headscope.models.weights import main_device, packed
 
 
 @dataclass(eq=False)
@@ -400,6 +400,19 @@ def expect_ids(model: Model, ready: Mapping[str, Tensor]) -> None:
 def expect_model(given: object) -> None:
     """Raise `InputError` for what is no `Model`: most often it is a model's name."""
     expect("model", given, Model)
+
+
+def expect_exact(model: Model) -> None:
+    """Raise `RefusedError` for weights that round what they map: of half precision, or those of bitsandbytes."""
+    if model.dtype.itemsize < 4:
+        raise RefusedError(
+            f"{model.name}: expected weights in float32 or float64, found {model.dtype}; load it so"
+        )
+    if packed(model.module) == "bitsandbytes":
+        raise RefusedError(
+            f"{model.name}: expected weights that map exactly, found those of bitsandbytes, which round what they map; "
+            "load it with plain weights"
+        )
 
 
 _OFFSET_POSITIONS = (

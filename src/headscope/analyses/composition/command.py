@@ -59,8 +59,10 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
             *few,
         ]
         return Shown(rows, "\n".join(lines), result)
-    said = f"{len(rows)} edges: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)"
-    lines = [said, *few]
+    lines = [
+        f"{len(rows)} edges: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)",
+        *few,
+    ]
     if len(rows):
         lines += first_rows(rows, on_screen(rows.head(SHOWN), dropped=("writer_layer", "writer_head")))
     return Shown(rows, "\n".join(lines), result)

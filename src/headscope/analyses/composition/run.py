@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -15,16 +14,16 @@ from torch import Tensor
 from headscope.analyses.composition import statistics
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
+from headscope.analyses.reads import work as reads
 from headscope.analyses.reads.one import compared, visible
-from headscope.attention.linear import Read, Reader
+from headscope.analyses.reads.work import Shares, Summed
 from headscope.attention.record import AttentionRecord
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.errors import RefusedError
-from headscope.measures.sums import Arrays, Floats, Gathering, Skewed
 from headscope.models import Model, expect_model
-from headscope.runs.batches import tokens_of, worked
+from headscope.runs.batches import tokens_of
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
 
@@ -32,55 +31,15 @@ BLOCK, SPAN = 64, 64
 """Inputs of a block and blocks that are kept as one: a document's sums have a number for every pair of heads."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Pairs(Skewed):
-    """Sums of terms and of what random turns give ``[kind reader writer 2]``, and of contrasts ``[kind reader]``."""
-
-    heads: tuple[str, ...]
-    labels: ClassVar[tuple[str, ...]] = ("heads",)
-
-    @classmethod
-    def named(cls, arrays: Arrays) -> dict[str, Any]:
-        """The names of the heads."""
-        return {"heads": tuple(map(str, arrays["heads"]))}
-
-
-@dataclass
-class Work:
+class Work(reads.Work):
     """What is composed, in the inputs of a corpus."""
 
-    model: Model
-
-    def __post_init__(self) -> None:
-        self._reader: Reader | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_reader": None}  # it holds modules: each process finds its own
-
-    def block(
-        self,
-        block: Iterable[Sequence[Example]],
-        done: Callable[[int], None] | None = None,
-        open: Collection[int] = (),
-    ) -> Pairs:
-        """The sums of one block."""
-        gathering: Gathering[Pairs] | None = None
-        for batch, found in worked(block, self.run, done):
-            for example, (heads, s, n) in zip(batch, found, strict=True):
-                gathering = gathering or Gathering(Pairs, heads=tuple(map(str, heads)))
-                gathering.gather(example.document, (s, n), Counter(inputs=1))
-        return (gathering or Gathering(Pairs, heads=())).close(open)
-
-    def run(self, batch: Sequence[Example]) -> list[tuple[list[Head], Floats, Floats]]:
-        """The heads, the terms and the contrasts of each input."""
-        return [self.one(tokens_of(example)) for example in batch]
-
-    def one(self, tokens: Tokens) -> tuple[list[Head], Floats, Floats]:
-        """The heads, the terms ``[kind reader writer 2]`` and the contrasts ``[kind reader]`` of one input."""
+    def summed(self, example: Example) -> Summed:
+        """Of one input the heads, the terms and what random turns give ``[kind reader writer 2]``, and the contrasts
+        ``[kind reader]``."""
+        tokens = tokens_of(example)
         ready = self.model.inputs([tokens])
-        if self._reader is None:
-            self._reader = Reader(self.model, ready)
-        read = self._reader.read(ready)
+        read = self.reader(ready).read(ready)
         heads = [
             Head(writer.layer, head) for writer, written, _ in read.heads for head in range(len(written))
         ]
@@ -96,19 +55,14 @@ class Work:
         n = np.zeros(s.shape[:2])
         for call in read.calls:
             record = call.record
-            last = call is read.calls[-1]
             readers = [place[Head(record.layer, head)] for head in range(record.shape[1])]
             numbers = contrasts(record, tokens, causal=self.model.causal)
             n[:, readers] = numbers.detach().double().cpu().numpy().reshape(len(s), -1)
-            for at, values in enumerate(_composed(read, numbers, check=last)):
+            if call is read.calls[-1] or not numbers.requires_grad:
+                read.terms(numbers[:1])  # refuses what is no sum of what was written
+            for at, values in enumerate(read.composed(numbers)):
                 s[..., at][:, readers] = values.reshape(len(s), len(readers), -1)
-        return heads, s, n
-
-
-def _composed(read: Read, numbers: Tensor, *, check: bool) -> tuple[Floats, Floats]:
-    if check or not numbers.requires_grad:
-        read.terms(numbers[:1])  # refuses what is no sum of what was written
-    return read.composed(numbers)
+        return tuple(map(str, heads)), s, n, Counter(inputs=1)
 
 
 def contrasts(record: AttentionRecord, tokens: Tokens, *, causal: bool) -> Tensor:
@@ -127,20 +81,20 @@ def contrasts(record: AttentionRecord, tokens: Tokens, *, causal: bool) -> Tenso
     return torch.cat([(a * b).sum((1, 2)) * scale for (a, b), scale in zip(pairs, scales, strict=True)])
 
 
-def _figures(sums: Pairs, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
     total = sums.closed()
     value, se, skew = total.value(), total.error(), total.skewness()
     value[total.n <= 0] = np.nan  # what a head attends to is not what it scores highest: nothing to share out
-    heads = [Head.parse(name) for name in sums.heads]
+    heads = [Head.parse(name) for name in sums.writers]
     documents = {"documents": total.counts["documents"]}
     return statistics.dataset(heads, value, se, skew, total.effective(), {**meta, **about, **documents})
 
 
-KIND = Kind("composition", Pairs.from_arrays, _figures, SPAN, "composing")
+KIND = Kind("composition", Shares.from_arrays, _figures, SPAN, "composing")
 
 
 @long_run(KIND, batch_size=8)
-def composition(model: Model, corpus: Corpus | Iterable[Example], **options: Unpack[Options]) -> Run[Pairs]:
+def composition(model: Model, corpus: Corpus | Iterable[Example], **options: Unpack[Options]) -> Run[Shares]:
     """Which head feeds which: of all pairs of heads, how much of what one reads the other wrote.
 
     What a head reads is told in three **kinds**. **K**: of the score of what it attends to, less the mean score of the

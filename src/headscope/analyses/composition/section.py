@@ -18,7 +18,6 @@ from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.measures.sums import Floats
 from headscope.models import Model
-from headscope.runs.batches import tokens_of
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import BlocksSection, CellInfo
@@ -153,13 +152,13 @@ def _seen(
     """Of each edge the input on which it is strongest, and where reader and writer are seen there."""
     work, gallery = Work(study.model), study.gallery
     gallery.room()
-    told = [work.one(tokens_of(example)) for example in inputs]
-    heads, added = told[0][0], dict[int, int | None]()
+    sums = [work.summed(example) for example in inputs]
+    heads, added = sums[0][0], dict[int, int | None]()
     seen: list[tuple[int, Pin, Pin]] = []
     for row in rows:
-        reader, writer = Head(row["layer"], row["head"]), Head.parse(row["writer"])
-        at = (statistics.KINDS.index(row["kind"]), heads.index(reader), heads.index(writer), 0)
-        best = int(np.argmax([terms[at] for _, terms, _ in told]))
+        reader = Head(row["layer"], row["head"])
+        at = (statistics.KINDS.index(row["kind"]), heads.index(str(reader)), heads.index(row["writer"]), 0)
+        best = int(np.argmax([terms[at] for _, terms, _, _ in sums]))
         if best not in added:
             added[best] = gallery.add(inputs[best])
         example = added[best]

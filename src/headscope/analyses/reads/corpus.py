@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,11 @@ from torch import Tensor
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.analyses.reads import statistics
-from headscope.analyses.reads.one import SIDES, Asked, call_of, compared, names, part_of, visible
-from headscope.attention.linear import Reader, Who
+from headscope.analyses.reads.one import PAIR, Asked, call_of, compared, names, part_of, single, visible
+from headscope.analyses.reads.statistics import SIDES
+from headscope.analyses.reads.work import Shares, Summed, Work
 from headscope.attention.record import AttentionRecord
+from headscope.attention.writers import Reader, Who
 from headscope.core.heads import AnyHead, Head
 from headscope.core.tokens import BoolArray, Tokens
 from headscope.core.validation import Seed
@@ -27,113 +29,68 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
-from headscope.measures.sums import Arrays, Floats, Gathering, Skewed
+from headscope.measures.sums import Floats
 from headscope.models import Model, expect_model
-from headscope.runs.batches import tokens_of, worked
+from headscope.runs.batches import tokens_of
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
 from headscope.statistics import jackknife
 from headscope.statistics.significance import false_discovery
 
 ATTENDED = "attended"
-PAIR = Who("position", "pair")
-"""Who stands for what the positions of a pair add by themselves."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Shares(Skewed):
-    """Sums of terms, `s`, and of what they are shares of, `n`; `writers` are named by the first axis but one."""
-
-    writers: tuple[str, ...]
-    labels: ClassVar[tuple[str, ...]] = ("writers",)
-
-    @classmethod
-    def named(cls, arrays: Arrays) -> dict[str, Any]:
-        """The names of the writers."""
-        return {"writers": tuple(map(str, arrays["writers"]))}
 
 
 @dataclass
-class Work:
+class _Work(Work):
     """What is read of the inputs of a corpus.
 
     Attributes:
-        model: that reads.
         head: whose queries and keys.
         of: at which keys it is asked to look: where a measure's pairs are; None: where it looks most.
         seed: of the keys that are shuffled.
         ablated: the writers without which the head is read again, in place of its terms.
     """
 
-    model: Model
     head: Head
     of: Measure | None
     seed: int
     ablated: tuple[Who, ...] = ()
 
-    def __post_init__(self) -> None:
-        self._reader: Reader | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_reader": None}  # it holds modules: each process finds its own
-
-    def block(
-        self,
-        block: Iterable[Sequence[Example]],
-        done: Callable[[int], None] | None = None,
-        open: Collection[int] = (),
-    ) -> Shares:
-        """The sums of one block."""
-        gathering: Gathering[Shares] | None = None
-        for batch, found in worked(block, self.run, done):
-            for example, (writers, s, n, queries) in zip(batch, found, strict=True):
-                gathering = gathering or Gathering(Shares, writers=writers)
-                gathering.gather(example.document, (s, n), Counter(inputs=1, queries=queries))
-        return (gathering or Gathering(Shares, writers=())).close(open)
-
-    def run(self, batch: Sequence[Example]) -> list[tuple[tuple[str, ...], Floats, Floats, int]]:
-        """Of each input the names of the writers, what is summed, and how many queries were asked."""
-        return [self._one(example) for example in batch]
-
-    def _one(self, example: Example) -> tuple[tuple[str, ...], Floats, Floats, int]:
+    def summed(self, example: Example) -> Summed:
+        """What is summed of one input: terms, what they are by chance, and less that; or what is left."""
         tokens = tokens_of(example)
         ready = self.model.inputs([tokens])
-        if self._reader is None:
-            self._reader = Reader(self.model, ready)
-        part = part_of(self._reader, "encoder" if self.model.encoder_decoder else None)
-        read = self._reader.read(ready, (part, self.head.layer))
+        reader = self.reader(ready)
+        part = part_of(reader, "encoder" if self.model.encoder_decoder else None)
+        read = reader.read(ready, (part, self.head.layer))
         record = call_of(read, part, self.head).record
-        asked = Asked(self.head.head, self._contrast(record, tokens))
-        queries = int(asked.contrast.any(-1).sum())
+        among = compared(tokens, visible(record, self.head.head), causal=self.model.causal)
+        asked = Asked(self.head.head, self._contrast(record, tokens, among))
+        counts = Counter(inputs=1, queries=int(asked.contrast.any(-1).sum()))
         contrast = float(asked.numbers(record, "key").detach()) + asked.of_pairs(record)
         if self.ablated:
-            return self._without(ready, (part, self.head.layer), asked, record, contrast, queries)
-        others = replace(asked, contrast=self._shuffled(asked.contrast, record, example))
-        found = [
-            {side: read.told(which.numbers(record, side)) for side in SIDES} for which in (asked, others)
-        ]
-        writers = sorted({who for told in found for side in told.values() for who in side})
-        terms = np.zeros((len(SIDES), len(writers) + 1, 3))
-        for at, (told, which) in enumerate(zip(found, (asked, others), strict=True)):
-            for row, side in enumerate(SIDES):
-                terms[row, :-1, at] = [
-                    float(told[side][who][0]) if who in told[side] else 0.0 for who in writers
-                ]
-            terms[:, -1, at] = which.of_pairs(record)
-        terms[..., 2] = terms[..., 0] - terms[..., 1]
-        return tuple(map(written, [*writers, PAIR])), terms[None], np.array([contrast]), queries
+            until = part, self.head.layer
+            left, attention = self._without(reader, ready, until, asked, record)
+            return tuple(map(written, self.ablated)), left, np.array([contrast, attention]), counts
+        ways = asked, replace(asked, contrast=self._shuffled(asked.contrast, among, example))
+        terms = [[single(read.by_name(way.numbers(record, side))) for side in SIDES] for way in ways]
+        writers = [*sorted({who for way in terms for side in way for who in side}), PAIR]
+        s = np.zeros((len(SIDES), len(writers), 3))
+        for at, (way, sides) in enumerate(zip(ways, terms, strict=True)):
+            pair = way.of_pairs(record)
+            s[..., at] = [[{**side, PAIR: pair}.get(who, 0.0) for who in writers] for side in sides]
+        s[..., 2] = s[..., 0] - s[..., 1]
+        return tuple(map(written, writers)), s[None], np.array([contrast]), counts
 
     def _without(
         self,
+        reader: Reader,
         ready: Mapping[str, Tensor],
         until: tuple[str, int],
         asked: Asked,
         record: AttentionRecord,
-        contrast: float,
-        queries: int,
-    ) -> tuple[tuple[str, ...], Floats, Floats, int]:
-        """What is left of contrasts and of attention where a writer gives its mean."""
-        assert self._reader is not None
+    ) -> tuple[Floats, float]:
+        """What is left of contrasts and of attention where a writer gives its mean, and that attention as it is."""
         wanted = (asked.contrast > 0).to(record.q)
 
         def looked(call: AttentionRecord) -> float:
@@ -141,15 +98,14 @@ class Work:
 
         left = np.full((2, len(self.ablated)), np.nan)
         for at, who in enumerate(self.ablated):
-            call = self._reader.without(ready, who, until)
+            call = reader.without(ready, who, until)
             if call is not None:
                 score = float(asked.numbers(call, "key")) + asked.of_pairs(call)
                 left[:, at] = score, looked(call)
-        return tuple(map(written, self.ablated)), left, np.array([contrast, looked(record)]), queries
+        return left, looked(record)
 
-    def _contrast(self, record: AttentionRecord, tokens: Tokens) -> Tensor:
+    def _contrast(self, record: AttentionRecord, tokens: Tokens, among: BoolArray) -> Tensor:
         """The keys that each query is asked about less the mean of the others, ``[query key]``."""
-        among = compared(tokens, visible(record, self.head.head), causal=self.model.causal)
         weights = record.weights()[0, self.head.head].detach().cpu().numpy()
         if self.of is None:
             most: npt.NDArray[np.intp] = np.where(among, weights, -1.0).argmax(-1)
@@ -160,13 +116,12 @@ class Work:
         contrast = _less_mean(chosen & among, among & ~chosen) * worth[:, None]
         return torch.as_tensor(contrast, device=record.q.device)
 
-    def _shuffled(self, contrast: Tensor, record: AttentionRecord, example: Example) -> Tensor:
+    def _shuffled(self, contrast: Tensor, among: BoolArray, example: Example) -> Tensor:
         """The contrasts with the keys of each query among which it chooses in another order."""
         tokens = tokens_of(example)
         ids = np.zeros(0, np.int64) if tokens.ids is None else np.asarray(tokens.ids, np.int64)
         draw = np.random.default_rng([self.seed, example.document, zlib.crc32(ids.tobytes())])
         shuffled = contrast.cpu().numpy().copy()
-        among = compared(tokens, visible(record, self.head.head), causal=self.model.causal)
         for row in np.flatnonzero(shuffled.any(-1)):
             shuffled[row, among[row]] = draw.permutation(shuffled[row, among[row]])
         return torch.as_tensor(shuffled, device=contrast.device)
@@ -213,8 +168,8 @@ def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr
     p_of_some = np.where(np.abs(value[..., 0]) > statistics.EXACT, p, np.nan)
     q = false_discovery(p_of_some.ravel()).reshape(p.shape)
     writers = [writer(text) for text in sums.writers]
-    called = {**names([who for who in writers if who != PAIR], turned=False), PAIR: statistics.PAIR}
-    labels = [(called[who], "pair" if who == PAIR else who.kind, who.layer, who.head) for who in writers]
+    called = names(writers, turned=False)
+    labels = [(called[who], who.kind, who.layer, who.head) for who in writers]
     values: dict[str, Any] = {
         "share": value[..., 0],
         "share_se": se[..., 0],
@@ -235,9 +190,9 @@ KIND = Kind("reads", Shares.from_arrays, _figures, title="reading")
 def _left(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
     total = sums.closed()
     value, se = total.value(), total.error()
-    found = {"contrast_left": value[0], "left_se": se[0], "attention_left": value[1], "attention_se": se[1]}
+    figures = {"contrast_left": value[0], "left_se": se[0], "attention_left": value[1], "attention_se": se[1]}
     return xr.Dataset(
-        {name: ("written", values) for name, values in found.items()}, {"written": list(sums.writers)}
+        {name: ("written", values) for name, values in figures.items()}, {"written": list(sums.writers)}
     )
 
 
@@ -256,9 +211,8 @@ def shares(
 ) -> Run[Shares]:
     """Whose writing a head reads over a corpus; see `headscope.reads`."""
     work = _work(model, head, of, seed)
-    return Run(
-        KIND, model, corpus, work.block, RunOptions(**options), _decides(work, of), about=_about(work, of)
-    )
+    about = _about(work, of)
+    return Run(KIND, model, corpus, work.block, RunOptions(**options), about, about=about)
 
 
 @long_run(LEFT, batch_size=8)
@@ -275,11 +229,11 @@ def _ablated(
     """What is left of a head's contrasts and attention where these writers give their mean."""
     work = replace(_work(model, head, of, seed), ablated=tuple(map(writer, writers)))
     return Run(
-        LEFT, model, corpus, work.block, RunOptions(**options), {**_decides(work, of), "writers": writers}
+        LEFT, model, corpus, work.block, RunOptions(**options), {**_about(work, of), "writers": writers}
     )
 
 
-def _work(model: Model, head: AnyHead, of: str, seed: int) -> Work:
+def _work(model: Model, head: AnyHead, of: str, seed: int) -> _Work:
     expect_model(model)
     asked = Head.parse(head) if isinstance(head, str) else Head(*head)
     measure = None
@@ -289,15 +243,11 @@ def _work(model: Model, head: AnyHead, of: str, seed: int) -> Work:
             raise InputError(
                 f"of: expected attended, or a measure of pairs of tokens such as induction or previous, found {of!r}"
             )
-    return Work(model, asked, measure, seed)
+    return _Work(model, asked, measure, seed)
 
 
-def _decides(work: Work, of: str) -> dict[str, Any]:
+def _about(work: _Work, of: str) -> dict[str, Any]:
     return {"head": str(work.head), "of": of, "seed": work.seed}
-
-
-def _about(work: Work, of: str) -> dict[str, Any]:
-    return {"head": str(work.head), "of": of}
 
 
 def over_corpus(
@@ -313,20 +263,20 @@ def over_corpus(
 
     The second pass takes no checkpoint, and a shard has none.
     """
-    found = shares(model, corpus, head, **asked, **options)
-    if not ablated or "share" not in found or options.get("shard") is not None:
-        return found
-    largest = np.abs(found["share"].values).max(0)
+    result = shares(model, corpus, head, **asked, **options)
+    if not ablated or "share" not in result or options.get("shard") is not None:
+        return result
+    largest = np.abs(result["share"].values).max(0)
     order = [int(place) for place in np.argsort(-largest, kind="stable")]
-    heads = [place for place in order if found["kind"].values[place] == "head"]
+    heads = [place for place in order if result["kind"].values[place] == "head"]
     most = [place for place in heads if largest[place] >= statistics.SHOWN][:ablated]
     if not most:
-        return found
-    writers = [str(found["written"].values[place]) for place in most]
-    again = {name: value for name, value in options.items() if name != "resume"}
-    left = _ablated(model, corpus, head, writers=writers, **asked, **again)
+        return result
+    writers = [str(result["written"].values[place]) for place in most]
+    rest = {name: value for name, value in options.items() if name != "resume"}
+    left = _ablated(model, corpus, head, writers=writers, **asked, **rest)
     for name in statistics.CORPUS_ABLATED:
-        column = np.full(found.sizes["writer"], np.nan)
+        column = np.full(result.sizes["writer"], np.nan)
         column[most] = left[name].values
-        found[name] = "writer", column
-    return found
+        result[name] = "writer", column
+    return result

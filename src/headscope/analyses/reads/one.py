@@ -10,11 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.analyses.reads.statistics import SIDES
 from headscope.attention.axes import sides
-from headscope.attention.linear import Call, Read, Reader, Who
+from headscope.attention.linear import Call
 from headscope.attention.neurons import added
 from headscope.attention.one import prepare
 from headscope.attention.record import AttentionRecord
+from headscope.attention.writers import Read, Reader, Who
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.tokens import BoolArray, Tokens
@@ -22,7 +24,8 @@ from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 
 Foil = int | Literal["mean", "none"]
-SIDES = ("key", "query")
+PAIR = Who("pair")
+"""Who stands for what the positions of a pair add by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +64,7 @@ class Reading:
         query, key: positions; `queries` and `keys` are the tokens of the axes.
         contrast: what is told: the score of the key, less the foil's.
         weight: the head's attention from the query to the key.
-        pair: the part of it that the positions of the pair have by themselves.
-        terms: of each side who has which part of the rest.
+        terms: of each side who has which part of it; `PAIR` has the same of both.
         content: the parts that are left at one position, where positions turn queries and keys (RoPE); else None.
         looks: where each head that writes looks most, from the position at which it wrote, of each side.
         pairs: of the writers of the query with the largest terms the part that each writer of the key has with them.
@@ -77,7 +79,6 @@ class Reading:
     keys: Tokens
     contrast: float
     weight: float
-    pair: float
     terms: Mapping[str, Mapping[Who, float]]
     content: Mapping[str, Mapping[Who, float]] | None
     looks: Mapping[str, Mapping[Who, str]]
@@ -124,12 +125,12 @@ def reading(
         asked.contrast[row] -= torch.as_tensor(others / others.sum()).to(asked.contrast)
     elif foil != "none":
         asked.contrast[row, _seen("foil", foil, keys, seen)] -= 1.0
-    terms = {side: _single(read.told(asked.numbers(record, side))) for side in SIDES}
     bias = asked.of_pairs(record)
+    terms = {side: {**single(read.by_name(asked.numbers(record, side))), PAIR: bias} for side in SIDES}
     still = read.unturned(call)
     content = None
     if still is not None:
-        content = {side: _single(read.told(asked.numbers(still, side))) for side in SIDES}
+        content = {side: single(read.by_name(asked.numbers(still, side))) for side in SIDES}
     rows = {"key": column, "query": row}
     return Reading(
         head=head,
@@ -140,7 +141,6 @@ def reading(
         keys=keys,
         contrast=float(asked.numbers(record, "key").detach()) + bias,
         weight=float(weights[column]),
-        pair=bias,
         terms=terms,
         content=content,
         looks={side: _looks(model, read, terms[side], rows[side], ready, axes) for side in SIDES},
@@ -155,14 +155,15 @@ def part_of(reader: Reader, part: str | None) -> str:
     if part is None and len(parts) == 1:
         return parts[0]
     if part not in parts:
-        found = "none" if part is None else repr(part)
-        raise InputError(f"attention: expected {' or '.join(parts)}, found {found}")
+        other = "none" if part is None else repr(part)
+        raise InputError(f"attention: expected {' or '.join(parts)}, found {other}")
     return part
 
 
 def call_of(read: Read, part: str, head: Head) -> Call:
     """The call of a head's layer. Raises `InputError` where there is no such head."""
-    call = read.call(part, head.layer)
+    site = part, head.layer
+    call = next((call for call in read.calls if (call.part, call.record.layer) == site), None)
     if call is None or head.head >= call.record.shape[1]:
         raise InputError(f"head: expected a head of {read.model.name}, found {head}")
     return call
@@ -194,10 +195,10 @@ def place(name: str, position: int | None, tokens: Tokens) -> int:
         special = np.zeros(count, np.bool_) if tokens.special_mask is None else tokens.special_mask
         plain = np.flatnonzero(~special)
         return int(plain[-1]) if len(plain) else count - 1
-    found = position + count if position < 0 else position
-    if not 0 <= found < count:
+    index = position + count if position < 0 else position
+    if not 0 <= index < count:
         raise InputError(f"{name}: expected a place in an input of {count} tokens, found {position}")
-    return found
+    return index
 
 
 def _key(position: int | None, keys: Tokens, seen: BoolArray, weights: Tensor, others: BoolArray) -> int:
@@ -209,16 +210,17 @@ def _key(position: int | None, keys: Tokens, seen: BoolArray, weights: Tensor, o
 
 
 def _seen(name: str, position: int, keys: Tokens, seen: BoolArray) -> int:
-    found = place(name, position, keys)
-    if not seen[found]:
+    index = place(name, position, keys)
+    if not seen[index]:
         raise InputError(
-            f"{name}: expected a key that the query sees, found {position} ({keys.pieces[found]!r})"
+            f"{name}: expected a key that the query sees, found {position} ({keys.pieces[index]!r})"
         )
-    return found
+    return index
 
 
-def _single(told: Mapping[Who, Floats]) -> dict[Who, float]:
-    return {who: float(values[0]) for who, values in told.items()}
+def single(terms: Mapping[Who, Floats]) -> dict[Who, float]:
+    """The terms of one number."""
+    return {who: float(values[0]) for who, values in terms.items()}
 
 
 def _looks(
@@ -248,11 +250,11 @@ def _pairs(
     """The terms of pairs: of these writers of the query with the largest terms, and every writer of the key."""
     if not count:
         return {}
-    most = sorted(terms, key=lambda who: -abs(terms[who]))[:count]
-    told = read.told(record.q[0, asked.head, row])
-    query = torch.as_tensor(np.stack([told[who] for who in most])).to(record.q)
+    most = sorted((who for who in terms if who != PAIR), key=lambda who: -abs(terms[who]))[:count]
+    queries = read.by_name(record.q[0, asked.head, row])
+    query = torch.as_tensor(np.stack([queries[who] for who in most])).to(record.q)
     difference = asked.contrast[row].to(record.k) @ record.k[0, asked.head // record.groups]
-    numbers = read.told(query @ difference * record.scaling)
+    numbers = read.by_name(query @ difference * record.scaling)
     return {who: {key: float(values[at]) for key, values in numbers.items()} for at, who in enumerate(most)}
 
 
@@ -271,6 +273,7 @@ def names(writers: Sequence[Who], *, turned: bool) -> dict[Who, str]:
                 "mlp": f"mlp {who.layer}" if who.layer >= 0 else "before the layers",
                 "position": "positions",
                 "bias": "biases",
+                "pair": "position bias",
             }[who.kind]
         )
     return called

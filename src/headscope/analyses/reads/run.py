@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, Unpack, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Unpack, cast, get_args
 
 import numpy as np
 import xarray as xr
@@ -13,8 +13,9 @@ from headscope.analyses.reads import statistics
 from headscope.analyses.reads.corpus import ATTENDED, over_corpus, shares
 from headscope.analyses.reads.one import Foil, Reading, names, reading
 from headscope.analyses.result import returns_result
-from headscope.attention.linear import Who
+from headscope.attention.linear import Kind
 from headscope.attention.one import Text
+from headscope.attention.writers import Who
 from headscope.core.heads import AnyHead, Head
 from headscope.core.validation import Number, Seed
 from headscope.corpora import Corpus, Example
@@ -115,7 +116,7 @@ def reads(
     if of != ATTENDED:
         raise InputError(f"of: is of a corpus, and one input was given; found {of!r}")
     asked = Head.parse(head) if isinstance(head, str) else Head(*head)
-    found = reading(
+    result = reading(
         model,
         text,
         asked,
@@ -127,59 +128,55 @@ def reads(
         attention=attention,
         pairs=pairs,
     )
-    return _dataset(found, described(model, ())["model"], foil)
+    return _dataset(result, described(model, ())["model"], foil)
 
 
 merge = shares.merge
 
 
-def _dataset(found: Reading, model: Any, foil: Foil) -> xr.Dataset:
+def _dataset(result: Reading, model: Any, foil: Foil) -> xr.Dataset:
     """The reading, labelled."""
-    writers = sorted({who for side in found.terms.values() for who in side}, key=_order)
-    called = names(writers, turned=found.content is not None) | _of_the_token(writers, found)
-    shape = (len(statistics.SIDES), len(writers) + 1)
-    values: dict[str, Any] = {"term": np.zeros(shape), "looks_at": np.full(shape, "", object)}
-    for at, side in enumerate(statistics.SIDES):
-        values["term"][at] = [found.terms[side].get(who, 0.0) for who in writers] + [found.pair]
-        values["looks_at"][at, :-1] = [found.looks[side].get(who, "") for who in writers]
-    if found.content is not None:
-        content = [[found.content[side].get(who, 0.0) for who in writers] for side in statistics.SIDES]
-        values["content"] = np.column_stack([content, np.zeros(len(content))])
+    writers = sorted({who for side in result.terms.values() for who in side}, key=_order)
+    called = names(writers, turned=result.content is not None) | _of_the_token(writers, result)
+
+    def over(parts: Mapping[str, Mapping[Who, Any]], missing: Any = 0.0) -> Any:
+        return np.array([[parts[side].get(who, missing) for who in writers] for side in statistics.SIDES])
+
+    values: dict[str, Any] = {"term": over(result.terms), "looks_at": over(result.looks, "").astype(object)}
+    if result.content is not None:
+        values["content"] = over(result.content)
         values["position"] = values["term"] - values["content"]
-    values |= {"contrast": found.contrast, "weight": found.weight}
+    values |= {"contrast": result.contrast, "weight": result.weight}
     pairs = None
-    if found.pairs:
-        table = [[told.get(who, 0.0) for who in writers] + [0.0] for told in found.pairs.values()]
-        pairs = [called[who] for who in found.pairs], np.array(table)
+    if result.pairs:
+        table = [[terms.get(who, 0.0) for who in writers] for terms in result.pairs.values()]
+        pairs = [called[who] for who in result.pairs], np.array(table)
     labels = [(called[who], who.kind, who.layer, who.head) for who in writers]
     meta = {
         "model": model,
-        "head": str(found.head),
-        "part": found.part,
-        "query": found.query,
-        "key": found.key,
+        "head": str(result.head),
+        "part": result.part,
+        "query": result.query,
+        "key": result.key,
         "foil": foil,
-        "query_token": found.queries.pieces[found.query],
-        "key_token": found.keys.pieces[found.key],
-        "softcap": found.softcap,
+        "query_token": result.queries.pieces[result.query],
+        "key_token": result.keys.pieces[result.key],
+        "softcap": result.softcap,
         "command": COMMAND.get(),
     }
-    return statistics.dataset([*labels, (statistics.PAIR, "pair", -1, -1)], values, pairs, meta)
+    return statistics.dataset(labels, values, pairs, meta)
 
 
-def _of_the_token(writers: Sequence[Who], found: Reading) -> dict[Who, str]:
+def _of_the_token(writers: Sequence[Who], result: Reading) -> dict[Who, str]:
     """The first MLP, which stands for the token where what is embedded has next to no term itself."""
-    embedded = [abs(side[who]) for side in found.terms.values() for who in side if who.kind == "embedding"]
+    embedded = [abs(side[who]) for side in result.terms.values() for who in side if who.kind == "embedding"]
     first = [who for who in writers if who.kind == "mlp" and who.layer == 0]
-    if len(first) != 1 or max(embedded, default=0.0) >= statistics.SHOWN * abs(found.contrast):
+    if len(first) != 1 or max(embedded, default=0.0) >= statistics.SHOWN * abs(result.contrast):
         return {}
     return {first[0]: "mlp 0 (the token)"}
 
 
-_KINDS = ("embedding", "head", "attention", "mlp", "position", "bias")
-
-
 def _order(who: Who) -> tuple[Any, ...]:
     """Writers by part and layer, what is of no layer last."""
-    late = who.kind in ("position", "bias")
-    return late, who.part, who.layer, _KINDS.index(who.kind), who.head
+    late = who.kind in ("position", "bias", "pair")
+    return late, who.part, who.layer, get_args(Kind).index(who.kind), who.head

@@ -20,7 +20,7 @@ EXACT = 1e-5
 """Shares are exact to this in float32; a smaller one is rounding, of which nothing is claimed."""
 
 SIDES = ("key", "query")
-PAIR, REST = "position bias", "the rest"
+REST = "the rest"
 
 COLUMNS = ("side", "writer", "layer", "head", "paper", "term", "share", "content", "position", "looks_at")
 """Columns of the table of one input."""
@@ -124,10 +124,10 @@ def _of_corpus(result: xr.Dataset) -> pd.DataFrame:
     return _frame(rows, (*CORPUS, *ablated))
 
 
-def _split(terms: Floats, whole: float) -> tuple[list[int], list[int]]:
+def _split(terms: Floats, total: float) -> tuple[list[int], list[int]]:
     """The places of terms that are shown, the largest first, and of the others."""
     order = [int(place) for place in np.argsort(-np.abs(terms), kind="stable")]
-    large = [place for place in order if abs(terms[place]) >= SHOWN * abs(whole)]
+    large = [place for place in order if abs(terms[place]) >= SHOWN * abs(total)]
     return large, [place for place in order if place not in large]
 
 
