@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 
 import headscope as hs
+from headscope.analyses.bench import Name
 from headscope.analyses.bench.alignment import by_heads, by_hidden_states, sentences
-from headscope.analyses.bench.run import names, published
+from headscope.analyses.bench.run import published
 from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.alignment_by_sets import aligned
@@ -28,22 +30,8 @@ def small() -> Model:
 def files(tmp_path: Path) -> list[Path]:
     """Forty sentences, each beside itself with its first word at the end."""
     draw = np.random.default_rng(0)
-    words = [
-        "the",
-        "cat",
-        "dog",
-        "sat",
-        "stood",
-        "on",
-        "under",
-        "mat",
-        "old",
-        "new",
-        "house",
-        "tree",
-        "moon",
-        "sea",
-    ]
+    words = ["the", "cat", "dog", "sat", "stood", "on", "under", "mat", "old", "new", "house", "tree", "moon",
+             "sea"]  # fmt: skip
     made = [draw.choice(words, 6, replace=False).tolist() for _ in range(40)]
     texts = {
         "x.a.txt": [" ".join(sentence) for sentence in made],
@@ -104,7 +92,7 @@ def test_a_row_stands_beside_the_published_ones(
 
 
 def test_published_rows_say_where_they_come_from() -> None:
-    assert set(published()) == set(names())
+    assert set(published()) == set(get_args(Name))
     for rows in published().values():
         for row in rows:
             assert row["source"]
