@@ -13,7 +13,7 @@ import torch
 
 import headscope as hs
 from headscope.analyses.model_card.card import FIGURES, Card
-from headscope.errors import InputError
+from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.statistics.overlap import overlap
 from tests.helpers.planted_induction import circuit
@@ -107,7 +107,7 @@ def test_the_lists_of_a_causal_model_are_given_to_others(tmp_path: Path, shared:
     data: Any = json.loads(card.text)
     data["lists"]["retrieval"] = {
         "why": "", "tested": True, "stability": "", "heads": [
-            {"head": f"L{layer}H{head}", "paper": "", "score": gates[layer, head // 2] * (1 - head % 2 / 2), "q": 0.01}
+            {"head": f"L{layer}H{head}", "paper": "", "score": gates[layer, head // 2] * (1 - head % 2), "q": 0.01}
             for layer in range(5) for head in range(8)
         ],
     }  # fmt: skip
@@ -118,6 +118,7 @@ def test_the_lists_of_a_causal_model_are_given_to_others(tmp_path: Path, shared:
     assert budgets.mean() == pytest.approx(0.5)
     assert budgets.min() >= 0.05
     assert (np.diff(budgets.ravel()) >= 0).all()
+    np.testing.assert_allclose(budgets[0] - 0.05, gates[0] * (budgets[0, 1] - 0.05), atol=1e-12)
     card.save_tsv(tmp_path / "lists.tsv")
     lines = (tmp_path / "lists.tsv").read_text().splitlines()
     assert lines[0].split("\t") == ["list", "layer", "head", "paper", *FIGURES]
@@ -126,7 +127,8 @@ def test_the_lists_of_a_causal_model_are_given_to_others(tmp_path: Path, shared:
 
 def test_a_planted_retrieval_head_is_listed_with_the_overlap_of_needles() -> None:
     planted = hs.load((circuit().module, reader()), allow_unknown=True)
-    card = hs.card(planted, hs.corpora.texts([" ".join([HAY] * 4)] * 12))
+    with pytest.warns(HeadscopeWarning, match="unknown"):
+        card = hs.card(planted, hs.corpora.texts([" ".join([HAY] * 4)] * 12))
     assert card.heads("retrieval") == [hs.Head(1, 0)]
     overlap = card.lists["retrieval"]["stability"]
     assert (overlap["top"], overlap["share"], overlap["chance"]) == (2, 1, 0.5)

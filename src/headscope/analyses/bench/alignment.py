@@ -67,7 +67,7 @@ def by_hidden_states(model: Model, corpus: Corpus | Iterable[Example], *, seed: 
 
     Source: Jalili Sabet et al. 2020, "SimAlign", Argmax. What is chosen is the layer; 0 is the embedding.
     """
-    return _chosen(sentences(corpus, lambda example: _near(model, example)), 1, seed)
+    return by_halves(sentences(corpus, lambda example: _near(model, example)), 1, seed)
 
 
 def by_heads(
@@ -95,7 +95,7 @@ def by_heads(
         ])  # fmt: skip
 
     read = sentences(corpus, scores)
-    return _chosen(read, 1, seed), _chosen(read, MOST, seed), heads
+    return by_halves(read, 1, seed), by_halves(read, MOST, seed), heads
 
 
 def sentences(corpus: Corpus | Iterable[Example], scores: Callable[[Example], Floats]) -> list[Sentence]:
@@ -148,7 +148,7 @@ def _halves(count: int, seed: int) -> tuple[BoolArray, BoolArray]:
     return half, ~half
 
 
-def _chosen(read: Sequence[Sentence], most: int, seed: int) -> Aligned:
+def by_halves(read: Sequence[Sentence], most: int, seed: int) -> Aligned:
     """The error of the scores that each half chooses, one by one and at most so many, added up."""
     chosen: list[tuple[int, ...]] = []
     scored = np.zeros((len(read), 2))
