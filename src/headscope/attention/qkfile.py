@@ -115,11 +115,11 @@ def open_qk(
         if header.get("format") == FORMAT:
             if len(files) > 1:
                 raise InputError(f"{files[1]}: expected one file of {FORMAT}, found {len(files)}")
-            return _own(files[0], file, header, input, more)
-        found = header.get("format", "none")
+            return _read(files[0], file, header, input, more)
+        format = header.get("format", "none")
     if not sidecar.is_file():
         raise InputError(
-            f"{files[0]}: expected format {FORMAT}, or vLLM-Hook's {sidecar.name} beside it, found {found}"
+            f"{files[0]}: expected format {FORMAT}, or vLLM-Hook's {sidecar.name} beside it, found {format}"
         )
     return servers.hooked(files, _lazily, input, positions, more)
 
@@ -147,7 +147,7 @@ def _lazily(path: Path) -> dict[str, Stored]:
         }
 
 
-def _own(
+def _read(
     path: Path, file: Any, header: Mapping[str, str], input: int | None, more: Mapping[str, Any]
 ) -> Recorded:
     if input:
@@ -164,8 +164,10 @@ def _own(
                 f"{path}: expected queries and keys whose positions were applied, found {positions!r}: record "
                 "them behind the rotary embedding"
             )
-        told: Any = described.get("heads")
-        heads: list[Any] = list(cast("list[Any]", told)) if isinstance(told, list) else [told] * len(layers)
+        counts: Any = described.get("heads")
+        heads: list[Any] = (
+            list(cast("list[Any]", counts)) if isinstance(counts, list) else [counts] * len(layers)
+        )
         q: list[Stored] = []
         k: list[Stored] = []
         sinks: list[Stored | None] = []
@@ -214,8 +216,8 @@ def _axis(described: Mapping[str, Any], arrays: Mapping[str, Any], side: str) ->
             if side == "key" and described.get("query") is not None
             else None
         )
-    told = [name for name in arrays if name.startswith(f"{side}.")]
-    return tokens_of(described, arrays, side) if told else Tokens.of(pieces)
+    known = any(name.startswith(f"{side}.") for name in arrays)
+    return tokens_of(described, arrays, side) if known else Tokens.of(pieces)
 
 
 def _rules(given: Any, arrays: Mapping[str, Stored]) -> Any:

@@ -179,10 +179,10 @@ class Recorded:
             return None
         if not isinstance(rule, str | int):
             return tensor_of(rule)[..., torch.as_tensor(rows), :]
-        own = torch.as_tensor(rows)[:, None] + len(self.key) - len(self.query)
+        position = torch.as_tensor(rows)[:, None] + len(self.key) - len(self.query)
         keys = torch.arange(len(self.key))
-        seen = keys <= own
-        return seen if rule == "causal" else seen & (keys > own - int(rule))
+        seen = keys <= position
+        return seen if rule == "causal" else seen & (keys > position - int(rule))
 
     def row(self, head: AnyHead, query: int) -> FloatArray:
         """One row of one head, ``[key]``: what a token looks at. A negative `query` counts from the end."""
@@ -253,8 +253,7 @@ class Recorded:
         mask = self._seen(place, rows)
         if mask is None:
             return layer, sink, np.ones((1, *shape[1:]), np.bool_)
-        seen = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 4
-        return layer, sink, seen.reshape(-1, len(rows), keys).numpy()[..., columns]
+        return layer, sink, _visible(mask).reshape(-1, len(rows), keys).numpy()[..., columns]
 
     def _weights(self, call: AttentionRecord, place: int, rows: IntArray, heads: slice) -> FloatArray:
         """Rows of some heads of one key head, ``[head row key]``."""
@@ -340,12 +339,12 @@ def from_qk(
     >>> recorded.row("L1H3", -1).round(3).tolist()
     [0.333, 0.333, 0.333]
     """
-    q, k = _each("query", query), _each("key", key)
+    q, k = _arrays("query", query), _arrays("key", key)
     count = len(q)
     for name, arrays in (("query", q), ("key", k)):
         if not arrays or any(len(array.shape) != 3 for array in arrays):
-            found = [tuple(array.shape) for array in arrays][:1] or "none"
-            raise ShapeError(f"{name}: expected axes [head token dim] a layer, found {found}")
+            shapes = [tuple(array.shape) for array in arrays][:1] or "none"
+            raise ShapeError(f"{name}: expected axes [head token dim] a layer, found {shapes}")
     queries, keys = int(q[0].shape[1]), int(k[0].shape[1])
     if key_tokens is None:
         axis = labels(keys, "position ") if tokens is None else Tokens.of(tokens)
@@ -389,7 +388,7 @@ def _per_layer(name: str, value: Any, count: int) -> list[Any]:
     return values
 
 
-def _each(name: str, value: Any) -> list[Any]:
+def _arrays(name: str, value: Any) -> list[Any]:
     """Arrays ``[head token dim]``, one a layer."""
     if isinstance(value, Mapping) or not hasattr(value, "__len__"):
         raise InputError(f"{name}: expected arrays, found {type(cast(object, value)).__name__}")
@@ -420,9 +419,9 @@ def _check(layer: int, q: Sequence[int], k: Sequence[int], queries: int, keys: i
             f"layer {layer}, axis head: expected query heads that are a multiple of the key heads, found {q[0]} and "
             f"{k[0]}: heads are missing"
         )
-    for axis, found, expected in (("dim", k[2], q[2]), ("query", q[1], queries), ("key", k[1], keys)):
-        if found != expected:
-            raise ShapeError(f"layer {layer}, axis {axis}: expected {expected}, found {found}")
+    for axis, size, expected in (("dim", k[2], q[2]), ("query", q[1], queries), ("key", k[1], keys)):
+        if size != expected:
+            raise ShapeError(f"layer {layer}, axis {axis}: expected {expected}, found {size}")
 
 
 def _check_rule(layer: int, rule: Any, shape: tuple[int, int, int]) -> None:
@@ -443,6 +442,10 @@ def _check_rule(layer: int, rule: Any, shape: tuple[int, int, int]) -> None:
 
 def _ahead(rule: Any) -> bool:
     """Whether a mask shows some query a key after it."""
-    mask = tensor_of(rule)
-    seen = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 4
+    seen = _visible(tensor_of(rule))
     return bool(torch.triu(seen, 1 + seen.shape[-1] - seen.shape[-2]).any())
+
+
+def _visible(mask: Tensor) -> Tensor:
+    """Where a mask shows a key: true, or a number that is added and does not hide it."""
+    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 4

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from headscope.analyses.bench import Name
 from headscope.console import options as console
 from headscope.console import sources
 from headscope.core.validation import Count, Seed
 from headscope.errors import InputError
 
-_Name = Literal["aer", "timing", "contacts", "uuas", "retrieval", "induction"]
-_TAKES = {
-    "aer": "three files: sentences A, sentences B and their alignments",
-    "timing": "a .jsonl of audio, words and times",
-    "contacts": "a .jsonl of sequences with links",
-    "uuas": "two treebanks, to train and to score",
-}
-
 
 def bench(
-    name: Annotated[_Name, typer.Argument(metavar="NAME")],
+    name: Annotated[Name, typer.Argument(metavar="NAME")],
     model: Annotated[str, typer.Argument(metavar="MODEL")],
     files: Annotated[list[Path] | None, typer.Argument(metavar="FILE")] = None,
     *,
@@ -54,22 +47,18 @@ def bench(
 
     table.check(console.TABLES)
     paths = list(files or ())
-    many = {"aer": 3, "timing": 1, "contacts": 1, "uuas": 2}.get(name, 0)
-    if len(paths) != many:
-        raise InputError(f"FILE: {name}: expected {_TAKES.get(name, 'no file')}, found {len(paths)} files")
-    readers: dict[str, Callable[[], list[Any]]] = {
-        "aer": lambda: [corpora.alignments(*paths, base=1 if base else 0)],
-        "timing": lambda: [corpora.spoken(paths[0])],
-        "contacts": lambda: [corpora.links(paths)],
-        "uuas": lambda: [sources.annotated([path]) for path in paths],
-    }
-    read = readers.get(name, list)()
+    readers: dict[str, tuple[int, str, Callable[[], list[Any]]]] = {
+        "aer": (3, "three files: sentences A, sentences B and their alignments",
+                lambda: [corpora.alignments(*paths, base=1 if base else 0)]),
+        "timing": (1, "a .jsonl of audio, words and times", lambda: [corpora.spoken(paths[0])]),
+        "contacts": (1, "a .jsonl of sequences with links", lambda: [corpora.links(paths)]),
+        "uuas": (2, "two treebanks, to train and to score",
+                 lambda: [sources.annotated([path]) for path in paths]),
+    }  # fmt: skip
+    count, expected, read = readers.get(name, (0, "no file", list))
+    if len(paths) != count:
+        raise InputError(f"FILE: {name}: expected {expected}, found {len(paths)} files")
     called = data or (paths[0].name.split(".")[0] if paths else "")
-    rows: Any = run(name, loading.named(model), read, data=called, seed=seed, limit=limit)
-    text = (
-        rounded(rows.drop(columns=["name"]), ".1f")
-        .astype(object)
-        .where(rows.notna(), "")
-        .to_string(index=False)
-    )
-    table.out(Shown(rows, text, described={}))
+    rows: Any = run(name, loading.named(model), read(), data=called, seed=seed, limit=limit)
+    text = rounded(rows.drop(columns=["name"]), ".1f").astype(object).where(rows.notna(), "")
+    table.out(Shown(rows, text.to_string(index=False), described={}))

@@ -50,8 +50,8 @@ def card(
     print(f"{output}: {made}")
     for name, one in made.lists.items():
         heads = made.heads(name, top=None if one["tested"] else 5)
-        said = f"{len(heads)} head{'s' * (len(heads) != 1)}" if one["tested"] else "highest"
-        print(f"{name}: {said} {' '.join(map(str, heads[:10]))}{' …' * (len(heads) > 10)}".rstrip())
+        count = f"{len(heads)} head{'s' * (len(heads) != 1)}" if one["tested"] else "highest"
+        print(f"{name}: {count} {' '.join(map(str, heads[:10]))}{' …' * (len(heads) > 10)}".rstrip())
         print(f"  {stability(one)}")
     for name, why in made.data["not_told"].items():
         console.say(f"{name}: {why}")
@@ -77,14 +77,14 @@ def diff(
     from headscope.analyses.shown import Shown, on_screen
 
     table.check(console.TABLES)
-    found = card_differences(open_card(a), open_card(b), level=level)
-    said: Any = found.attrs
-    weights = f"weights differ in {', '.join(said['layers'])}" if said["layers"] else "the same weights"
-    remarks = [f"{weights}; {len(found):,} of {said['tests']:,} scores differ beyond their error"]
-    remarks += [f"another corpus for {', '.join(said['corpora'])}"] * bool(said["corpora"])
-    remarks += [f"in one card only: {', '.join(said['only'])}"] * bool(said["only"])
-    text = on_screen(found, dropped=["paper", "p"]) if len(found) else ""
-    table.out(Shown(found, text, described={}, remarks=remarks))
+    rows = card_differences(open_card(a), open_card(b), level=level)
+    about: Any = rows.attrs
+    weights = f"weights differ in {', '.join(about['layers'])}" if about["layers"] else "the same weights"
+    remarks = [f"{weights}; {len(rows):,} of {about['tests']:,} scores differ beyond their error"]
+    remarks += [f"another corpus for {', '.join(about['corpora'])}"] * bool(about["corpora"])
+    remarks += [f"in one card only: {', '.join(about['only'])}"] * bool(about["only"])
+    text = on_screen(rows, dropped=["paper", "p"]) if len(rows) else ""
+    table.out(Shown(rows, text, described={}, remarks=remarks))
 
 
 def site(
@@ -109,10 +109,10 @@ def site(
         raise InputError(f"{folder}: expected folders with {NAME}, found none")
     links: list[tuple[str, Any]] = []
     for path, made in cards:
-        own = path.with_name("index.html") if path.parent != place.parent else path.with_name("card.html")
-        with replacing(own) as file:
+        target = path.with_name("index.html" if path.parent != place.parent else "card.html")
+        with replacing(target) as file:
             file.write_text(page(made.data), encoding="utf-8")
-        links.append((Path(os.path.relpath(own, place.parent)).as_posix(), made.data))
+        links.append((Path(os.path.relpath(target, place.parent)).as_posix(), made.data))
     with replacing(place) as file:
         file.write_text(compared(links), encoding="utf-8")
     print(f"{place}: {len(cards)} models")

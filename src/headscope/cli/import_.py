@@ -63,8 +63,8 @@ def import_(
     elif suffix in (*TABLES, ".nc"):
         from headscope.measures.dataset import table, write
 
-        found = measure_qk(recorded, measures=None if measures is None else measures.split(","))
-        write(found, output, table)
+        result = measure_qk(recorded, measures=None if measures is None else measures.split(","))
+        write(result, output, table)
         say(f"{output}: measures of {len(recorded.heads):,} heads")
     else:
         _write(recorded, parts, output)
@@ -73,8 +73,8 @@ def import_(
 def _write(recorded: Any, parts: list[slice], output: Path) -> None:
     from headscope.live.view import view
 
-    whole = all(part == slice(None) for part in parts)
-    maps = recorded if whole and output.suffix != ".safetensors" else recorded.take(*parts)
+    full = all(part == slice(None) for part in parts)
+    maps = recorded if full and output.suffix != ".safetensors" else recorded.take(*parts)
     if output.suffix == ".safetensors":
         maps.save(output)
     else:

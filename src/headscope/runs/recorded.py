@@ -80,9 +80,11 @@ def sums_of(recorded: Recorded, measures: Sequence[Measure], document: int = 0) 
     rows = Rows(recorded, measures, [recorded.query], 0.0, Counter())
     for place in range(len(recorded)):
         rows.reduce(recorded.record(place))
-    found = rows.close()
-    if not found.finite.all():
+    measured = rows.close()
+    if not measured.finite.all():
         raise InputError(f"{recorded!r}: expected finite figures, found others")
     documents = Documents([measure.name for measure in measures])
-    documents.add(document, recorded.query, found.layers, found.sums[0], found.chance[0], found.divisors[0])
+    documents.add(
+        document, recorded.query, measured.layers, measured.sums[0], measured.chance[0], measured.divisors[0]
+    )
     return documents.close()

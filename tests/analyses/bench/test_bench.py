@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 
 import headscope as hs
-from headscope.analyses.bench.alignment import by_heads, by_hidden_states, sentences
-from headscope.analyses.bench.run import names, published
+from headscope.analyses.bench import Name
+from headscope.analyses.bench.alignment import Sentence, by_halves, by_heads, by_hidden_states, sentences
+from headscope.analyses.bench.run import published
 from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.alignment_by_sets import aligned
@@ -28,22 +30,8 @@ def small() -> Model:
 def files(tmp_path: Path) -> list[Path]:
     """Forty sentences, each beside itself with its first word at the end."""
     draw = np.random.default_rng(0)
-    words = [
-        "the",
-        "cat",
-        "dog",
-        "sat",
-        "stood",
-        "on",
-        "under",
-        "mat",
-        "old",
-        "new",
-        "house",
-        "tree",
-        "moon",
-        "sea",
-    ]
+    words = ["the", "cat", "dog", "sat", "stood", "on", "under", "mat", "old", "new", "house", "tree", "moon",
+             "sea"]  # fmt: skip
     made = [draw.choice(words, 6, replace=False).tolist() for _ in range(40)]
     texts = {
         "x.a.txt": [" ".join(sentence) for sentence in made],
@@ -70,17 +58,27 @@ def test_hidden_states_align_as_sets_do(small: Model, files: list[Path]) -> None
         rows = [state[np.asarray(tokens.word_ids) == word].mean(0) for word in range(len(words))]
         vectors.append(torch.stack([row / row.norm() for row in rows]))
     near = vectors[0] @ vectors[1].T
-    found = {
+    pairs = {
         (a, int(near[a].argmax())) for a in range(6) if int(near[:, int(near[a].argmax())].argmax()) == a
     }
-    counts = aligned({(0, 5), (1, 0), (3, 2), (4, 3)}, {(2, 1)}, found)
+    counts = aligned({(0, 5), (1, 0), (3, 2), (4, 3)}, {(2, 1)}, pairs)
     (one, _) = sentences([example] * 2, lambda _: near[None].numpy())
     right, total = one.counts(one.scores)[:, 0]
     assert right == counts.right_sure + counts.right_possible
     assert total == counts.predicted + counts.sure
-    whole = by_hidden_states(small, corpus)
-    assert whole.low <= whole.aer <= whole.high
-    assert whole.n == 40
+    error = by_hidden_states(small, corpus)
+    assert error.low <= error.aer <= error.high
+    assert error.n == 40
+
+
+def test_scores_are_added_up_while_that_lowers_the_error_and_possible_pairs_are_no_error() -> None:
+    first, last = np.array([[1, 0], [0.9, 0.8]]), np.array([[0.8, 0.9], [0, 1]])  # each finds one pair of two
+    sure, both = np.array([[True, False], [False, False]]), np.eye(2, dtype=np.bool_)
+    assert Sentence(np.array([last]), sure, both).counts(last).tolist() == [1, 2]
+    read = [Sentence(np.array([first, last, first]), both, both)] * 4
+    assert by_halves(read, 1, seed=0).aer == pytest.approx(100 / 3)
+    together = by_halves(read, 20, seed=0)
+    assert (together.aer, together.chosen) == (0, ((0, 1), (0, 1)))
 
 
 @pytest.mark.slow
@@ -104,7 +102,7 @@ def test_a_row_stands_beside_the_published_ones(
 
 
 def test_published_rows_say_where_they_come_from() -> None:
-    assert set(published()) == set(names())
+    assert set(published()) == set(get_args(Name))
     for rows in published().values():
         for row in rows:
             assert row["source"]

@@ -12,10 +12,12 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.analyses.model_card.card import Card
-from headscope.errors import InputError
+from headscope.analyses.model_card.card import FIGURES, Card
+from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.statistics.overlap import overlap
+from tests.helpers.planted_induction import circuit
+from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.small_models import seeing, small_bert
 from tests.helpers.small_tokenizers import demo
 from tests.helpers.typed import Typed
@@ -86,8 +88,8 @@ def test_a_model_differs_from_itself_in_nothing_and_from_a_trained_copy_where_it
     assert 1 in set(table["layer"])
     for name, card in (("a", made), ("b", other)):
         card.save(tmp_path / name)
-    found = typed("cards", "diff", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "diff.csv")
-    assert "weights differ in encoder.layer.1" in found.err
+    printed = typed("cards", "diff", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "diff.csv")
+    assert "weights differ in encoder.layer.1" in printed.err
     assert typed("cards", "diff", tmp_path / "a", tmp_path / "a").err.startswith("the same weights; 0 of ")
     assert typed("cards", "site", tmp_path).out == f"{tmp_path / 'index.html'}: 2 models\n"
     page = (tmp_path / "index.html").read_text("utf-8")
@@ -105,7 +107,7 @@ def test_the_lists_of_a_causal_model_are_given_to_others(tmp_path: Path, shared:
     data: Any = json.loads(card.text)
     data["lists"]["retrieval"] = {
         "why": "", "tested": True, "stability": "", "heads": [
-            {"head": f"L{layer}H{head}", "paper": "", "score": gates[layer, head // 2] * (1 - head % 2 / 2), "q": 0.01}
+            {"head": f"L{layer}H{head}", "paper": "", "score": gates[layer, head // 2] * (1 - head % 2), "q": 0.01}
             for layer in range(5) for head in range(8)
         ],
     }  # fmt: skip
@@ -116,10 +118,21 @@ def test_the_lists_of_a_causal_model_are_given_to_others(tmp_path: Path, shared:
     assert budgets.mean() == pytest.approx(0.5)
     assert budgets.min() >= 0.05
     assert (np.diff(budgets.ravel()) >= 0).all()
+    np.testing.assert_allclose(budgets[0] - 0.05, gates[0] * (budgets[0, 1] - 0.05), atol=1e-12)
     card.save_tsv(tmp_path / "lists.tsv")
     lines = (tmp_path / "lists.tsv").read_text().splitlines()
-    assert lines[0].startswith("list\tlayer\thead\tpaper\tscore\tlow\thigh")
+    assert lines[0].split("\t") == ["list", "layer", "head", "paper", *FIGURES]
     assert len(lines) == 1 + sum(len(one["heads"]) for one in card.lists.values())
+
+
+def test_a_planted_retrieval_head_is_listed_with_the_overlap_of_needles() -> None:
+    planted = hs.load((circuit().module, reader()), allow_unknown=True)
+    with pytest.warns(HeadscopeWarning, match="unknown"):
+        card = hs.card(planted, hs.corpora.texts([" ".join([HAY] * 4)] * 12))
+    assert card.heads("retrieval") == [hs.Head(1, 0)]
+    overlap = card.lists["retrieval"]["stability"]
+    assert (overlap["top"], overlap["share"], overlap["chance"]) == (2, 1, 0.5)
+    assert overlap["documents"] > 10
 
 
 def test_a_model_of_pictures_has_a_card(tmp_path: Path) -> None:
@@ -135,6 +148,6 @@ def test_halves_agree_by_chance_where_heads_do_not_differ_and_wholly_where_they_
     clear = overlap(np.arange(40.0) + draw.normal(0, 0.01, (30, 40)), ones)
     assert clear is not None
     assert clear[1:4] == (1.0, 0.95, 1.0)
-    found = [overlap(draw.normal(0, 1, (30, 40)), ones, seed=seed, draws=100) for seed in range(20)]
-    assert np.mean([one.share for one in found if one is not None]) == pytest.approx(0.25, abs=0.05)
+    overlaps = [overlap(draw.normal(0, 1, (30, 40)), ones, seed=seed, draws=100) for seed in range(20)]
+    assert np.mean([one.share for one in overlaps if one is not None]) == pytest.approx(0.25, abs=0.05)
     assert overlap(ones[:9], ones[:9]) is None

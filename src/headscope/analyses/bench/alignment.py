@@ -57,9 +57,9 @@ class Sentence:
 
     def counts(self, scores: Floats) -> Floats:
         """|A ∩ S| + |A ∩ P| and |A| + |S| where words choose each other, ``[... a b] -> [2 ...]``."""
-        found = (scores == scores.max(-1, keepdims=True)) & (scores == scores.max(-2, keepdims=True))
-        right = (found & self.sure).sum((-2, -1)) + (found & self.both).sum((-2, -1))
-        return np.stack([right, found.sum((-2, -1)) + self.sure.sum()]).astype(np.float64)
+        pairs = (scores == scores.max(-1, keepdims=True)) & (scores == scores.max(-2, keepdims=True))
+        right = (pairs & self.sure).sum((-2, -1)) + (pairs & self.both).sum((-2, -1))
+        return np.stack([right, pairs.sum((-2, -1)) + self.sure.sum()]).astype(np.float64)
 
 
 def by_hidden_states(model: Model, corpus: Corpus | Iterable[Example], *, seed: int = 0) -> Aligned:
@@ -67,7 +67,7 @@ def by_hidden_states(model: Model, corpus: Corpus | Iterable[Example], *, seed: 
 
     Source: Jalili Sabet et al. 2020, "SimAlign", Argmax. What is chosen is the layer; 0 is the embedding.
     """
-    return _one(sentences(corpus, lambda example: _near(model, example)), seed)
+    return by_halves(sentences(corpus, lambda example: _near(model, example)), 1, seed)
 
 
 def by_heads(
@@ -95,7 +95,7 @@ def by_heads(
         ])  # fmt: skip
 
     read = sentences(corpus, scores)
-    return _one(read, seed), _several(read, seed), heads
+    return by_halves(read, 1, seed), by_halves(read, MOST, seed), heads
 
 
 def sentences(corpus: Corpus | Iterable[Example], scores: Callable[[Example], Floats]) -> list[Sentence]:
@@ -148,28 +148,16 @@ def _halves(count: int, seed: int) -> tuple[BoolArray, BoolArray]:
     return half, ~half
 
 
-def _one(read: Sequence[Sentence], seed: int) -> Aligned:
-    """The error of the one score that each half chooses."""
-    counts = np.stack([one.counts(one.scores) for one in read])  # [sentence 2 what]
-    chosen: list[tuple[int, ...]] = []
-    scored = np.zeros((len(read), 2))
-    for half in _halves(len(read), seed):
-        right, total = counts[half].sum(0)
-        chosen.append((int((right / np.maximum(total, 1)).argmax()),))
-        scored[~half] = counts[~half][:, :, chosen[-1][0]]
-    return _aligned(scored, (chosen[0], chosen[1]))
-
-
-def _several(read: Sequence[Sentence], seed: int) -> Aligned:
-    """The error of the scores that each half chooses, one by one, added up."""
+def by_halves(read: Sequence[Sentence], most: int, seed: int) -> Aligned:
+    """The error of the scores that each half chooses, one by one and at most so many, added up."""
     chosen: list[tuple[int, ...]] = []
     scored = np.zeros((len(read), 2))
     for half in _halves(len(read), seed):
         mine = [one for one, here in zip(read, half, strict=True) if here]
         sums = [np.zeros_like(one.scores[0]) for one in mine]
         heads: list[int] = []
-        best = 0.0
-        while len(heads) < MOST:
+        best = -1.0
+        while len(heads) < most:
             tried = [one.counts(total + one.scores) for one, total in zip(mine, sums, strict=True)]
             right, total = np.sum(tried, 0)
             share = right / np.maximum(total, 1)
@@ -182,12 +170,8 @@ def _several(read: Sequence[Sentence], seed: int) -> Aligned:
             if not here:
                 scored[place] = one.counts(one.scores[heads].sum(0))
         chosen.append(tuple(heads))
-    return _aligned(scored, (chosen[0], chosen[1]))
-
-
-def _aligned(scored: Floats, chosen: tuple[tuple[int, ...], tuple[int, ...]]) -> Aligned:
     s, n = scored.T
     share = s.sum() / n.sum()
     low, high = share_interval(share, jackknife.error(s, n), jackknife.effective(n), n.sum())
     aer, first, last = (100 * (1 - float(value)) for value in (share, high, low))
-    return Aligned(aer, first, last, chosen, len(scored))
+    return Aligned(aer, first, last, (chosen[0], chosen[1]), len(scored))

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import islice
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.align.heads import alignment_heads
+from headscope.analyses.bench import Name
 from headscope.analyses.bench.alignment import Aligned, by_heads, by_hidden_states
 from headscope.analyses.links.combine.run import combine_heads
 from headscope.analyses.measure.run import measure
@@ -21,15 +22,11 @@ from headscope.analyses.probes.run import probe
 from headscope.analyses.roles.retrieval.run import retrieval
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.analyses.tables import table
-from headscope.core.heads import Head
 from headscope.core.validation import Count, Seed, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
-from headscope.measures.dataset import interval_of
 from headscope.models import Model, expect_model
 
-Name = Literal["aer", "timing", "contacts", "uuas", "retrieval", "induction"]
-HERE = "measured here"
 SEPARATION = 24
 """Of contacts: residues that are nearer to each other in the sequence do not count, as in the published rows."""
 
@@ -82,27 +79,22 @@ def bench(
     ['measured here']
     """
     expect_model(model)
-    taken = {"aer": 1, "timing": 1, "contacts": 1, "uuas": 2}.get(name, 0)
-    if len(corpora) != taken:
-        raise InputError(f"{name}: expected {taken} corpora, found {len(corpora)}")
-    makers: dict[str, Callable[..., Made]] = {
-        "aer": _aer, "timing": _timing, "contacts": _contacts, "uuas": _uuas, "retrieval": _retrieval,
-        "induction": _induction,
+    tables: dict[Name, tuple[int, Callable[..., Made]]] = {
+        "aer": (1, _aer), "timing": (1, _timing), "contacts": (1, _contacts), "uuas": (2, _uuas),
+        "retrieval": (0, _retrieval), "induction": (0, _induction),
     }  # fmt: skip
+    count, make = tables[name]
+    if len(corpora) != count:
+        raise InputError(f"{name}: expected {count} corpora, found {len(corpora)}")
     mine = [
-        {"data": data, "model": model.name, "source": HERE, **row}
-        for row in makers[name](model, *corpora, seed=seed, limit=limit)
+        {"data": data, "model": model.name, "source": "measured here", **row}
+        for row in make(model, *corpora, seed=seed, limit=limit)
     ]
     rows: Any = pd.DataFrame([*mine, *published()[name]])
     rows = rows.assign(name=name).rename(columns={"value": name})
     columns = ("name", "data", "model", "layer", "head", "system", name, "ci_low", "ci_high", "n", "source")
     rows = rows.reindex(columns=list(columns))
     return rows.astype({"layer": "Int64", "head": "Int64", "n": "Int64"})
-
-
-def names() -> tuple[str, ...]:
-    """The tables that there are."""
-    return get_args(Name)
 
 
 def _aer(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
@@ -113,16 +105,14 @@ def _aer(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
     head = heads[best.chosen[0][0]]
     where = {"layer": head.layer, "head": head.head} if same else {}
     yield {"system": "best_head", **_error(best), **where}
-    yield {
-        "system": f"together, {' and '.join(str(len(one)) for one in together.chosen)} heads",
-        **_error(together),
-    }
+    counts = " and ".join(str(len(heads)) for heads in together.chosen)
+    yield {"system": f"together, {counts} heads", **_error(together)}
     layers = dict.fromkeys(str(layer) for (layer,) in hidden.chosen)
     yield {"system": f"hidden, layer {' and '.join(layers)}", **_error(hidden)}
 
 
-def _error(found: Aligned) -> dict[str, Any]:
-    return {"value": found.aer, "ci_low": found.low, "ci_high": found.high, "n": found.n}
+def _error(one: Aligned) -> dict[str, Any]:
+    return {"value": one.aer, "ci_low": one.low, "ci_high": one.high, "n": one.n}
 
 
 def _contacts(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
@@ -165,35 +155,27 @@ def _timing(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Ma
 
 
 def _uuas(model: Model, train: Source, dev: Source, *, seed: int, limit: int | None) -> Made:
-    found = probe(model, train, dev, kinds=["structural", "attention"], seed=seed, limit=limit)
-    rows: Any = table(found)
+    rows: Any = table(probe(model, train, dev, kinds=["structural", "attention"], seed=seed, limit=limit))
     for row in rows.to_dict("records"):
         if row["probe"] in ("structural", "attention"):
             yield {"system": row["probe"], "value": 100 * row["uuas"], "n": row["n"]}
 
 
 def _retrieval(model: Model, *, seed: int, limit: int | None) -> Made:
-    found = retrieval(model, seed=seed, k=0, needles=min(limit or 32, 32))
-    rows: Any = table(found)
-    best = rows.iloc[0]
-    ends = {"ci_low": 100 * best["ci_low"], "ci_high": 100 * best["ci_high"], "n": best["n"]}
-    where = {"layer": best["layer"], "head": best["head"]}
-    yield {"system": "best_head", "value": 100 * best["score"], **ends, **where}
-    yield {
-        "system": "share of heads above .1",
-        "value": 100 * float((rows["score"] > 0.1).mean()),
-        "n": len(rows),
-    }
+    rows: Any = table(retrieval(model, seed=seed, k=0, needles=min(limit or 32, 32)))
+    yield _head(rows.iloc[0], "score") | {"n": rows.iloc[0]["n"]}
+    share = 100 * float((rows["score"] > 0.1).mean())
+    yield {"system": "share of heads above .1", "value": share, "n": len(rows)}
 
 
 def _induction(model: Model, *, seed: int, limit: int | None) -> Made:
     inputs = repeated_tokens(model, sequences=limit or 64, seed=seed)
-    found = measure(model, inputs, measures=["induction"])
-    score = found["induction"].transpose("layer", "head").values
-    layer, head = np.unravel_index(int(np.nanargmax(score)), score.shape)
-    low, high = (end[layer, head] for end in interval_of(found, "induction"))
-    best = Head(int(found["layer"].values[layer]), int(found["head"].values[head]))
-    yield {
-        "system": "best_head", "layer": best.layer, "head": best.head, "value": 100 * float(score[layer, head]),
-        "ci_low": 100 * float(low), "ci_high": 100 * float(high), "n": len(inputs),
-    }  # fmt: skip
+    rows: Any = table(measure(model, inputs, measures=["induction"]))
+    yield _head(rows.loc[rows["value"].idxmax()], "value") | {"n": len(inputs)}
+
+
+def _head(row: Any, score: str) -> dict[str, Any]:
+    """The best head's row of a table of heads, in per cent."""
+    figures = {"value": score, "ci_low": "ci_low", "ci_high": "ci_high"}
+    per_cent = {name: 100 * row[of] for name, of in figures.items()}
+    return {"system": "best_head", "layer": row["layer"], "head": row["head"], **per_cent}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headscope.analyses.model_card.page import page
+from headscope.analyses.streaming.duo import save_gates
+from headscope.core.arrays import Floats
 from headscope.core.failures import reason
 from headscope.core.heads import Head
 from headscope.core.lazy import module
@@ -25,6 +28,9 @@ FORMAT = "headscope.card/1"
 NAME = "card.json"
 DIGITS = 4
 """Decimals to which the figures of a card are the same on another machine."""
+
+FIGURES = ("score", "low", "high", "se", "n", "documents", "threshold", "chance", "p", "q")
+"""What a card may hold of a head in a list."""
 
 
 @cache
@@ -46,9 +52,8 @@ class Card:
     where: str = "card"
 
     def __post_init__(self) -> None:
-        found = self.data.get("format")
-        if found != FORMAT:
-            raise InputError(f"{self.where}: expected the format {FORMAT}, found {found!r}")
+        if (name := self.data.get("format")) != FORMAT:
+            raise InputError(f"{self.where}: expected the format {FORMAT}, found {name!r}")
         jsonschema = module("jsonschema")
         fault = jsonschema.exceptions.best_match(
             jsonschema.Draft202012Validator(schema()).iter_errors(self.data)
@@ -118,16 +123,15 @@ class Card:
     @validated
     def save_tsv(self, path: str | os.PathLike[str]) -> None:
         """Write all lists as a table by tabs, a row a head and list."""
-        names = ("score", "low", "high", "se", "n", "threshold", "chance", "p", "q")
         check_place(path)
         with replacing(path) as place, open(place, "w", encoding="utf-8", newline="") as file:
             table = csv.writer(file, delimiter="\t", lineterminator="\n")
-            table.writerow(["list", "layer", "head", "paper", *names])
-            for name, one in self.lists.items():
+            table.writerow(["list", "layer", "head", "paper", *FIGURES])
+            for of, one in self.lists.items():
                 for row in one["heads"]:
                     head = Head.parse(row["head"])
-                    figures = ["" if row.get(of) is None else row[of] for of in names]
-                    table.writerow([name, head.layer, head.head, row["paper"], *figures])
+                    figures = ["" if row.get(name) is None else row[name] for name in FIGURES]
+                    table.writerow([of, head.layer, head.head, row["paper"], *figures])
 
     @validated
     def save_duo_attention(
@@ -137,16 +141,7 @@ class Card:
 
         A row a layer, a column a key head: the highest score of the heads that it serves over the highest of all.
         """
-        gates, place = self._key_heads(name), Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        lines = ["\t".join(f"{gate:.18e}" for gate in row) for row in gates]
-        with replacing(place / "full_attention_heads.tsv") as file:
-            file.write_text("\n".join([*lines, ""]), encoding="utf-8")
-        with replacing(place / "config.json") as file:
-            file.write_text(
-                json.dumps({"sink_size": sink, "recent_size": recent}, indent=2) + "\n", encoding="utf-8"
-            )
-        return place
+        return save_gates(self._key_heads(name), folder, sink, recent)
 
     @validated
     def budgets(self, ratio: Level, *, name: str = "retrieval", least: float = 0.05) -> list[list[float]]:
@@ -158,42 +153,39 @@ class Card:
         if not 0 <= least <= 1 - ratio:
             raise InputError(f"least: expected from 0 to {1 - ratio:g}, what is kept of all, found {least:g}")
         gates = self._key_heads(name)
-        flat = [gate for row in gates for gate in row]
         low, high = 0.0, 2.0**40
         for _ in range(200):  # the factor at which the mean is what is to be kept
             middle = (low + high) / 2
-            kept = sum(min(1.0, least + middle * gate) for gate in flat) / len(flat)
+            kept = np.minimum(1.0, least + middle * gates).mean()
             low, high = (middle, high) if kept < 1 - ratio else (low, middle)
-        spread = [[min(1.0, least + low * gate) for gate in row] for row in gates]
-        short = (1 - ratio) * len(flat) - sum(map(sum, spread))
-        room = sum(1 - one for row in spread for one in row)
-        return [[one + (1 - one) * short / room if room else one for one in row] for row in spread]
+        spread = np.minimum(1.0, least + low * gates)
+        room = 1 - spread  # where all heads that have a score keep all, the others share the rest
+        return (spread + room * (1 - ratio - spread.mean()) / max(room.mean(), 1e-12)).tolist()
 
     @property
     def alignment_heads(self) -> list[list[int]]:
         """Heads that align words with sound, as Whisper's ``generation_config.json`` has them."""
         return [[head.layer, head.head] for head in self.heads("alignment", top=10)]
 
-    def _key_heads(self, name: str) -> list[list[float]]:
+    def _key_heads(self, name: str) -> Floats:
         """The highest score of the heads of each key head, as a share of the highest of all."""
         model = self.data["model"]
         if len(set(model["key_heads"])) > 1:
             raise InputError(
                 f"{self.where}: expected as many key heads in each layer, found {model['key_heads']}"
             )
-        rows = [[0.0] * count for count in model["key_heads"]]
+        gates = np.zeros((len(model["key_heads"]), model["key_heads"][0]))
         layers = sorted({Head.parse(row["head"]).layer for row in self.rows(name)})
-        if len(layers) != len(rows):
-            raise InputError(f"{self.where}: {name}: expected {len(rows)} layers, found {len(layers)}")
+        if len(layers) != len(gates):
+            raise InputError(f"{self.where}: {name}: expected {len(gates)} layers, found {len(layers)}")
         for row in self.rows(name):
             head, score = Head.parse(row["head"]), row["score"] or 0.0
             place = layers.index(head.layer)
             group = head.head // (model["heads"][place] // model["key_heads"][place])
-            rows[place][group] = max(rows[place][group], score)
-        most = max(max(row) for row in rows)
-        if not most > 0 or not math.isfinite(most):
+            gates[place, group] = max(gates[place, group], score)
+        if not gates.max() > 0:
             raise InputError(f"{self.where}: {name}: expected a head with a score above 0, found none")
-        return [[gate / most for gate in row] for row in rows]
+        return gates / gates.max()
 
 
 @validated

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from headscope.analyses.contribution.importance import gates
-from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
+from headscope.analyses.roles.retrieval.needles import hidden, words_of
 from headscope.analyses.roles.retrieval.run import looked_at
+from headscope.analyses.roles.run import NEEDLE_TEXT, NEEDLES
 from headscope.attention.objective import Objective
+from headscope.core.arrays import Floats
 from headscope.corpora import Corpus, Example
 from headscope.corpora.readers import builtin
 from headscope.measures.choose import choose
-from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.runs.batches import examples, over_blocks, tokens_of
 from headscope.runs.options import RunOptions
@@ -31,15 +32,17 @@ class Read:
     """What was read of a corpus, and the overlap of each list.
 
     Attributes:
-        documents, inputs, tokens: how many.
+        name: of the corpus.
         sha256: of the pieces of all inputs, in their order.
+        documents, inputs, tokens: how many.
         overlaps: by list; None with too few documents.
     """
 
+    name: str
+    sha256: str
     documents: int
     inputs: int
     tokens: int
-    sha256: str
     overlaps: dict[str, Overlap | None]
 
 
@@ -50,8 +53,8 @@ def of_measures(
     task = Task(model, choose(measures))
 
     def work(batch: Sequence[Example]) -> tuple[Floats, Floats]:
-        found = task.measured(batch)
-        return found.sums, found.divisors
+        measured = task.measured(batch)
+        return measured.sums, measured.divisors
 
     return _read(model, corpus, [one.name for one in task.measures], work, options, seed)
 
@@ -68,9 +71,10 @@ def of_importance(
     return _read(objective.model, corpus, ["importance"], work, options, seed)
 
 
-def of_needles(model: Model, count: int, length: int, seed: int) -> Overlap | None:
-    """The overlap of retrieval's list over two halves of the needles."""
-    made: list[Needle] = hidden(model, words_of(builtin(pack=None)), count, (length,), seed)
+def of_needles(model: Model, seed: int) -> Overlap | None:
+    """The overlap of retrieval's list over two halves of the needles that roles are tested with."""
+    length = min(NEEDLE_TEXT, model.max_length or NEEDLE_TEXT)
+    made = hidden(model, words_of(builtin(pack=None)), NEEDLES, (length,), seed)
     rows = [looked_at(model, needle, lambda _: None) for needle in made]
     s = np.stack([np.asarray(row["hits"], np.float64).ravel() for row in rows])
     n = np.array([float(row["produced"]) for row in rows])
@@ -101,4 +105,5 @@ def _read(
     overlaps = {
         name: overlap(flat[0][:, place], flat[1][:, place], seed=seed) for place, name in enumerate(names)
     }
-    return Read(len(sums), inputs, tokens, digest.hexdigest(), overlaps)
+    name = corpus.name if isinstance(corpus, Corpus) else "repeated random tokens"
+    return Read(name, digest.hexdigest(), len(sums), inputs, tokens, overlaps)

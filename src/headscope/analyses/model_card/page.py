@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from headscope.views.digits import significant
 from headscope.views.page import html_text
 
 _STYLE = """
@@ -44,21 +45,12 @@ def page(card: Mapping[str, Any]) -> str:
         if rest:
             parts.append(f"<details><summary>{len(rest)} more heads</summary>{_heads(rest)}</details>")
     parts += ["<h2>Not told</h2>", _table(["list", "why"], card["not_told"].items(), text=True)]
+    counts = ("documents", "inputs", "tokens")
     corpora = [
-        (
-            name,
-            one["name"],
-            f"{one['documents']:,}",
-            f"{one['inputs']:,}",
-            f"{one['tokens']:,}",
-            one["sha256"][:16],
-        )
+        (name, one["name"], *(f"{one[of]:,}" for of in counts), one["sha256"][:16])
         for name, one in card["corpora"].items()
     ]
-    parts += [
-        "<h2>What made it</h2>",
-        _table(["read for", "corpus", "documents", "inputs", "tokens", "sha256"], corpora),
-    ]
+    parts += ["<h2>What made it</h2>", _table(["read for", "corpus", *counts, "sha256"], corpora)]
     made = [("weights", model["weights"]), *card["made"].items(), *card["options"].items()]
     parts.append(_table(["", ""], made, text=True))
     return _html(f"{model['name']}: its heads", parts)
@@ -87,12 +79,13 @@ def site(cards: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
 
 def stability(one: Mapping[str, Any]) -> str:
     """A list's overlap of halves, in a sentence."""
-    told = one["stability"]
-    if isinstance(told, str):
-        return f"Overlap of halves: none, since {told}."
+    overlap = one["stability"]
+    if isinstance(overlap, str):
+        return f"Overlap of halves: none, since {overlap}."
+    share, low, high, chance = (f"{overlap[of]:.2f}" for of in ("share", "low", "high", "chance"))
     return (
-        f"Overlap of the top {told['top']} in two halves of {told['documents']} documents: {told['share']:.2f} "
-        f"(of two other corpora {told['low']:.2f} to {told['high']:.2f}; chance {told['chance']:.2f})."
+        f"Overlap of the top {overlap['top']} in two halves of {overlap['documents']} documents: {share} "
+        f"(of two other corpora {low} to {high}; chance {chance})."
     )
 
 
@@ -119,15 +112,7 @@ def _heads(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _figure(value: Any) -> str:
-    return (
-        ""
-        if value is None
-        else f"{value:,}"
-        if isinstance(value, int)
-        else f"{value:.3g}"
-        if abs(value) < 1e-3
-        else f"{value:.3f}"
-    )
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else significant(value)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, text: bool = False) -> str:

@@ -9,25 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import torch
 import xarray as xr
 
 from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.contribution.importance import importance
-from headscope.analyses.model_card.card import DIGITS, FORMAT, Card
+from headscope.analyses.model_card.card import DIGITS, FIGURES, FORMAT, Card
 from headscope.analyses.model_card.halves import Read, of_importance, of_measures, of_needles
 from headscope.analyses.options import Reading, with_options
 from headscope.analyses.roles.definitions import ROLES
-from headscope.analyses.roles.run import (
-    NEEDLE_TEXT,
-    NEEDLES,
-    READINGS,
-    every_role,
-    needles,
-    readings,
-    seen_measures,
-)
+from headscope.analyses.roles.run import READINGS, every_role, readings, seen_measures
 from headscope.analyses.writes.run import writes
 from headscope.attention.objective import objective
 from headscope.core.heads import Head
@@ -45,6 +36,8 @@ from headscope.statistics.overlap import Overlap
 
 IMPORTANCE = 64
 """Inputs of whose objective the gradient is taken, at most."""
+
+_COLUMNS = {"low": "ci_low", "high": "ci_high"}  # what a table of roles calls figures
 
 
 @with_options()
@@ -84,53 +77,29 @@ def card(
     lists: dict[str, dict[str, Any]] = {}
     not_told: dict[str, str] = {}
     corpora: dict[str, Read] = {}
-    names: dict[str, str] = {}
-    told: dict[str, Overlap | None] = {}
+    overlaps: dict[str, Overlap | None] = {}
     with unwatched():
         for name, (inputs, measures) in _readings(model, corpus, through, seed).items():
             inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
             try:
                 corpora[name] = of_measures(model, inputs, measures, here, seed)
             except InputError as error:
-                not_told[f"stability of {name}"] = placeless(str(error))
-                continue
-            names[name] = corpus.name if isinstance(inputs, Corpus) else "repeated random tokens"
-            told |= corpora[name].overlaps
-    retrieved: xr.Dataset | None = None
-    if model.causal and corpus.kind == "text":
-        length = min(NEEDLE_TEXT, model.max_length or NEEDLE_TEXT)
-        found = _tried(not_told, "retrieval", lambda: needles(model, seed))
-        if found is not None and int(found["produced"]):
-            retrieved = found
-            told["retrieval"] = of_needles(model, NEEDLES, length, seed)
-    known = retrieved
-
-    def again() -> xr.Dataset:
-        if known is None:
-            raise InputError(
-                not_told.get("retrieval", "the model produced no token of an answer to a needle")
-            )
-        return known
-
-    table = _tried(
-        not_told, "roles", lambda: every_role(model, corpus, seed=seed, retrieved=again, **options)
-    )
+                not_told[f"stability of {name}"] = str(error)
+            else:
+                overlaps |= corpora[name].overlaps
+    table = _tried(not_told, "roles", lambda: every_role(model, corpus, seed=seed, **options))
     if table is not None:
         not_told |= table.attrs["untested"]
-        lists |= _of_roles(table, told)
+        if "retrieval" in set(table["role"]):
+            overlaps["retrieval"] = of_needles(model, seed)
+        lists |= _of_roles(table, overlaps)
     if corpus.kind == "text":
-        limited = RunOptions(
-            batch_size=through.batch_size, limit=min(through.limit or IMPORTANCE, IMPORTANCE)
-        )
-        result = _tried(
-            not_told,
-            "importance",
-            lambda: importance(model, corpus, batch_size=limited.batch_size, limit=limited.limit),
-        )
+        few: Any = {"batch_size": through.batch_size, "limit": min(through.limit or IMPORTANCE, IMPORTANCE)}
+        result = _tried(not_told, "importance", lambda: importance(model, corpus, **few))
         if result is not None:
             with unwatched():
-                read = of_importance(objective(model), corpus, limited, seed)
-            corpora["importance"], names["importance"] = read, corpus.name
+                read = of_importance(objective(model), corpus, RunOptions(**few), seed)
+            corpora["importance"] = read
             lists["importance"] = _listed(
                 result, "importance", result["importance"].attrs["description"], read.overlaps["importance"]
             )
@@ -158,17 +127,11 @@ def card(
             "made": versions(),
             "options": {"seed": seed, "limit": through.limit},
             "corpora": {
-                name: {
-                    "name": names[name],
-                    "sha256": read.sha256,
-                    "documents": read.documents,
-                    "inputs": read.inputs,
-                    "tokens": read.tokens,
-                }
+                name: {key: value for key, value in vars(read).items() if key != "overlaps"}
                 for name, read in corpora.items()
             },
             "lists": lists,
-            "not_told": not_told,
+            "not_told": {name: placeless(why) for name, why in not_told.items()},
         }
     )
 
@@ -178,7 +141,7 @@ def _tried(not_told: dict[str, str], name: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except HeadscopeError as error:
-        not_told[name] = placeless(str(error))
+        not_told[name] = str(error)
         return None
 
 
@@ -199,29 +162,17 @@ def _readings(model: Model, corpus: Corpus, through: RunOptions, seed: int) -> M
     return dict(zip(READINGS, every, strict=False))
 
 
-def _of_roles(table: pd.DataFrame, told: Mapping[str, Overlap | None]) -> dict[str, dict[str, Any]]:
+def _of_roles(table: Any, overlaps: Mapping[str, Overlap | None]) -> dict[str, dict[str, Any]]:
     """The lists of roles that were tested."""
-    every: Any = table
     lists: dict[str, dict[str, Any]] = {}
-    columns = {
-        "score": "score",
-        "ci_low": "low",
-        "ci_high": "high",
-        "se": "se",
-        "n": "n",
-        "documents": "documents",
-    }
-    columns |= {name: name for name in ("threshold", "chance", "p", "q")}
     for role in ROLES:
-        rows: Any = every[every["role"] == role.name]
-        if not len(rows):
-            continue
         heads = [
-            _head(row["layer"], row["head"], {to: row[of] for of, to in columns.items()})
-            for row in rows.to_dict("records")
+            _head(row["layer"], row["head"], {name: row[_COLUMNS.get(name, name)] for name in FIGURES})
+            for row in table[table["role"] == role.name].to_dict("records")
         ]
-        why = "its figures are not added up over documents"
-        lists[role.name] = _list(heads, role.why, told.get(role.variable, why), tested=True)
+        if heads:
+            why = "its figures are not added up over documents"
+            lists[role.name] = _list(heads, role.why, overlaps.get(role.variable, why), tested=True)
     return lists
 
 
@@ -229,10 +180,7 @@ def _listed(
     result: xr.Dataset, name: str, why: str, stability: Overlap | str | None, *, tested: bool = False
 ) -> dict[str, Any]:
     """The list of a result over heads."""
-    parts = {"score": name, "se": f"{name}_se", "n": f"{name}_n", "chance": f"{name}_chance"}
-    parts |= {"low": f"{name}_low", "high": f"{name}_high"}
-    parts |= {"documents": f"{name}_documents"}
-    parts |= {"p": f"{name}_p", "q": f"{name}_q"}
+    parts = {figure: f"{name}_{figure}" for figure in FIGURES} | {"score": name}
     heads: list[dict[str, Any]] = []
     for place, layer in enumerate(result["layer"].values.tolist()):
         for head in result["head"].values.tolist():
@@ -251,7 +199,7 @@ def _list(
 ) -> dict[str, Any]:
     heads.sort(key=lambda one: -math.inf if one["score"] is None else -one["score"])
     if stability is None:
-        stability = "it takes ten documents"
+        stability = "it takes ten documents and two heads"
     rounded: Any = stability if isinstance(stability, str) else _rounded(stability._asdict())
     return {"why": why, "tested": tested, "heads": heads, "stability": rounded}
 

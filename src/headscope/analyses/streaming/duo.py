@@ -50,11 +50,17 @@ def save_duo_attention(result: xr.Dataset, folder: str | os.PathLike[str]) -> Pa
         raise InputError(
             "result: expected as many key heads in each layer, as DuoAttention does, found fewer in some"
         )
-    meta, place = description(result), Path(folder)
+    meta = description(result)
+    return save_gates(gates, folder, meta["sink"], meta["recent"])
+
+
+def save_gates(gates: Floats, folder: str | os.PathLike[str], sink: int, recent: int) -> Path:
+    """Write the two files of gates ``[layer key_head]``; the folder."""
+    place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     with replacing(place / "full_attention_heads.tsv") as file:
         np.savetxt(file, gates, delimiter="\t")
-    sizes = {"sink_size": meta["sink"], "recent_size": meta["recent"]}
+    sizes = {"sink_size": sink, "recent_size": recent}
     with replacing(place / "config.json") as file:
         file.write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
     return place
