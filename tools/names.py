@@ -1,16 +1,12 @@
 """Names that say nothing, or that only this house knows, in `src/headscope`: a line for each place that binds one.
 
-    python tools/names.py            list them
-    python tools/names.py --check    exit 1 where one is a file's, class's, function's, attribute's or parameter's
-
-CONTRIBUTING.md says what to call things instead.
+Exits 1 where there is one. CONTRIBUTING.md says what to call things instead.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,36 +24,33 @@ def words(name: str) -> set[str]:
     return set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_"))
 
 
-def bound(path: Path) -> Iterator[tuple[int, str, bool]]:
-    """The line, the name, and whether it is seen from elsewhere, of all that a file binds."""
-    yield 1, path.stem, True
+def bound(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the name of all that a file binds."""
+    yield 1, path.stem
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield node.lineno, name, True
-            case ast.arg(arg=name):
-                yield node.lineno, name, True
-            case ast.Attribute(attr=name, ctx=ast.Store()):
-                yield node.lineno, name, True
-            case ast.Name(id=name, ctx=ast.Store()):
-                yield node.lineno, name, False
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.arg(arg=name)
+                | ast.Attribute(attr=name, ctx=ast.Store())
+                | ast.Name(id=name, ctx=ast.Store())
+            ):
+                yield node.lineno, name
             case _:
                 pass
 
 
-def weak() -> Iterator[tuple[str, bool]]:
-    """Each place, and whether it breaks the rule."""
+def weak() -> Iterator[str]:
+    """Each place."""
     for path in sorted(SOURCE.rglob("*.py")):
-        for line, name, seen in bound(path):
-            if words(name) & SLANG or (words(name) & EMPTY and name.strip("_") in EMPTY):
-                yield f"{path.relative_to(SOURCE)}:{line}: {name}", seen or bool(words(name) & SLANG)
-
-
-def main(arguments: list[str]) -> int:
-    places = [place for place, broken in weak() if broken or "--check" not in arguments]
-    print("\n".join(places))
-    return 1 if places and "--check" in arguments else 0
+        for line, name in bound(path):
+            if words(name) & SLANG or name.strip("_") in EMPTY:
+                yield f"{path.relative_to(SOURCE)}:{line}: {name}"
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    places = list(weak())
+    print(*places, sep="\n", end="\n" if places else "")
+    raise SystemExit(1 if places else 0)

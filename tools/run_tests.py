@@ -35,6 +35,7 @@ PARTS: dict[str, list[list[str]]] = {
     "lint": [
         [str(BIN / "ruff"), "check", "."],
         [str(BIN / "ruff"), "format", "--check", "."],
+        [PYTHON, "tools/names.py"],
         [PYTHON, "tools/npm.py", "run", "lint"],
     ],
     "types": [[str(BIN / "pyright"), "--pythonpath", PYTHON]],

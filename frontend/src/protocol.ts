@@ -724,7 +724,7 @@ export interface FigureName {
  * A model in a page (`headscope.live.standalone`).
  *
  * `figures` stand beside the grid. `engine` is WebAssembly, `worker` the script that runs it. `inputs` are the model's
- * own; `said` is the tensor of what it `predicts`: logits of the next token, of the masked one or of classes, or
+ * own; `output` is the tensor of what it `predicts`: logits of the next token, of the masked one or of classes, or
  * hidden states whose means give a cosine.
  */
 export interface StandaloneModel {
@@ -736,7 +736,7 @@ export interface StandaloneModel {
   layers: LayerTensors[];
   segments: SegmentInfo[];
   weights: StoredWeights[];
-  said: string;
+  output: string;
   predicts: "next" | "mask" | "class" | "cosine" | "none";
   classes: string[];
   rounded: Rounded;

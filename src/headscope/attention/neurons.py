@@ -114,7 +114,7 @@ def watch(
     ready: Mapping[str, Tensor],
     *,
     values: bool = False,
-    each: Callable[[], None] = lambda: None,
+    on_call: Callable[[], None] = lambda: None,
 ) -> Seen:
     """The maps, the neurons and the output of one forward pass.
 
@@ -122,13 +122,13 @@ def watch(
         model: from `headscope.load`.
         axes, ready: one input, as `headscope.attention.one.prepare` gives it.
         values: as in `neurons`.
-        each: called at every attention call; what it raises ends the pass.
+        on_call: called at every attention call; what it raises ends the pass.
     """
     records: list[AttentionRecord] = []
     projections = Projections(model.module) if values else None
 
     def keep(record: AttentionRecord) -> None:
-        each()
+        on_call()
         records.append(record)
         if projections is not None:
             projections.expect(record)
@@ -184,7 +184,7 @@ def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | sl
     terms = [added(call) for call in record.called]
     if all(term is None for term in terms):
         return None
-    bias = record.whole(
+    bias = record.joined(
         [
             call.q.new_zeros(call.shape) if term is None else term.expand(call.shape)
             for term, call in zip(terms, record.called, strict=True)
@@ -247,7 +247,7 @@ class Projections:
         """``‖α · v · W_O‖``, ``[batch head query key]``; None where W_O was not found."""
         if isinstance(record, Placed):
             sizes = [size for call in record.called if (size := self.norms(call)) is not None]
-            return record.whole(sizes) if len(sizes) == len(record.called) else None
+            return record.joined(sizes) if len(sizes) == len(record.called) else None
         projection = self.of(record)
         if projection is None:
             return None

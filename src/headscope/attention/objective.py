@@ -47,7 +47,7 @@ class Objective:
         masked: hide a share of the tokens from the model.
         seed: which tokens are hidden.
         function: the caller's function, if it is one.
-        said: what the number of the inputs so far is; of all the same.
+        names: what the number of the inputs so far is; of all the same.
     """
 
     model: Model
@@ -56,21 +56,21 @@ class Objective:
     masked: bool = False
     seed: int = 0
     function: Scalar | None = None
-    said: set[str] = field(default_factory=set[str])
+    names: set[str] = field(default_factory=set[str])
 
     @property
     def description(self) -> str:
         """What the numbers are, for a result's record."""
-        return next(iter(self.said), self.name)
+        return next(iter(self.names), self.name)
 
     def say(self, name: str, tokens: Tokens) -> None:
         """Note what the number of an input is. Raises `InputError` where another input had a number of another kind."""
-        if self.said and name not in self.said:
+        if self.names and name not in self.names:
             raise InputError(
-                f"objective: expected {next(iter(self.said))}, as of the inputs before, but {_begins(tokens)} has "
+                f"objective: expected {next(iter(self.names))}, as of the inputs before, but {_begins(tokens)} has "
                 f"{name}: name an objective that all inputs have"
             )
-        self.said.add(name)
+        self.names.add(name)
 
     @property
     def identity(self) -> str:

@@ -188,7 +188,7 @@ def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArr
         torch.autograd.grad(number, weights, retain_graph=True, allow_unused=True, materialize_grads=True)
     )
     return [
-        numpy_of(record.whole([next(slopes) for _ in record.called])[0]) * seen_by(record, 0)
+        numpy_of(record.joined([next(slopes) for _ in record.called])[0]) * seen_by(record, 0)
         for record in records
     ]
 

@@ -79,7 +79,7 @@ class AttentionRecord:
         """Whether rows give part of their mass to what is no key."""
         return self.sinks is not None
 
-    def whole(self, weights: Sequence[Tensor]) -> Tensor:
+    def joined(self, weights: Sequence[Tensor]) -> Tensor:
         """What each call of `called` has for its pairs, as ``[batch head query key]``."""
         return weights[0]
 

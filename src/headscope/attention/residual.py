@@ -451,9 +451,9 @@ def _after(model: Model, logits: Tensor, given: Tensor) -> tuple[float, float | 
     return scale, softcap or None
 
 
-def no_stream(model: Model, found: str) -> RefusedError:
+def no_stream(model: Model, actual: str) -> RefusedError:
     """What is raised for a model whose layers do not add to one residual stream."""
     return RefusedError(
         f"{model.name}: expected layers that add to one residual stream, a final norm and an unembedding (a pre-norm "
-        f"decoder), found {found}"
+        f"decoder), found {actual}"
     )

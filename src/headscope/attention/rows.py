@@ -84,7 +84,7 @@ class RowStatistics:
         optional = [self.entropy, self.largest, self.output, *self.extras]
         return [self.mass, *self.offsets.values(), *(tensor for tensor in optional if tensor is not None)]
 
-    def each(self, change: Callable[[Tensor], Tensor]) -> RowStatistics:
+    def map(self, change: Callable[[Tensor], Tensor]) -> RowStatistics:
         """The same statistics, each tensor changed."""
         return RowStatistics(
             change(self.mass),
@@ -97,7 +97,7 @@ class RowStatistics:
 
     def of_keys(self, share: Tensor) -> RowStatistics:
         """The same, where only a share of each row goes to keys: 1 without a sink, 0 where no key is seen."""
-        less = self.each(lambda t: t * (share if t.ndim == share.ndim else share[..., None]))
+        less = self.map(lambda t: t * (share if t.ndim == share.ndim else share[..., None]))
         if less.entropy is not None:
             less.entropy -= torch.xlogy(share, share)
         return less
@@ -212,7 +212,7 @@ def row_statistics(
                     statistics.tensors, part.tensors if part else (), strict=part is not None
                 ):
                     full[inputs, shared, :, rows] = some
-    return statistics.each(lambda t: t.flatten(1, 2))
+    return statistics.map(lambda t: t.flatten(1, 2))
 
 
 def _elements(device: torch.device, keys: int) -> int:

@@ -33,9 +33,9 @@ def asked(function: Scalar, output: Any) -> Tensor:
 
 
 def natural(
-    model: Model, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor], said: list[str] | None = None
+    model: Model, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor], names: list[str] | None = None
 ) -> Scalar:
-    """What gradients are of unless the caller says otherwise; `said` is given a few words that name it.
+    """What gradients are of unless the caller says otherwise; `names` is given a few words that name it.
 
     - a language model: its loss on the input, in nats a token (of the next token where the model is causal or
       an encoder-decoder, else of each token at its own place);
@@ -46,13 +46,13 @@ def natural(
     Args:
         model: the model that gives the output.
         axes, ready: its input, as `headscope.attention.one.prepare` gives it.
-        said: the name is appended when the output is there.
+        names: the name is appended when the output is there.
     """
 
     def of(output: Any) -> Tensor:
         number, name = natural_number(output, model, axes, ready)
-        if said is not None:
-            said.append(name)
+        if names is not None:
+            names.append(name)
         return number
 
     return of

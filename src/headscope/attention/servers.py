@@ -45,17 +45,17 @@ class _Rank:
     """What one rank of vLLM-Hook wrote."""
 
     path: Path
-    said: Mapping[str, Any]
+    description: Mapping[str, Any]
     arrays: Mapping[str, Stored]
 
     @property
     def rank(self) -> int:
-        return int(self.said.get("tp_rank", 0))
+        return int(self.description.get("tp_rank", 0))
 
     @property
     def size(self) -> int:
         """How many ranks there were."""
-        shard: Any = self.said.get("tp_shard") or {"tp_size": 1}
+        shard: Any = self.description.get("tp_shard") or {"tp_size": 1}
         return int(shard.get("tp_size", 1))
 
 
@@ -73,13 +73,13 @@ def hooked(
             f"{first.path}: expected {size} ranks, found {numbers}: the heads of rank {missing} are missing"
         )
     try:
-        config = first.said["config"]
+        config = first.description["config"]
         heads, key_heads = int(config["num_attention_heads"]), int(config["num_key_value_heads"])
         dim = int(config.get("head_dim") or config["hidden_size"] // heads)
         q: list[Any] = []
         k: list[Any] = []
         index: list[int] = []
-        for entry in first.said["layer_order"]:
+        for entry in first.description["layer_order"]:
             name, layer = str(entry["module_name"]), int(entry["layer_num"])
             if not name.endswith(".attn") and positions is None:
                 raise InputError(
@@ -121,32 +121,34 @@ def hooked(
 def _rank(path: Path, read: Arrays) -> _Rank:
     place = path.with_suffix(".json")
     try:
-        said = json.loads(place.read_text(encoding="utf-8"))
+        description = json.loads(place.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(
             f"{place}: expected vLLM-Hook's description of {path.name} ({reason(error)})"
         ) from None
-    if not isinstance(said, dict) or "layer_order" not in said:
+    if not isinstance(description, dict) or "layer_order" not in description:
         raise InputError(f"{place}: expected vLLM-Hook's description of {path.name}, found no layer_order")
-    return _Rank(path, said, read(path))  # pyright: ignore[reportUnknownArgumentType]
+    return _Rank(path, description, read(path))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _chunk(rank: _Rank, entry: Mapping[str, Any], input: int | None) -> tuple[Tensor, Tensor]:
     """The queries ``[query width]`` and keys ``[key width]`` of one input in one layer."""
-    said = rank.said
+    description = rank.description
     q, k = (rank.arrays[entry[name]].read() for name in ("key_q", "key_k"))
-    if said.get("compact_all_tokens"):  # queries of each step one after another, keys of each input once
-        ends: list[list[int]] = said["k_prefix_ends"]
+    if description.get(
+        "compact_all_tokens"
+    ):  # queries of each step one after another, keys of each input once
+        ends: list[list[int]] = description["k_prefix_ends"]
         place = _which(rank.path, input, len(ends))
         steps = [len(one) for one in ends]
-        lengths: list[int] = said["q_seq_lens"]
+        lengths: list[int] = description["q_seq_lens"]
         begin = sum(lengths[: sum(steps[:place])])
         count = sum(lengths[sum(steps[:place]) : sum(steps[: place + 1])])
-        from_key = sum(said["k_full_lens"][:place])
+        from_key = sum(description["k_full_lens"][:place])
         return q[begin : begin + count], k[from_key : from_key + ends[place][-1]]
     place = _which(rank.path, input, len(q))
-    keys = said["k_seq_lens"][place]
-    queries = said["q_seq_lens"][place] if q.ndim == 3 else 1
+    keys = description["k_seq_lens"][place]
+    queries = description["q_seq_lens"][place] if q.ndim == 3 else 1
     return (q[place, :queries] if q.ndim == 3 else q[place][None]), k[place, :keys]
 
 
@@ -223,7 +225,7 @@ def printed(
         )
     if input is not None and input >= len(passes):
         raise InputError(f"{path}: expected an input from 0 to {len(passes) - 1}, found {input}")
-    tokens = [max(one.tokens for calls in found.values() for one in calls) for found in passes]
+    tokens = [max(one.tokens for calls in each_pass.values() for one in calls) for each_pass in passes]
     place = max(range(len(passes)), key=tokens.__getitem__) if input is None else input
     chosen = passes[place]
     layers = sorted({layer for _, layer in chosen})

@@ -61,7 +61,7 @@ class Placed(AttentionRecord):
         padded = self.cells is not None and any(bool((places < 0).any()) for places in self.places)
         return padded or self.sinks is not None
 
-    def whole(self, weights: Sequence[Tensor]) -> Tensor:
+    def joined(self, weights: Sequence[Tensor]) -> Tensor:
         """What each call has for its pairs, as ``[batch head query key]`` of the axis; 0 for other pairs."""
         batch, _, size, _ = self.shape
         full = weights[0].new_zeros(batch, weights[0].shape[1], size, size)
@@ -78,11 +78,11 @@ class Placed(AttentionRecord):
 
     def weights(self, rows: slice = slice(None)) -> Tensor:
         """The attention weights ``[batch head query key]``, all queries or some."""
-        return self.whole([call.weights() for call in self.calls])[..., rows, :]
+        return self.joined([call.weights() for call in self.calls])[..., rows, :]
 
     def recompute(self, rows: slice = slice(None)) -> Tensor:
         """The weights again, from q, k and the rest."""
-        return self.whole([call.recompute() for call in self.calls])[..., rows, :]
+        return self.joined([call.recompute() for call in self.calls])[..., rows, :]
 
     def visible(self, rows: slice = slice(None)) -> Tensor:
         """Which keys each query may see, bool, broadcasting to ``[batch head query key]``."""
@@ -95,12 +95,12 @@ class Placed(AttentionRecord):
                 else mask.expand(call.shape)
                 for mask, call in zip(masks, self.calls, strict=True)
             ]
-            seen = seen & self.whole(visible)
+            seen = seen & self.joined(visible)
         return seen[..., rows, :]
 
     def scores(self, rows: slice = slice(None)) -> Tensor:
         """What softmax is taken of, ``[batch head query key]``; hidden keys have −inf."""
-        scores = self.whole([call.scores() for call in self.calls])
+        scores = self.joined([call.scores() for call in self.calls])
         return scores.masked_fill(~self.visible(), -torch.inf)[..., rows, :]
 
 

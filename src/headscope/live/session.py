@@ -249,7 +249,7 @@ class Live:
                 raise StoppedError("stopped")
 
         with reading.within():
-            seen = watch(model, axes, ready, each=look)
+            seen = watch(model, axes, ready, on_call=look)
             if isinstance(seen.captured, list):
                 raise InputError("expected one input, found several")
         parts = (

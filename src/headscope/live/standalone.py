@@ -146,7 +146,7 @@ def carry(
                 for segment in made.segments
             ],
             weights=pack(blobs),
-            said=made.output,
+            output=made.output,
             predicts=kind if made.logits else "cosine",
             classes=[str(labels[number]) for number in sorted(labels)] if kind == "class" else [],
             rounded=rounded,

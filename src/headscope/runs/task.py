@@ -76,7 +76,7 @@ class Task:
         sums = documents.close(open)
         counts = {f"{_ROUTE}{name}": count for name, count in (self.routes - before).items()}
         if self.objective is not None:
-            counts |= {f"{_OBJECTIVE}{name}": sums.counts["examples"] for name in self.objective.said}
+            counts |= {f"{_OBJECTIVE}{name}": sums.counts["examples"] for name in self.objective.names}
         return replace(sums, counts=sums.counts + Counter(counts))
 
     def measured(self, batch: Sequence[Example], keep: passes.Keep | None = None) -> Found:

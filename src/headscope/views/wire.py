@@ -250,7 +250,7 @@ class StandaloneModel(TypedDict):
     """A model in a page (`headscope.live.standalone`).
 
     `figures` stand beside the grid. `engine` is WebAssembly, `worker` the script that runs it. `inputs` are the model's
-    own; `said` is the tensor of what it `predicts`: logits of the next token, of the masked one or of classes, or
+    own; `output` is the tensor of what it `predicts`: logits of the next token, of the masked one or of classes, or
     hidden states whose means give a cosine.
     """
 
@@ -262,7 +262,7 @@ class StandaloneModel(TypedDict):
     layers: list[LayerTensors]
     segments: list[SegmentInfo]
     weights: list[StoredWeights]
-    said: str
+    output: str
     predicts: Literal["next", "mask", "class", "cosine", "none"]
     classes: list[str]
     rounded: Rounded

@@ -24,7 +24,7 @@ from tests.helpers.small_models import sizes, small
 from tests.helpers.typed import Typed
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
-OPTIONS: dict[str, Any] = {"recent": 20, "needles": 12, "lengths": (60,), "exact": "all", "whole": 0.25}
+OPTIONS: dict[str, Any] = {"recent": 20, "needles": 12, "lengths": (60,), "exact": "all", "full": 0.25}
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,7 @@ def test_the_command(typed: Typed, planted: Model, tmp_path: Path) -> None:
     corpus = tmp_path / "text.txt"
     corpus.write_text(f"{HAY}\n" * 4, encoding="utf-8")
     places = tmp_path / "losses.csv", tmp_path / "losses.svg", tmp_path / "duo"
-    few = ["--needles", 12, "--length", 60, "--recent", 20, "--whole", 0.25, "--all"]
+    few = ["--needles", 12, "--length", 60, "--recent", 20, "--full", 0.25, "--all"]
     arguments = ["-o", places[0], "--figure", places[1], "--duo-attention", places[2]]
     words = ["streaming", corpus, "-m", tmp_path / "model", *few]
     told = typed(*words).out
@@ -201,7 +201,7 @@ def test_the_command(typed: Typed, planted: Model, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_head_of_a_language_model_that_needs_the_whole_text(smollm: Any) -> None:
-    found = hs.streaming(smollm, needles=2, recent=24, lengths=(72,), exact=1, whole=0.2, draws=1)
+    found = hs.streaming(smollm, needles=2, recent=24, lengths=(72,), exact=1, full=0.2, draws=1)
     first = found.table().iloc[0]
     assert (first["layer"], first["key_head"], first["heads"]) == (18, 2, "H6–H8")
     assert first["loss"] > 0.1
@@ -212,7 +212,7 @@ def test_a_head_of_a_language_model_that_needs_the_whole_text(smollm: Any) -> No
 @pytest.mark.deep
 def test_the_heads_of_a_language_model_that_need_the_whole_text(smollm: Any) -> None:
     """What docs/importance.md says, of fewer needles."""
-    found = hs.streaming(smollm, needles=8, exact=1, whole=0.2, draws=1)
+    found = hs.streaming(smollm, needles=8, exact=1, full=0.2, draws=1)
     first = found.table().iloc[0]
     assert (first["layer"], first["key_head"], first["heads"]) == (18, 2, "H6–H8")
     assert first["loss"] == pytest.approx(1, abs=0.3)

@@ -122,7 +122,7 @@ export class Graphs {
 
   /** What the model says, [row …], a row a place or a token. */
   said(pass: Pass): { readonly rows: number; readonly data: Float32Array } {
-    const { data, dims } = pass.values.get(this.model.said)!;
+    const { data, dims } = pass.values.get(this.model.output)!;
     return { rows: dims.length === 3 ? dims[1]! : 1, data: data as Float32Array };
   }
 

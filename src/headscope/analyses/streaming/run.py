@@ -44,7 +44,7 @@ def streaming(
     needles: Count = 24,
     lengths: Sequence[Count] = (256,),
     exact: Number | Literal["all"] = 8,
-    whole: Level = 0.1,
+    full: Level = 0.1,
     draws: Count = 3,
     seed: Seed = 0,
     progress: bool = False,
@@ -60,7 +60,7 @@ def streaming(
     - ``estimate``: by how many nats it has more where these heads see everything and all others the window alone, to
       first order, from one backward pass. It says which heads to measure.
     - ``outside``: the share of attention beyond the window, over queries that have keys there.
-    - **The check**: half of the needles choose the key heads with the largest estimates, a share `whole` of them; the
+    - **The check**: half of the needles choose the key heads with the largest estimates, a share `full` of them; the
       other half is answered where all heads see everything, where all see the window alone, where all but these do,
       and where all but as many others do.
 
@@ -75,7 +75,7 @@ def streaming(
         needles: how many needles are hidden.
         lengths: of the texts, in tokens, about; in turn.
         exact: how many key heads are measured, or "all".
-        whole: the share of key heads that see everything in the check.
+        full: the share of key heads that see everything in the check.
         draws: how often as many others are drawn.
         seed: of needles, places and draws.
         progress: show a bar.
@@ -95,7 +95,7 @@ def streaming(
     >>> reader = headscope.load().tokenizer
     >>> config = transformers.GPT2Config(vocab_size=len(reader), n_embd=8, n_layer=2, n_head=2, n_positions=128)
     >>> small = headscope.load((transformers.GPT2LMHeadModel(config), reader))
-    >>> found = streaming(small, recent=32, needles=6, lengths=(96,), exact="all", whole=0.25)
+    >>> found = streaming(small, recent=32, needles=6, lengths=(96,), exact="all", full=0.25)
     >>> found["loss"].shape, bool((found["q"] <= 0.05).any())
     ((2, 2), False)
     """
@@ -147,13 +147,13 @@ def streaming(
         "needles": needles,
         "lengths": list(lengths),
         "exact": exact,
-        "whole": whole,
+        "full": full,
         "draws": draws,
         "seed": seed,
         "groups": runs.groups,
         "command": COMMAND.get(),
     }
-    checked = _checked(runs, answers, estimated, whole, draws, seed, progress)
+    checked = _checked(runs, answers, estimated, full, draws, seed, progress)
     return statistics.dataset(figures, runs.layers, meta, checked)
 
 
