@@ -125,25 +125,28 @@ def test_no_error_is_null_in_json(tmp_path: Path) -> None:
 
 
 def test_a_table_in_latex(tmp_path: Path) -> None:
-    """Each sign that LaTeX reads stands as itself; four digits; nothing where there is no figure."""
+    """Each sign that LaTeX reads stands as itself; columns have their labels; four digits, of probabilities none is 0;
+    nothing where there is no figure."""
     rows = pd.DataFrame(
         {
-            "100 % of a_b": ["dep->head", "R&D #1 ~ $5", r"{x^2}\y"],
+            "100 % of a&b": ["dep->head", "R&D #1 ~ $5", r"{x^2}\y"],
             "value": [0.123456, np.nan, 1e-7],
             "layer": pd.array([3, None, 11], "Int64"),
+            "ci_low": [0.5, -1, np.nan],
+            "p": [1e-9, 0.0321, np.nan],
         }
     )
     write_table(rows, tmp_path / "rows.tex")
     first, *lines = (tmp_path / "rows.tex").read_text(encoding="utf-8").splitlines()
     assert first == r"% \usepackage{booktabs}"
     assert lines == [
-        r"\begin{tabular}{lrr}",
+        r"\begin{tabular}{lrrrr}",
         r"\toprule",
-        r"100 \% of a\_b & value & layer \\",
+        r"100 \% of a\&b & value & layer & ci low & p \\",
         r"\midrule",
-        r"dep-\textgreater{}head & 0.1235 & 3 \\",
-        r"R\&D \#1 \textasciitilde \space \$5 &  &  \\",
-        r"\{x\textasciicircum 2\}\textbackslash y & 1e-07 & 11 \\",
+        r"dep-\textgreater{}head & 0.1235 & 3 & 0.5 & \textless{}.0001 \\",
+        r"R\&D \#1 \textasciitilde \space \$5 &  &  & -1 & 0.0321 \\",
+        r"\{x\textasciicircum 2\}\textbackslash y & 1e-07 & 11 &  &  \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]

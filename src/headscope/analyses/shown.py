@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from headscope.core.heads import Head
 from headscope.core.saving import PAGES, PICTURES, TABLES
+from headscope.measures.columns import column
 
 SHOWN = 15
 """Rows of a long table that is printed."""
@@ -93,9 +94,7 @@ def on_screen(
     missing = rows[head].isna()
     names = ["" if missing.iloc[place] else (name or _name)(*spot) for place, spot in enumerate(heads)]
     shown = rows.drop(columns=[head, *dropped]).rename(columns={"layer": "name"}).assign(name=names)
-    lines: list[str] = (
-        rounded(shown).astype(object).where(shown.notna(), "").to_string(index=False).splitlines()
-    )
+    lines: list[str] = printed(shown).splitlines()
     if few and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         grey = [f"{GREY}{line}{PLAIN}" if one else line for line, one in zip(lines[1:], few, strict=True)]
         lines[1:] = grey
@@ -105,12 +104,22 @@ def on_screen(
 GREY, PLAIN = "\x1b[90m", "\x1b[0m"
 
 
-def rounded(rows: Any, form: str = ".3f") -> Any:
-    """A table whose numbers are texts of three digits, empty where there is none."""
-    rows = rows.copy()
-    for column in rows.select_dtypes("float"):
-        rows[column] = ["" if value != value else f"{value:{form}}" for value in rows[column]]
-    return rows
+def printed(rows: Any, digits: int = 3) -> str:
+    """A table to read under the names that it is saved with: numbers of so many digits, nothing where there is none.
+
+    A probability (`headscope.measures.columns`) is never 0.
+    """
+    cells = rows.astype(object).where(rows.notna(), "")
+    for name in rows.select_dtypes("float"):
+        least = 10**-digits if column(str(name)).format == "probability" else 0
+        cells[name] = [_digits(value, digits, least) for value in rows[name]]
+    return str(cells.to_string(index=False))
+
+
+def _digits(value: float, digits: int, least: float) -> str:
+    if value != value:
+        return ""
+    return f"<{least:.{digits}f}" if 0 <= value < least / 2 else f"{value:.{digits}f}"
 
 
 def _name(layer: int, head: int) -> str:

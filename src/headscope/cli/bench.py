@@ -43,7 +43,7 @@ def bench(
     """
     from headscope import corpora
     from headscope.analyses.bench.run import bench as run
-    from headscope.analyses.shown import Shown, rounded
+    from headscope.analyses.shown import Shown, printed
 
     table.check(console.TABLES)
     paths = list(files or ())
@@ -60,5 +60,5 @@ def bench(
         raise InputError(f"FILE: {name}: expected {expected}, found {len(paths)} files")
     called = data or (paths[0].name.split(".")[0] if paths else "")
     rows: Any = run(name, loading.named(model), read(), data=called, seed=seed, limit=limit)
-    text = rounded(rows.drop(columns=["name"]), ".1f").astype(object).where(rows.notna(), "")
-    table.out(Shown(rows, text.to_string(index=False), described={}))
+    text = printed(rows.drop(columns=["name"]), 1)
+    table.out(Shown(rows, text, described={}))

@@ -17,6 +17,7 @@ from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.core.saving import replacing
 from headscope.errors import InputError
+from headscope.measures.columns import column
 from headscope.measures.files import netcdf
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Floats, Sums
@@ -409,9 +410,22 @@ def _json(figures: Any, path: str) -> None:
     Path(path).write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def _probability(value: float) -> str:
+    return f"{value:.4g}" if value >= 5e-5 else "<.0001"
+
+
 def _tex(rows: Any, path: str) -> None:
-    """A tabular with booktabs' rules, in four digits; a place without a figure is empty."""
-    text: str = rows.to_latex(index=False, escape=True, na_rep="", float_format="{:.4g}".format)
+    """A tabular with booktabs' rules under the labels of the columns (`headscope.measures.columns`), in four digits; a
+    place without a figure is empty, and no probability is 0."""
+    columns = [column(str(name)) for name in rows]
+    rows = rows.set_axis([" ".join(one.label.split()) for one in columns], axis=1)
+    text: str = rows.to_latex(
+        index=False,
+        escape=True,
+        na_rep="",
+        float_format="{:.4g}".format,
+        formatters={one.label: _probability for one in columns if one.format == "probability"},
+    )
     for sign, name in (("<", "less"), (">", "greater")):  # they are other signs in LaTeX's first encoding
         text = text.replace(sign, rf"\text{name}{{}}")
     Path(path).write_text(f"% \\usepackage{{booktabs}}\n{text}", encoding="utf-8")

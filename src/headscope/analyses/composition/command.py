@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen
+from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen, printed
 from headscope.core.validation import Number
 
 
@@ -55,7 +55,7 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
             f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of "
             f"{int(result['queries']):,} queries ({about['of']}) in {int(result['documents'])} documents; shares of "
             "who wrote the key and the query",
-            rows.drop(columns=["layer", "head", "paper"]).round(3).to_string(index=False, na_rep=""),
+            printed(rows.drop(columns=["layer", "head", "paper"])),
             *few,
         ]
         return Shown(rows, "\n".join(lines), result)

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from headscope.analyses.shown import SHOWN, Picture, Shown, Written, drawn, rounded
+from headscope.analyses.shown import SHOWN, Picture, Shown, Written, drawn, printed
 from headscope.core.validation import Count, Level
 from headscope.errors import InputError
 
@@ -111,7 +111,7 @@ def shown(
     if "masked" not in result:
         if cite is not None or figure is not None:
             raise InputError("--cite, --figure: expected one prompt, found a data set")
-        return Shown(rows, rounded(rows).to_string(index=False), result)
+        return Shown(rows, printed(rows), result)
     about = description(result)
     listed = rows.head(SHOWN).drop(
         columns=[*_DROPPED, *(name for name in ("deleted",) if rows[name].isna().all())]
@@ -120,7 +120,7 @@ def shown(
     origin = "given" if not about["generated"] else "wrote" if about["kind"] == "text" else "said"
     lines = [
         f"answer ({origin}): {about['answer'].strip()!r}, log-probability {float(result['log_probability']):.2f}",
-        rounded(listed).to_string(index=False),
+        printed(listed),
         *statistics.sentences(result),
     ]
     if len(rows) > SHOWN:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from headscope.analyses.shown import Picture, Shown, Theme, drawn
+from headscope.analyses.shown import Picture, Shown, Theme, drawn, printed
 from headscope.core.heads import Head
 
 
@@ -36,4 +36,4 @@ def _wide(tidy: Any) -> str:
         names
     ].reset_index()
     wide.insert(0, "name", [str(Head(*head)) for head in zip(wide["layer"], wide["head"], strict=True)])
-    return str(wide.drop(columns=["layer", "head"]).round(3).to_string(index=False, na_rep=""))
+    return printed(wide.drop(columns=["layer", "head"]))

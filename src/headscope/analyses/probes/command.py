@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import Shown, rounded
+from headscope.analyses.shown import Shown, printed
 
 
 def shown(dataset: Any) -> Shown:
@@ -46,7 +46,7 @@ _SHOWN = (
 def _shown(rows: Any) -> str:
     """What fits a screen; UAS is without punctuation, uas_punct with it."""
     filled = [name for name in _SHOWN if (rows[name].notna() & (rows[name] != "")).any()]
-    return str(rounded(rows[filled]).to_string(index=False))
+    return printed(rows[filled])
 
 
 def _compared(rows: Any) -> str:

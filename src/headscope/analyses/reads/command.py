@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import Shown
+from headscope.analyses.shown import Shown, printed
 
 
 def shown(result: Any) -> Shown:
@@ -30,9 +30,7 @@ def shown(result: Any) -> Shown:
         some = rows[rows["side"] == side].dropna(axis="columns", how="all")
         lines += [
             sides[side],
-            some.drop(columns=["side", "layer", "head", "paper"], errors="ignore")
-            .round(3)
-            .to_string(index=False, na_rep=""),
+            printed(some.drop(columns=["side", "layer", "head", "paper"], errors="ignore")),
         ]
     if "pair" in result:
         lines += [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import Shown
+from headscope.analyses.shown import Shown, printed
 
 _PRINTED = 13  # columns, to what the head's offsets score; files have all
 
@@ -14,7 +14,7 @@ def shown(rows: Any) -> Shown:
     from headscope.analyses.roles.statistics import COLUMNS, NONE
 
     named = rows[rows["role"] != NONE]
-    few = named[list(COLUMNS[:_PRINTED])].round(4).to_string(index=False)
+    few = printed(named[list(COLUMNS[:_PRINTED])], 4)
     return Shown(
         rows,
         few if len(named) else "no head has a role",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Picture, Save, Shown, Table, Theme, drawn, on_screen
+from headscope.analyses.shown import SHOWN, Picture, Save, Shown, Table, Theme, drawn, on_screen, printed
 from headscope.core.validation import Seed
 from headscope.errors import InputError
 
@@ -133,7 +133,7 @@ def shown(
         "the heads that moved most (Jensen–Shannon, nats a row; cosine of the rows)",
         on_screen(heads.drift.head(SHOWN)),
         "\nmeans of layers",
-        heads.layers.round(4).to_string(index=False),
+        printed(heads.layers, 4),
         *filter(None, [by_roles]),
     ]
     files.append((figure, drawn(heads.figure, theme)))
@@ -147,7 +147,7 @@ def _roles(result: Any, *, shaped: bool) -> str:
     counts: Any = result.by_role
     lines = [
         "\nroles of A and B",
-        counts.round(3).to_string(index=False) if len(counts) else "no head of either has a role",
+        printed(counts) if len(counts) else "no head of either has a role",
     ]
     if shaped:
         count = result.changes["change"].value_counts()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import Shown, rounded
+from headscope.analyses.shown import Shown, printed
 
 
 def shown(dataset: Any) -> Shown:
@@ -25,5 +25,5 @@ def shown(dataset: Any) -> Shown:
     )
     shown = rows.drop(columns=[name for name in rows if name.endswith(("_low", "_high"))])
     shown["system"] = shown["system"].mask(few, "")
-    shown = rounded(shown[~few | ~rows.duplicated("label")])
-    return Shown(rows, shown.to_string(index=False), dataset, remarks=remarks)
+    text = printed(shown[~few | ~rows.duplicated("label")])
+    return Shown(rows, text, dataset, remarks=remarks)
