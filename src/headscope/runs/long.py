@@ -130,6 +130,7 @@ class Run(Generic[S]):
         size: inputs of a window, in which they are sorted, and of a block about; None:
             `headscope.runs.batches.BLOCK`.
         counted: of a corpus, what an estimate counts, where inputs are made of several that follow one another.
+        others: models that run beside the first.
     """
 
     kind: Kind[S]
@@ -145,6 +146,7 @@ class Run(Generic[S]):
     tell: Callable[[Mapping[str, Told]], None] = _nothing
     size: int | None = None
     counted: InputsOf | None = None
+    others: Sequence[Model] = ()
 
     def result(self) -> xr.Dataset:
         """The figures; of a shard they are also in its part, with the sums of its blocks.
@@ -196,7 +198,7 @@ class Run(Generic[S]):
         work = _Summing(self.block, self._reader, options.skip_failures)
         reduced = reduce(
             blocks,
-            lambda units: workers.results([self.model], work, shown.begun(units), shown),
+            lambda units: workers.results([self.model, *self.others], work, shown.begun(units), shown),
             folder=folder,
             span=self.kind.span,
             fingerprint=blocks.fingerprint,

@@ -118,6 +118,30 @@ def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
     assert [table.loc[("one", "source_place"), "value"] for table in (rows, moved)] == [1, 0]
 
 
+def test_beside_another_model(folder: Path, writer: Any, tmp_path: Path, typed: Typed) -> None:
+    """What a model makes of the context, less what another makes of it for the same answers."""
+    other = save_llama(tmp_path / "other", **{**SIZE, "num_hidden_layers": 3})
+    models = {"writer": writer, "other": hs.load(other)}
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in ROWS[:1] + ROWS[3:]))
+    rows = typed("why", path, "-m", folder, "--than", other, "--max-new-tokens", "3", "--json").rows
+    found = {row["figure"]: row for row in rows if row["kind"] == "one"}
+    whole = {name: hs.why(model, TEXT, " It slept.", ROWS[0]["spans"]) for name, model in models.items()}
+    a, b = (whole[name] for name in ("writer", "other"))
+    assert abs(found["context_more"]["value"]) > 0.01
+    for name in ("context", "log_probability"):
+        assert found[f"{name}_more"]["value"] == pytest.approx(float(a[name] - b[name]), abs=1e-5)
+    looked = float((a["attention"] - b["attention"]).sum())
+    assert found["looked_more"]["value"] == pytest.approx(looked, abs=1e-6)
+    assert {row["n"] for row in rows if row["figure"] == "context_more" and row["kind"] == "all"} == {2}
+    same = context_attribution(writer, hs.corpora.prompts(path), max_new_tokens=3, than=writer)
+    more = same["attributed"].sel(kind="all", figure=["context_more", "looked_more"])
+    np.testing.assert_allclose(more, 0, atol=1e-5)
+    typed.refuses(
+        "--than, --shard, --resume: expected a data set", "why", TEXT, "-m", folder, "--than", other
+    )
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [

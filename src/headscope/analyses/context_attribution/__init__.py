@@ -21,7 +21,7 @@ ANALYSIS = Analysis(
         runs="command:run",
         more=("headscope.analyses.why.run:why",),
         named={"tools": "", "documents": "", "part": "", "audio": ""},
-        metavars={"subsets": "N", "through": "K", "spans": "UNITS"},
+        metavars={"subsets": "N", "than": "MODEL", "through": "K", "spans": "UNITS"},
     ),
     axis="attributed",
     table="statistics:table",

@@ -24,6 +24,7 @@ def run(
     spans: str = "sentence",
     exact: Count | Literal["all"] = 5,
     image: Path | None = None,
+    than: str | None = None,
     **options: Any,
 ) -> Any:
     """Explain one answer, or those of a data set.
@@ -37,8 +38,11 @@ def run(
             sound; several, parted by commas, from the largest to the smallest.
         exact: how many spans are masked where there are more than 20; ``all`` for every one.
         image: a picture beside the prompt.
+        than: of a data set, another model, such as the one before training, beside which this one is put: does it use
+            the context more?
     """
     from headscope.analyses.why.run import why
+    from headscope.attention.load import load
     from headscope.corpora.arrays import broken
     from headscope.corpora.prompts import prompt_of, prompts
 
@@ -57,9 +61,12 @@ def run(
         refused = [name for name in ("delete", "through", "anew", "position") if given.pop(name, False)]
         if refused:
             raise InputError(f"--{refused[0]}: expected one prompt, found a data set")
-        return context_attribution(model, prompts(path), spans=units, exact=exact, **given, **many)
-    if many.get("shard") or many.get("resume"):
-        raise InputError("--shard, --resume: expected a data set (.jsonl), found one prompt")
+        beside = None if than is None else load(than)
+        return context_attribution(
+            model, prompts(path), spans=units, exact=exact, than=beside, **given, **many
+        )
+    if than or many.get("shard") or many.get("resume"):
+        raise InputError("--than, --shard, --resume: expected a data set (.jsonl), found one prompt")
     more: dict[str, Any] = {}
     text: Any = prompt
     if path is not None and path.suffix == ".json":

@@ -24,6 +24,7 @@ from headscope.corpora.prompts import given_of
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.model import expect_model
+from headscope.runs.identity import about_model
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
 
@@ -43,6 +44,7 @@ def context_attribution(
     subsets: Number = 0,
     max_new_tokens: Count = 60,
     shuffle: bool = False,
+    than: Model | None = None,
     seed: Seed = 0,
     **options: Unpack[Options],
 ) -> Run[Rows]:
@@ -57,6 +59,9 @@ def context_attribution(
     **Position bias**: the place of the first span less that of the source, over prompts whose contents stand in any
     order (`shuffle` gives them one); its p is that no place is favoured. Intervals and tests are by document.
 
+    **Beside another model** (`than`), such as the one before training, asked for the same answers: does this one use
+    the context more (``context_more``), and look at it more (``looked_more``)? Each p is that it does not differ.
+
     Args:
         model: as in `headscope.why`.
         corpus: `headscope.corpora.prompts`, or any texts or conversations, of which the model says the answers.
@@ -65,11 +70,13 @@ def context_attribution(
         subsets: as in `headscope.why`.
         max_new_tokens: how many tokens the model writes at most, where a line has no answer.
         shuffle: put the spans that a line gives, if they are texts that do not overlap, in a random order in its text.
+        than: another model, beside which this one is put; it may have another tokenizer.
         seed: of the order.
 
     Returns:
         A dataset over ``(kind, figure)``: ``attributed``, with ``_low`` and ``_high``, ``p`` and ``q`` of the position
-        bias, ``n`` and ``documents``. Its table has one row a kind and figure.
+        bias and of what is more than in the other model, ``n`` and ``documents``. Its table has one row a kind and
+        figure.
 
     Raises:
         InputError: a checkpoint that is broken, or of another run; no prompt.
@@ -93,8 +100,20 @@ def context_attribution(
         "seed": seed,
     }
     through = RunOptions(**options)
-    task = _Task(model, spans, exact, subsets, max_new_tokens, through.batch_size, shuffle, seed)
-    return Run(KIND, model, corpus, task, through, decides=decides, inputs=_Read(model), size=BLOCK)
+    task = _Task(model, than, spans, exact, subsets, max_new_tokens, through.batch_size, shuffle, seed)
+    others = () if than is None else (than,)
+    return Run(
+        KIND,
+        model,
+        corpus,
+        task,
+        through,
+        decides=decides,
+        identity={"than": [about_model(other) for other in others]},
+        inputs=_Read(model),
+        size=BLOCK,
+        others=others,
+    )
 
 
 estimate, merge = context_attribution.estimate, context_attribution.merge
@@ -130,6 +149,7 @@ class _Task:
     """What is known of each prompt of a block."""
 
     model: Model
+    than: Model | None
     spans: Spans
     exact: Any
     subsets: int
@@ -162,21 +182,19 @@ class _Task:
         ):
             prompt, spans, source = _shuffled(prompt, spans, source, [self.seed, len(prompt)])
         try:
-            made = ask(
-                self.model,
-                prompt,
-                asked.get("answer"),
-                tools=asked.get("tools"),
-                documents=asked.get("documents"),
-                max_new_tokens=self.max_new_tokens,
-            )
+            known: Any = {name: asked.get(name) for name in ("tools", "documents")}
+            made = ask(self.model, prompt, asked.get("answer"), max_new_tokens=self.max_new_tokens, **known)
             sources = cut(made.prompt, spans or self.spans, sinks=self.model.causal)
             explained = Explained(made, sources, self.batch_size)
             measured = explained.measure(self.exact, subsets=self.subsets, seed=self.seed)
-            right = _right(sources, source, example)
+            values = _values(measured, sources, _right(sources, source, example))
+            if self.than is not None:
+                same = ask(self.than, prompt, made.text if made.generated else asked["answer"], **known)
+                others = cut(same.prompt, spans or self.spans, sinks=self.than.causal)
+                other = _whole(Explained(same, others, self.batch_size).measure(1), others)
+                values |= {f"{name}_more": values[name] - value for name, value in other.items()}
         except InputError as error:
             raise example.error(error) from None
-        values = _values(measured, sources, right)
         return Rows(
             np.array([[values.get(name, np.nan) for name in FIGURES]]),
             np.array([float(example.document)]),
@@ -202,12 +220,20 @@ def _right(sources: Sequence[Source], source: Sequence[Any] | None, example: Exa
     return right
 
 
+def _whole(measured: one.Measured, sources: Sequence[Source]) -> dict[str, float]:
+    """What the context is to the answer as a whole."""
+    largest = np.array([source.parent < 0 for source in sources])
+    scalars = {name: float(measured.scalars[name]) for name in ("context", "log_probability")}
+    return {**scalars, "looked": float(measured.figures["attention"][largest].sum())}
+
+
 def _values(measured: one.Measured, sources: Sequence[Source], right: Any) -> dict[str, float]:
     """The figures of a prompt."""
     figures = measured.figures
     masked, estimate = figures["masked"], figures["estimate"]
     known = np.isfinite(masked)
     values = {name: float(value) for name, value in measured.scalars.items() if name in FIGURES}
+    values |= _whole(measured, sources)
     best = int(np.nanargmax(masked))
     values["warned"] = (
         float(values["agreement"] < one.ROUGHLY) if np.isfinite(values["agreement"]) else np.nan

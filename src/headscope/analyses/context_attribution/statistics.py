@@ -35,7 +35,11 @@ FIGURES: Mapping[str, str] = {
     "cited_right": "spans that pass which are sources",
     "context": "nats that the answer loses without any span",
     "joint": "nats that it loses without the first three together",
+    "looked": "attention to all spans of the rows that give the answer, over all heads",
     "log_probability": "log-probability of the answer",
+    "context_more": "nats that the answer loses without any span, more than in the other model",
+    "looked_more": "attention to all spans, more than in the other model",
+    "log_probability_more": "log-probability of the answer, more than in the other model",
     "place": "place of masking's first span, from 0 to 1, less that of the source, or less ½ where none is known",
     "source_place": "place of the source, from 0 to 1",
 }
@@ -46,6 +50,9 @@ SHARES = (
     *("screened", "warned", "cited"),
 )
 """Figures that are shares of prompts."""
+
+DIFFERENCES = ("place", "context_more", "looked_more", "log_probability_more")
+"""Figures that are 0 where nothing differs, and have a p."""
 
 COLUMNS = ("kind", "figure", "value", "ci_low", "ci_high", "p", "q", "n", "documents")
 
@@ -122,7 +129,7 @@ def figures(rows: Rows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dat
 
 
 def _figures(rows: Rows, chosen: BoolArray) -> Sequence[Floats]:
-    """Value, interval, p (of the bias for a place), prompts and effective documents, ``[figure]``."""
+    """Value, interval, p (of `DIFFERENCES`), prompts and effective documents, ``[figure]``."""
     names, count = np.unique(rows.document, return_inverse=True)
     values = np.where(chosen[:, None], rows.values, np.nan)
     known = np.isfinite(values)
@@ -135,7 +142,7 @@ def _figures(rows: Rows, chosen: BoolArray) -> Sequence[Floats]:
         share = np.array([name in SHARES for name in FIGURES])
         ends = zip(interval(mean, se, many, share=True), interval(mean, se, many, skew=skew), strict=True)
         low, high = (np.where(share, one, other) for one, other in ends)
-        p = np.where([name == "place" for name in FIGURES], differs(mean, se, many, skew), np.nan)
+        p = np.where([name in DIFFERENCES for name in FIGURES], differs(mean, se, many, skew), np.nan)
     return mean, low, high, p, n.sum(0), many
 
 
