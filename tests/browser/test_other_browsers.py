@@ -165,7 +165,7 @@ def test_a_click_pins_a_token_and_a_pair_has_its_numbers(page: Page):
     page.until(HASH, "pin=from,2", True)
     assert page.texts(".hv .tok.pin") == ["##s"]
     page.point(".hv .toks.r .tok .t", 1)
-    page.until("() => /##s → it[^]*L3H2\\s+1\\.000/.test(document.querySelector('.tip.on')?.innerText)")
+    page.until("() => /##s 2 → it 1[^]*L3H2\\s+1\\.000/.test(document.querySelector('.tip.on')?.innerText)")
     page.click(".hv .toks.l .tok .t", 3)
     page.until(HASH, "pin=from,3", True)
     assert page.texts(".hv .tok.pin") == ["cat"]
@@ -192,11 +192,11 @@ def test_dark(page: Page):
     theme = "(of) => document.querySelector('.hx').dataset.theme === of"
     paper = "() => getComputedStyle(document.querySelector('.hx')).backgroundColor"
     page.click("[aria-label^='Theme']")
-    page.until(theme, "light")
-    assert page.run(paper) == "rgb(255, 255, 255)"
-    page.click("[aria-label^='Theme']")
     page.until(theme, "dark")
     assert page.run(paper) == "rgb(15, 18, 20)"
+    page.click("[aria-label^='Theme']")
+    page.until(theme, "light")
+    assert page.run(paper) == "rgb(255, 255, 255)"
     assert page.run(COLOURS, ".gridbox canvas") > 20
 
 
