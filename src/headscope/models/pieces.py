@@ -202,7 +202,7 @@ def is_han(character: str) -> bool:
 
     Source: Devlin et al. 2019, the released code (`_is_chinese_char`), with the blocks that Unicode has added since.
     """
-    return any(first <= character <= last for first, last in _HAN)
+    return character >= "\u3400" and any(first <= character <= last for first, last in _HAN)
 
 
 _HAN = (("\u4e00", "\u9fff"), ("\u3400", "\u4dbf"), ("\uf900", "\ufaff"), ("\U00020000", "\U0003ffff"))

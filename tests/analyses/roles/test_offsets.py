@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.analyses.roles.offsets import Look, Profiles, Seen, look, offset_scores
+from headscope.analyses.roles.offsets import Look, Profiles, look, offset_scores
 from headscope.attention.record import AttentionRecord
 from headscope.measures.choose import choose
 from headscope.runs.options import RunOptions
@@ -41,8 +41,7 @@ def test_a_head_that_looks_at_places_is_what_its_offsets_give(causal: bool) -> N
     weights[1, 0, :6, :6] = inside
     profiles = Profiles()
     call = record(weights, causal=causal)
-    profiles.add(call, lengths)
-    found = profiles.matrix(Seen.of(call, lengths)).numpy()
+    found = profiles.matrix(profiles.add(call, lengths)).numpy()
     np.testing.assert_allclose(found.sum(-1), weights.sum(-1), atol=1e-12)
     assert (found[1, 0, 6:] == 0).all()
     assert (found[1, 0, :, 6:] == 0).all()
@@ -52,8 +51,7 @@ def test_a_head_that_looks_at_places_is_what_its_offsets_give(causal: bool) -> N
     exact[0, 0, np.arange(1, width), np.arange(width - 1)] = 1.0
     exact[0, 0, 0, 0] = 1.0
     profiles = Profiles()
-    profiles.add(record(exact, causal=causal), [width])
-    null = profiles.matrix(Seen.of(record(exact, causal=causal), [width])).numpy()
+    null = profiles.matrix(profiles.add(record(exact, causal=causal), [width])).numpy()
     assert null[0, 0, 1:].diagonal().min() > 0.85  # all but what the first row does
 
 
@@ -64,8 +62,7 @@ def test_a_head_that_looks_at_words_scores_less_by_its_offsets() -> None:
     weights = np.eye(12)[targets][:, None]
     profiles = Profiles()
     call = record(weights)
-    profiles.add(call, [12] * 20)
-    null = profiles.matrix(Seen.of(call, [12] * 20)).numpy()[:, 0]
+    null = profiles.matrix(profiles.add(call, [12] * 20)).numpy()[:, 0]
     offset = np.arange(12) - np.arange(12)[:, None]
     given = np.array(
         [weights[:, 0][:, offset == o].sum() / (20 * (offset == o).sum()) for o in range(-11, 12)]
@@ -81,7 +78,7 @@ def test_inputs_of_other_lengths_share_a_profile() -> None:
     for width in (4, 7, 5):
         profiles.add(record(np.eye(width, k=-1)[None, None] + np.eye(width)[None, None]), [width])
     call = record(np.full((1, 1, 6, 6), 1 / 6))
-    null = profiles.matrix(Seen.of(call, [6])).numpy()[0, 0]
+    null = profiles.matrix(Profiles().add(call, [6])).numpy()[0, 0]
     np.testing.assert_allclose(null[1:, :-1].diagonal(), 0.5)
     np.testing.assert_allclose(null.diagonal()[1:], 0.5)
 

@@ -83,8 +83,7 @@ class Look:
             lengths = [len(tokens_of(example)) for example in batch]
             seen: list[Seen] = []
             for record in self._changed(records):
-                self._profiles.add(record, lengths)
-                seen.append(Seen.of(record, lengths, seen))
+                seen.append(self._profiles.add(record, lengths, seen))
             self._kept.append((batch, seen))
 
     def sums(self) -> Sums:
@@ -215,10 +214,9 @@ class Seen:
     totals: Tensor | None
 
     @classmethod
-    def of(cls, record: AttentionRecord, lengths: Sequence[int], known: Sequence[Seen] = ()) -> Seen:
-        """That of a call; what is the same as in another layer is kept once."""
-        pairs = _seen(record, lengths)
-        totals = (record.weights().double() * pairs).sum(-1)
+    def of(cls, record: AttentionRecord, weights: Tensor, pairs: Tensor, known: Sequence[Seen]) -> Seen:
+        """That of a call and its weights on these pairs; what is the same as in another layer is kept once."""
+        totals = weights.sum(-1, dtype=torch.float64)
         same = next((other for other in known if torch.equal(other.pairs, pairs)), None)
         mask = record.mask
         if same is not None:
@@ -238,14 +236,16 @@ class Profiles:
         self._given: dict[int, Tensor] = {}  # [head offset], from −(width − 1) to width − 1
         self._seen: dict[int, Tensor] = {}
 
-    def add(self, record: AttentionRecord, lengths: Sequence[int]) -> None:
-        """Take in one layer's weights over inputs of these lengths."""
-        seen = _seen(record, lengths)
-        weights = (record.weights().double() * seen).sum(0)
-        for kept, pairs in ((self._given, weights), (self._seen, seen.double().sum(0).expand_as(weights))):
-            added = _by_offset(pairs)
-            before = kept.get(record.layer)
-            kept[record.layer] = added if before is None else _sum(before, added)
+    def add(self, record: AttentionRecord, lengths: Sequence[int], known: Sequence[Seen] = ()) -> Seen:
+        """Take in one layer's weights over inputs of these lengths; `known` as in `Seen.of`."""
+        layer, pairs = record.layer, _seen(record, lengths)
+        weights = record.weights() * pairs
+        given, seen = (tensor.sum(0, dtype=torch.float64) for tensor in (weights, pairs))
+        for kept, summed in ((self._given, given), (self._seen, seen.expand_as(given))):
+            added = _by_offset(summed)
+            before = kept.get(layer)
+            kept[layer] = added if before is None else _sum(before, added)
+        return Seen.of(record, weights, pairs, known)
 
     def matrix(self, seen: Seen) -> Tensor:
         """What the heads of a layer would give by their offsets alone, ``[input head query key]``."""
@@ -254,8 +254,8 @@ class Profiles:
         middle = (profile.shape[-1] - 1) // 2
         given = profile[:, middle - width + 1 : middle + width][:, _offsets(width)] * seen.pairs
         sums = given.sum(-1, keepdim=True)
-        given = given / torch.where(sums > 0, sums, 1.0)
-        return given if seen.totals is None else given * seen.totals[..., None]
+        given /= torch.where(sums > 0, sums, 1.0)
+        return given if seen.totals is None else given.mul_(seen.totals[..., None])
 
 
 def _seen(record: AttentionRecord, lengths: Sequence[int]) -> Tensor:

@@ -71,8 +71,7 @@ def changes(
         documents=np.minimum(first["documents"], second["documents"]),
         paired=False,
     ).reset_index()
-    for place, row in enumerate(rows.itertuples()):
-        _pair(rows, place, row, paired)
+    _pair(rows, paired)
     value, se, documents = (rows[name].to_numpy(float) for name in ("difference", "se", "documents"))
     low, high = interval(value, se, documents)
     p = differs(value, se, documents)
@@ -88,13 +87,16 @@ def _having(tests: pd.DataFrame, level: float) -> set[tuple[Any, ...]]:
     return set(zip(rows["layer"], rows["head"], rows["paper"], rows["role"], strict=True))
 
 
-def _pair(rows: Any, place: int, row: Any, paired: Sequence[xr.Dataset]) -> None:
-    """Take a difference and its error from a comparison that has the measure of the role."""
-    figures = next((dataset for dataset in paired if _MEASURES[row.role] in dataset["measure"].values), None)
-    if figures is not None:
-        one = figures.sel(measure=_MEASURES[row.role], layer=row.layer, head=row.head)
-        scores = {name: float(one[name]) for name in ("difference", "se", "documents")}
-        rows.loc[place, [*scores, "paired"]] = [*scores.values(), True]
+def _pair(rows: Any, paired: Sequence[xr.Dataset]) -> None:
+    """Take differences and their errors from the first comparison that has the measure of a role."""
+    measures = rows["role"].map(_MEASURES)
+    for figures in reversed(paired):
+        there = measures.isin(figures["measure"].values)
+        keys = {"measure": measures, "layer": rows["layer"], "head": rows["head"]}
+        one = figures.sel({name: xr.DataArray(key[there], dims="row") for name, key in keys.items()})
+        for name in ("difference", "se", "documents"):
+            rows.loc[there, name] = one[name].values
+        rows.loc[there, "paired"] = True
 
 
 def by_role(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
