@@ -86,7 +86,8 @@ export interface Pin {
  *
  * `says` is what `figure` is of, `over` what it is over, by default the corpus. The head opens on `example` (by its
  * place) with the token of `pin`, and of the example's links those of `label`; where there is no example, on the one
- * that shows `measure`. What is not there is left out: a page has a thousand of these.
+ * that shows `measure`. `here` is the figure on that example alone. What is not there is left out: a page has a
+ * thousand of these.
  */
 export interface Reason {
   says: string;
@@ -96,6 +97,7 @@ export interface Reason {
   example?: number | null;
   pin?: Pin | null;
   label?: string | null;
+  here?: string | null;
 }
 
 /**
@@ -439,7 +441,8 @@ export interface ViewsPayload {
  * The report page. `layers` and `heads` are the indices along the arrays' axes.
  *
  * `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none. `seen` is
- * [measure layer head 2]: the example and the query's place that show a figure; -1: none does.
+ * [measure layer head 2]: the example and the query's place that show a figure (-1: none does), `here` [measure layer
+ * head] the figure on that example alone.
  * Sections name an example by its place in `examples`; the blobs of the example at place i are named ``i-name``.
  */
 export interface ReportPayload {
@@ -456,6 +459,7 @@ export interface ReportPayload {
   count: ArrayRef;
   chance: ArrayRef;
   seen: ArrayRef;
+  here: ArrayRef;
   sections: SectionInfo[];
   examples: ExplorerPayload[];
   options: Record<string, string>;

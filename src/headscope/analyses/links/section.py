@@ -248,15 +248,16 @@ def of_kind(row: Any, terms: Terms, drawn: Mapping[str, Any], sentences: Sequenc
     named = drawn.get(str(cast("tuple[Any, ...]", row)[1]))
     kinds: list[Any] = [named] if named else list(drawn.values())
     shown: Iterator[Any] = (one for kind in kinds for one in (*kind.right, *kind.wrong))
-    places: Iterator[Any] = ((sentences[one["sentence"]]["example"], one["pins"][0]) for one in shown)
-    example, pin = next((place for place in places if place[0] is not None), (None, None))
+    places: Iterator[Any] = ((sentences[one["sentence"]]["example"], one) for one in shown)
+    example, seen = next((place for place in places if place[0] is not None), (None, None))
     return because(
         f"{name}, {arrow}: finds {terms.target} of",
         percent(float(row.accuracy)),
         f"of {int(row.n):,} {terms.instances}, {CORPUS}",
         example=example,
-        pin=pin,
+        pin=seen and seen["pins"][0],
         label=name if named else None,
+        here=f"{sum(seen['right'])} of {len(seen['right'])}" if seen and named else None,
     )
 
 

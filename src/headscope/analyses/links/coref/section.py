@@ -216,11 +216,11 @@ class Coref(Section):
         accuracy = float(figures["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
         n = int(self.result["n"].values[0])
         shown = [
-            (example, mention["pin"])
+            (example, mention["pin"], "right" if mention["right"] else "wrong")
             for mention in self.examples.get(candidates, ())
             if (example := self.windows[mention["window"]]["example"]) is not None
         ]
-        example, pin = shown[0] if shown else (None, None)
+        example, pin, here = shown[0] if shown else (None, None, None)
         return because(
             f"among {candidates.replace('_', ' ')}: finds the antecedent of",
             percent(accuracy),
@@ -228,6 +228,7 @@ class Coref(Section):
             example=example,
             pin=pin,
             label=label_of(candidates),
+            here=here,
         )
 
     def _about(self) -> str:
