@@ -90,6 +90,7 @@ def test_a_name_in_the_summary_opens_the_head(open_page: Any, html: str):
         "reason.figure": "80%",
         "reason.measure": "previous",
         "reason.example": "0",
+        "reason.here": "100%",
         "reason.pin": "from,1",
         "view.pin": "from,1",
     }
