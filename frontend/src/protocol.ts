@@ -215,19 +215,6 @@ export interface NeuronsInfo {
 }
 
 /**
- * Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
- *
- * `of` says what it is of, where that is known (a gradient: "the loss on the input").
- */
-export interface QuantityInfo {
-  name: string;
-  of: string | null;
-  signed: boolean;
-  scale: number;
-  layers: ArrayRef[];
-}
-
-/**
  * A figure of every head, ``[layer head]`` (NaN: none), from this input or from a corpus.
  */
 export interface MeasureColumn {
@@ -236,6 +223,21 @@ export interface MeasureColumn {
   units: string;
   of: "input" | "corpus";
   values: ArrayRef;
+}
+
+/**
+ * Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
+ *
+ * `of` says what it is of, where that is known (a gradient: "the loss on the input"). `measures` are figures of every
+ * head in it, of a signed one.
+ */
+export interface QuantityInfo {
+  name: string;
+  of: string | null;
+  signed: boolean;
+  scale: number;
+  layers: ArrayRef[];
+  measures?: MeasureColumn[];
 }
 
 /**
@@ -1004,10 +1006,13 @@ export interface Mark {
 
 /**
  * A sentence on what heads do, from a section of kind `about`, or on a measure of that name (None: neither).
+ *
+ * With a `headline` it is told in full where it is asked for.
  */
 export interface Finding {
   parts: Part[];
   about: string | null;
+  headline?: string;
 }
 
 /**

@@ -191,7 +191,8 @@ class TestCaptions:
                 {**HEAD, "quantity": "gradient"},
                 [
                     "gradient of the loss in place of the weights",
-                    "the mean size of all pairs · blue positive, orange negative",
+                    "the mean size of all pairs · blue raises the loss, orange lowers it",
+                    "In L1H1 weight from",
                 ],
             ),
             ({**HEAD, "quantity": "gradient", "threshold": 0.5}, ["lines of at least 0.5 of the largest"]),

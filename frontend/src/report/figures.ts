@@ -198,7 +198,7 @@ export class Figures {
 /** A figure of a measure, with as many digits as another text of it has: `.78`, `78%` or `0.780`. */
 function alike(value: number, like: string, { isShare, info }: Measure): string {
   if (like.endsWith("%")) return percent(value);
-  const digits = /\.(\d+)/.exec(like)?.[1]!.length ?? (isShare ? 3 : 2);
+  const digits = /\.(\d+)/.exec(like)?.[1]?.length ?? (isShare ? 3 : 2);
   return `${fixed(value, digits)}${isShare ? "" : ` ${info.units}`}`;
 }
 

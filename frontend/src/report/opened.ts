@@ -180,6 +180,7 @@ export class Opened {
     const element = h("div");
     this.box.append(element);
     const host = {
+      begins: "On this input, ",
       ...(this.paired && { letters: ["A", "B"] }),
       ...(this.models && { measured: "A" }),
       changed: (state: Full) => this.changed(state),

@@ -2,7 +2,7 @@
 
 import { fair, type Shown } from "./cut";
 import { brief, plural, whole } from "./format";
-import { pinnedSaid, sentence } from "./says";
+import { pinnedSaid, sentence, signsSaid } from "./says";
 import type { Scene } from "./scene";
 import { crowded } from "./state";
 
@@ -131,7 +131,7 @@ export function linesSaid(scene: Scene, { count, left }: Lines): string {
   const all = plural(count + left, "line");
   const strongest = left > 0 ? `the ${whole(count)} strongest of ${all}` : all;
   const each = state.top_k > 0 ? `, the ${state.top_k} strongest of each token` : "";
-  const signs = !scene.many && scene.shown().some((map) => map.sign) ? " · blue positive, orange negative" : "";
+  const signs = !scene.many && scene.shown().some((map) => map.sign) ? ` · ${signsSaid(scene)}` : "";
   return `${strongest} of at least ${least}${each}${signs}`;
 }
 

@@ -86,8 +86,9 @@ export const follows = ({ query, key, kind }: PartInfo, does: Highlight): boolea
 
 const made = new WeakMap<PartInfo, Made<readonly Role[]>>();
 
-/** The roles that heads have on the input, by its raw weights; the measures must have been decoded. */
-export function rolesOf({ part, data }: Scene): readonly Role[] {
+/** The roles that heads have on the input, by its raw weights, while these are drawn; the measures must have been decoded. */
+export function rolesOf({ part, data, state }: Scene): readonly Role[] {
+  if (state.quantity !== "weights") return [];
   const known = made.get(part) ?? new Made<readonly Role[]>();
   made.set(part, known);
   const there = part.measures.filter(({ of, values }) => of === "input" && data.array(values));

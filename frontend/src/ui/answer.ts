@@ -17,7 +17,9 @@ export class Answer {
     const { scene, root } = this;
     const ranked = scene.lacking ? [] : pointed(scene);
     const told = ranked.length > 0 || scene.lacking ? ranked : answer(scene);
-    const parts = told.length > 0 && scene.owner.host.rounded ? [...told, ` (${ROUNDED})`] : told;
+    const { rounded, begins } = scene.owner.host;
+    const begun = begins && told.length > 0 && ranked.length === 0 ? [begins, ...told] : told;
+    const parts = told.length > 0 && rounded ? [...begun, ` (${ROUNDED})`] : begun;
     // Its room stays while another sentence, or none, stands in it: nothing moves under what points.
     root.hidden = scene.lacking !== null || scene.state.scale === "neuron";
     if (alike(parts, this.said)) return;

@@ -191,19 +191,6 @@ class NeuronsInfo(TypedDict):
     sinks: list[float] | None
 
 
-class QuantityInfo(TypedDict):
-    """Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
-
-    `of` says what it is of, where that is known (a gradient: "the loss on the input").
-    """
-
-    name: str
-    of: str | None
-    signed: bool
-    scale: float
-    layers: list[ArrayRef]
-
-
 class MeasureColumn(TypedDict):
     """A figure of every head, ``[layer head]`` (NaN: none), from this input or from a corpus."""
 
@@ -212,6 +199,21 @@ class MeasureColumn(TypedDict):
     units: str
     of: Literal["input", "corpus"]
     values: ArrayRef
+
+
+class QuantityInfo(TypedDict):
+    """Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
+
+    `of` says what it is of, where that is known (a gradient: "the loss on the input"). `measures` are figures of every
+    head in it, of a signed one.
+    """
+
+    name: str
+    of: str | None
+    signed: bool
+    scale: float
+    layers: list[ArrayRef]
+    measures: NotRequired[list[MeasureColumn]]
 
 
 class OutlineInfo(TypedDict):

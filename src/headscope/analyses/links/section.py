@@ -58,6 +58,10 @@ class Linked(Section):
     command: str | None = None
     pictured: ClassVar[str | None] = "links"
 
+    def headline(self) -> str:
+        """How many labels a head knows."""
+        return headline(table(self.result), _TERMS, (ALL,))
+
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
         rows: Any = table(self.result)
@@ -300,6 +304,17 @@ def _rule(row: Any) -> str:
 
 
 _TERMS = Terms("label", "links", "the target", "simple rule", _rule, True, "labels", "links")
+
+
+def headline(rows: Any, terms: Terms, together: Sequence[str]) -> str:
+    """Of how many kinds a head is known to beat each baseline; empty where that is not tested. `together`: no kinds."""
+    kinds = rows[~rows.iloc[:, 0].isin(together) & ~rows["few"].astype(bool) & rows["q"].notna()]
+    known = int((kinds["q"] < LEVEL).sum())
+    return (
+        f"A head beats the {terms.baseline} in {known} of {blocks.count(len(kinds), terms.kinds[:-1])}"
+        if len(kinds)
+        else ""
+    )
 
 
 def finding(

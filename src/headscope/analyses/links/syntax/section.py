@@ -15,6 +15,7 @@ from headscope.analyses.links.section import (
     Terms,
     best_table,
     finding,
+    headline,
     of_kind,
     split_note,
 )
@@ -48,6 +49,10 @@ class Syntax(Section):
     examples: Mapping[str, Drawn] = field(default_factory=dict[str, Drawn])
     command: str | None = None
     pictured: ClassVar[str | None] = "syntax"
+
+    def headline(self) -> str:
+        """How many relations a head knows."""
+        return headline(table(self.result), _TERMS, (ALL, WITHOUT))
 
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
