@@ -44,6 +44,7 @@ function rules(part: PartInfo): Rule[] {
   const { pieces, special, boxes } = part.key;
   const first = special[0] ? pieces[0]! : null;
   const [letter, calls] = first === "[CLS]" ? (["[CLS]", first] as const) : (["first token", first] as const);
+  const of = (measure: string): boolean => part.measures.some((each) => each.of === "input" && each.name === measure);
   const links = (known: string, name: string, same: boolean | null): Rule => ({
     known,
     name,
@@ -63,10 +64,10 @@ function rules(part: PartInfo): Rule[] {
     {
       known: "broad",
       name: "broad",
-      does: "look at most tokens alike",
+      does: boxes ? "look everywhere alike" : "look at most tokens alike",
       has: (_, does) => !!does && does.evenness > BROAD,
     },
-    most(letter, "first", calls ?? "the first token", calls ?? "first token"),
+    most(letter, of("cls") ? "cls" : "first", calls ?? "the first token", calls ?? "first token"),
     most("separators", "sep", "separators"),
   ];
 }

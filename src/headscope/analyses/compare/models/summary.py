@@ -74,7 +74,7 @@ class Comparison(Section):
         """How far heads moved."""
         if self.figures is None:
             return ""
-        return f"Heads attend {_short(float(self.figures['js_all']))} nats a row apart in the two models"
+        return f"Heads attend {_short(float(self.figures['js_all']))} nats apart in the two models"
 
     def findings(self) -> list[list[Part]]:
         """How far heads moved, which layers did, and what became of the roles; nothing that was not compared."""
