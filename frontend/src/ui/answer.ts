@@ -4,14 +4,29 @@
 import { answer, type Part, pointed } from "../scene/answer";
 import { alike } from "../scene/made";
 import { ROUNDED } from "../scene/says";
-import type { Scene } from "../scene/scene";
+import type { Focus, Scene } from "../scene/scene";
 import { h } from "./dom";
 
 export class Answer {
   readonly root = h("p.answer", { "aria-live": "polite" });
   private said: readonly Part[] = [];
 
-  constructor(private readonly scene: Scene) {}
+  constructor(private readonly scene: Scene) {
+    // While the sentence is pointed at, the picture shows the link that it tells.
+    this.root.addEventListener("pointerenter", () => scene.owner.follow(scene, this.link));
+    this.root.addEventListener("pointerleave", () => scene.owner.follow(scene, null));
+  }
+
+  private get link(): Focus | null {
+    const { rows, columns, pointed } = this.scene;
+    const place = (side: "from" | "to"): number | null => {
+      const part = this.said.find((each) => typeof each !== "string" && "side" in each && each.side === side);
+      const start = part && typeof part !== "string" && "start" in part ? part.start : -1;
+      return (side === "from" ? rows : columns).of[start] ?? null;
+    };
+    const [from, to] = [place("from"), place("to")];
+    return pointed || (from === null && to === null) ? null : { from, to };
+  }
 
   update(): void {
     const { scene, root } = this;
