@@ -86,7 +86,8 @@ export interface Pin {
  *
  * `says` is what `figure` is of, `over` what it is over, by default the corpus. The head opens on `example` (by its
  * place) with the token of `pin`, and of the example's links those of `label`; where there is no example, on the one
- * that shows `measure`. What is not there is left out: a page has a thousand of these.
+ * that shows `measure`. `here` is the figure on that example alone. What is not there is left out: a page has a
+ * thousand of these.
  */
 export interface Reason {
   says: string;
@@ -96,6 +97,7 @@ export interface Reason {
   example?: number | null;
   pin?: Pin | null;
   label?: string | null;
+  here?: string | null;
 }
 
 /**
@@ -213,19 +215,6 @@ export interface NeuronsInfo {
 }
 
 /**
- * Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
- *
- * `of` says what it is of, where that is known (a gradient: "the loss on the input").
- */
-export interface QuantityInfo {
-  name: string;
-  of: string | null;
-  signed: boolean;
-  scale: number;
-  layers: ArrayRef[];
-}
-
-/**
  * A figure of every head, ``[layer head]`` (NaN: none), from this input or from a corpus.
  */
 export interface MeasureColumn {
@@ -234,6 +223,21 @@ export interface MeasureColumn {
   units: string;
   of: "input" | "corpus";
   values: ArrayRef;
+}
+
+/**
+ * Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
+ *
+ * `of` says what it is of, where that is known (a gradient: "the loss on the input"). `measures` are figures of every
+ * head in it, of a signed one.
+ */
+export interface QuantityInfo {
+  name: string;
+  of: string | null;
+  signed: boolean;
+  scale: number;
+  layers: ArrayRef[];
+  measures?: MeasureColumn[];
 }
 
 /**
@@ -439,7 +443,8 @@ export interface ViewsPayload {
  * The report page. `layers` and `heads` are the indices along the arrays' axes.
  *
  * `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none. `seen` is
- * [measure layer head 2]: the example and the query's place that show a figure; -1: none does.
+ * [measure layer head 2]: the example and the query's place that show a figure (-1: none does), `here` [measure layer
+ * head] the figure on that example alone.
  * Sections name an example by its place in `examples`; the blobs of the example at place i are named ``i-name``.
  */
 export interface ReportPayload {
@@ -456,6 +461,7 @@ export interface ReportPayload {
   count: ArrayRef;
   chance: ArrayRef;
   seen: ArrayRef;
+  here: ArrayRef;
   sections: SectionInfo[];
   examples: ExplorerPayload[];
   options: Record<string, string>;
@@ -1000,10 +1006,13 @@ export interface Mark {
 
 /**
  * A sentence on what heads do, from a section of kind `about`, or on a measure of that name (None: neither).
+ *
+ * With a `headline` it is told in full where it is asked for.
  */
 export interface Finding {
   parts: Part[];
   about: string | null;
+  headline?: string;
 }
 
 /**

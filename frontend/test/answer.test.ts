@@ -142,7 +142,7 @@ test("a part of a picture, or seconds of a sound", () => {
 });
 
 test("nothing is said of other numbers than one head's raw weights", () => {
-  expect(said([[LINK]], { quantity: "gradient" })).toBe("");
+  expect(said([[LINK]], { quantity: "gradient" }, { quantities: [] })).toBe("");
   expect(said([[LINK]], { scale: "neuron" })).toBe("");
   expect(said([[LINK]], { renormalise: true })).toBe("");
   expect(said([[LINK, SINK]], { heads: [0, 1] })).toBe("2 of 2 heads look mostly at [CLS].");

@@ -67,6 +67,10 @@ export function figures(examples = 0): Promise<Figures> {
     error: pack(blank, [2, 2, 3]),
     count: pack(new Float64Array(12).fill(100), [2, 2, 3]),
     chance: pack(Float64Array.from([0.05, 0.05, 4.5, 4.5]), [2, 2]),
+    here: pack(
+      value.map((each) => each / 2),
+      [2, 2, 3],
+    ),
     seen: pack(
       Float64Array.from({ length: 24 }, (_, i) => (i < 12 ? i % 6 : -1)),
       [2, 2, 3, 2],

@@ -103,6 +103,10 @@ def test_a_page_with_its_model_stands_still_when_it_wakes(tab: Callable[..., Any
     places = [each.locator(".rightpane").bounding_box() for each in (first, page)]
     assert places[0] == places[1]
     assert first.locator(".examples button").count() == 3
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert (
+        page.locator(".look").bounding_box()["height"] < 30
+    )  # no room for words of an example that is not shown
     assert "Unpacking" in first.locator(".lost").inner_text()
     # The figure that rounding has changed says so, where it stands.
     assert ["rounded weights" in each.locator(".answer").inner_text() for each in (first, page)] == [

@@ -226,3 +226,28 @@ def test_a_query_pointed_at_while_other_keys_are_on_their_way(open_page: Callabl
     assert waited == few
     settled(page)
     assert page.locator(".nv .toks.r .tok").count() == 8
+
+
+def test_a_neuron_is_read_by_pointing_at_its_bar_and_by_keys(open_page: Callable[..., Any]) -> None:
+    """Its number and its values stand in words below the bars, which the arrows go through."""
+    maps, found = view_sample.some(heads=4), view_sample.neurons()
+    one = Input({"self": maps}, neurons={"self": found})
+    page = open_page(
+        explorer_page(
+            [one], state={"scale": "neuron", "layer": 0, "heads": [1], "pin": ("from", 3)}, exact=True
+        )
+    )
+    chart, told = page.locator(".nv .vector canvas"), page.locator(".nv .vector .index")
+    assert told.inner_text() == "Point at a bar, or press ← →, to read a neuron."
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    key = int(maps.layers[0][1, 3].argmax())
+    q, k = found.q[0][1, 3, 1], found.k[0][0, key, 1]
+    said = f"Neuron 1: q {q:+.2f}, k {k:+.2f}, q × k {q * k:+.2f}".replace("-", "−")
+    assert told.inner_text() == said == chart.get_attribute("aria-valuetext")
+    assert chart.get_attribute("aria-valuenow") == "1"
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + 74 + 7.5 * (box["width"] - 82) / 8, box["y"] + 20)
+    assert told.inner_text().startswith("Neuron 7: q ")
+    assert page.locator(".hx").get_attribute("data-scale") == "neuron"

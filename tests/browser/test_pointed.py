@@ -64,6 +64,11 @@ def test_the_first_sentence_has_the_figures_of_the_api(open_page: Callable[..., 
     weight = maps.layers[opened.layer][opened.head][places[0], places[1]]
     byte = (round(255 * float(weight) ** 0.5) / 255) ** 2  # as the page has it
     assert f"to {key}, {round(100 * byte)}%; " in sentence
+    page.locator(".answer").hover()  # the picture shows the link, and the sentence stays
+    marked = [page.locator(f".hv .toks.{side} .tok.on").all_inner_texts() for side in "lr"]
+    assert (marked, page.locator(".answer").inner_text()) == ([[query], [key]], sentence)
+    page.mouse.move(0, 0)
+    assert page.locator(".hv .tok.on").count() == 0
     page.locator(".hv .toks.l .tok").nth(places[0]).click()
     first = hs.measure(demo, hs.corpora.texts([TEXT]), measures=["first"])["first"].values
     count = int((first > 0.5).sum())

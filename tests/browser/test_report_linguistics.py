@@ -50,7 +50,7 @@ def test_a_relation_opens_right_and_wrong_sentences_and_these_the_explorer(open_
     assert row.get_by_role("button").get_attribute("aria-pressed") == "true"
     head = row.locator("td b").inner_text()
     title = page.locator("[data-section=syntax] .cases h3").inner_text()
-    assert title.startswith(f"obj: {head}")
+    assert title.startswith(f"obj (object → verb): {head}")
     right = page.locator("[data-section=syntax] .sentence[data-kind=right]")
     wrong = page.locator("[data-section=syntax] .sentence[data-kind=wrong]")
     assert (right.count(), wrong.count()) == (3, 3)
@@ -208,9 +208,11 @@ def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> N
     page = unfolded(open_page(planted))
     body = page.locator("[data-section=syntax] tbody")
     found = {texts[0]: (texts, row) for row in body.locator("tr").all() for texts in [cells(row)]}
-    assert list(found) == ["all", "all but punct, root", "det", "nsubj", "csubj", "prep", "pobj"]
+    labels = ["det determiner → noun", "nsubj subject → verb", "csubj subject clause → verb"]
+    assert list(found) == ["all", "all but punct, root", *labels, "prep", "pobj"]
+    found |= dict(zip(("det", "nsubj", "csubj"), map(found.get, labels), strict=True))
     det, own = found["det"]
-    assert det[:3] == ["det", "41", "L1H2 2-3 | dep→head"]
+    assert det[1:3] == ["41", "L1H2 2-3 | dep→head"]
     assert det[4:7] == ["1 | .909 – 1", "1 | .909 – 1", ".512 | at +1"]
     assert det[8] == ".943 | det 8-11"
     assert own.locator("td").last.get_attribute("title") == "det: head 8-11, best offset .517 at +1"
@@ -239,7 +241,7 @@ def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> N
     assert re.fullmatch(r"p = \de−\d+", title)  # not 0, however sure
     assert re.fullmatch(r"\de−\d+", det[7])
     csubj, own = found["csubj"]
-    assert csubj == ["csubj", "1", "–", "", "–", "–", ".000 | at −1", "–", "–"]
+    assert csubj[1:] == ["1", "–", "", "–", "–", ".000 | at −1", "–", "–"]
     assert own.get_attribute("class") == "off"
     assert own.get_attribute("title") == "Too few instances for a best head"
     assert bar_of(own) == {"value": [], "reach": [], "base": [0]}
@@ -254,7 +256,8 @@ def test_arcs_are_of_the_relation_in_its_direction(open_page: Any, planted: str)
     relation(page, "det").get_by_role("button").click()
     cases = page.locator("[data-section=syntax] .cases")
     assert (
-        cases.locator("h3").inner_text() == "det: L1H2 2-3 in papers, dep→head, right in 100.0\u00a0% of 41"
+        cases.locator("h3").inner_text()
+        == "det (determiner → noun): L1H2 2-3 in papers, dep→head, right in 100.0\u00a0% of 41"
     )
     assert cases.locator("h4").all_inner_texts() == ["RIGHT", "WRONG"]
     assert in_order(cases) == ["right", "a right one", "wrong", "a wrong one"]
@@ -320,7 +323,7 @@ def test_a_column_is_read_from_the_head_to_its_dependent(open_page: Any, planted
     assert row.get_attribute("aria-selected") == "true"
     pressed = page.locator("[data-section=syntax] button[aria-pressed=true]")
     assert pressed.all_inner_texts() == ["nsubj"]
-    assert page.locator("[data-section=syntax] tr.chosen th").all_inner_texts() == ["nsubj"]
+    assert page.locator("[data-section=syntax] tr.chosen th").all_inner_texts() == ["nsubj subject → verb"]
     right = page.locator("[data-section=syntax] [data-kind=right]")
     expected = {("ran", "dog"): ("found", pytest.approx(3.6)), ("dog", "ran"): ("other", pytest.approx(4.2))}
     assert arcs_of(right) == expected

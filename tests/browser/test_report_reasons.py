@@ -133,6 +133,12 @@ def check(found: list[Any]) -> None:
         assert one["head"] == one["named"], one
         assert one["header"][:2] == [reason["says"], reason["figure"]], one
         assert one["header"][2].startswith(reason.get("over", "over the corpus")), one
+        told = one["header"][3:]
+        assert told in ([], [told[0] if told else "", "on this input"]), one
+        if reason.get("here"):
+            assert told[0] == reason["here"], one
+        if reason.get("measure") in ("previous", "current", "sep", "entropy") or one["kind"]:
+            assert re.search(r"\d|right|wrong", told[0]), one  # beside the figure over the corpus
         if reason.get("example") is not None:
             assert one["example"] == reason["example"], one
         if pin := reason.get("pin"):
@@ -211,7 +217,7 @@ def test_back_leads_to_the_place_in_the_report(open_page: Any, html: str) -> Non
     mention.click()
     page.wait_for_function(SETTLED)
     there, said = page.evaluate("scrollY"), json.loads(mention.get_attribute("data-reason"))["figure"]
-    assert page.locator(".openhead .figure b").inner_text() == said
+    assert page.locator(".openhead .figure b").first.inner_text() == said
     page.evaluate("history.back()")
     page.wait_for_function("hash => location.hash === hash", arg=before[1])
     page.wait_for_function(SETTLED)

@@ -60,7 +60,7 @@ def test_every_section_is_there_with_its_caption_and_command(open_page: Any, htm
     assert "40 short inputs were scored" in page.locator("[data-section=cards] > .foot").text_content()
     failed = page.locator("[data-section=failed]")
     assert failed.locator(".why").inner_text() == "RuntimeError: <b>no</b> memory"
-    assert "2 of 12 heads have a role" in page.locator(".findings").first.inner_text()
+    assert "Heads with a role: previous token, separators" in page.locator(".findings").first.inner_text()
 
 
 def test_a_point_of_each_map_opens_its_head(open_page: Any, html: str):
@@ -113,7 +113,7 @@ def test_a_row_of_the_roles_opens_its_head(open_page: Any, html: str):
     opened(page, 1, 2)
     assert rows.nth(1).get_attribute("aria-selected") == "true"
     assert rows.nth(0).get_attribute("aria-selected") == "false"
-    page.locator("[data-section=roles] summary", has_text="10 heads have none").click()
+    page.locator("[data-section=roles] summary", has_text="Heads without these roles").click()
     page.locator(".headlist .headlink", has_text="L2H0").click()
     opened(page, 2, 0)
 

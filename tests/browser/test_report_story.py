@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -63,6 +64,16 @@ def test_the_first_screen_is_the_whole_model_and_five_findings(read: Any) -> Non
         for picture in pictures.all():
             assert picture.evaluate(INSIDE)
             assert picture.evaluate(DRAWN) > 5
+        assert 2 <= len(finding.locator(".headline").inner_text().split()) <= 10
+        assert not finding.locator("details").evaluate("one => one.open")  # intervals and choices, on demand
+    assert pictured.locator(".figuredots circle").count() > 3
+
+
+def test_the_heads_that_stand_out_are_counted_once(read: Any) -> None:
+    page = read.locator(".page")
+    said = set(re.findall(r"(\d+)(?: of 72)? heads? (?:stand|have none)", page.inner_text()))
+    assert said == {str(page.locator(".wholemap rect.has:not(.quiet)").count())}
+    assert read.locator(".opened .answer").inner_text().startswith("On this input, ")
 
 
 def test_the_legend_stays_in_its_column(open_page: Any, built_in: str) -> None:
@@ -79,7 +90,10 @@ def test_the_legend_stays_in_its_column(open_page: Any, built_in: str) -> None:
 
 def test_no_finding_repeats_another(page: Any) -> None:
     page.locator(".leads > details > summary").click()
-    told = page.locator("[data-section=summary] .findings p")
+    told = page.locator("[data-section=summary] .findings p:not(.headline)")
+    page.locator("[data-section=summary] .findings details").evaluate_all(
+        "all => all.forEach(one => one.open = true)"
+    )
     lines = told.all_inner_texts()
     assert len(lines) == len(set(lines)) > 5
     named = [set(line.locator(".headlink").all_inner_texts()) for line in told.all()]
@@ -166,6 +180,9 @@ def test_paper_has_everything(page: Any) -> None:
 
 def test_a_word_is_explained_by_pointer_key_and_touch_and_on_paper(page: Any) -> None:
     word = page.locator("[data-section=summary] .term", has_text="sieve")
+    page.locator("[data-section=summary] .findings details").evaluate_all(
+        "all => all.forEach(one => one.open = true)"
+    )
     tip = page.locator(".report > .tip.on")
     meaning = word.get_attribute("aria-description")
     assert "closest mention before with the same words" in meaning

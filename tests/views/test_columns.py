@@ -8,6 +8,8 @@ from headscope.core.tokens import Tokens
 from headscope.measures.single import surface
 from headscope.views.columns import PER_INPUT, from_input
 from headscope.views.inputs import Included
+from tests.helpers.heard_sample import alike, cross
+from tests.helpers.seen_sample import random_maps
 from tests.helpers.view_sample import some
 
 
@@ -24,8 +26,9 @@ def windowed() -> AttentionMaps:
 @pytest.mark.parametrize("maps", [some(), some(causal=True), windowed()], ids=["whole", "causal", "windows"])
 def test_figures_of_an_input_are_those_of_a_corpus_of_it(maps: AttentionMaps) -> None:
     found = {column.name: column.values for column in from_input(Included(maps, None, None))}
-    expected = surface(maps, [name for name in PER_INPUT if name in found])
-    assert set(found) == {name for name in PER_INPUT if not (maps.causal and name == "next")}
+    names = PER_INPUT["text"]
+    expected = surface(maps, [name for name in names if name in found])
+    assert set(found) == {name for name in names if not (maps.causal and name == "next")}
     for name, values in found.items():
         np.testing.assert_allclose(values, expected[name], atol=1e-6, err_msg=name)
 
@@ -42,3 +45,25 @@ def test_an_input_of_one_token_has_no_previous_one() -> None:
     found = {column.name: column.values.item() for column in from_input(Included(maps, None, None))}
     assert np.isnan(found["previous"])
     assert found["current"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("maps", "names"),
+    [
+        (
+            random_maps(),
+            ["distance_pixels", "locality", "same_row", "same_column", "cls", "to_register", "entropy"],
+        ),
+        (alike(), ["distance_seconds", "locality_seconds", "diagonality", "entropy"]),
+        (cross(), ["largest", "entropy"]),  # words that look at frames have no place among them
+    ],
+    ids=["picture", "sound", "words and sound"],
+)
+def test_of_pictures_and_sounds_what_is_measured_means_something_there(
+    maps: AttentionMaps, names: list[str]
+) -> None:
+    found = from_input(Included(maps, None, None))
+    assert [column.name for column in found] == names
+    expected = surface(maps, names) if maps.kind != "cross" else None
+    for column in found if expected else []:
+        np.testing.assert_allclose(column.values, expected[column.name], atol=1e-5, err_msg=column.name)

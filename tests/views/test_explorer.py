@@ -145,6 +145,13 @@ def test_other_matrices_keep_their_sign_and_scale():
     assert quantity["scale"] == pytest.approx(max(np.abs(layer).max() for layer in gradient))
     values = read(view, quantity["layers"][2]) * quantity["scale"]
     assert np.abs(values - gradient[2]).max() < 0.009 * quantity["scale"]
+    figures = {one["title"]: read(view, one["values"])[2, 1] for one in quantity["measures"]}
+    head = gradient[2][1]
+    assert figures == {
+        "largest rise": pytest.approx(head.max()),
+        "largest fall": pytest.approx(-head.min()),
+        "mean size": pytest.approx(np.abs(head).mean()),
+    }
     large = np.abs(gradient[2]) > 0.01 * quantity["scale"]
     assert (np.sign(values) == np.sign(gradient[2]))[large].all()
 

@@ -26,11 +26,12 @@ ITSELF = np.eye(4).tolist()
 
 def test_a_figure_is_seen_in_the_example_and_the_row_that_are_nearest_to_it() -> None:
     examples = [Input({"self": maps(ITSELF, BACK)}), Input({"self": maps(BACK, ITSELF)})]
-    where = seen(examples, ["previous"], np.array([[[0.75, 0.02]]]), [0], [0, 1])
+    where, here = seen(examples, ["previous"], np.array([[[0.75, 0.02]]]), [0], [0, 1])
     assert where.tolist() == [
         [[[1, 1], [1, 1]]]
     ]  # .9 of a is nearer to .75 than .3 of b; nothing at all to .02
-    where = seen(examples, ["previous"], np.array([[[0.4, 0.7]]]), [0], [0, 1])
+    assert here[0, 0] == pytest.approx([2.2 / 3, 0.0])  # the figure on that example alone
+    where, _ = seen(examples, ["previous"], np.array([[[0.4, 0.7]]]), [0], [0, 1])
     assert where.tolist() == [[[[1, 2], [0, 1]]]]
 
 
@@ -45,14 +46,15 @@ def test_special_tokens_are_pinned_where_no_other_row_counts() -> None:
 @pytest.mark.parametrize("name", ["no_such_measure", "my_own"])
 def test_what_is_no_measure_of_one_input_is_seen_nowhere(name: str) -> None:
     assert definition(name) is None
-    where = seen([Input({"self": maps(BACK)})], [name], np.array([[[0.5]]]), [0], [0])
+    where, here = seen([Input({"self": maps(BACK)})], [name], np.array([[[0.5]]]), [0], [0])
     assert where.tolist() == [[[[-1, -1]]]]
+    assert np.isnan(here).all()
 
 
 def test_a_head_without_a_figure_and_examples_of_two_models_show_nothing() -> None:
     one = Input({"self": maps(BACK)})
-    assert (seen([one], ["previous"], np.array([[[np.nan]]]), [0], [0]) == -1).all()
-    assert (seen([SideBySide(one, one)], ["previous"], np.array([[[0.5]]]), [0], [0]) == -1).all()
+    assert (seen([one], ["previous"], np.array([[[np.nan]]]), [0], [0])[0] == -1).all()
+    assert (seen([SideBySide(one, one)], ["previous"], np.array([[[0.5]]]), [0], [0])[0] == -1).all()
 
 
 def test_a_reason_says_its_figure_and_over_what() -> None:

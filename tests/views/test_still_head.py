@@ -59,6 +59,18 @@ class TestTokens:
         plain = {**HEAD, "threshold": 1.0, "gold": False}
         assert still(plain).svg.count("<path") < still({**plain, "pin": ("from", 2)}).svg.count("<path")
 
+    def test_of_many_tokens_the_lines_of_the_pinned_one_alone_are_drawn(self) -> None:
+        """As on the screen: at rest none, with a pin those of its row, and what is asked for by a threshold."""
+        weights = np.random.default_rng(0).dirichlet(np.full(70, 0.1), (1, 1, 70))
+        long = Stills([Input({"self": wrap(weights, [f"t{place}" for place in range(70)])})])
+        lines = {**ONE, "picture": "lines", "gold": False}
+        pinned = long({**lines, "pin": ("from", 3)})
+        assert long(lines).svg.count("<path") == 0
+        assert "Of so many tokens no lines are drawn" in " ".join(long(lines).texts)
+        assert 0 < pinned.svg.count("<path") <= 70
+        assert "Lines from “t3”." in " ".join(pinned.texts)
+        assert long({**lines, "threshold": 0.05}).svg.count("<path") > 70
+
     def test_both_texts_have_rails(self) -> None:
         assert [text for text in still(HEAD).texts if text in "AB"] == ["A", "B"] * 2
         one = Input({"self": wrap(np.full((1, 1, 2, 2), 0.5), ["a", "b"])})
@@ -102,15 +114,16 @@ class TestTokens:
 
 class TestLines:
     def test_even_weights_are_drawn_evenly(self) -> None:
-        pieces = [f"patch {place}" for place in range(100)]
-        one = [Input({"self": wrap(np.full((1, 1, 100, 100), 0.01), pieces)})]
+        pieces = [f"patch {place}" for place in range(60)]
+        one = [Input({"self": wrap(np.full((1, 1, 60, 60), 1 / 60), pieces)})]
         text = still(ONE, one).svg
         told = still(ONE, one).said
-        assert "The 1,200 strongest of 10,000 lines of at least an even share, 1/100 = 0.01." in told
+        assert "The 720 strongest of 3,600 lines of at least an even share, 1/60 = 0.017." in told
         starts = re.findall(r'<path d="M[\d.]+ ([\d.]+)C', text)
-        assert (len(starts), {starts.count(each) for each in set(starts)}) == (1200, {12})
+        assert (len(starts), {starts.count(each) for each in set(starts)}) == (720, {12})
         asked = {"scale": "head", "threshold": 0.001}
-        assert "The 4,000 strongest of 10,000 lines of at least 0.001." in still(asked, one).said
+        many = [Input({"self": wrap(np.full((1, 1, 100, 100), 0.01), [*pieces, *pieces[:40]])})]
+        assert "The 4,000 strongest of 10,000 lines of at least 0.001." in still(asked, many).said
 
     def test_a_long_input_has_all_its_tokens(self) -> None:
         pieces = [f"t{place}" for place in range(300)]
@@ -178,7 +191,8 @@ class TestCaptions:
                 {**HEAD, "quantity": "gradient"},
                 [
                     "gradient of the loss in place of the weights",
-                    "the mean size of all pairs · blue positive, orange negative",
+                    "the mean size of all pairs · blue raises the loss, orange lowers it",
+                    "In L1H1 weight from",
                 ],
             ),
             ({**HEAD, "quantity": "gradient", "threshold": 0.5}, ["lines of at least 0.5 of the largest"]),

@@ -56,7 +56,10 @@ export function painter(pen: Pen, heads: Heads, blocks: Blocks): (place: number)
     } else if (thumb) {
       if (lines) {
         area(pen, paper, x, y, box.cell, box.tall);
-        strokes(pen, scene.accent, thumb, x, y, box.cell);
+        if (thumb.sign) {
+          strokes(pen, scene.colours.minus, thumb, x, y, box.cell, -1);
+          strokes(pen, scene.colours.plus, thumb, x, y, box.cell, 1);
+        } else strokes(pen, scene.accent, thumb, x, y, box.cell);
       } else blocks.heat(thumb, x, y);
       gold(pen, heads, layer, head, x, y);
     }
@@ -111,16 +114,17 @@ function onPicture(heads: Heads, easel: Easel, spectrogram: Spectrogram) {
   };
 }
 
-// The three strongest of each row in eight opacity classes, weakest first.
-function strokes(pen: Pen, accent: string, thumb: Thumb, x: number, y: number, cell: number): void {
+// The three strongest of each row in eight opacity classes, weakest first; of numbers with a sign those of one sign.
+function strokes(pen: Pen, color: string, thumb: Thumb, x: number, y: number, cell: number, sign?: number): void {
   const room = cell - 2 * PAD;
   pen.lineWidth = ratio() > 1 ? 1 / ratio() : 0.75;
   lineSegments(thumb).forEach((list, level) => {
     if (list.length === 0) return;
-    pen.strokeStyle = accent;
+    pen.strokeStyle = color;
     pen.globalAlpha = 0.08 + 0.92 * (level / 7) ** 1.6;
     pen.beginPath();
     for (let i = 0; i < list.length; i += 2) {
+      if (sign && thumb.sign![list[i]! * thumb.columns + list[i + 1]!] !== sign) continue;
       pen.moveTo(x + PAD, y + PAD + ((list[i]! + 0.5) / thumb.rows) * room);
       pen.lineTo(x + cell - PAD, y + PAD + ((list[i + 1]! + 0.5) / thumb.columns) * room);
     }

@@ -106,7 +106,13 @@ function drawFocus(
   else resting(pen, scene, box, maps, scrolled);
 }
 
-type Bar = { readonly share: number; readonly text: string; readonly color: string };
+type Bar = {
+  readonly share: number;
+  readonly text: string;
+  readonly color: string;
+  /** Of numbers with a sign: it begins at a line in the middle, and goes to this side. */
+  readonly sign?: number;
+};
 
 function strips(
   pen: Pen,
@@ -126,6 +132,7 @@ function strips(
       share: share(map, place),
       text: number(value(map, place), map.scale, even * map.scale),
       color: scene.stroke(map, place),
+      ...(map.sign && { sign: map.sign[place]! < 0 ? -1 : 1 }),
     };
   });
 }
@@ -141,6 +148,7 @@ function resting(pen: Pen, scene: Scene, box: HeadBox, maps: readonly Shown[], s
       share: Math.abs(found) / most,
       text: number(found, map.scale, most / 20),
       color: map.sign ? scene.colours[found < 0 ? "minus" : "plus"] : scene.color(map.head),
+      ...(map.sign && { sign: found < 0 ? -1 : 1 }),
     };
   });
 }
@@ -174,8 +182,22 @@ function bars(
     const y = middle(box, row, scrolled);
     const tall = box.row - 5;
     for (let m = 0; m < maps; m++) {
-      const { share: size, text, color } = bar(m, row);
-      if (maps === 1 && box.tiny) {
+      const { share: size, text, color, sign } = bar(m, row);
+      if (maps === 1 && sign) {
+        // To the right of its line what is positive, to the left what is negative; where there is room the number after it.
+        const room = box.tiny ? width : width - 38;
+        const zero = Math.round((right ? x : x - room) + room / 2);
+        const length = Math.max(text ? 1 : 0, (room / 2) * Math.min(1, size));
+        const [top, high] = box.tiny ? [y + tall / 2 - 3, 3] : [y - tall / 2, tall];
+        pen.globalAlpha = 1;
+        area(pen, ink("--line2"), zero, y - box.row / 2, 1, box.row);
+        pen.globalAlpha = faint ? 0.6 : 0.9;
+        if (length > 0.4) area(pen, color, sign < 0 ? zero - length : zero + 1, top, length, high);
+        pen.globalAlpha = 1;
+        lettering(pen, "500 11px", right && !box.tiny ? "left" : "right", "middle");
+        const at = box.tiny ? x + (right ? width : 0) : x + (right ? 1 : -1) * (room + 4);
+        if (text) write(pen, ink(faint ? "--ink3" : "--ink2"), text, at, box.tiny ? y - 2 : y + 0.5);
+      } else if (maps === 1 && box.tiny) {
         // No room beside each other: the number stands over its bar.
         const edge = x + (right ? width : 0);
         lettering(pen, "500 11px", "right", "middle");

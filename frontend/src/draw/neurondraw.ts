@@ -208,6 +208,11 @@ function connectors(
 const [CHART, FOOT] = [46, 16];
 export const barsHeight = (charts: readonly Chart[]): number => charts.length * CHART + FOOT;
 
+/** Room before and after the bars. */
+const [BEFORE, AFTER] = [74, 8];
+/** How far along the bars a place of their chart is, from 0 to 1. */
+export const barAt = (x: number, width: number): number => (x - BEFORE) / (width - BEFORE - AFTER);
+
 /** All neurons of a query, a key and their product, as bars: one chart a vector. */
 export function bars(
   pen: Pen,
@@ -217,8 +222,8 @@ export function bars(
   theme: Theme,
   ink: (name: string) => string,
 ): void {
-  const [left, right] = [74, 8];
-  const room = width - left - right;
+  const left = BEFORE;
+  const room = width - left - AFTER;
   charts.forEach(({ name, values }, at) => {
     const middle = at * CHART + CHART / 2;
     const most = Math.max(1e-9, ...values.map(Math.abs));

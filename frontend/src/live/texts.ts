@@ -121,7 +121,7 @@ export class TextsBox {
       change === undefined || made.includes(change)
         ? []
         : [h("button.link", { type: "button", onclick: () => this.owner.change(change) }, `Try ${change}`)];
-    this.look.replaceChildren(look, " ", ...make);
+    this.look.replaceChildren(...(look || make.length > 0 ? [look, " ", ...make] : []));
   }
 
   /** Nothing is read. */

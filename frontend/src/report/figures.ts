@@ -3,7 +3,7 @@
 import type { MeasureInfo, Reason, ReportPayload, TableBlock } from "../protocol";
 import { PALETTES, type Theme } from "../scene/color";
 import type { Store } from "../scene/data";
-import { clamp, code, paper } from "../scene/format";
+import { clamp, code, fixed, paper, percent } from "../scene/format";
 import { HEAD, records, type Table } from "./table";
 
 /** A head by its place along the arrays' axes (not the model's index). */
@@ -110,6 +110,8 @@ export class Figures {
     readonly measures: readonly Measure[],
     /** Of each measure and head, the example and the query's place that show the figure; -1 for none. */
     private readonly where: ArrayLike<number> = [],
+    /** The figure on that example alone. */
+    private readonly here: ArrayLike<number> = [],
   ) {
     this.rows = payload.layers.length;
     this.columns = payload.heads.length;
@@ -134,7 +136,7 @@ export class Figures {
       });
       return new Measure(info, heads, value!, error!, count!, chance!);
     });
-    return new Figures(payload, measures, await store.get(payload.seen));
+    return new Figures(payload, measures, await store.get(payload.seen), await store.get(payload.here));
   }
 
   readonly measure = (name: string): Measure => this.byName.get(name) ?? this.measures[0]!;
@@ -162,12 +164,18 @@ export class Figures {
   find(layer: number | null, head: number | null): Cell | null {
     return this.cells.find((cell) => this.layerOf(cell) === layer && this.headOf(cell) === head) ?? null;
   }
-  /** Where a figure of a head is seen: an example, and the query whose row shows it; nothing where none does. */
-  seen(name: string, cell: Cell): Pick<Reason, "example" | "pin"> | null {
+  /**
+   * Where a figure of a head is seen: an example, the query whose row shows it, and the figure there, written as `like`;
+   * nothing where none does.
+   */
+  seen(name: string, cell: Cell, like = ""): Pick<Reason, "example" | "pin" | "here"> | null {
     const at = this.measures.findIndex((measure) => measure.name === name);
-    const first = 2 * ((at * this.rows + cell.layer) * this.columns + cell.head);
-    const [example = -1, place = -1] = at < 0 ? [] : [this.where[first], this.where[first + 1]];
-    return example < 0 ? null : { example, pin: { side: "from", place } };
+    const place = (at * this.rows + cell.layer) * this.columns + cell.head;
+    const [example = -1, query = -1, here = NaN] =
+      at < 0 ? [] : [this.where[2 * place], this.where[2 * place + 1], this.here[place]];
+    if (example < 0) return null;
+    const pin = { side: "from" as const, place: query };
+    return { example, pin, ...(Number.isFinite(here) && { here: alike(here, like, this.measures[at]!) }) };
   }
   /** The heads with a value, largest first. */
   ranked({ value }: Measure): Cell[] {
@@ -185,6 +193,13 @@ export class Figures {
     const first = this.measures.find((measure) => measure.isShare) ?? this.measures[0];
     return (first && this.ranked(first)[0]) ?? { layer: 0, head: 0 };
   }
+}
+
+/** A figure of a measure, with as many digits as another text of it has: `.78`, `78%` or `0.780`. */
+function alike(value: number, like: string, { isShare, info }: Measure): string {
+  if (like.endsWith("%")) return percent(value);
+  const digits = /\.(\d+)/.exec(like)?.[1]?.length ?? (isShare ? 3 : 2);
+  return `${fixed(value, digits)}${isShare ? "" : ` ${info.units}`}`;
 }
 
 /** Rows of the tidy table: the columns of `headscope measure`, of all measures or of some. */

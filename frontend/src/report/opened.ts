@@ -10,7 +10,7 @@ import { Explorer } from "../ui/explorer";
 import { download } from "../ui/save";
 import { same, tablesOf } from "./figures";
 import type { Host, Now } from "./host";
-import { CORPUS, linked, ofMeasure, shows } from "./reasons";
+import { CORPUS, linked, ofMeasure, placed, shows } from "./reasons";
 import { kept, SIDES } from "./sides";
 import { VIEW } from "./state";
 import { Strips } from "./strips";
@@ -180,6 +180,7 @@ export class Opened {
     const element = h("div");
     this.box.append(element);
     const host = {
+      begins: "On this input, ",
       ...(this.paired && { letters: ["A", "B"] }),
       ...(this.models && { measured: "A" }),
       changed: (state: Full) => this.changed(state),
@@ -244,13 +245,16 @@ export class Opened {
     const { measure, cell, example, large, reason } = this.now;
     const { figures } = this.host;
     const inA = this.models ? " in A" : "";
-    const { says, figure, over = CORPUS } = reason ?? ofMeasure(measure, cell);
+    const why = reason ?? placed(ofMeasure(measure, cell), cell, figures);
+    const { says, figure, over = CORPUS } = why;
+    const here = why.example === example ? why.here : null;
     this.title.textContent = figures.name(cell);
     this.papers.textContent = `${figures.paper(cell)} in papers`;
     this.figure.replaceChildren(
       h("span", {}, says),
       h("b", {}, figure),
-      h("span", {}, `${over}${reason && !reason.measure ? "" : inA}`),
+      h("span", {}, `${over}${reason && !reason.measure ? "" : inA}${here ? "," : ""}`),
+      ...(here ? [h("b", {}, here), h("span", {}, "on this input")] : []),
     );
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Enlarge";

@@ -25,14 +25,18 @@ export const ofMeasure = (measure: Measure, cell: Cell): Reason =>
 /** The same reason with the example on which the page shows its measure best, where it names none. */
 export function placed(reason: Reason, cell: Cell, figures: Figures): Reason {
   const { measure, example } = reason;
-  return (example ?? null) !== null || !measure ? reason : { ...reason, ...figures.seen(measure, cell) };
+  return (example ?? null) !== null || !measure ? reason : { ...reason, ...figures.seen(measure, cell, reason.figure) };
 }
 
-/** The same reason on one of its examples, and a token there; nothing is pinned where the page has not the example. */
-export const at = (reason: Reason, example: number | null, pin: Reason["pin"] = null): Reason => ({
+/**
+ * The same reason on one of its examples, a token there, and what the figure is there; nothing is pinned where the page
+ * has not the example.
+ */
+export const at = (reason: Reason, example: number | null, pin: Reason["pin"] = null, here = ""): Reason => ({
   ...reason,
   example,
   pin: example === null ? null : pin,
+  here: example === null ? null : here || null,
 });
 
 /**

@@ -50,7 +50,8 @@ function readArranged(entries: URLSearchParams): State["arranged"] {
 
 function readReason(entries: URLSearchParams, figures: Figures): Reason | null {
   const read = (key: keyof Reason): string | null => entries.get(WHY + key);
-  const [says, figure, over, measure, label] = (["says", "figure", "over", "measure", "label"] as const).map(read);
+  const keys = ["says", "figure", "over", "measure", "label", "here"] as const;
+  const [says, figure, over, measure, label, here] = keys.map(read);
   if (typeof says !== "string" || typeof figure !== "string") return null;
   const example = read("example") ?? "";
   const there = /^\d+$/.test(example) && Number(example) < figures.payload.examples.length;
@@ -62,6 +63,7 @@ function readReason(entries: URLSearchParams, figures: Figures): Reason | null {
       example: Number(example),
       ...(label && { label }),
       ...(pin && { pin: { side: pin[1] as "from" | "to", place: Number(pin[2]) } }),
+      ...(here && { here }),
     }),
   };
 }

@@ -1,7 +1,7 @@
 // The sentence of an input: what the open head and most heads do, or the heads by the token that is pointed at; in plain
 // words with their figures.
 
-import { received } from "./cut";
+import { received, value } from "./cut";
 import { figure, fixed, percent, piece } from "./format";
 import { type Highlight, highlight, shows } from "./opening";
 import { ranking } from "./pointed";
@@ -72,12 +72,35 @@ export function pointed(scene: Scene): Part[] {
 /** The sentence; nothing where what is drawn is not one head's weights. */
 export function answer(scene: Scene): Part[] {
   const { state, part } = scene;
-  if (state.quantity !== "weights" || state.scale === "neuron") return [];
+  if (state.scale === "neuron") return [];
+  if (state.quantity !== "weights") return slopes(scene);
   const own = scene.many || scene.aggregated ? [] : ofHead(scene);
   const most = scene.against ? null : ofMost(scene);
   const head: Part = state.scale === "model" ? { head: [state.layer, scene.head] } : { named: scene.name() };
   const parts = [...(own.length > 0 ? [head, " ", ...own] : []), ...(own.length > 0 && most ? ["; "] : []), most ?? ""];
   return part.highlights && parts.some(Boolean) ? [...parts.filter(Boolean), "."] : [];
+}
+
+/** Of a gradient the pairs of the open head whose weight raises most what it is of, and lowers it most. */
+function slopes(scene: Scene): Part[] {
+  const { part, state, rows, columns, head, many, aggregated, against, data } = scene;
+  const { of, measures = [] } = part.quantities.find((each) => each.name === state.quantity) ?? {};
+  const map = of && !many && !aggregated && !against ? scene.map(state.layer, head) : null;
+  const ends = ([1, -1] as const).flatMap((sign, which): Part[] => {
+    if (!map?.sign) return [];
+    let best = -1;
+    map.codes.forEach((code, at) => {
+      if (code > 0 && map.sign![at] === sign && code > (map.codes[best] ?? 0)) best = at;
+    });
+    const [row, column] = [rows.items[Math.floor(best / map.columns)], columns.items[best % map.columns]];
+    if (best < 0 || !row || !column) return [];
+    // A byte of the map is a little off.
+    const most = measures[which] ? sign * data.figure(part, measures[which], state.layer, head) : value(map, best);
+    const at = (side: "from" | "to", { text, start }: typeof row): Part => ({ token: text, side, start });
+    const does = `${sign > 0 ? ` raises ${of}` : " lowers it"} (${figure(most, 2)})`;
+    return [sign > 0 ? " weight from " : ", from ", at("from", row), " to ", at("to", column), does];
+  });
+  return ends.length > 0 ? ["In ", { named: scene.name() }, ...ends, "."] : [];
 }
 
 /** "41 of 72 heads look mostly at [CLS]". */

@@ -2,8 +2,9 @@
 
 import { fair, type Shown } from "./cut";
 import { brief, plural, whole } from "./format";
-import { pinnedSaid, sentence } from "./says";
+import { pinnedSaid, sentence, signsSaid } from "./says";
 import type { Scene } from "./scene";
+import { crowded } from "./state";
 
 export interface Range {
   /** First and last (exclusive) row, and column, that can be seen; a line with one end there is drawn. */
@@ -100,6 +101,15 @@ export function strongest(maps: readonly Shown[], range: Range): Lines {
  */
 const [MOST, EACH] = [4000, 12];
 
+const NONE: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
+
+/** The lines that are drawn at rest: none of too many tokens, unless they are asked for. */
+export function linesAtRest(scene: Scene, from: number, to: number): Lines {
+  const { part, state } = scene;
+  const asked = state.threshold !== null || state.top_k > 0;
+  return asked || !crowded(part, state.unfolded) ? linesOf(scene, from, to) : NONE;
+}
+
 /** The lines of a scene that have an end in the rows `from` to before `to`. */
 export function linesOf(scene: Scene, from: number, to: number): Lines {
   const { threshold, top_k } = scene.state;
@@ -121,7 +131,7 @@ export function linesSaid(scene: Scene, { count, left }: Lines): string {
   const all = plural(count + left, "line");
   const strongest = left > 0 ? `the ${whole(count)} strongest of ${all}` : all;
   const each = state.top_k > 0 ? `, the ${state.top_k} strongest of each token` : "";
-  const signs = !scene.many && scene.shown().some((map) => map.sign) ? " · blue positive, orange negative" : "";
+  const signs = !scene.many && scene.shown().some((map) => map.sign) ? ` · ${signsSaid(scene)}` : "";
   return `${strongest} of at least ${least}${each}${signs}`;
 }
 
@@ -140,5 +150,11 @@ function evenSaid(scene: Scene): string {
 export function linesCaption(scene: Scene, lines: Lines): string {
   const chosen = pinnedSaid(scene);
   const what = scene.many || !scene.pair ? "the lines" : "the line";
+  if (lines === NONE)
+    return sentence([
+      chosen
+        ? `${what.slice(4)} ${chosen}`
+        : "of so many tokens no lines are drawn; a pinned one has its own, and so has a threshold",
+    ]);
   return sentence([linesSaid(scene, lines), chosen && `in full ${what} ${chosen}, the others faint`]);
 }

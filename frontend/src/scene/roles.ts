@@ -44,6 +44,7 @@ function rules(part: PartInfo): Rule[] {
   const { pieces, special, boxes } = part.key;
   const first = special[0] ? pieces[0]! : null;
   const [letter, calls] = first === "[CLS]" ? (["[CLS]", first] as const) : (["first token", first] as const);
+  const of = (measure: string): boolean => part.measures.some((each) => each.of === "input" && each.name === measure);
   const links = (known: string, name: string, same: boolean | null): Rule => ({
     known,
     name,
@@ -63,10 +64,10 @@ function rules(part: PartInfo): Rule[] {
     {
       known: "broad",
       name: "broad",
-      does: "look at most tokens alike",
+      does: boxes ? "look everywhere alike" : "look at most tokens alike",
       has: (_, does) => !!does && does.evenness > BROAD,
     },
-    most(letter, "first", calls ?? "the first token", calls ?? "first token"),
+    most(letter, of("cls") ? "cls" : "first", calls ?? "the first token", calls ?? "first token"),
     most("separators", "sep", "separators"),
   ];
 }
@@ -86,8 +87,9 @@ export const follows = ({ query, key, kind }: PartInfo, does: Highlight): boolea
 
 const made = new WeakMap<PartInfo, Made<readonly Role[]>>();
 
-/** The roles that heads have on the input, by its raw weights; the measures must have been decoded. */
-export function rolesOf({ part, data }: Scene): readonly Role[] {
+/** The roles that heads have on the input, by its raw weights, while these are drawn; the measures must have been decoded. */
+export function rolesOf({ part, data, state }: Scene): readonly Role[] {
+  if (state.quantity !== "weights") return [];
   const known = made.get(part) ?? new Made<readonly Role[]>();
   made.set(part, known);
   const there = part.measures.filter(({ of, values }) => of === "input" && data.array(values));

@@ -76,6 +76,12 @@ export function blocks({ query }: Scene["part"]): string {
   return side > 1 ? `queries are blocks of ${side} × ${side} patches, each the mean of its patches` : "";
 }
 
+/** What the two colours of numbers with a sign mean. */
+export function signsSaid({ part, state, against }: Scene): string {
+  const of = part.quantities.find((each) => each.name === state.quantity)?.of;
+  return of && !against ? `blue raises ${of}, orange lowers it` : "blue positive, orange negative";
+}
+
 /** What is shown of some scenes, and what was done to their numbers, in parts of a line. */
 export function treated(scenes: readonly Scene[]): string[] {
   const one = scenes[0]!;

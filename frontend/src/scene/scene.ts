@@ -19,6 +19,8 @@ export interface Focus {
 
 /** What the page calls two inputs. */
 export interface Sides {
+  /** What the sentence of an input begins with, where other figures stand beside it. */
+  readonly begins?: string;
   /** The weights of the model are rounded, which changes every figure. */
   readonly rounded?: boolean;
   /** Beside figures of theirs: "A", "B"; by default by their numbers. */
@@ -170,7 +172,10 @@ export class Scene {
   unmeasured(): Promise<void>[] {
     const { data, part } = this;
     if (this.lacking) return [];
-    return part.measures.filter(({ values }) => !data.array(values)).map(({ values }) => data.loadArray(values));
+    const own = part.quantities.flatMap(({ measures = [] }) => measures);
+    return [...part.measures, ...own]
+      .filter(({ values }) => !data.array(values))
+      .map(({ values }) => data.loadArray(values));
   }
 
   /** One map of a head as it is filtered now. */

@@ -5,7 +5,7 @@ import { drawHead, drawLines, others } from "../draw/headdraw";
 import type { SvgPen } from "../draw/svg";
 import { widest } from "../draw/tokens";
 import { above, type HeadBox, headBoxOf, stripSide } from "../scene/headlayout";
-import { linesCaption, linesOf } from "../scene/lines";
+import { linesAtRest, linesCaption } from "../scene/lines";
 import type { Scene } from "../scene/scene";
 import { type Block, text } from "./block";
 import { goldKey } from "./goldkey";
@@ -24,7 +24,7 @@ export function head(scene: Scene, width: number): Block[] {
     widest: widest(rows.items, columns.items),
     still: stripSide(focus),
   });
-  const lines = linesOf(scene, 0, rows.items.length);
+  const lines = linesAtRest(scene, 0, rows.items.length);
   return [
     {
       width,

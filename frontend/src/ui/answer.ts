@@ -4,20 +4,37 @@
 import { answer, type Part, pointed } from "../scene/answer";
 import { alike } from "../scene/made";
 import { ROUNDED } from "../scene/says";
-import type { Scene } from "../scene/scene";
+import type { Focus, Scene } from "../scene/scene";
 import { h } from "./dom";
 
 export class Answer {
   readonly root = h("p.answer", { "aria-live": "polite" });
   private said: readonly Part[] = [];
 
-  constructor(private readonly scene: Scene) {}
+  constructor(private readonly scene: Scene) {
+    // While the sentence is pointed at, the picture shows the link that it tells.
+    this.root.addEventListener("pointerenter", () => scene.owner.follow(scene, this.link));
+    this.root.addEventListener("pointerleave", () => scene.owner.follow(scene, null));
+  }
+
+  private get link(): Focus | null {
+    const { rows, columns, pointed } = this.scene;
+    const place = (side: "from" | "to"): number | null => {
+      const part = this.said.find((each) => typeof each !== "string" && "side" in each && each.side === side);
+      const start = part && typeof part !== "string" && "start" in part ? part.start : -1;
+      return (side === "from" ? rows : columns).of[start] ?? null;
+    };
+    const [from, to] = [place("from"), place("to")];
+    return pointed || (from === null && to === null) ? null : { from, to };
+  }
 
   update(): void {
     const { scene, root } = this;
     const ranked = scene.lacking ? [] : pointed(scene);
     const told = ranked.length > 0 || scene.lacking ? ranked : answer(scene);
-    const parts = told.length > 0 && scene.owner.host.rounded ? [...told, ` (${ROUNDED})`] : told;
+    const { rounded, begins } = scene.owner.host;
+    const begun = begins && told.length > 0 && ranked.length === 0 ? [begins, ...told] : told;
+    const parts = told.length > 0 && rounded ? [...begun, ` (${ROUNDED})`] : begun;
     // Its room stays while another sentence, or none, stands in it: nothing moves under what points.
     root.hidden = scene.lacking !== null || scene.state.scale === "neuron";
     if (alike(parts, this.said)) return;

@@ -7,19 +7,18 @@ import { type Shown, value } from "../scene/cut";
 import { brief, figure, plural } from "../scene/format";
 import { concerns, inWords } from "../scene/gold";
 import { above, type HeadBox, headBoxOf, middle } from "../scene/headlayout";
-import { type Lines, linesCaption, linesOf, linesSaid } from "../scene/lines";
+import { type Lines, linesAtRest, linesCaption, linesOf, linesSaid } from "../scene/lines";
 import { Of } from "../scene/made";
 import { lineAt } from "../scene/pick";
 import { nameOf } from "../scene/quantities";
 import type { Focus, Scene } from "../scene/scene";
-import { crowded, type Heeds, valuesOf } from "../scene/state";
+import { type Heeds, valuesOf } from "../scene/state";
 import { h, touched } from "./dom";
 import { TokenRows } from "./tokenrows";
 import { mark, placeOf } from "./tokens";
 
 /** What is drawn at once, in hairlines; the rest follows, a part a frame. */
 const AT_ONCE = 800;
-const NONE: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
 
 export interface HeadSpace {
   readonly width: number;
@@ -37,7 +36,7 @@ export class HeadLines {
   readonly caption = h("div.sub");
   readonly root = h("div.hv", { role: "group" }, this.axis);
   private box!: HeadBox;
-  private lines = NONE;
+  private lines: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
   private about = "";
   private readonly laid = new Of();
   private readonly drawn = new Of();
@@ -103,9 +102,7 @@ export class HeadLines {
     const maps = scene.shown();
     const scrolled = this.scrolled;
     const [from, to] = this.rows.seen;
-    const { threshold, top_k, unfolded } = scene.state;
-    const none = threshold === null && top_k === 0 && crowded(scene.part, unfolded) && !scene.owner.printing;
-    const lines = none ? NONE : linesOf(scene, from, to);
+    const lines = (scene.owner.printing ? linesOf : linesAtRest)(scene, from, to);
     this.lines = lines;
     const base = this.between(this.base);
     // The lower canvas is touched only when it has something, or had: every canvas that changes is composited anew.
@@ -133,7 +130,7 @@ export class HeadLines {
     if (!this.done) requestAnimationFrame(rest);
     const rows = scene.rows.items.length;
     const part = box.full > box.height ? ` · rows ${from + 1}–${Math.min(to, rows)} of ${rows}` : "";
-    this.about = none ? "" : `${linesSaid(scene, lines)}${part}. `;
+    this.about = lines.count === 0 ? "" : `${linesSaid(scene, lines)}${part}. `;
     this.focus();
   }
 

@@ -1,13 +1,13 @@
 // One head, neuron by neuron: q of every query, k of every key, their product for one query, the score, the softmax.
 
 import { strip, surface } from "../draw/canvas";
-import { bars, barsHeight, block, drawRow } from "../draw/neurondraw";
+import { barAt, bars, barsHeight, block, drawRow } from "../draw/neurondraw";
 import { type Item, name } from "../scene/axis";
 import { PALETTES } from "../scene/color";
-import { fixed, shown } from "../scene/format";
+import { clamp, fixed, shown } from "../scene/format";
 import { Of } from "../scene/made";
 import { type NeuronBox, neuronBox } from "../scene/neuronlayout";
-import { type Block, Neurons, type Row, SIGNS, signed, strength, type Words } from "../scene/neurons";
+import { type Block, type Chart, Neurons, type Row, SIGNS, signed, strength, type Words } from "../scene/neurons";
 import type { Scene } from "../scene/scene";
 import { span } from "../scene/scores";
 import type { Heeds } from "../scene/state";
@@ -27,7 +27,11 @@ export class Neuron {
   private readonly about = h("div.sub");
   private readonly caption = h("div.sub");
   private readonly chartTitle = h("h3");
-  private readonly chart = h("canvas", { role: "img" });
+  private readonly chart = h("canvas", { role: "slider", tabindex: 0, "aria-valuemin": 0 });
+  /** The neuron that is pointed at, by its number. */
+  private readonly index = h("div.sub.index");
+  /** What the chart shows: the token on its right, and how many neurons. */
+  private charted = { to: 0, size: 1 };
   readonly root = h("div.nv", {}, h("div.nvhead", {}, this.key, this.about), this.axis);
   private box!: NeuronBox;
   private blocks: readonly Block[] = [];
@@ -39,9 +43,23 @@ export class Neuron {
     private readonly scene: Scene,
   ) {
     this.rows = new TokenRows(scene, ["query", "key"], "nvbody", [this.canvas, this.over], () => this.draw());
-    this.root.append(this.rows.scroller, this.caption, h("div.vector", {}, this.chartTitle, this.chart));
+    this.root.append(this.rows.scroller, this.caption, h("div.vector", {}, this.chartTitle, this.chart, this.index));
     element.append(this.root);
     this.rows.body.addEventListener("pointermove", (event) => this.move(event));
+    const read = (neuron: number): void =>
+      scene.owner.hover(scene, { from: null, to: this.charted.to, neuron: clamp(neuron, 0, this.charted.size - 1) });
+    this.chart.addEventListener("pointermove", ({ offsetX }) =>
+      read(Math.floor(barAt(offsetX, this.chart.clientWidth) * this.charted.size)),
+    );
+    this.chart.addEventListener("pointerleave", () => scene.leave());
+    this.chart.addEventListener("blur", () => scene.leave());
+    this.chart.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      event.stopPropagation(); // elsewhere arrows go from head to head
+      read((scene.hovered?.neuron ?? -1) + by);
+    });
     this.rows.body.addEventListener("click", (event) => {
       const found = this.at(event);
       if (found && !(event.target instanceof Element && event.target.closest(".tok")))
@@ -148,7 +166,18 @@ export class Neuron {
     const width = Math.min(box.width, 900);
     const { theme, ink } = scene.owner;
     bars(surface(this.chart, width, barsHeight(charts)), width, charts, neuron, theme, ink);
-    this.chart.setAttribute("aria-label", `Neurons of ${shown(from.text)} and ${shown(item.text)}`);
+    const number = ({ name, values }: Chart): string => `${name} ${signed(values[neuron!]!)}`;
+    const numbers = neuron === undefined ? "" : `Neuron ${neuron}: ${charts.map(number).join(", ")}`;
+    this.index.textContent =
+      numbers || (touched() ? "Tap a bar to read a neuron." : "Point at a bar, or press ← →, to read a neuron.");
+    this.charted = { to: scene.columns.items.indexOf(item), size: open.size };
+    const attributes = {
+      "aria-label": `Neurons of ${shown(from.text)} and ${shown(item.text)}`,
+      "aria-valuemax": open.size - 1,
+      "aria-valuenow": neuron ?? 0,
+      "aria-valuetext": numbers || "none",
+    };
+    for (const [name, value] of Object.entries(attributes)) this.chart.setAttribute(name, String(value));
   }
 
   private at(event: MouseEvent): { where: "q" | "k" | "product" | "row"; row: number; neuron: number } | null {

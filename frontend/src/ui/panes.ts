@@ -286,7 +286,8 @@ export class Pane {
       this.spoken.update();
       this.drawGrid(leftWidth, place);
     }
-    const alone = model || place.form !== "wide" || leftWidth < SLIM || this.shown === this.pictures.matrix;
+    const own = this.shown === this.pictures.matrix || this.shown === this.pictures.image; // of areas it says nothing
+    const alone = model || place.form !== "wide" || leftWidth < SLIM || own;
     this.matrix.root.hidden = alone;
     if (!alone) {
       const matrix = last > 0 ? Math.min(last, place.screen / 2) : summaryBox(leftWidth).matrix;

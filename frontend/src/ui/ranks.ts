@@ -6,6 +6,7 @@ import type { MeasureColumn } from "../protocol";
 import { figure } from "../scene/format";
 import { NAME_AND_FIGURE } from "../scene/gridlayout";
 import { Of } from "../scene/made";
+import { nameOf } from "../scene/quantities";
 import type { Scene } from "../scene/scene";
 import type { Heeds } from "../scene/state";
 import { Between } from "./between";
@@ -48,9 +49,10 @@ export class Ranks {
     if (ranked) return this.between.update();
     const { part, state } = scene;
     const { measure, quantity, layer } = state;
-    if (this.listed.renewed(part, measure)) {
+    const own = part.quantities.find(({ name }) => name === quantity)?.measures;
+    if (this.listed.renewed(part, measure, own)) {
       const corpus = part.measures.find((measure) => measure.of === "corpus" && measure.name === state.measure);
-      const measures = [...part.measures.filter((measure) => measure.of === "input"), ...(corpus ? [corpus] : [])];
+      const measures = [...(own ?? part.measures.filter(({ of }) => of === "input")), ...(corpus ? [corpus] : [])];
       this.rows = measures.map((measure) => this.row(measure));
       const rows = this.rows.map(({ name, canvas, value }) => h("div.mrow", {}, name, canvas, value));
       if (corpus) rows.splice(-1, 0, h("h3", { "aria-level": 2 }, `Over the corpus${whose(scene.whose("corpus"))}`));
@@ -58,8 +60,9 @@ export class Ranks {
     }
     if (!this.drawn.renewed(part, measure, quantity, layer, scene.head, width, scene.owner.theme, ratio())) return;
     const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
-    // The measures are those of the weights, whatever else is drawn.
-    this.title.textContent = `${state.quantity === "weights" ? "" : "Weights of "}L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;
+    // Measures are those of the weights where what is drawn has none.
+    const of = quantity === "weights" ? "" : own ? `${nameOf(quantity)} of ` : "weights of ";
+    this.title.textContent = `${of && of[0]!.toUpperCase() + of.slice(1)}L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;
     this.width = Math.max(40, width - NAME_AND_FIGURE);
     for (const row of this.rows) this.draw(row);
   }
@@ -81,20 +84,23 @@ export class Ranks {
     const { scene } = this;
     const canvas = h("canvas", { "aria-hidden": "true" });
     const value = h("span.val");
-    const label = h(
-      "button.link",
-      {
-        type: "button",
-        title: "Show this measure in the grid",
-        onclick: () =>
-          scene.owner.set(
-            scene.state.measure === measure.name
-              ? { measure: "none", sort: false, ascending: false, least: 0 }
-              : { measure: measure.name },
-          ),
-      },
-      measure.title,
-    );
+    const inGrid = scene.part.measures.includes(measure);
+    const label = !inGrid
+      ? h("span.own", {}, measure.title)
+      : h(
+          "button.link",
+          {
+            type: "button",
+            title: "Show this measure in the grid",
+            onclick: () =>
+              scene.owner.set(
+                scene.state.measure === measure.name
+                  ? { measure: "none", sort: false, ascending: false, least: 0 }
+                  : { measure: measure.name },
+              ),
+          },
+          measure.title,
+        );
     canvas.addEventListener("pointermove", (event) => {
       const near = this.near(measure, event, canvas);
       if (near)

@@ -153,7 +153,7 @@ def carry(
             parameters=model.parameters,
             figures=[
                 FigureName(name=measure.name, title=measure.title, units=measure.units)
-                for measure in map(MEASURES.__getitem__, PER_INPUT)
+                for measure in map(MEASURES.__getitem__, PER_INPUT["text"])
                 if measure.absent(model.causal) is None
             ],
             engine=_bytes(blobs, _engine()),

@@ -40,7 +40,7 @@ _MOVED = 0.1
 
 def far(
     values: Mapping[str, Floats], chance: Mapping[str, Floats], layers: Sequence[int], heads: Sequence[int]
-) -> Iterator[tuple[str | None, list[Part]]]:
+) -> Iterator[tuple[str | None, list[Part], str]]:
     """What distances say from layer to layer, and what all heads together give to tokens that are no patch or frame.
 
     Args:
@@ -48,13 +48,15 @@ def far(
         chance: of uniform attention ``[layer]``.
         layers, heads: the model's indices.
 
-    Yields the measure that a sentence has the picture of (None: a head has it), and its parts.
+    Yields the measure that a sentence has the picture of (None: a head has it), its parts, and its headline (empty:
+    none).
     """
     there = [name for name, figures in values.items() if len(layers) > 1 and bool(np.isfinite(figures).any())]
     for name, unit in _FAR.items():
         if name in there:
-            yield name, _distance(name, unit, values[name], chance[name], layers, heads)
-            yield None, _first(name, unit, values[name], layers, heads)
+            told = _distance(name, unit, values[name], chance[name], layers, heads)
+            yield name, told, f"Attention distance {_verb(values[name]).strip(',')} from first to last layer"
+            yield None, _first(name, unit, values[name], layers, heads), ""
     if not any(name in values for name in _FAR):  # of texts other sentences say it
         return
     for name, whom in _GIVEN.items():
@@ -63,7 +65,11 @@ def far(
             even = float(chance[name][0])
             against = f"; even attention would give {percent(even)}" if np.isfinite(even) else ""
             opening = f"Heads give {whom} {percent(first)} of their attention on average in layer {layers[0]}"
-            yield name, [text(f"{opening}, and {percent(last)} in layer {layers[-1]}{against}.")]
+            yield (
+                name,
+                [text(f"{opening}, and {percent(last)} in layer {layers[-1]}{against}.")],
+                f"Heads give {whom} {percent(first)}, in the last layer {percent(last)}",
+            )
 
 
 def _ends(values: Floats) -> tuple[float, float]:
@@ -72,13 +78,18 @@ def _ends(values: Floats) -> tuple[float, float]:
     return float(means[0]), float(means[-1])
 
 
+def _verb(values: Floats) -> str:
+    first, last = _ends(values)
+    moved = (last - first) / max(first, 1e-12)
+    return "grows" if moved > _MOVED else "falls" if moved < -_MOVED else "stays about the same,"
+
+
 def _distance(
     name: str, unit: _Unit, values: Floats, chance: Floats, layers: Sequence[int], heads: Sequence[int]
 ) -> list[Part]:
     """From the first layer to the last, and the heads that look farthest and closest."""
     first, last = _ends(values)
-    moved = (last - first) / max(first, 1e-12)
-    verb = "grows" if moved > _MOVED else "falls" if moved < -_MOVED else "stays about the same,"
+    verb = _verb(values)
     even = float(np.nanmean(chance)) if np.isfinite(chance).any() else float("nan")
     against = f" (even attention: {unit(even)})" if np.isfinite(even) else ""
     ends = [(int(np.nanargmax(values)), "farthest"), (int(np.nanargmin(values)), "closest")]

@@ -107,7 +107,7 @@ def report_payload(
     )
     blobs = Blobs()
     _check(examples, layers, heads)
-    where = seen(examples, names, value, layers, heads)
+    where, here = seen(examples, names, value, layers, heads)
     confidence = 1 - 0.05 / value[0].size  # Bonferroni: the intervals of all heads hold at once
     shown: list[Section] = [
         Summary(
@@ -146,6 +146,7 @@ def report_payload(
         count=blobs.plain(count),
         chance=blobs.plain(chance),
         seen=blobs.plain(where, "int32"),
+        here=blobs.plain(here),
         sections=[info for section in shown if (info := section.info(blobs)) is not None],
         examples=[explorer for explorer, _ in opened],
         options=_texts(_mapping(meta, "options")),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from headscope.core.heads import Head
 from headscope.core.modality import Kind
 from headscope.reports.far import far
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import count
 from headscope.views.digits import percent
 from headscope.views.payload import Part, SectionInfo
 from headscope.views.reasons import because
@@ -58,10 +59,14 @@ class Mark(TypedDict):
 
 
 class Finding(TypedDict):
-    """A sentence on what heads do, from a section of kind `about`, or on a measure of that name (None: neither)."""
+    """A sentence on what heads do, from a section of kind `about`, or on a measure of that name (None: neither).
+
+    With a `headline` it is told in full where it is asked for.
+    """
 
     parts: list[Part]
     about: str | None
+    headline: NotRequired[str]
 
 
 class SummarySection(SectionInfo):
@@ -103,11 +108,7 @@ class Summary(Section):
     def info(self, blobs: Blobs) -> SummarySection | None:
         """The section; None where no head has a figure. Of each other section the most telling sentence comes first."""
         opening, others, aside = (
-            [
-                [Finding(parts=parts, about=section.pictured) for parts in section.findings()]
-                for section in self.sections
-                if (section.opens, section.aside) == place
-            ]
+            [_told(section) for section in self.sections if (section.opens, section.aside) == place]
             for place in ((True, False), (False, False), (False, True))
         )
         groups = [*opening, self._of_measures(), *others, *aside]
@@ -144,21 +145,35 @@ class Summary(Section):
         known = any(np.isfinite(self.low[name]).any() for name in phrases)
         above = {name: self._above_half(name, known=known) for name in phrases}
         findings = [
-            Finding(parts=parts, about=name)
-            for name, parts in far(self.values, self.chance, self.layers, self.heads)
+            Finding(parts=parts, about=name, **({"headline": headline} if headline else {}))
+            for name, parts, headline in far(self.values, self.chance, self.layers, self.heads)
         ]
         findings += [
-            Finding(parts=_above_half(heads, name, phrases[name], known=known), about=name)
+            Finding(
+                parts=_above_half(heads, name, phrases[name], known=known),
+                about=name,
+                headline=f"{count(len(heads), 'head')} look{'s' * (len(heads) == 1)} mostly at {phrases[name]}",
+            )
             for name, heads in above.items()
             if heads
         ]
         quiet = {name: ranked[name][0] for name in phrases if not above[name]}
         if quiet:
-            findings.append(Finding(parts=_quiet(quiet, phrases, known=known), about=None))
+            none = "No head is known to look" if known else "No head looks"
+            headline = f"{none} mostly at {_listed(quiet, phrases)}"
+            findings.append(Finding(parts=_quiet(quiet, phrases, known=known), about=None, headline=headline))
         if "entropy" in ranked:
             broadest = ranked["entropy"][0][0]
             uniform = float(self.chance["entropy"][list(self.layers).index(broadest.layer)])
-            findings.append(Finding(parts=_entropy(ranked["entropy"], uniform), about="entropy"))
+            broad, sharp = ranked["entropy"][0][0], ranked["entropy"][-1][0]
+            headline = f"{broad} looks most broadly, {sharp} most narrowly"
+            findings.append(
+                Finding(
+                    parts=_entropy(ranked["entropy"], uniform),
+                    about="entropy",
+                    **({} if broad == sharp else {"headline": headline}),
+                )
+            )
         return findings
 
     def _above_half(self, name: str, *, known: bool) -> list[_Scored]:
@@ -177,6 +192,13 @@ class Summary(Section):
         return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
 
 
+def _told(section: Section) -> list[Finding]:
+    findings = [Finding(parts=parts, about=section.pictured) for parts in section.findings()]
+    if findings and (headline := section.headline()):
+        findings[0]["headline"] = headline
+    return findings
+
+
 def _above_half(above: Sequence[_Scored], name: str, phrase: str, *, known: bool) -> list[Part]:
     verb, their = ("head puts", "its") if len(above) == 1 else ("heads put", "their")
     begin = "" if known else _THESE
@@ -191,13 +213,17 @@ def _above_half(above: Sequence[_Scored], name: str, phrase: str, *, known: bool
     return [*parts, text(f"{end}.")]
 
 
+def _listed(names: Iterable[str], phrases: Mapping[str, str]) -> str:
+    *most, last = (phrases[name] for name in names)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
 def _quiet(best: Mapping[str, _Scored], phrases: Mapping[str, str], *, known: bool) -> list[Part]:
-    *most, last = (phrases[name] for name in best)
-    listed = f"{', '.join(most)} or {last}" if most else last
+    listed = _listed(best, phrases)
     none = "No head is known to put" if known else f"{_THESE}no head puts"
     parts = [text(f"{none} more than half of its attention on {listed}; the most here is ")]
     for position, (name, (head, share)) in enumerate(best.items()):
-        on = f" on {phrases[name]}" if most else ""
+        on = f" on {phrases[name]}" if len(best) > 1 else ""
         parts += [
             *comma(position),
             _attending(head, name, phrases[name], share),

@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.modality import Kind
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
+from headscope.measures.choose import choose
 from headscope.measures.dataset import names
 from headscope.measures.measure import Measure, mask
 from headscope.measures.single import row_statistic
-from headscope.measures.surface import MEASURES
 from headscope.views.inputs import Included
 from headscope.views.page import plain_text
 
@@ -40,8 +42,22 @@ ORDER = (
 )
 """The order in which a reader meets the measures; others follow by name, entropies last."""
 
-PER_INPUT = ("previous", "next", "current", "first", "sep", "entropy")
-"""The measures that stand beside the grid of one input."""
+PER_INPUT: Mapping[Kind, Sequence[str]] = {
+    "text": ("previous", "next", "current", "first", "sep", "entropy"),
+    "images": ("distance_pixels", "locality", "same_row", "same_column", "cls", "to_register", "entropy"),
+    "sounds": ("distance_seconds", "locality_seconds", "diagonality", "after_sound", "largest", "entropy"),
+}
+"""The measures that stand beside the grid of one input, by what its keys are."""
+
+_MEASURES = {measure.name: measure for names in PER_INPUT.values() for measure in choose(names)}
+
+
+def kind_of(key: Tokens) -> Kind:
+    """What keys are: frames of a sound, patches of a picture (special tokens aside), or a text with or without one."""
+    if key.times is not None:
+        return "sounds"
+    special = np.zeros(len(key), np.bool_) if key.special_mask is None else key.special_mask
+    return "images" if key.boxes is not None and np.isfinite(key.boxes[~special]).all() else "text"
 
 
 class Column(NamedTuple):
@@ -83,10 +99,15 @@ def from_input(included: Included) -> list[Column]:
     columns: list[Column] = []
     if len(maps.query) == 0:
         return columns
-    for measure in map(MEASURES.__getitem__, PER_INPUT):
-        if measure.statistic == "offset" and not (square and measure.absent(maps.causal) is None):
+    kind = kind_of(maps.key)
+    for measure in map(_MEASURES.__getitem__, PER_INPUT[kind]):
+        if measure.statistic in ("offset", "pairs") and not (square and measure.absent(maps.causal) is None):
             continue
-        if measure.of == "sep" and not mask(maps.key, "sep").any():
+        if measure.name == "largest" and square:  # of cross attention to a sound there is little else
+            continue
+        if not all(mask(maps.key, name).any() for name in (measure.needs if kind != "text" else ())) or (
+            measure.of == "sep" and not mask(maps.key, "sep").any()
+        ):
             continue
         rows = [
             _mean(
@@ -94,7 +115,8 @@ def from_input(included: Included) -> list[Column]:
             )
             for place, heads, layer in zip(included.places, included.heads, layers, strict=True)
         ]
-        columns.append(Column(measure.name, measure.title, measure.units, "input", _rectangle(rows)))
+        if kind == "text" or any(np.isfinite(row).any() for row in rows):
+            columns.append(Column(measure.name, measure.title, measure.units, "input", _rectangle(rows)))
     return columns
 
 

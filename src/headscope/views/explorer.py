@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
@@ -22,7 +22,7 @@ from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.measures.dataset import unseen
 from headscope.views import fold, highlights
 from headscope.views.blobs import ArrayRef, Blobs, Vectors
-from headscope.views.columns import from_corpus, from_input, from_scores
+from headscope.views.columns import Column, from_corpus, from_input, from_scores
 from headscope.views.images import Blocks, blocks, coarse, in_words, looks, of_blocks, together
 from headscope.views.inputs import Included, Input, piece_labels, runs, word_labels
 from headscope.views.page import page, plain_text
@@ -246,16 +246,7 @@ def _part(
             )
             for kind, matrix in one.quantities(name).items()
         ],
-        measures=[
-            MeasureColumn(
-                name=column.name,
-                title=column.title,
-                units=column.units,
-                of=column.of,
-                values=blobs.plain(column.values, "float32"),
-            )
-            for column in columns
-        ],
+        measures=[_column(blobs, column) for column in columns],
     )
     if len(maps.query) and len(maps.key):
         info["highlights"] = highlights.highlights(included, measured, exact=exact, moved=moved)
@@ -388,12 +379,33 @@ def _quantity(
             raise ShapeError(f"{name}, layer {place}: expected finite values")
     scale = max((float(np.abs(matrix).max(initial=0.0)) for matrix in matrices), default=0.0) or 1.0
     signed = any(bool((matrix < 0).any()) for matrix in matrices)
-    return QuantityInfo(
+    info = QuantityInfo(
         name=name,
         of=of,
         signed=signed,
         scale=scale,
         layers=[blobs.shares(matrix, scale, signed=signed, exact=exact) for matrix in matrices],
+    )
+    if signed:
+        sizes: dict[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
+            "largest rise": lambda head: head.max((1, 2), initial=0.0),
+            "largest fall": lambda head: -head.min((1, 2), initial=0.0),
+            "mean size": lambda head: np.abs(head).mean((1, 2)),
+        }
+        info["measures"] = [
+            _column(blobs, from_scores(f"{name} {title}", title, "", [size(matrix) for matrix in matrices]))
+            for title, size in sizes.items()
+        ]
+    return info
+
+
+def _column(blobs: Blobs, column: Column) -> MeasureColumn:
+    return MeasureColumn(
+        name=column.name,
+        title=column.title,
+        units=column.units,
+        of=column.of,
+        values=blobs.plain(column.values, "float32"),
     )
 
 

@@ -66,7 +66,8 @@ class Reason(TypedDict):
 
     `says` is what `figure` is of, `over` what it is over, by default the corpus. The head opens on `example` (by its
     place) with the token of `pin`, and of the example's links those of `label`; where there is no example, on the one
-    that shows `measure`. What is not there is left out: a page has a thousand of these.
+    that shows `measure`. `here` is the figure on that example alone. What is not there is left out: a page has a
+    thousand of these.
     """
 
     says: str
@@ -76,6 +77,7 @@ class Reason(TypedDict):
     example: NotRequired[int | None]
     pin: NotRequired[Pin | None]
     label: NotRequired[str | None]
+    here: NotRequired[str | None]
 
 
 class Part(TypedDict):
@@ -189,19 +191,6 @@ class NeuronsInfo(TypedDict):
     sinks: list[float] | None
 
 
-class QuantityInfo(TypedDict):
-    """Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
-
-    `of` says what it is of, where that is known (a gradient: "the loss on the input").
-    """
-
-    name: str
-    of: str | None
-    signed: bool
-    scale: float
-    layers: list[ArrayRef]
-
-
 class MeasureColumn(TypedDict):
     """A figure of every head, ``[layer head]`` (NaN: none), from this input or from a corpus."""
 
@@ -210,6 +199,21 @@ class MeasureColumn(TypedDict):
     units: str
     of: Literal["input", "corpus"]
     values: ArrayRef
+
+
+class QuantityInfo(TypedDict):
+    """Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
+
+    `of` says what it is of, where that is known (a gradient: "the loss on the input"). `measures` are figures of every
+    head in it, of a signed one.
+    """
+
+    name: str
+    of: str | None
+    signed: bool
+    scale: float
+    layers: list[ArrayRef]
+    measures: NotRequired[list[MeasureColumn]]
 
 
 class OutlineInfo(TypedDict):
@@ -496,7 +500,8 @@ class ReportPayload(TypedDict):
     """The report page. `layers` and `heads` are the indices along the arrays' axes.
 
     `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none. `seen` is
-    [measure layer head 2]: the example and the query's place that show a figure; -1: none does.
+    [measure layer head 2]: the example and the query's place that show a figure (-1: none does), `here` [measure layer
+    head] the figure on that example alone.
     Sections name an example by its place in `examples`; the blobs of the example at place i are named ``i-name``.
     """
 
@@ -513,6 +518,7 @@ class ReportPayload(TypedDict):
     count: ArrayRef
     chance: ArrayRef
     seen: ArrayRef
+    here: ArrayRef
     sections: list[SectionInfo]
     examples: list[ExplorerPayload]
     options: dict[str, str]

@@ -37,6 +37,7 @@ def because(
     example: int | None = None,
     pin: Pin | None = None,
     label: str | None = None,
+    here: str | None = None,
 ) -> Reason:
     """A reason to name a head.
 
@@ -48,6 +49,7 @@ def because(
         example: or on this example, by its place.
         pin: the side and the place of the token that shows it there.
         label: of the example's links those of this label alone are shown.
+        here: the figure on the example alone.
     """
     reason = Reason(says=says, figure=figure)
     if over != CORPUS:
@@ -60,6 +62,8 @@ def because(
         reason["pin"] = pin
     if label is not None:
         reason["label"] = label
+    if here is not None:
+        reason["here"] = here
     return reason
 
 
@@ -69,8 +73,10 @@ def seen(
     value: Floats,
     layers: Sequence[int],
     heads: Sequence[int],
-) -> npt.NDArray[np.int32]:
+) -> tuple[npt.NDArray[np.int32], Floats]:
     """Where a figure of a head is seen, ``[measure layer head 2]``: the example and the query's place, -1 for none.
+
+    And what the figure is on that example alone, ``[measure layer head]``, NaN where it is not known.
 
     The example whose own figure is nearest to that over the corpus, and in it the row that is: what is shown is what
     was said. Measures of gradients and norms have no rows in the maps: of these, where attention itself is largest.
@@ -82,7 +88,7 @@ def seen(
         layers, heads: the model's own indices of the figures' axes.
     """
     where = np.full((*value.shape, 2), -1, np.int32)
-    away = np.full(value.shape, np.inf)
+    away, here = np.full(value.shape, np.inf), np.full(value.shape, np.nan)
     of = [definition(name) for name in names]
     for place, one in enumerate(examples):
         if isinstance(one, SideBySide):
@@ -100,7 +106,8 @@ def seen(
                 away[at, row, chosen] = shown.away[nearer]
                 where[at, row, chosen, 0] = place
                 where[at, row, chosen, 1] = places(one)[shown.query[nearer]]
-    return where
+                here[at, row, chosen] = shown.mean[nearer]
+    return where, here
 
 
 def places(one: Input) -> npt.NDArray[np.int64]:
@@ -119,10 +126,13 @@ def definition(name: str) -> Measure | None:
 
 
 class NearestRows(NamedTuple):
-    """Of each head ``[head]``: how far its figure on an input is from a target, and the query whose row is nearest."""
+    """Of each head ``[head]``: its figure on an input (NaN: of another matrix than the weights), how far that is from a
+    target, and the query whose row is nearest.
+    """
 
     away: Floats
     query: npt.NDArray[np.int64]
+    mean: Floats
 
 
 def nearest_rows(
@@ -157,7 +167,8 @@ def nearest_rows(
     plain = counted if special is None else counted & ~special
     counted_sum = np.maximum(counted.sum(-1), 1)
     mean = np.where(counted.any(-1), (rows * counted).sum(-1) / counted_sum, np.nan)
-    goal = target if measure.matrix == "weights" else np.full(len(target), 1e9)
+    ours = measure.matrix == "weights"
+    goal = target if ours else np.full(len(target), 1e9)
     eligible = np.where(plain.any(-1, keepdims=True), plain, counted)
     query = np.where(eligible, np.abs(rows - goal[:, None]), np.inf).argmin(-1)
-    return NearestRows(np.nan_to_num(np.abs(mean - goal), nan=np.inf), query)
+    return NearestRows(np.nan_to_num(np.abs(mean - goal), nan=np.inf), query, mean if ours else np.nan * mean)

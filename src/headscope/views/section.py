@@ -40,6 +40,10 @@ class Section(ABC):
         """Sentences for the report's summary, the most telling first."""
         return ()
 
+    def headline(self) -> str:
+        """The first of these in about eight words; empty: it is short itself."""
+        return ""
+
     def named(self) -> Iterable[tuple[Head, int | str]]:
         """The heads that it opens, and the example of the page on which it does, or the measure that is seen there."""
         return ()

@@ -23,6 +23,9 @@ const MENTIONS: readonly (readonly [kind: string, text: string])[] = [
 /** Whether a head is right about all that a case asks. */
 export const rightIn = ({ right }: LinkShown): boolean => right.every(Boolean);
 
+/** How many of what a case asks a head is right about: `1 of 2`. */
+export const ofAll = ({ right }: LinkShown): string => `${right.filter(Boolean).length} of ${right.length}`;
+
 /** The classes of each word: of the mention, of mentions that would be right, of the word that was chosen. */
 export function marks(text: MentionText, choice: MentionShown): string[] {
   const inside = (mention: number, word: number): boolean => {
@@ -73,7 +76,7 @@ export function cases(info: CasesInfo, row: number, cell: Cell, reason: Reason, 
       (word, i) => `${saying(of, word)} ${towards ? "to" : "from"} ${saying(of, reading.predicted[i]!)}`,
     );
     // Seen at a source: of an arc its own, else the first.
-    const why = (source: number): Reason => at(reason, of.example, reading.pins[source]);
+    const why = (source: number): Reason => at(reason, of.example, reading.pins[source], ofAll(reading));
     const opened = opens(host, cell, why(0), ({ target }) => {
       const arc = target instanceof Element ? target.closest("[data-source]") : null;
       return why(Number(arc?.getAttribute("data-source") ?? 0));
@@ -97,7 +100,7 @@ export function cases(info: CasesInfo, row: number, cell: Cell, reason: Reason, 
       "data-kind": choice.right ? "right" : "wrong",
       "data-example": text.example,
       title: `Open ${name} here`,
-      ...opens(host, cell, at(reason, text.example, choice.pin)),
+      ...opens(host, cell, at(reason, text.example, choice.pin, choice.right ? "right" : "wrong")),
     };
     const answer = `${word} → ${text.words[choice.predicted] ?? ""} `;
     const said = h("span", {}, answer, h("span.dim", {}, share(choice.weight)));

@@ -83,6 +83,13 @@ class Align(Section):
             command=self.command,
         )
 
+    def headline(self) -> str:
+        """The best head's accuracy."""
+        best: Any = table(self.result).iloc[0]
+        known = best["ci_low"] > float(self.result["chance"])
+        head = Head(int(best["layer"]), int(best["head"]))
+        return f"{head} hears {percent(best['accuracy'])} of words where they are" if known else ""
+
     def findings(self) -> list[list[Part]]:
         """The best head, where it is right about more words than a random frame would be."""
         rows: Any = table(self.result)

@@ -104,6 +104,11 @@ class Artefacts(Section):
             command=self.command,
         )
 
+    def headline(self) -> str:
+        """How many patches hold no content."""
+        share = float(self.result["artefacts"])
+        return f"{percent(share)} of all patches hold no content" if share > 0 else ""
+
     def findings(self) -> list[list[Part]]:
         """How many patches are artefacts, and which heads give them most."""
         result, share = self.result, float(self.result["artefacts"])

@@ -72,6 +72,12 @@ class Composition(Section):
             command=None,
         )
 
+    def headline(self) -> str:
+        """How many edges there are."""
+        return (
+            f"{blocks.count(len(statistics.table(self.result)), 'pair')} of heads where one reads the other"
+        )
+
     def findings(self) -> list[list[Part]]:
         """The head that most others read."""
         rows: Any = statistics.table(self.result)

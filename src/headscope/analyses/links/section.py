@@ -58,6 +58,10 @@ class Linked(Section):
     command: str | None = None
     pictured: ClassVar[str | None] = "links"
 
+    def headline(self) -> str:
+        """How many labels a head knows."""
+        return headline(table(self.result), _TERMS, (ALL,))
+
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
         rows: Any = table(self.result)
@@ -99,7 +103,7 @@ class Linked(Section):
             blocks=[
                 best_table(
                     "links",
-                    rows.assign(rule=rules, none=none),
+                    rows.assign(rule=rules, none=none, meaning=None),
                     _TERMS,
                     [self._reason(row) for row in rows.itertuples()],
                     self.examples,
@@ -163,8 +167,8 @@ def best_table(
 
     Args:
         name: what the table is saved as.
-        rows: of best heads, with `columns`, those of `more`, and two texts: ``rule``, how the best baseline is called,
-            and ``none``, what is said of a row without sentences.
+        rows: of best heads, with `columns`, those of `more`, and three texts: ``rule``, how the best baseline is
+            called, ``none``, what is said of a row without sentences, and ``meaning``, what its label means.
         terms: what things are called.
         reasons: why the head of each row is named.
         drawn: `Drawn`s by the names of kinds.
@@ -187,7 +191,9 @@ def best_table(
     cases = [
         None
         if row.few
-        else _cases(row, plain_text(str(getattr(row, kind))), drawn.get(str(getattr(row, kind))))
+        else _cases(
+            row, terms.called(plain_text(str(getattr(row, kind)))), drawn.get(str(getattr(row, kind)))
+        )
         for row in rows.itertuples()
     ]
     shown = [place for place, one in enumerate(cases) if one and one["links"]]
@@ -197,7 +203,7 @@ def best_table(
         rows,
         columns,
         [
-            *(kind, "n", CellInfo(of="head", under="arrow")),
+            *(CellInfo(of=kind, aside="meaning"), "n", CellInfo(of="head", under="arrow")),
             *(blocks.bar("accuracy", *ends, "baseline_accuracy"), blocks.figure("accuracy", *ends)),
             CellInfo(of="split_accuracy", low="split_low", high="split_high", title="chosen"),
             CellInfo(of="baseline_accuracy", under="rule"),
@@ -243,20 +249,21 @@ def of_kind(row: Any, terms: Terms, drawn: Mapping[str, Any], sentences: Sequenc
         drawn: `Drawn`s by the names of kinds; all kinds together are seen in any of them.
         sentences: those that these name.
     """
-    name = plain_text(str(cast("tuple[Any, ...]", row)[1]))
+    name = terms.called(plain_text(str(cast("tuple[Any, ...]", row)[1])))
     arrow = str(row.direction).replace("->", "→")
     named = drawn.get(str(cast("tuple[Any, ...]", row)[1]))
     kinds: list[Any] = [named] if named else list(drawn.values())
     shown: Iterator[Any] = (one for kind in kinds for one in (*kind.right, *kind.wrong))
-    places: Iterator[Any] = ((sentences[one["sentence"]]["example"], one["pins"][0]) for one in shown)
-    example, pin = next((place for place in places if place[0] is not None), (None, None))
+    places: Iterator[Any] = ((sentences[one["sentence"]]["example"], one) for one in shown)
+    example, seen = next((place for place in places if place[0] is not None), (None, None))
     return because(
         f"{name}, {arrow}: finds {terms.target} of",
         percent(float(row.accuracy)),
         f"of {int(row.n):,} {terms.instances}, {CORPUS}",
         example=example,
-        pin=pin,
+        pin=seen and seen["pins"][0],
         label=name if named else None,
+        here=f"{sum(seen['right'])} of {len(seen['right'])}" if seen and named else None,
     )
 
 
@@ -275,7 +282,7 @@ class Terms(NamedTuple):
     """What things are called: a kind of link, its instances, what a head finds of it, and the baselines.
 
     In a finding `rule` is how the best baseline of a row is called, and `always` whether this is said of each row; a
-    table is of `kinds`, and its columns are those `of` the analysis.
+    table is of `kinds`, and its columns are those `of` the analysis. `called` is how a reader is told a kind.
     """
 
     kind: str
@@ -286,6 +293,7 @@ class Terms(NamedTuple):
     always: bool
     kinds: str
     of: str
+    called: Callable[[str], str] = str
 
 
 def _rule(row: Any) -> str:
@@ -296,6 +304,17 @@ def _rule(row: Any) -> str:
 
 
 _TERMS = Terms("label", "links", "the target", "simple rule", _rule, True, "labels", "links")
+
+
+def headline(rows: Any, terms: Terms, together: Sequence[str]) -> str:
+    """Of how many kinds a head is known to beat each baseline; empty where that is not tested. `together`: no kinds."""
+    kinds = rows[~rows.iloc[:, 0].isin(together) & ~rows["few"].astype(bool) & rows["q"].notna()]
+    known = int((kinds["q"] < LEVEL).sum())
+    return (
+        f"A head beats the {terms.baseline} in {known} of {blocks.count(len(kinds), terms.kinds[:-1])}"
+        if len(kinds)
+        else ""
+    )
 
 
 def finding(
@@ -309,7 +328,7 @@ def finding(
         terms: what things are called.
         reason: why the head of a row is named.
     """
-    kind, instances, target, baseline, rule, always, *_ = terms
+    kind, instances, target, baseline, rule, always, *_, called = terms
     enough = [row for row in rows if not row.few]
     tried = [row for row in enough if row.q == row.q]
     if not enough:
@@ -338,7 +357,7 @@ def finding(
             )
             comparison += f"; {split}{chosen}, {whose}"
             explained = True
-        name = plain_text(str(cast("tuple[Any, ...]", row)[1]))
+        name = called(plain_text(str(cast("tuple[Any, ...]", row)[1])))
         parts += [
             *comma(position),
             text(f"{name} "),

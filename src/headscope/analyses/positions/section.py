@@ -79,7 +79,7 @@ class Positions(Section):
         layers = [int(layer) for layer in self.dataset["layer"].values]
         heads = [int(head) for head in self.dataset["head"].values]
         values = np.stack([figures_of(self.dataset, name) for name in measures])
-        where = seen(self.examples, measures, values, layers, heads)
+        where, _ = seen(self.examples, measures, values, layers, heads)
         inputs = int(description(self.dataset).get("corpus", {}).get("examples") or 0)
         over = f" Means over tokens of {inputs:,} inputs." if inputs else ""
         return PositionsSection(

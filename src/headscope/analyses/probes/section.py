@@ -50,6 +50,11 @@ class Probes(Section):
     aside: ClassVar[bool] = True
     pictured: ClassVar[str | None] = "probes"
 
+    def headline(self) -> str:
+        """What a probe of all heads gets."""
+        uas = float(self.result["uas"].sel(probe="attention"))
+        return f"All heads together find the head of {percent(uas)} of words"
+
     def findings(self) -> list[list[Part]]:
         """What a probe of all heads gets, beside taking the next word; nothing where one of the two is not there."""
         uas = dict(zip(self.result["probe"].values, self.result["uas"].values, strict=True))

@@ -119,6 +119,13 @@ class Roles(Section):
             command=self.command,
         )
 
+    def headline(self) -> str:
+        """The roles that heads have."""
+        names = list(self.marks())
+        roles = [name for name in names if name != BROAD]
+        few = f"{', '.join(roles[:3])}{' and more' * (len(roles) > 3)}"
+        return f"Heads with a role: {few}" if roles else "No head is known to have a role"
+
     def findings(self) -> list[list[Part]]:
         """How many heads have a role, and which roles there are, each with its first heads."""
         heads = heads_in(self.table)
@@ -311,11 +318,7 @@ def _without(table: Any, seen: Mapping[str, Seen]) -> Block:
         )
         for nearest, group in rows.groupby("nearest", sort=False)
     ]
-    having = "has" if len(rows) == 1 else "have"
-    roles = "no role" if len(rows) == len(table) else "none of these roles"
-    return blocks.folded(
-        f"{blocks.count(len(rows), 'head')} {having} {roles}", ListBlock(kind="list", entries=entries)
-    )
+    return blocks.folded("Heads without these roles", ListBlock(kind="list", entries=entries))
 
 
 def _named(layer: int, head: int, score: float, reason: Reason) -> Part:

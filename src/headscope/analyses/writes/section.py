@@ -81,6 +81,11 @@ class Writes(Section):
             command=self.command,
         )
 
+    def headline(self) -> str:
+        """How many heads copy."""
+        copy, _ = self._apart()
+        return f"{blocks.count(len(copy), 'head')} raise{'s' * (len(copy) == 1)} the token looked at"
+
     def findings(self) -> list[list[Part]]:
         """Which heads copy, by their weights."""
         copy, _ = self._apart()

@@ -49,7 +49,9 @@ export class Model {
       .join("; ");
     const label = `${plural(figures.cells.length, "head")}, layers down, heads across. ${said}. Arrow keys move between heads.`;
     this.picture = h("div.wholemap", { tabindex: 0, role: "application", "aria-label": label, ...listeners });
-    this.root = h("div.whole", {}, this.picture, this.key);
+    const { length } = [...this.marked.values()].filter((own) => own.some((mark) => this.looks[mark]!.letter !== ""));
+    const count = `${length} of ${plural(figures.cells.length, "head")} stand${length === 1 ? "s" : ""} out`;
+    this.root = h("div.whole", {}, this.picture, h("p.standout", {}, count), this.key);
   }
 
   update(now: Now, width: number): void {
@@ -78,7 +80,7 @@ export class Model {
           width: size,
           height: size,
           rx: 2,
-          class: mark === undefined ? "at" : "at has",
+          class: mark === undefined ? "at" : this.looks[mark]!.letter ? "at has" : "at has quiet",
           fill: mark === undefined ? null : hue(mark),
         }),
       };

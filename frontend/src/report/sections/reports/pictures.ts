@@ -6,7 +6,7 @@ import { css, PALETTES, type Theme } from "../../../scene/color";
 import { SQUARE } from "../../../scene/data";
 import { h, s } from "../../../ui/dom";
 import { picture as arcs } from "../../arcs";
-import { rightIn } from "../../blocks/cases";
+import { ofAll, rightIn } from "../../blocks/cases";
 import { draw, layout } from "../../cells";
 import { type Cell, type Measure, pixel, same, scaleOf, tablesOf } from "../../figures";
 import { glance, pictured, storeOf } from "../../glance";
@@ -225,7 +225,11 @@ function sentence(finding: Finding, host: Host): Picture | null {
     wide: true,
     root: h(
       "button.line-of",
-      { type: "button", "data-example": of.example, ...opens(host, cell, at(reason, of.example, reading.pins[0])) },
+      {
+        type: "button",
+        "data-example": of.example,
+        ...opens(host, cell, at(reason, of.example, reading.pins[0], ofAll(reading))),
+      },
       h("span.hidden", {}, `${host.figures.name(cell)}, ${name}: ${of.words.join(" ")}`),
       arcs(of, reading, own.towards, host),
     ),
@@ -269,7 +273,11 @@ function mention(finding: Finding, host: Host): Picture | null {
     wide: true,
     root: h(
       "button.line-of",
-      { type: "button", "data-example": window.example, ...opens(host, cell, at(reason, window.example, choice.pin)) },
+      {
+        type: "button",
+        "data-example": window.example,
+        ...opens(host, cell, at(reason, window.example, choice.pin, "right")),
+      },
       h("span.hidden", {}, label),
       arcs(sentence, reading, true, host),
     ),

@@ -10,6 +10,7 @@ import type { Host, Now, Section } from "../../host";
 import { spoken } from "../../parts";
 import { ofMeasure } from "../../reasons";
 import { folded } from "../../rows";
+import { dots } from "./dots";
 import { Model } from "./model";
 import { pictureOf } from "./pictures";
 
@@ -31,13 +32,17 @@ export const section: Section<SummarySection> = (element, { marks, findings, lea
   const model = marks.length > 0 ? new Model(marks, host, (cell) => host.open(cell, knownFor(host, cell))) : null;
   const seen = new Set<string>();
   const pictures = findings.slice(0, leads).map((finding) => pictureOf(finding, host));
-  const first = findings.slice(0, leads).map(({ parts }, i) => {
+  const figures = findings.slice(0, leads).map((finding) => dots(finding, host));
+  const first = findings.slice(0, leads).map(({ parts, headline }, i) => {
     const picture = pictures[i];
+    const sentence = h("p", {}, ...spoken(parts, host, seen));
     return h(
       picture ? (picture.wide ? "li.pictured.wide" : "li.pictured") : "li",
       {},
       picture?.root,
-      h("p", {}, ...spoken(parts, host, seen)),
+      headline
+        ? h("div", {}, h("p.headline", {}, headline), figures[i]?.root, folded("Which, and how sure", sentence))
+        : sentence,
     );
   });
   const rest = findings.slice(leads).map(({ parts }) => h("li", {}, h("p", {}, ...spoken(parts, host, seen))));
@@ -52,7 +57,7 @@ export const section: Section<SummarySection> = (element, { marks, findings, lea
     const beside = model !== null && now.width >= BESIDE;
     element.classList.toggle("beside", beside);
     model?.update(now, beside ? Math.floor(0.42 * (now.width - GAP)) : Math.min(now.width, 400));
-    for (const picture of pictures) picture?.update?.(now);
+    for (const each of [...pictures, ...figures]) each?.update?.(now);
   };
   return { update, settled: () => pictures.every((picture) => picture?.settled?.() ?? true) };
 };

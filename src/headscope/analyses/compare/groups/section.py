@@ -69,6 +69,14 @@ class Groups(Section):
         every: Any = two_groups.table(self.figures)
         return every.sort_values(["q", "p"], kind="stable").head(NEAREST)
 
+    def headline(self) -> str:
+        """How many heads differ."""
+        count, (a, b) = (
+            heads_in(self.differing),
+            (plain_text(str(group["label"])) for group in self.meta["groups"]),
+        )
+        return f"{blocks.count(count, 'head')} known to differ between {a} and {b}" if count else ""
+
     def findings(self) -> list[list[Part]]:
         """How many heads differ between two groups of texts, and the one that does most; or that none is known to."""
         a, b = (plain_text(str(group["label"])) for group in self.meta["groups"])

@@ -70,6 +70,12 @@ class Comparison(Section):
         """Why a head is named, on the example that has the maps of both."""
         return because(says, figure, example=self.examples.get(head), pin=self.pins.get(head))
 
+    def headline(self) -> str:
+        """How far heads moved."""
+        if self.figures is None:
+            return ""
+        return f"Heads attend {_short(float(self.figures['js_all']))} nats apart in the two models"
+
     def findings(self) -> list[list[Part]]:
         """How far heads moved, which layers did, and what became of the roles; nothing that was not compared."""
         lines: list[list[Part]] = []

@@ -83,6 +83,15 @@ class Coref(Section):
     command: str | None = None
     pictured: ClassVar[str | None] = "coref"
 
+    def headline(self) -> str:
+        """What the best head finds, and the best rule."""
+        head, rules = best_head(self.result, "preceding_mentions"), self.result["rules"].sel(type="all")
+        found = self.result["accuracy"].sel(
+            candidates="preceding_mentions", layer=head.layer, head=head.head, type="all"
+        )
+        rule = in_words(str(rules["rule"].values[rules.values.argmax()]))
+        return f"{head} finds {percent(float(found))} of antecedents, {rule} {percent(float(rules.max()))}"
+
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
         return [_finding(self.result, self._reason("preceding_mentions"))]
@@ -216,11 +225,11 @@ class Coref(Section):
         accuracy = float(figures["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
         n = int(self.result["n"].values[0])
         shown = [
-            (example, mention["pin"])
+            (example, mention["pin"], "right" if mention["right"] else "wrong")
             for mention in self.examples.get(candidates, ())
             if (example := self.windows[mention["window"]]["example"]) is not None
         ]
-        example, pin = shown[0] if shown else (None, None)
+        example, pin, here = shown[0] if shown else (None, None, None)
         return because(
             f"among {candidates.replace('_', ' ')}: finds the antecedent of",
             percent(accuracy),
@@ -228,6 +237,7 @@ class Coref(Section):
             example=example,
             pin=pin,
             label=label_of(candidates),
+            here=here,
         )
 
     def _about(self) -> str:

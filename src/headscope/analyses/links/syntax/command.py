@@ -16,6 +16,7 @@ def shown(dataset: Any, *, all_heads: bool = False) -> Shown:
     """
     from headscope.analyses.clusters import CHOSEN_ON, note
     from headscope.analyses.links.syntax import statistics
+    from headscope.corpora.relations import in_words
     from headscope.measures.dataset import description
 
     described = description(dataset)
@@ -28,13 +29,15 @@ def shown(dataset: Any, *, all_heads: bool = False) -> Shown:
     remarks.append(note(described))
     if all_heads:
         every: Any = statistics.every_head(dataset)
-        return Shown(every, on_screen(every), dataset, remarks=remarks)
+        read = every.assign(relation=every["relation"].map(in_words))
+        return Shown(every, on_screen(read), dataset, remarks=remarks)
     if not all(few):
         remarks.append(
             f"split: the head that is best on {CHOSEN_ON} of the {best['clusters'][0]}, scored on the rest; the "
             f"head named was the choice so many times of {best['choices'].max()}"
         )
-    return Shown(best, on_screen(best, few, dropped=_DROPPED), dataset, remarks=remarks)
+    read = best.assign(relation=best["relation"].map(in_words))
+    return Shown(best, on_screen(read, few, dropped=_DROPPED), dataset, remarks=remarks)
 
 
 _DROPPED = ("few", "p", "difference_low", "difference_high", "choices", "clusters")

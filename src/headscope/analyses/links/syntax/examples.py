@@ -21,6 +21,7 @@ from headscope.analyses.study import Study
 from headscope.core.heads import Head
 from headscope.core.link import Link, Span
 from headscope.corpora import Example, builtin_trees
+from headscope.corpora.relations import in_words
 from headscope.runs.batches import examples
 from headscope.runs.words import gold, head_maps
 from headscope.views.blocks import LinkSentence, LinkShown
@@ -51,11 +52,13 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     indices: dict[int, int] = {}
     shown = {name: _shown(name, *best[name], inputs, maps, indices) for name in best}
     sentences: list[LinkSentence] = []
-    columns = [name for name, (direction, _) in best.items() if DIRECTIONS[direction] == "head->dep"]
+    columns = [
+        in_words(name) for name, (direction, _) in best.items() if DIRECTIONS[direction] == "head->dep"
+    ]
     for number in indices:
         words, heads, relations = gold(inputs[number])
         named = [
-            Link(Span(word, word + 1), (Span(head, head + 1),), relation)
+            Link(Span(word, word + 1), (Span(head, head + 1),), in_words(relation))
             for word, (head, relation) in enumerate(zip(heads.tolist(), relations, strict=True))
             if relation in best and head >= 0
         ]

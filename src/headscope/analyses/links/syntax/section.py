@@ -15,6 +15,7 @@ from headscope.analyses.links.section import (
     Terms,
     best_table,
     finding,
+    headline,
     of_kind,
     split_note,
 )
@@ -22,6 +23,7 @@ from headscope.analyses.links.syntax.statistics import ALL, WITHOUT, table
 from headscope.analyses.published import TABLE_1, Printed, orientation
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
+from headscope.corpora.relations import in_words, meaning
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import BlocksSection, CellInfo, LinkSentence
@@ -47,6 +49,10 @@ class Syntax(Section):
     examples: Mapping[str, Drawn] = field(default_factory=dict[str, Drawn])
     command: str | None = None
     pictured: ClassVar[str | None] = "syntax"
+
+    def headline(self) -> str:
+        """How many relations a head knows."""
+        return headline(table(self.result), _TERMS, (ALL, WITHOUT))
 
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
@@ -96,6 +102,7 @@ class Syntax(Section):
                         rule=[
                             None if number(score) is None else f"at {_signed(at)}" for at, score in offsets
                         ],
+                        meaning=[words and f"  {words}" for words in map(meaning, rows["relation"])],
                         none=[together if name.startswith("all") else none for name in rows["relation"]],
                         **dict(zip(figures, zip(*map(_printed, published), strict=True), strict=True)),
                     ),
@@ -173,5 +180,5 @@ def _rule(row: Any) -> str:
 
 
 _TERMS = Terms(
-    "dependency relation", "words", "the other word", "offset", _rule, False, "relations", "syntax"
+    "dependency relation", "words", "the other word", "offset", _rule, False, "relations", "syntax", in_words
 )

@@ -85,6 +85,11 @@ class Retrieval(Section):
             command=self.command,
         )
 
+    def headline(self) -> str:
+        """How many heads surely retrieve."""
+        count = int((table(self.result)["q"] <= LEVEL).sum())
+        return f"{blocks.count(count, 'head')} look{'s' * (count == 1)} at the token that is copied"
+
     def findings(self) -> Sequence[list[Part]]:
         """Which heads surely retrieve, and how many answers are right without them."""
         rows: Any = table(self.result)
