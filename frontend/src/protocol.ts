@@ -281,6 +281,36 @@ export interface HighlightsInfo {
 }
 
 /**
+ * Who wrote a part of what a head reads, and its term of the contrast.
+ *
+ * Of a head, its layer and number; `line` is where it is seen: the query at which it wrote, and the key at which it
+ * looks most from there (left out where it is of another part of the model).
+ */
+export interface WriterInfo {
+  name: string;
+  term: number;
+  head?: number[];
+  line?: number[];
+}
+
+/**
+ * Why a head looks from a query at a key: who wrote the key (`by_key`) and who wrote the query (`by_query`).
+ *
+ * The terms of either sum to the `contrast`: the score of the key less the mean of the other keys that the query
+ * sees; `capped`: before the softcap that the model takes of it.
+ */
+export interface ReadsInfo {
+  layer: number;
+  head: number;
+  query: number;
+  key: number;
+  contrast: number;
+  capped: boolean;
+  by_key: WriterInfo[];
+  by_query: WriterInfo[];
+}
+
+/**
  * One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
  *
  * `index` is the model's own index of each layer, `heads` that of each layer's heads, `layers` their maps
@@ -291,7 +321,7 @@ export interface HighlightsInfo {
  * layers: the mean weight over the queries that see the key, as a share of the head's largest on an area, which
  * `peaks` has (``[head]``). Of a picture `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all
  * heads of the layer, and attention rollout up to it; `unrolled` says why there is no rollout. `folds` are `thumbs` in
- * which each picture within a text is one token.
+ * which each picture within a text is one token. `reads` says of some lines why they are there.
  */
 export interface PartInfo {
   name: string;
@@ -316,6 +346,7 @@ export interface PartInfo {
   folds?: ArrayRef;
   links?: LinkInfo[];
   highlights?: HighlightsInfo;
+  reads?: ReadsInfo[];
 }
 
 /**
@@ -501,7 +532,8 @@ export interface LiveExample {
  * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
  *
  * `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
- * `chat`: turns of a conversation; `rounded`: how its weights were, where they are not those of the model itself.
+ * `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `rounded`: how its weights were,
+ * where they are not those of the model itself.
  */
 export interface LiveInfo {
   model: string;
@@ -512,6 +544,7 @@ export interface LiveInfo {
   chat: boolean;
   longest: number;
   examples: LiveExample[];
+  reads: boolean;
   rounded: string | null;
 }
 
@@ -615,6 +648,15 @@ export interface QuantityAnswer {
   id: number;
   added: Added[];
   arrays: string[];
+}
+
+/**
+ * Why a line is there.
+ */
+export interface ReadsAnswer {
+  kind: "reads";
+  id: number;
+  why: ReadsInfo;
 }
 
 /**

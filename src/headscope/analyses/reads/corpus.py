@@ -17,12 +17,12 @@ from torch import Tensor
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.analyses.reads import statistics
-from headscope.analyses.reads.one import PAIR, Asked, call_of, compared, names, part_of, single, visible
-from headscope.analyses.reads.statistics import SIDES
 from headscope.analyses.reads.work import Shares, Summed, Work
+from headscope.attention.reading import PAIR, Asked, call_of, compared, names, part_of, single, visible
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Reader, Who
 from headscope.core.heads import AnyHead, Head
+from headscope.core.terms import SHOWN, SIDES
 from headscope.core.tokens import BoolArray, Tokens
 from headscope.core.validation import Seed
 from headscope.corpora import Corpus, Example
@@ -269,7 +269,7 @@ def over_corpus(
     largest = np.abs(result["share"].values).max(0)
     order = [int(place) for place in np.argsort(-largest, kind="stable")]
     heads = [place for place in order if result["kind"].values[place] == "head"]
-    most = [place for place in heads if largest[place] >= statistics.SHOWN][:ablated]
+    most = [place for place in heads if largest[place] >= SHOWN][:ablated]
     if not most:
         return result
     writers = [str(result["written"].values[place]) for place in most]
