@@ -297,7 +297,8 @@ export interface WriterInfo {
  * Why a head looks from a query at a key: who wrote the key (`by_key`) and who wrote the query (`by_query`).
  *
  * The terms of either sum to the `contrast`: the score of the key less the mean of the other keys that the query
- * sees; `capped`: before the softcap that the model takes of it.
+ * sees, of which `position` comes from their distance where positions turn queries and keys (None: they do not);
+ * `capped`: before the softcap that the model takes of it.
  */
 export interface ReadsInfo {
   layer: number;
@@ -305,6 +306,7 @@ export interface ReadsInfo {
   query: number;
   key: number;
   contrast: number;
+  position: number | null;
   capped: boolean;
   by_key: WriterInfo[];
   by_query: WriterInfo[];

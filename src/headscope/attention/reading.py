@@ -15,7 +15,7 @@ from headscope.attention.linear import Call
 from headscope.attention.neurons import added
 from headscope.attention.one import prepare
 from headscope.attention.record import AttentionRecord
-from headscope.attention.writers import Read, Reader, Who, still
+from headscope.attention.writers import Read, Reader, Who
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.terms import SHOWN, SIDES
@@ -297,11 +297,6 @@ def names(writers: Sequence[Who], *, turned: bool) -> dict[Who, str]:
             }[who.kind]
         )
     return called
-
-
-def turned(call: Call) -> bool:
-    """Whether positions turn what a call reads, and are not written to the stream."""
-    return still(call.kwargs.get("position_embeddings")) is not None
 
 
 def of_the_token(

@@ -151,13 +151,13 @@ class Read:
         a model that does so in a way of its own. What attention itself adds to them is a further writer of `writers`.
         """
         turns = call.kwargs.get("position_embeddings")
-        unturned = still(turns)
-        if unturned is None:
+        still = _still(turns)
+        if still is None:
             return None
         records: list[AttentionRecord] = []
         self.run.open = 1
         with torch.no_grad(), recording(self.model.module, records.append, fused=True), self.run:
-            call.attention(*call.args, **{**call.kwargs, "position_embeddings": unturned})
+            call.attention(*call.args, **{**call.kwargs, "position_embeddings": still})
         return records[0]
 
     def terms(self, numbers: Tensor) -> list[Tensor | None]:
@@ -257,7 +257,7 @@ def _same(a: Tensor, b: Tensor) -> bool:
     return (a.data_ptr(), a.shape, a.stride()) == (b.data_ptr(), b.shape, b.stride())
 
 
-def still(turns: Any) -> Any:
+def _still(turns: Any) -> Any:
     """Rotations by nothing in the place of these, of their size: a cosine and a sine, or a complex number."""
     if isinstance(turns, Tensor):
         return turns.abs().to(turns.dtype) if turns.is_complex() else None

@@ -20,8 +20,8 @@ from headscope.attention.reading import (
     of_the_token,
     place,
     terms_of,
-    turned,
 )
+from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Reader, Who
 from headscope.core.heads import Head
 from headscope.core.terms import REST, SIDES, split
@@ -101,19 +101,27 @@ class Lines:
                 row = place("query", line.query, queries)
                 key, one = ask(self.model, record, line.head.head, keys, row, line.key, "mean")
                 asked.append((Line(line.head, row, key), one))
-        found: list[ReadsInfo] = []
+        still, found = self._read.unturned(call), list[ReadsInfo]()
         for start in range(0, len(asked), AT_ONCE):
             some = asked[start : start + AT_ONCE]
             terms = terms_of(self._read, record, [one for _, one in some])
-            found += [self._told(line, of, call) for (line, _), of in zip(some, terms, strict=True)]
+            for (line, one), of in zip(some, terms, strict=True):
+                content = None if still is None else float(one.numbers(still, "key").detach())
+                found.append(self._told(line, of, content, record))
         return found
 
-    def _told(self, line: Line, terms: Mapping[str, Mapping[Who, float]], call: Call) -> ReadsInfo:
+    def _told(
+        self,
+        line: Line,
+        terms: Mapping[str, Mapping[Who, float]],
+        content: float | None,
+        record: AttentionRecord,
+    ) -> ReadsInfo:
         head, query, key = line
         assert key is not None
         contrast = sum(terms["key"].values())
         writers = list(dict.fromkeys(who for side in SIDES for who in terms[side]))
-        called = names(writers, turned=turned(call)) | of_the_token(writers, terms, contrast)
+        called = names(writers, turned=content is not None) | of_the_token(writers, terms, contrast)
         bars = {
             side: self._bars(row, terms[side], contrast, called)
             for side, row in (("key", key), ("query", query))
@@ -124,7 +132,8 @@ class Lines:
             query=query,
             key=key,
             contrast=round(contrast, 4),
-            capped=call.record.softcap is not None,
+            position=None if content is None else round(contrast - content, 4),
+            capped=record.softcap is not None,
             by_key=bars["key"],
             by_query=bars["query"],
         )

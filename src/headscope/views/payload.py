@@ -272,7 +272,8 @@ class ReadsInfo(TypedDict):
     """Why a head looks from a query at a key: who wrote the key (`by_key`) and who wrote the query (`by_query`).
 
     The terms of either sum to the `contrast`: the score of the key less the mean of the other keys that the query
-    sees; `capped`: before the softcap that the model takes of it.
+    sees, of which `position` comes from their distance where positions turn queries and keys (None: they do not);
+    `capped`: before the softcap that the model takes of it.
     """
 
     layer: int
@@ -280,6 +281,7 @@ class ReadsInfo(TypedDict):
     query: int
     key: int
     contrast: float
+    position: float | None
     capped: bool
     by_key: list[WriterInfo]
     by_query: list[WriterInfo]
