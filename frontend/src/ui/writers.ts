@@ -11,7 +11,7 @@ import { h } from "./dom";
 const token = (text: string | undefined): HTMLElement => h("bdi", {}, `“${shown(text ?? "", false)}”`);
 
 export class Writers {
-  readonly root = h("section.writers", { "aria-label": "Why this line is there" });
+  readonly root = h("div.writers");
   private readonly asked = new Of();
   private line: Line | null = null;
   /** The lines that were left on the way back, and those of the line that is opened next. */
@@ -84,7 +84,7 @@ export class Writers {
         `${name} ←`,
       );
     });
-    return [h("nav.trail", { "aria-label": "The way back" }, ...steps)];
+    return [h("div.trail", {}, ...steps)];
   }
 
   private table(
