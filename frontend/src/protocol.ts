@@ -1013,12 +1013,33 @@ export interface ListBlock {
 }
 
 /**
+ * What a head (`reader`, its place among the heads) reads of another (`writer`), as keys, queries or values.
+ */
+export interface GraphEdge {
+  writer: number;
+  reader: number;
+  kind: "K" | "Q" | "V";
+  share: number;
+  reason: Reason;
+}
+
+/**
+ * Heads that feed each other; the `title` of a head is its role.
+ */
+export interface GraphBlock {
+  kind: "graph";
+  title: string;
+  heads: Part[];
+  edges: GraphEdge[];
+}
+
+/**
  * What is unfolded by a click.
  */
 export interface FoldedBlock {
   kind: "folded";
   summary: string;
-  blocks: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
 }
 
 /**
@@ -1029,7 +1050,7 @@ export interface BlocksSection {
   about: string;
   kind: "blocks";
   name: string;
-  blocks: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1295,7 +1316,7 @@ export interface CompareSection {
   example: (number | null)[];
   pin: (Pin | null)[];
   measures: ComparedMeasure[];
-  blocks: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1358,7 +1379,7 @@ export interface ArtefactsSection {
   artefacts: (number | null)[];
   others: (number | null)[];
   where: ((number | null)[])[];
-  heads: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
+  heads: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }

@@ -63,11 +63,14 @@ class Lines:
         """Why a line is there. Raises `InputError` where it is none, or the query sees nothing to compare."""
         return self._of_layer([line], every=True)[0]
 
-    def chains(self, heads: Sequence[Head]) -> list[ReadsInfo]:
-        """Why the strongest line of each query of these heads is there, then those of the heads that they read, the
-        largest terms first."""
-        wanted = [Line(head, query) for head in heads for query in range(self._call(head).record.shape[2])]
-        seen, found, most = set(wanted), list[ReadsInfo](), len(wanted) + MOST
+    def strongest(self, heads: Sequence[Head]) -> list[Line]:
+        """The strongest line of each query of some heads."""
+        return [Line(head, query) for head in heads for query in range(self._call(head).record.shape[2])]
+
+    def chains(self, lines: Sequence[Line], more: int = MOST) -> list[ReadsInfo]:
+        """Why these lines are there, then so many of the heads that they read, the largest terms first."""
+        wanted = list(dict.fromkeys(lines))
+        seen, found, most = set(wanted), list[ReadsInfo](), len(wanted) + more
         while wanted:
             told: list[ReadsInfo] = []
             for layer in sorted({line.head.layer for line in wanted}):

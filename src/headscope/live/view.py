@@ -247,7 +247,7 @@ def _reads(origin: Origin, one: Input, state: Mapping[str, Any]) -> dict[str, li
     part = one.part(state.get("part", ""))
     axes, ready = prepare(origin.model, origin.text, **origin.given)
     told = Lines(Reader(origin.model, ready), axes, ready, part, layer)
-    return {part: told.chains([Head(layer, int(head)) for head in np.atleast_1d(heads)])}
+    return {part: told.chains(told.strongest([Head(layer, int(head)) for head in np.atleast_1d(heads)]))}
 
 
 def _second_origin(first: Origin, against: Any) -> Origin:
