@@ -32,7 +32,7 @@ def test_an_edge_opens_both_heads_where_it_is_strongest() -> None:
     info: Any = made.info(Blobs())
     (row,) = rows(info, "composition")
     assert (row["layer"], row["head"], row["kind"], row["writer"]) == (1, 0, "K", "L0H0")
-    drawn, edges, with_roles = info["blocks"]
+    drawn, edges, _, with_roles = info["blocks"]
     ((name,),) = edges["heads"]["writer"]
     assert [(head["text"], head["title"]) for head in drawn["heads"]] == [
         ("L0H0", "previous token"),

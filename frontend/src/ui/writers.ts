@@ -65,7 +65,7 @@ export class Writers {
         `The score is ${score} the mean of the other keys${position}${capped}. Who wrote that, by either side:`,
       ),
       h(
-        "div.sides",
+        "div.both",
         {},
         this.table(["What ", key.cloneNode(true), " brings"], why.by_key, why.contrast, most),
         this.table(["What ", query.cloneNode(true), " asks"], why.by_query, why.contrast, most),
@@ -120,7 +120,7 @@ export class Writers {
           : name,
       ),
       h(
-        "td.term",
+        "td.adds",
         { title: contrast === 0 ? null : `${percent(term / contrast)} of the score above the mean` },
         h("i", { class: term < 0 ? "minus" : "plus", style: `width:${(116 * Math.abs(term)) / most}px` }),
         h("span", {}, fixed(term, 2)),

@@ -259,8 +259,9 @@ def looks(
         some = [who for who in heads if (who.part, who.layer) == (call.part, call.record.layer)]
         if some and row < call.record.shape[2]:
             (_, (keys, _)) = sides(model, call.part, [call.record], 0, ready, axes)
-            most: list[int] = call.record.weights(slice(row, row + 1))[0, :, 0].argmax(-1).tolist()
-            found |= {who: (most[who.head], keys.pieces[most[who.head]]) for who in some}
+            weights = call.record.weights(slice(row, row + 1))[0, :, 0]
+            most = {who: int(weights[who.head].argmax()) for who in some}
+            found |= {who: (key, keys.pieces[key]) for who, key in most.items()}
     return found
 
 

@@ -9,7 +9,7 @@ import { tipOn } from "../tip";
 import type { Block } from "./block";
 
 const KINDS = { K: "what its keys read", Q: "what its queries read", V: "what its values read" } as const;
-const [HALF, ROW, TOP] = [34, 46, 34] as const;
+const [HALF, ROW, TOP] = [41, 46, 24] as const;
 
 interface Node {
   readonly x: number;
@@ -19,7 +19,7 @@ interface Node {
 /** Where heads stand: a column for each layer that there is, in each in the order of the heads that feed them. */
 export function places({ heads, edges }: Pick<GraphBlock, "heads" | "edges">): Node[] {
   const layers = [...new Set(heads.map(({ layer }) => layer!))].sort((a, b) => a - b);
-  const step = clamp(760 / Math.max(1, layers.length - 1), 100, 190);
+  const step = clamp(640 / Math.max(1, layers.length - 1), 104, 170);
   const rows = new Map<number, number>();
   for (const layer of layers) {
     const fed = (at: number): number => {

@@ -166,40 +166,44 @@ class Composition(Section):
         if not heads:
             return []
 
-        def told(head: Head, kind: str) -> str:
-            return ", ".join(f"{writer} {percent(share)}" for writer, share in read[head][kind])
+        def writers(head: Head, kind: str, name: str) -> list[Part]:
+            return [
+                {
+                    **head_name(writer, because(f"is read by {head} in its {name}", percent(share), _OVER)),
+                    "text": f"{writer} {percent(share)}",
+                }
+                for writer, share in read[head][kind]
+            ]
 
+        named = {name: [writers(head, kind, name) for head in heads] for kind, name in _READ.items()}
+        named = {name: column for name, column in named.items() if any(column)}
         rows = pd.DataFrame(
             {
                 "layer": [head.layer for head in heads],
                 "head": [head.head for head in heads],
                 "role": [", ".join(self.roles[head][0]) for head in heads],
-                **{name: [told(head, kind) for head in heads] for kind, name in _READ.items()},
+                **{
+                    name: [", ".join(part["text"] for part in parts) for parts in column]
+                    for name, column in named.items()
+                },
                 "itself": [self.copies.get(head, np.nan) for head in heads],
             }
         )
+        copied = ["itself"] if any(head in self.copies for head in heads) else []
         return [
+            blocks.paragraph(
+                f"What heads with a role read: whose writing surely has more than {percent(SURELY)} of it."
+            ),
             blocks.table(
                 "reads",
                 rows,
-                ("layer", "head", "paper", "role", *_READ.values(), "itself"),
-                ["head", "role", *(CellInfo(of=name, draw="heads") for name in _READ.values()), "itself"],
+                ("layer", "head", "paper", "role", *named, *copied),
+                ["head", "role", *(CellInfo(of=name, draw="heads") for name in named), *copied],
                 of="composition",
                 title="What heads with a role read, and what they write",
                 reasons=[self.roles[head][1] for head in heads],
-                heads={
-                    name: [
-                        [
-                            head_name(
-                                writer, because(f"is read by {head} in its {name}", percent(share), _OVER)
-                            )
-                            for writer, share in read[head][kind]
-                        ]
-                        for head in heads
-                    ]
-                    for kind, name in _READ.items()
-                },
-            )
+                heads=named,
+            ),
         ]
 
     def _role(self, head: Head) -> str:
