@@ -82,8 +82,9 @@ def reads(
         pairs: of so many writers of the query, those with the largest terms, also tell the terms with each writer of
             the key.
         of: of a corpus, the keys that are asked about: those of a measure of pairs of tokens or of an offset
-            (``induction``, ``duplicate``, ``previous``, your own), or ``attended``: of each query the one with the
-            largest weight, special tokens and the first of a causal model aside, and contrasts count by that weight.
+            (``induction``, ``duplicate``, ``previous``, your own); the targets of the links or relations of a label
+            (``link:obj``; in a causal model the later end is the query); or ``attended``: of each query the one with
+            the largest weight, special tokens and the first of a causal model aside, contrasts counted by that weight.
         ablated: of a corpus, so many heads with the largest shares are ablated, one at a time.
         seed: of the keys that are shuffled.
 
