@@ -285,6 +285,38 @@ export interface HighlightsInfo {
 }
 
 /**
+ * Who wrote a part of what a head reads, and its term of the contrast.
+ *
+ * Of a head, its layer and number; `line` is where it is seen: the query at which it wrote, and the key at which it
+ * looks most from there (left out where it is of another part of the model).
+ */
+export interface WriterInfo {
+  name: string;
+  term: number;
+  head?: number[];
+  line?: number[];
+}
+
+/**
+ * Why a head looks from a query at a key: who wrote the key (`by_key`) and who wrote the query (`by_query`).
+ *
+ * The terms of either sum to the `contrast`: the score of the key less the mean of the other keys that the query
+ * sees, of which `position` comes from their distance where positions turn queries and keys (None: they do not);
+ * `capped`: before the softcap that the model takes of it.
+ */
+export interface ReadsInfo {
+  layer: number;
+  head: number;
+  query: number;
+  key: number;
+  contrast: number;
+  position: number | null;
+  capped: boolean;
+  by_key: WriterInfo[];
+  by_query: WriterInfo[];
+}
+
+/**
  * One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
  *
  * `index` is the model's own index of each layer, `heads` that of each layer's heads, `layers` their maps
@@ -295,7 +327,7 @@ export interface HighlightsInfo {
  * layers: the mean weight over the queries that see the key, as a share of the head's largest on an area, which
  * `peaks` has (``[head]``). Of a picture `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all
  * heads of the layer, and attention rollout up to it; `unrolled` says why there is no rollout. `folds` are `thumbs` in
- * which each picture within a text is one token.
+ * which each picture within a text is one token. `reads` says of some lines why they are there.
  */
 export interface PartInfo {
   name: string;
@@ -320,6 +352,7 @@ export interface PartInfo {
   folds?: ArrayRef;
   links?: LinkInfo[];
   highlights?: HighlightsInfo;
+  reads?: ReadsInfo[];
 }
 
 /**
@@ -507,7 +540,8 @@ export interface LiveExample {
  * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
  *
  * `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
- * `chat`: turns of a conversation; `rounded`: how its weights were, where they are not those of the model itself.
+ * `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `rounded`: how its weights were,
+ * where they are not those of the model itself.
  */
 export interface LiveInfo {
   model: string;
@@ -518,6 +552,7 @@ export interface LiveInfo {
   chat: boolean;
   longest: number;
   examples: LiveExample[];
+  reads: boolean;
   rounded: string | null;
 }
 
@@ -621,6 +656,15 @@ export interface QuantityAnswer {
   id: number;
   added: Added[];
   arrays: string[];
+}
+
+/**
+ * Why a line is there.
+ */
+export interface ReadsAnswer {
+  kind: "reads";
+  id: number;
+  why: ReadsInfo;
 }
 
 /**
@@ -975,12 +1019,33 @@ export interface ListBlock {
 }
 
 /**
+ * What a head (`reader`, its place among the heads) reads of another (`writer`), as keys, queries or values.
+ */
+export interface GraphEdge {
+  writer: number;
+  reader: number;
+  kind: "K" | "Q" | "V";
+  share: number;
+  reason: Reason;
+}
+
+/**
+ * Heads that feed each other; the `title` of a head is its role.
+ */
+export interface GraphBlock {
+  kind: "graph";
+  title: string;
+  heads: Part[];
+  edges: GraphEdge[];
+}
+
+/**
  * What is unfolded by a click.
  */
 export interface FoldedBlock {
   kind: "folded";
   summary: string;
-  blocks: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
 }
 
 /**
@@ -991,7 +1056,7 @@ export interface BlocksSection {
   about: string;
   kind: "blocks";
   name: string;
-  blocks: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1260,7 +1325,7 @@ export interface CompareSection {
   example: (number | null)[];
   pin: (Pin | null)[];
   measures: ComparedMeasure[];
-  blocks: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1323,7 +1388,7 @@ export interface ArtefactsSection {
   artefacts: (number | null)[];
   others: (number | null)[];
   where: ((number | null)[])[];
-  heads: (TableBlock | TextBlock | ListBlock | FoldedBlock)[];
+  heads: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }

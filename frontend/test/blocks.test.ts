@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { TableBlock } from "../src/protocol";
+import { places } from "../src/report/blocks/graph";
 import { type Column, ordered, saved, written } from "../src/report/blocks/values";
 import { csv } from "../src/report/table";
 
@@ -48,4 +49,15 @@ test("a value is written as its column says", () => {
   expect([as("figure", 12.345), as("fixed", 12.345, 2), as("probability", 2e-30)]).toEqual(["12.35", "12.35", "2e−30"]);
   expect([as("whole", 12345), as("flag", true), as("flag", false)]).toEqual(["12,345", "aligns best", ""]);
   expect([as("token", "Ġcat"), as("tokens", "Ġa Ġb c d"), as("text", null)]).toEqual(["␣cat", "␣a  ␣b  c", ""]);
+});
+
+test("heads of a graph stand by layer, none upon another, each beside those that feed it", () => {
+  const head = (layer: number, head: number) => ({ text: "", layer, head, reason: null });
+  const edge = (writer: number, reader: number) =>
+    ({ writer, reader, kind: "K", share: 0.5, reason: { says: "", figure: "" } }) as const;
+  const heads = [head(5, 2), head(5, 0), head(7, 0), head(7, 1), head(2, 3)];
+  const at = places({ heads, edges: [edge(1, 3), edge(0, 2), edge(4, 1)] });
+  expect([at[4]!.x < at[0]!.x, at[0]!.x === at[1]!.x, at[1]!.x < at[2]!.x]).toEqual([true, true, true]);
+  expect(new Set(at.map(({ x, y }) => `${x} ${y}`)).size).toBe(heads.length);
+  expect(Math.sign(at[0]!.y - at[1]!.y)).toBe(Math.sign(at[2]!.y - at[3]!.y)); // so the two edges do not cross
 });

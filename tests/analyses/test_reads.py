@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,15 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.analyses.reads.corpus import _linked  # pyright: ignore[reportPrivateUsage]
+from headscope.analyses.roles.retrieval.run import needle_examples
 from headscope.attention.neurons import neurons
+from headscope.core.link import Link, Span
 from headscope.corpora import Example
 from headscope.errors import InputError
 from tests.helpers.families import build, family
 from tests.helpers.planted_induction import WORDS, circuit
+from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.small_models import save_gpt2, translator
 from tests.helpers.typed import Typed
 
@@ -128,6 +133,51 @@ def test_over_a_corpus_an_induction_head_reads_the_previous_token_head() -> None
     assert np.isnan(biases["q"])
 
 
+def test_of_links_either_end_is_the_query_of_a_causal_model() -> None:
+    """Links where the measure has its pairs, half of them told from the key's end."""
+    inputs = repeats(6)
+    links = [
+        Link(Span(*ends[0]), (Span(*ends[1]),), "again", unit="tokens")
+        for at in range(7)
+        for ends in [[(8 + at, 9 + at), (at + 1, at + 2)][:: 1 - 2 * (at % 2)]]
+    ]
+    linked = [replace(one, links=links) for one in inputs]
+    found, same = (
+        hs.reads(circuit(), some, "L1H0", of=of, ablated=0)
+        for some, of in (
+            (linked, "link:again"),
+            ([replace(one, tokens=one.tokens) for one in inputs], "induction"),
+        )
+    )
+    assert int(found["queries"]) == 7 * 6
+    by_link, by_measure = (one["share"].sel(side="key", writer="L0H0") for one in (found, same))
+    assert float(by_link) == pytest.approx(float(by_measure), abs=0.02)
+    with pytest.raises(InputError, match="of: expected a label of links or relations that the corpus has"):
+        hs.reads(circuit(), linked, "L1H0", of="link:obj", ablated=0)
+
+
+def test_of_relations_a_word_is_asked_about_its_head() -> None:
+    read = hs.Tokens(list("abcd"), ids=np.array([5, 6, 7, 8]), word_ids=[0, 1, 1, 2])
+    example = Example(
+        words=["a", "bc", "d"], heads=[1, -1, 1], relations=["nsubj", "root", "obj"], tokens=read
+    )
+    assert np.argwhere(_linked("obj", example, causal=False)).tolist() == [[3, 1], [3, 2]]
+    assert np.argwhere(_linked("nsubj", example, causal=False)).tolist() == [[0, 1], [0, 2]]
+    assert np.argwhere(_linked("nsubj", example, causal=True)).tolist() == [[0, 1], [0, 2], [1, 0], [2, 0]]
+
+
+@pytest.mark.filterwarnings("ignore:.*are unknown to the tokenizer")
+def test_of_needles_where_the_answer_stands() -> None:
+    model = hs.load((circuit().module, reader()))
+    hay = hs.corpora.texts([" ".join(HAY.split()[:12] * 8)])
+    examples = needle_examples(model, hay, needles=5, lengths=(48,))
+    asked = sum(len(example.links or ()) for example in examples)
+    assert asked > 0
+    found = hs.reads(model, examples, "L1H0", of="link:needle", ablated=0)
+    assert int(found["queries"]) == asked
+    assert float(found["share"].sel(side="key", writer="L0H0")) == pytest.approx(1.0, abs=0.05)
+
+
 def test_shards_of_a_corpus_merge_to_the_same_digits(tmp_path: Any) -> None:
     model, inputs = circuit(), repeats(6)
     whole = hs.reads(model, inputs, "L1H0", of="induction", ablated=0)
@@ -144,7 +194,7 @@ def test_what_is_asked_of_a_corpus_is_of_pairs() -> None:
         hs.reads(circuit(), repeats(2), "L1H0", key=3)
     with pytest.raises(InputError, match="of: is of a corpus, and one input was given; found 'induction'"):
         hs.reads(circuit(), tokens(), "L1H0", of="induction")
-    with pytest.raises(InputError, match=r"of: expected attended, or a measure of pairs .* found 'entropy'"):
+    with pytest.raises(InputError, match=r"of: expected attended, a measure of pairs .* found 'entropy'"):
         hs.reads(circuit(), repeats(2), "L1H0", of="entropy")
 
 

@@ -216,7 +216,9 @@ export class Live {
   }
 
   private make(change: string): void {
-    this.history.set([...this.history.changes, change]);
+    const { changes } = this.history;
+    if (changes.includes(change)) return;
+    this.history.set([...changes, change]);
     this.changed();
   }
 
@@ -315,6 +317,8 @@ export class Live {
       save: download,
       exact: (question) => this.session.exact(question),
       compute: (name) => this.session.compute(name),
+      ...(this.info.reads && { why: (input, part, line) => this.session.why(input, part, line) }),
+      change: (text) => this.make(text),
     };
   }
 

@@ -6,12 +6,15 @@ import type {
   LiveInfo,
   Prediction,
   QuantityAnswer,
+  ReadsAnswer,
+  ReadsInfo,
   SaysAnswer,
   Shown,
   WhoAnswer,
   WithoutAnswer,
 } from "../protocol";
 import { gunzip, Store } from "../scene/data";
+import type { Line } from "../scene/scene";
 import type { Question } from "../ui/explorer";
 import { join } from "./added";
 import type { Asked } from "./asked";
@@ -158,6 +161,10 @@ export class Session {
     const { content, buffers } = await this.wire.ask<QuantityAnswer>("quantity", { turn: this.turn, name });
     content.arrays.forEach((each, place) => blobs.set(each, buffers[place]!));
     if (payload) join(payload, content.added);
+  }
+
+  async why(input: number, part: string, line: Line): Promise<ReadsInfo> {
+    return (await this.wire.ask<ReadsAnswer>("reads", { turn: this.turn, input, part, ...line })).content.why;
   }
 
   async says(at: number | null, chosen: number | null): Promise<Prediction[]> {

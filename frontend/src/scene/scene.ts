@@ -1,6 +1,6 @@
 // What one input shows: its tokens, its maps, and what is pointed at. Every picture of the input draws from this.
 
-import type { MeasureColumn, PartInfo } from "../protocol";
+import type { MeasureColumn, PartInfo, ReadsInfo } from "../protocol";
 import { type Item, type Side, side } from "./axis";
 import { COLOURS, type Theme } from "./color";
 import { combine, cut, difference, type Shown } from "./cut";
@@ -17,7 +17,15 @@ export interface Focus {
   readonly neuron?: number;
 }
 
-/** What the page calls two inputs. */
+/** A line of a head, by places of pieces; with a query alone it is to the key with the largest weight. */
+export interface Line {
+  readonly layer: number;
+  readonly head: number;
+  readonly query: number;
+  readonly key: number | null;
+}
+
+/** What the page calls two inputs, and what a live model is asked. */
 export interface Sides {
   /** What the sentence of an input begins with, where other figures stand beside it. */
   readonly begins?: string;
@@ -27,6 +35,10 @@ export interface Sides {
   readonly letters?: readonly string[];
   /** Whose the figures over the corpus are, where the inputs are of two models. */
   readonly measured?: string;
+  /** Why a line of an input is there. */
+  why?(input: number, part: string, line: Line): Promise<ReadsInfo>;
+  /** Change what the model does, such as "L4H2 off". */
+  change?(text: string): void;
 }
 
 /** What the pictures ask of the explorer. */
@@ -50,6 +62,8 @@ export interface Owner {
   readonly printing: boolean;
   /** Exact values of a head's row, by pieces; null where nobody can be asked. */
   exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null;
+  /** Why a line is there; null where that is not in the page, and nobody can be asked. */
+  why(scene: Scene, line: Line): ReadsInfo | Promise<ReadsInfo> | null;
   /** Say what went wrong in the place of the pictures. */
   fail(error: unknown): void;
 }

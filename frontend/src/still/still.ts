@@ -70,6 +70,10 @@ class Paper implements Owner {
     return null;
   }
 
+  why(): null {
+    return null;
+  }
+
   fail(error: unknown): void {
     throw error;
   }

@@ -23,6 +23,7 @@ import { Roles } from "./roles";
 import { toolbar } from "./roving";
 import { RowTable } from "./rowtable";
 import { reads } from "./toolbar";
+import { Writers } from "./writers";
 
 export interface Place {
   /** Two columns in the pane, one, or one of two panes side by side. */
@@ -94,6 +95,7 @@ export class Pane {
   readonly neuron: Neuron;
   private readonly ranks: Ranks;
   private readonly spoken: RowTable;
+  private readonly writers: Writers;
   /** What the outlines of gold links say. */
   private readonly gold = h("div.goldkey");
   private readonly left = h("div.left");
@@ -183,7 +185,8 @@ export class Pane {
       entries.map(([name, { picture: One }]) => [name, new One(this.right, scene)]),
     ) as Pictures;
     this.neuron = new Neuron(this.right, scene);
-    this.right.append(this.gold);
+    this.writers = new Writers(scene);
+    this.right.append(this.gold, this.writers.root);
     // A picture that leaves the page says of what it is.
     this.made = [h("div.saved.sub"), h("div.saved.sub")];
     this.right.append(this.made[0]!);
@@ -259,6 +262,7 @@ export class Pane {
     for (const picture of Object.values(this.pictures)) picture.root.hidden = picture !== this.shown;
     this.neuron.root.hidden = state.scale !== "neuron";
     this.answer.update();
+    this.writers.update();
     if (lacking !== null) return;
     for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${namesOf(scene)}`;
     this.title.textContent = heading(scene);
@@ -344,6 +348,7 @@ export class Pane {
     if (this.scene.state.scale !== "model") this.spoken.update();
     this.shown?.focus();
     if (!this.neuron.root.hidden) this.neuron.focus();
+    this.writers.update();
     if (this.scene.state.scale !== "model" && !this.matrix.root.hidden) this.matrix.focus();
   }
 

@@ -15,11 +15,14 @@ from headscope.attention.edit import edit
 from headscope.attention.neurons import watch
 from headscope.attention.one import decoder_start, decoder_tokens, gradients, running, tokens_of
 from headscope.attention.whatif import WhatIf
+from headscope.attention.writers import Reader
 from headscope.core.failures import out_of_memory, reason
+from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeError, HeadscopeWarning, InputError
 from headscope.live.first import first_inputs
+from headscope.live.lines import Line, Lines
 from headscope.live.predictions import Says, predictions, says
 from headscope.live.quantities import NAMES, Origin, offered
 from headscope.models import Model, expect_model
@@ -37,6 +40,7 @@ from headscope.views.wire import (
     LiveInput,
     Prediction,
     QuantityAnswer,
+    ReadsAnswer,
     SaysAnswer,
     Shown,
     WhoAnswer,
@@ -106,7 +110,7 @@ class Live:
     """A model that can be asked, over and over: maps, neurons, predictions, and what changes of attention do to them.
 
     A question is a mapping with a ``kind`` and an ``id``; `answer` gives a message and its buffers. The kinds are
-    ``show``, ``arrays``, ``says``, ``who``, ``without``, ``exact`` and ``quantity`` (docs/protocol.md).
+    ``show``, ``arrays``, ``says``, ``who``, ``without``, ``exact``, ``quantity`` and ``reads`` (docs/protocol.md).
 
     Args:
         model: from `headscope.load`.
@@ -153,6 +157,7 @@ class Live:
             chat=bool(getattr(first.tokenizer, "chat_template", None)),
             longest=self.longest,
             examples=self._examples,
+            reads=True,
             rounded=next((note for note in first.notes if note.startswith("dequantized")), None),
         )
 
@@ -167,6 +172,7 @@ class Live:
             "without": self._without,
             "exact": self._exact,
             "quantity": self._quantity,
+            "reads": self._reads,
         }
         stale = False
         try:
@@ -354,6 +360,19 @@ class Live:
         added, names = self._current(asked).extend(str(asked.get("name"))[:40])
         answer = QuantityAnswer(kind="quantity", id=whole_number(asked, "id"), added=added, arrays=names)
         return answer, self._packed(names)
+
+    def _reads(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+        self._current(asked)
+        place, part = whole_number(asked, "input"), str(asked.get("part"))[:40]
+        if not 0 <= place < len(self._ran) or part not in self._ran[place].input.parts:
+            raise InputError(f"input, part: expected one that is shown, found {place}, {part!r}")
+        reading = self._ran[place].reading
+        head = Head(whole_number(asked, "layer"), whole_number(asked, "head"))
+        with reading.within():
+            reader = Reader(reading.model, reading.ready)
+            lines = Lines(reader, reading.axes, reading.ready, part, head.layer)
+            why = lines.why(Line(head, whole_number(asked, "query"), _place(asked, "key")))
+        return ReadsAnswer(kind="reads", id=whole_number(asked, "id"), why=why), []
 
     def _current(self, asked: Mapping[str, Any]) -> View:
         if self.view is None or asked.get("turn") != self._turn:

@@ -35,6 +35,7 @@ from headscope.views.wire import (
     Asking,
     FigureName,
     LayerTensors,
+    LiveInfo,
     LiveInput,
     Probe,
     Rounded,
@@ -107,7 +108,7 @@ def carry(
     restored, pack = _stored(made, weights)
     rounded, heads = _rounded(model, made, restored, weights, axes["self"])
     del restored
-    info = Live(model).info
+    info: LiveInfo = {**Live(model).info, "reads": False}  # the page runs the model, not its gradients
     info["longest"] = min(info["longest"], int((MAPS_BYTES / (4 * heads)) ** 0.5))
     info["chat"] = False
     if weights != "float32":

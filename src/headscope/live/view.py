@@ -15,20 +15,23 @@ from torch import Tensor, nn
 
 from headscope.attention.load import load
 from headscope.attention.neurons import capture_with_neurons
-from headscope.attention.one import Captured, Text, capture
+from headscope.attention.one import Captured, Text, capture, prepare
 from headscope.attention.parts import Parts
 from headscope.attention.recorded import Recorded
+from headscope.attention.writers import Reader
 from headscope.core.grid import Spoken, with_words
+from headscope.core.heads import Head
 from headscope.core.link import AnyLinks
 from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.neurons import Neurons
 from headscope.core.validation import expect, validated
 from headscope.errors import HeadscopeWarning, InputError
+from headscope.live.lines import Lines
 from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.models import Model
 from headscope.views.gold import of_parts
 from headscope.views.inputs import Input, in_words
-from headscope.views.payload import Offer
+from headscope.views.payload import Offer, ReadsInfo
 from headscope.views.state import STATE
 from headscope.views.view import View
 
@@ -67,6 +70,7 @@ def view(
     neurons: bool | None = None,
     quantities: str | Sequence[str] | Mapping[str, By] | None = None,
     objective: Callable[[Any], Tensor] | None = None,
+    reads: bool = False,
     links: AnyLinks | None = None,
     title: str | None = None,
     measures: xr.Dataset | None = None,
@@ -102,6 +106,8 @@ def view(
         objective: what gradients are of: takes what the module returns, gives a scalar. By default a language model's
             loss on the input, a classifier's largest logit, the cosine of the two texts of a pair under an
             encoder, else half the squared norm of its mean hidden state; the caption says which.
+        reads: say who wrote what the open heads read (`headscope.reads`): of the strongest line of each query, and of
+            lines of the heads that wrote it, so that the chain can be followed back; some 0.6 kB a line.
         links: gold links, laid over the pictures as outlines: `headscope.Link`s, pairs ``(source, target)`` of
             tokens or spans, or a boolean matrix ``[query key]`` (of the cross-attention, where there is one). Of an
             encoder-decoder text "a" is what the encoder reads, and "b" what the decoder reads. They are of the first
@@ -156,6 +162,12 @@ def view(
     if links is not None:
         same = len(shown) if isinstance(against, Model) else 1
         shown = [replace(one, links=of_parts(links, one.parts)) for one in shown[:same]] + shown[same:]
+    if reads:
+        if len(origins) < len(shown):
+            raise InputError("reads: expected a model behind every input, found maps")
+        shown = [
+            replace(one, reads=_reads(origin, one, state)) for one, origin in zip(shown, origins, strict=True)
+        ]
     offers: list[Offer] = []
     if origins:  # maps that stand beside a model hold what they were given
         computed, offers = with_quantities(shown[: len(origins)], origins, asked.names, asked.drawn)
@@ -225,6 +237,17 @@ def check_keywords(keywords: Mapping[str, Any]) -> None:
             near = difflib.get_close_matches(key, allowed, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InputError(f"view: no keyword {key!r}{hint} (allowed: {', '.join(allowed)})")
+
+
+def _reads(origin: Origin, one: Input, state: Mapping[str, Any]) -> dict[str, list[ReadsInfo]]:
+    """Why lines of the open heads are there."""
+    layer, heads = state.get("layer"), state.get("heads")
+    if layer is None or heads is None:
+        raise InputError("reads: expected the heads whose lines are told (layer=, heads=), found none")
+    part = one.part(state.get("part", ""))
+    axes, ready = prepare(origin.model, origin.text, **origin.given)
+    told = Lines(Reader(origin.model, ready), axes, ready, part, layer)
+    return {part: told.chains(told.strongest([Head(layer, int(head)) for head in np.atleast_1d(heads)]))}
 
 
 def _second_origin(first: Origin, against: Any) -> Origin:

@@ -88,8 +88,17 @@ COLUMNS = {
     "composition.kind": Column(
         "in its", "text", help="K: keys, Q: queries, V: values of the head that reads"
     ),
+    "composition.itself": Column(
+        "raises what\nit looks at",
+        "share",
+        help="by the head's weights, of sampled tokens; – for a head that does not",
+    ),
+    "composition.keys": Column("its keys read", "text"),
     "composition.q": Column("q", "probability", help=_Q),
+    "composition.queries": Column("its queries read", "text"),
+    "composition.role": Column("role", "text"),
     "composition.share": Column("share", "share", 2, help="of what the head reads, what the other wrote"),
+    "composition.values": Column("its values read", "text"),
     "composition.writer": Column("reads", "text"),
     "composition.z": Column(
         "z", "figure", 1, help="the share by what it is with the writing turned at random"

@@ -213,6 +213,25 @@ class ListBlock(TypedDict):
     bar: NotRequired[BarInfo]
 
 
+class GraphEdge(TypedDict):
+    """What a head (`reader`, its place among the heads) reads of another (`writer`), as keys, queries or values."""
+
+    writer: int
+    reader: int
+    kind: Literal["K", "Q", "V"]
+    share: float
+    reason: Reason
+
+
+class GraphBlock(TypedDict):
+    """Heads that feed each other; the `title` of a head is its role."""
+
+    kind: Literal["graph"]
+    title: str
+    heads: list[Part]
+    edges: list[GraphEdge]
+
+
 class FoldedBlock(TypedDict):
     """What is unfolded by a click."""
 
@@ -221,7 +240,7 @@ class FoldedBlock(TypedDict):
     blocks: list[Block]
 
 
-Block = TableBlock | TextBlock | ListBlock | FoldedBlock
+Block = TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock
 
 
 class BlocksSection(SectionInfo):

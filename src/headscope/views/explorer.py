@@ -268,6 +268,8 @@ def _part(
         info["folds"] = blobs.weights(folds)
     if one.links.get(name):
         info["links"] = [of_blocks(link, few) for link in one.links[name]]
+    if one.reads.get(name) and few is None:
+        info["reads"] = list(one.reads[name])
     return info
 
 

@@ -18,7 +18,7 @@ from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import BoolArray, Tokens
 from headscope.errors import InputError, ShapeError
-from headscope.views.payload import LinkInfo
+from headscope.views.payload import LinkInfo, ReadsInfo
 
 Matrices = Mapping[str, Mapping[str, Sequence[FloatArray]]]
 
@@ -37,6 +37,7 @@ class Input:
             they may be negative.
         notes: what a matrix is of, by its name: ``{"gradient": "the loss on the input"}``.
         links: gold links by part (`headscope.views.gold.of_parts`).
+        reads: of some lines why they are there, by part.
     """
 
     parts: Mapping[str, AttentionMaps]
@@ -45,6 +46,7 @@ class Input:
     matrices: Matrices = field(default_factory=dict[str, Mapping[str, Sequence[FloatArray]]])
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
     links: Mapping[str, Sequence[LinkInfo]] = field(default_factory=dict[str, Sequence[LinkInfo]])
+    reads: Mapping[str, Sequence[ReadsInfo]] = field(default_factory=dict[str, Sequence[ReadsInfo]])
     opened: Collection[Head] | None = None
     side: int = 1
 

@@ -259,6 +259,38 @@ class HighlightsInfo(TypedDict):
     moved: NotRequired[list[float]]
 
 
+class WriterInfo(TypedDict):
+    """Who wrote a part of what a head reads, and its term of the contrast.
+
+    Of a head, its layer and number; `line` is where it is seen: the query at which it wrote, and the key at which it
+    looks most from there (left out where it is of another part of the model).
+    """
+
+    name: str
+    term: float
+    head: NotRequired[list[int]]
+    line: NotRequired[list[int]]
+
+
+class ReadsInfo(TypedDict):
+    """Why a head looks from a query at a key: who wrote the key (`by_key`) and who wrote the query (`by_query`).
+
+    The terms of either sum to the `contrast`: the score of the key less the mean of the other keys that the query
+    sees, of which `position` comes from their distance where positions turn queries and keys (None: they do not);
+    `capped`: before the softcap that the model takes of it.
+    """
+
+    layer: int
+    head: int
+    query: int
+    key: int
+    contrast: float
+    position: float | None
+    capped: bool
+    by_key: list[WriterInfo]
+    by_query: list[WriterInfo]
+
+
 class PartInfo(TypedDict):
     """One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
 
@@ -270,7 +302,7 @@ class PartInfo(TypedDict):
     layers: the mean weight over the queries that see the key, as a share of the head's largest on an area, which
     `peaks` has (``[head]``). Of a picture `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all
     heads of the layer, and attention rollout up to it; `unrolled` says why there is no rollout. `folds` are `thumbs` in
-    which each picture within a text is one token.
+    which each picture within a text is one token. `reads` says of some lines why they are there.
     """
 
     name: str
@@ -295,6 +327,7 @@ class PartInfo(TypedDict):
     folds: NotRequired[ArrayRef]
     links: NotRequired[list[LinkInfo]]
     highlights: NotRequired[HighlightsInfo]
+    reads: NotRequired[list[ReadsInfo]]
 
 
 class RunInfo(TypedDict):

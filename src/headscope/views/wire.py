@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 from headscope.views.blobs import ArrayRef
-from headscope.views.payload import Added, ExplorerPayload
+from headscope.views.payload import Added, ExplorerPayload, ReadsInfo
 
 
 class Message(TypedDict):
@@ -40,7 +40,8 @@ class LiveInfo(TypedDict):
     """A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
 
     `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
-    `chat`: turns of a conversation; `rounded`: how its weights were, where they are not those of the model itself.
+    `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `rounded`: how its weights were,
+    where they are not those of the model itself.
     """
 
     model: str
@@ -51,6 +52,7 @@ class LiveInfo(TypedDict):
     chat: bool
     longest: int
     examples: list[LiveExample]
+    reads: bool
     rounded: str | None
 
 
@@ -147,6 +149,14 @@ class QuantityAnswer(TypedDict):
     id: int
     added: list[Added]
     arrays: list[str]
+
+
+class ReadsAnswer(TypedDict):
+    """Why a line is there."""
+
+    kind: Literal["reads"]
+    id: int
+    why: ReadsInfo
 
 
 class LiveError(TypedDict):

@@ -5,12 +5,13 @@ import { h } from "../../ui/dom";
 import type { Drawn, Host, Section } from "../host";
 import type { Block, Info, Place } from "./block";
 import { folded } from "./folded";
+import { graph } from "./graph";
 import { list } from "./list";
 import { table } from "./table";
 import { text } from "./text";
 
 const BLOCKS: { readonly [Kind in Info["kind"]]: Block<Extract<Info, { kind: Kind }>> } = {
-  ...{ folded, list, table, text },
+  ...{ folded, graph, list, table, text },
 };
 
 /** Draw blocks at the end of a section, which has this name. */

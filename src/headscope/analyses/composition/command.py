@@ -6,6 +6,7 @@ from typing import Any
 
 from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen, printed
 from headscope.core.validation import Number
+from headscope.errors import InputError
 
 
 def run(
@@ -16,6 +17,7 @@ def run(
     of: str = "attended",
     ablated: Number = 3,
     repeated: Number = 0,
+    needles: Number = 0,
     **options: Any,
 ) -> Any:
     """Which head feeds which, or all that one head reads.
@@ -27,13 +29,21 @@ def run(
         of: as in headscope.reads.
         ablated: as in headscope.reads.
         repeated: read so many sequences of random tokens that come twice in place of texts, on which induction shows.
+        needles: read so many texts with a needle and a question for it, made of the corpus; with --head asked is where
+            the model finds what it answers.
         **options: of `headscope.composition`.
     """
     from headscope.analyses.composition.run import composition
     from headscope.analyses.reads.run import reads
+    from headscope.analyses.roles.retrieval.run import needle_examples
     from headscope.analyses.roles.synthetic import repeated_tokens
 
+    if repeated and needles:
+        raise InputError("--repeated: expected one of --repeated and --needles, found both")
     inputs = repeated_tokens(model, sequences=repeated) if repeated else corpus
+    if needles:
+        inputs = needle_examples(model, corpus, needles=needles)
+        of = "link:needle" if of == "attended" else of
     if head is None:
         return composition(model, inputs, **options)
     return reads(model, inputs, head, of=of, ablated=ablated, **options)

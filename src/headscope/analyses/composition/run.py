@@ -15,8 +15,8 @@ from headscope.analyses.composition import statistics
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.analyses.reads import work as reads
-from headscope.analyses.reads.one import compared, visible
 from headscope.analyses.reads.work import Shares, Summed
+from headscope.attention.reading import compared, visible
 from headscope.attention.record import AttentionRecord
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens

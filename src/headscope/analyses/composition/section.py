@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.composition import statistics
 from headscope.analyses.composition.run import Work, composition
+from headscope.analyses.roles.section import known_roles, of_role
+from headscope.analyses.roles.statistics import SINK, roles_of
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.analyses.study import Study
+from headscope.analyses.writes.section import COPIES, written
+from headscope.analyses.writes.statistics import table as writes_table
+from headscope.attention.one import prepare
+from headscope.attention.writers import Reader
 from headscope.core.heads import Head
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
+from headscope.live.lines import Line, Lines
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
-from headscope.views.blocks import BlocksSection, CellInfo
+from headscope.views.blocks import Block, BlocksSection, CellInfo, GraphBlock, GraphEdge
 from headscope.views.digits import percent
 from headscope.views.explorer import Input
 from headscope.views.payload import Part, Pin, Reason
@@ -34,6 +43,12 @@ TOKENS, SEQUENCES = 16, 12
 LOOKED_AT = 4
 """Among so many inputs the one is looked for on which an edge is strongest."""
 
+LINES = 30
+"""So many lines of the heads behind an edge travel with an example."""
+
+SURELY, WRITERS = 0.1, 3
+"""Of a head with a role up to so many writers are named that surely have more than this of what it reads."""
+
 _OVER = "on repeated random tokens"
 _NAMED = 5
 _READ = {"K": "keys", "Q": "queries", "V": "values"}
@@ -46,10 +61,16 @@ class Composition(Section):
     Attributes:
         result: from `headscope.composition`.
         seen: of each edge, by its place in the table, where the reader and the writer are seen; empty for nowhere.
+        roles: those of each head that has some, and the reason to name it.
+        copies: of a head by its weights, the share of tokens that it raises when it looks at them.
     """
 
     result: xr.Dataset
     seen: Sequence[tuple[int, Pin, Pin]] = field(default=())
+    roles: Mapping[Head, tuple[Sequence[str], Reason]] = field(
+        default_factory=dict[Head, tuple[Sequence[str], Reason]]
+    )
+    copies: Mapping[Head, float] = field(default_factory=dict[Head, float])
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """The edges."""
@@ -61,7 +82,14 @@ class Composition(Section):
             name="composition",
             title="Which head feeds which",
             about="Whose writing heads read: in their keys, their queries and their values.",
-            blocks=[blocks.paragraph(none, tone="note") if rows.empty else self._edges(rows)],
+            blocks=[
+                *(
+                    [blocks.paragraph(none, tone="note")]
+                    if rows.empty
+                    else [self._graph(rows), self._edges(rows)]
+                ),
+                *self._with_roles(),
+            ],
             notes=[
                 f"Measured {_OVER}. A share is exact, with the norms' divisors as they are: K of the score of what a "
                 "head attends to less the mean key, by who wrote the keys; Q the same by who wrote the queries; V of "
@@ -93,8 +121,108 @@ class Composition(Section):
         more = f" and {len(first) - _NAMED} more" if len(first) > _NAMED else ""
         place, row = next(first.iterrows())
         wrote = head_name(Head.parse(str(writer)), self._reason(cast("int", place), row, reader=False))
-        many = "1 head reads, in its" if len(first) == 1 else f"{len(first)} heads read, in their"
-        return [sentence(f"{many} {_READ[kind]}, what ", wrote, " wrote: ", *names, f"{more}.")]
+        readers = [Head(int(row["layer"]), int(row["head"])) for _, row in first.iterrows()]
+        role = self._role(Head.parse(str(writer)))
+        named = sentence(f"what the {role} head " if role else "what ", wrote, " wrote: ")
+        who, rest = self._who(readers)
+        reads = "reads, in its" if len(first) == 1 else "read, in their"
+        return [sentence(f"{who} {reads} {_READ[kind]}, ", *named, *names, f"{more}{rest}.")]
+
+    def _who(self, heads: Sequence[Head]) -> tuple[str, str]:
+        """How many heads these are, by the role that most of them have; and how many have it, where not all do."""
+        count = Counter(role for head in heads if head in self.roles for role in self.roles[head][0])
+        role, most = count.most_common(1)[0] if count else ("", 0)
+        if most == len(heads):
+            return blocks.count(most, f"{role} head"), ""
+        return blocks.count(len(heads), "head"), f"; {most} of them {role} heads" if most > 1 else ""
+
+    def _graph(self, rows: Any) -> GraphBlock:
+        """Heads that feed each other."""
+        heads: dict[Head, Part] = {}
+        edges: list[GraphEdge] = []
+        for place, row in enumerate(rows.to_dict("records")):
+            ends = Head.parse(row["writer"]), Head(int(row["layer"]), int(row["head"]))
+            for head, reader in zip(ends, (False, True), strict=True):
+                name = head_name(head, self._reason(place, row, reader=reader))
+                heads.setdefault(head, {**name, "title": self._role(head)})
+            writer, reader = (list(heads).index(head) for head in ends)
+            reason = self._reason(place, row, reader=True)
+            edges.append(
+                GraphEdge(
+                    writer=writer,
+                    reader=reader,
+                    kind=row["kind"],
+                    share=round(float(row["share"]), 4),
+                    reason=reason,
+                )
+            )
+        return GraphBlock(
+            kind="graph", title="Heads that feed each other", heads=list(heads.values()), edges=edges
+        )
+
+    def _with_roles(self) -> list[Block]:
+        """What each head with a role reads, beside what it writes."""
+        all_read = {
+            head: {kind: self._writers(head, kind) for kind in statistics.KINDS}
+            for head in self.roles
+            if self._role(head) != SINK
+        }
+        read = {head: by for head, by in all_read.items() if any(by.values()) or head in self.copies}
+        heads = list(read)
+        if not heads:
+            return []
+
+        def writers(head: Head, kind: str, name: str) -> list[Part]:
+            return [
+                {
+                    **head_name(writer, because(f"is read by {head} in its {name}", percent(share), _OVER)),
+                    "text": f"{writer} {percent(share)}",
+                }
+                for writer, share in read[head][kind]
+            ]
+
+        named = {name: [writers(head, kind, name) for head in heads] for kind, name in _READ.items()}
+        named = {name: column for name, column in named.items() if any(column)}
+        rows = pd.DataFrame(
+            {
+                "layer": [head.layer for head in heads],
+                "head": [head.head for head in heads],
+                "role": [", ".join(self.roles[head][0]) for head in heads],
+                **{
+                    name: [", ".join(part["text"] for part in parts) for parts in column]
+                    for name, column in named.items()
+                },
+                "itself": [self.copies.get(head, np.nan) for head in heads],
+            }
+        )
+        copied = ["itself"] if any(head in self.copies for head in heads) else []
+        return [
+            blocks.paragraph(
+                f"What heads with a role read: whose writing surely has more than {percent(SURELY)} of it."
+            ),
+            blocks.table(
+                "reads",
+                rows,
+                ("layer", "head", "paper", "role", *named, *copied),
+                ["head", "role", *(CellInfo(of=name, draw="heads") for name in named), *copied],
+                of="composition",
+                title="What heads with a role read, and what they write",
+                reasons=[self.roles[head][1] for head in heads],
+                heads=named,
+            ),
+        ]
+
+    def _role(self, head: Head) -> str:
+        """The first role of a head; empty for none."""
+        return self.roles[head][0][0] if head in self.roles else ""
+
+    def _writers(self, head: Head, kind: str) -> list[tuple[Head, float]]:
+        """The writers that surely have much of what a head reads, the largest first."""
+        theirs = self.result.sel(kind=kind, reader=str(head))
+        sure = (theirs["share_low"] > SURELY) & (theirs["q"] <= statistics.LEVEL)
+        some = theirs.sel(writer=sure.values).sortby("share", ascending=False)
+        pairs = zip(some["writer"].values[:WRITERS], some["share"].values, strict=False)
+        return [(Head.parse(str(writer)), float(share)) for writer, share in pairs]
 
     def _edges(self, rows: Any) -> Any:
         records = rows.to_dict("records")
@@ -142,7 +270,31 @@ def section(study: Study) -> list[Section]:
         return []
     edges: Any = statistics.table(result)
     rows: list[Any] = edges.to_dict("records")
-    return [Composition(result, _seen(study, rows, inputs[:LOOKED_AT]) if rows else ())]
+    seen = _seen(study, rows, inputs[:LOOKED_AT]) if rows else ()
+    return [Composition(result, seen, _roles(study), _copies(study) if "writes" in study.sections else {})]
+
+
+def _roles(study: Study) -> dict[Head, tuple[Sequence[str], Reason]]:
+    """The heads that have roles, where the page knows them anyway."""
+    if not study.examples and "roles" not in study.sections:
+        return {}
+    table: Any = known_roles(study)
+    first = {} if table is None else {Head(row.layer, row.head): row for row in table[::-1].itertuples()}
+    return {
+        head: (roles, of_role(first[head].role, first[head].score, study.seen))
+        for head, roles in roles_of(table).items()
+    }
+
+
+def _copies(study: Study) -> dict[Head, float]:
+    """The heads that copy by their weights."""
+    try:
+        result = written(study)
+    except (InputError, RefusedError):
+        return {}
+    rows: Any = writes_table(result)
+    sure = rows[rows["itself_low"] > rows["itself_chance"] + COPIES]
+    return {Head(int(row.layer), int(row.head)): float(row.itself) for row in sure.itertuples()}
 
 
 def _inputs(model: Model) -> list[Example]:
@@ -161,6 +313,7 @@ def _seen(
     sums = [work.summed(example) for example in inputs]
     heads, added = sums[0][0], dict[int, int | None]()
     seen: list[tuple[int, Pin, Pin]] = []
+    lines: dict[int, list[Line]] = {}
     for row in rows:
         reader = Head(row["layer"], row["head"])
         at = (statistics.KINDS.index(row["kind"]), heads.index(str(reader)), heads.index(row["writer"]), 0)
@@ -176,4 +329,11 @@ def _seen(
         query, key = np.unravel_index(int(weights.argmax()), weights.shape)
         wrote = query if row["kind"] == "Q" else key
         seen.append((example, Pin(side="from", place=int(query)), Pin(side="from", place=int(wrote))))
+        lines.setdefault(example, []).append(Line(reader, int(query), int(key)))
+    for example, some in lines.items():
+        one = cast("Input", study.inputs[example])
+        axes, ready = prepare(study.model, one.first.query)
+        last = max(line.head.layer for line in some)
+        told = Lines(Reader(study.model, ready), axes, ready, "self", last).chains(some, LINES)
+        study.inputs[example] = replace(one, reads={"self": told})
     return seen

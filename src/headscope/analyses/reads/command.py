@@ -9,7 +9,7 @@ from headscope.analyses.shown import Shown, printed
 
 def shown(result: Any) -> Shown:
     """The contrast, and the writers of either side."""
-    from headscope.analyses.reads.statistics import SIDES
+    from headscope.core.terms import SIDES
     from headscope.measures.dataset import description
 
     rows: Any = result.table()

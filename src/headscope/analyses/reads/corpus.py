@@ -14,15 +14,17 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from headscope.analyses.links.syntax.run import relations_of
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.analyses.reads import statistics
-from headscope.analyses.reads.one import PAIR, Asked, call_of, compared, names, part_of, single, visible
-from headscope.analyses.reads.statistics import SIDES
 from headscope.analyses.reads.work import Shares, Summed, Work
+from headscope.attention.reading import PAIR, Asked, call_of, compared, names, part_of, single, visible
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Reader, Who
 from headscope.core.heads import AnyHead, Head
+from headscope.core.link import End, Span, Unit, located
+from headscope.core.terms import SHOWN, SIDES
 from headscope.core.tokens import BoolArray, Tokens
 from headscope.core.validation import Seed
 from headscope.corpora import Corpus, Example
@@ -37,7 +39,7 @@ from headscope.runs.options import RunOptions
 from headscope.statistics import jackknife
 from headscope.statistics.significance import false_discovery
 
-ATTENDED = "attended"
+ATTENDED, LINK = "attended", "link:"
 
 
 @dataclass
@@ -46,13 +48,14 @@ class _Work(Work):
 
     Attributes:
         head: whose queries and keys.
-        of: at which keys it is asked to look: where a measure's pairs are; None: where it looks most.
+        of: at which keys it is asked to look: where a measure's pairs are, or at the targets of links with this label;
+            None: where it looks most.
         seed: of the keys that are shuffled.
         ablated: the writers without which the head is read again, in place of its terms.
     """
 
     head: Head
-    of: Measure | None
+    of: Measure | str | None
     seed: int
     ablated: tuple[Who, ...] = ()
 
@@ -65,7 +68,7 @@ class _Work(Work):
         read = reader.read(ready, (part, self.head.layer))
         record = call_of(read, part, self.head).record
         among = compared(tokens, visible(record, self.head.head), causal=self.model.causal)
-        asked = Asked(self.head.head, self._contrast(record, tokens, among))
+        asked = Asked(self.head.head, self._contrast(record, example, among))
         counts = Counter(inputs=1, queries=int(asked.contrast.any(-1).sum()))
         contrast = float(asked.numbers(record, "key").detach()) + asked.of_pairs(record)
         if self.ablated:
@@ -104,15 +107,18 @@ class _Work(Work):
                 left[:, at] = score, looked(call)
         return left, looked(record)
 
-    def _contrast(self, record: AttentionRecord, tokens: Tokens, among: BoolArray) -> Tensor:
+    def _contrast(self, record: AttentionRecord, example: Example, among: BoolArray) -> Tensor:
         """The keys that each query is asked about less the mean of the others, ``[query key]``."""
+        tokens = tokens_of(example)
         weights = record.weights()[0, self.head.head].detach().cpu().numpy()
         if self.of is None:
             most: npt.NDArray[np.intp] = np.where(among, weights, -1.0).argmax(-1)
             chosen: BoolArray = np.arange(len(tokens)) == most[:, None]
             worth = np.where(chosen & among, weights, 0.0).sum(-1)
         else:
-            chosen, worth = _pairs(self.of, tokens), np.ones(len(tokens))
+            linked = isinstance(self.of, str)
+            chosen = _linked(self.of, example, self.model.causal) if linked else _pairs(self.of, tokens)
+            worth = np.ones(len(tokens))
         contrast = _less_mean(chosen & among, among & ~chosen) * worth[:, None]
         return torch.as_tensor(contrast, device=record.q.device)
 
@@ -142,6 +148,25 @@ def _pairs(measure: Measure, tokens: Tokens) -> BoolArray:
     assert measure.pairs is not None
     pairs: npt.NDArray[Any] = measure.pairs(tokens, queries)
     return pairs != 0
+
+
+def _linked(label: str, example: Example, causal: bool) -> BoolArray:
+    """The targets of each query's links with this label; of a causal model the end that sees the other is the query."""
+    tokens = tokens_of(example)
+    links = [*(example.links or ()), *(relations_of(example) if example.relations is not None else ())]
+    both = tokens.sequence_ids is not None and bool((tokens.sequence_ids == 1).any())
+
+    def places(end: End, unit: Unit) -> Any:
+        sequence = "ab".index(end.text) if both and isinstance(end, Span) else None
+        return located(end, unit, tokens, sequence=sequence)[0]
+
+    pairs = np.zeros((len(tokens), len(tokens)), np.bool_)
+    for link in links:
+        if link.label == label:
+            for target in link.targets:
+                ends = places(link.source, link.unit), places(target, link.target_unit or link.unit)
+                pairs[np.ix_(*ends)] = True
+    return pairs | pairs.T if causal else pairs
 
 
 def written(who: Who) -> str:
@@ -236,12 +261,15 @@ def _ablated(
 def _work(model: Model, head: AnyHead, of: str, seed: int) -> _Work:
     expect_model(model)
     asked = Head.parse(head) if isinstance(head, str) else Head(*head)
-    measure = None
-    if of != ATTENDED:
+    measure: Measure | str | None = None
+    if of.startswith(LINK):
+        measure = of.removeprefix(LINK)
+    elif of != ATTENDED:
         (measure,) = choose([of])
         if measure.statistic not in ("pairs", "offset"):
             raise InputError(
-                f"of: expected attended, or a measure of pairs of tokens such as induction or previous, found {of!r}"
+                "of: expected attended, a measure of pairs of tokens such as induction or previous, or link:LABEL, "
+                f"found {of!r}"
             )
     return _Work(model, asked, measure, seed)
 
@@ -264,12 +292,15 @@ def over_corpus(
     The second pass takes no checkpoint, and a shard has none.
     """
     result = shares(model, corpus, head, **asked, **options)
+    of = str(asked["of"])
+    if of.startswith(LINK) and "share" in result and not float(result["queries"]):
+        raise InputError(f"of: expected a label of links or relations that the corpus has, found {of!r}")
     if not ablated or "share" not in result or options.get("shard") is not None:
         return result
     largest = np.abs(result["share"].values).max(0)
     order = [int(place) for place in np.argsort(-largest, kind="stable")]
     heads = [place for place in order if result["kind"].values[place] == "head"]
-    most = [place for place in heads if largest[place] >= statistics.SHOWN][:ablated]
+    most = [place for place in heads if largest[place] >= SHOWN][:ablated]
     if not most:
         return result
     writers = [str(result["written"].values[place]) for place in most]

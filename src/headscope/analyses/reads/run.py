@@ -11,12 +11,13 @@ import xarray as xr
 from headscope.analyses.options import Options, with_options
 from headscope.analyses.reads import statistics
 from headscope.analyses.reads.corpus import ATTENDED, over_corpus, shares
-from headscope.analyses.reads.one import Foil, Reading, names, reading
 from headscope.analyses.result import returns_result
 from headscope.attention.linear import Kind
 from headscope.attention.one import Text
+from headscope.attention.reading import Foil, Reading, names, of_the_token, reading
 from headscope.attention.writers import Who
 from headscope.core.heads import AnyHead, Head
+from headscope.core.terms import SIDES
 from headscope.core.validation import Number, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -81,8 +82,9 @@ def reads(
         pairs: of so many writers of the query, those with the largest terms, also tell the terms with each writer of
             the key.
         of: of a corpus, the keys that are asked about: those of a measure of pairs of tokens or of an offset
-            (``induction``, ``duplicate``, ``previous``, your own), or ``attended``: of each query the one with the
-            largest weight, special tokens and the first of a causal model aside, and contrasts count by that weight.
+            (``induction``, ``duplicate``, ``previous``, your own); the targets of the links or relations of a label
+            (``link:obj``; in a causal model the later end is the query); or ``attended``: of each query the one with
+            the largest weight, special tokens and the first of a causal model aside, contrasts counted by that weight.
         ablated: of a corpus, so many heads with the largest shares are ablated, one at a time.
         seed: of the keys that are shuffled.
 
@@ -137,12 +139,14 @@ merge = shares.merge
 def _dataset(result: Reading, model: Any, foil: Foil) -> xr.Dataset:
     """The reading, labelled."""
     writers = sorted({who for side in result.terms.values() for who in side}, key=_order)
-    called = names(writers, turned=result.content is not None) | _of_the_token(writers, result)
+    called = names(writers, turned=result.content is not None)
+    called |= of_the_token(writers, result.terms, result.contrast)
 
     def over(parts: Mapping[str, Mapping[Who, Any]], missing: Any = 0.0) -> Any:
-        return np.array([[parts[side].get(who, missing) for who in writers] for side in statistics.SIDES])
+        return np.array([[parts[side].get(who, missing) for who in writers] for side in SIDES])
 
-    values: dict[str, Any] = {"term": over(result.terms), "looks_at": over(result.looks, "").astype(object)}
+    pieces = {side: {who: piece for who, (_, piece) in looks.items()} for side, looks in result.looks.items()}
+    values: dict[str, Any] = {"term": over(result.terms), "looks_at": over(pieces, "").astype(object)}
     if result.content is not None:
         values["content"] = over(result.content)
         values["position"] = values["term"] - values["content"]
@@ -165,15 +169,6 @@ def _dataset(result: Reading, model: Any, foil: Foil) -> xr.Dataset:
         "command": COMMAND.get(),
     }
     return statistics.dataset(labels, values, pairs, meta)
-
-
-def _of_the_token(writers: Sequence[Who], result: Reading) -> dict[Who, str]:
-    """The first MLP, which stands for the token where what is embedded has next to no term itself."""
-    embedded = [abs(side[who]) for side in result.terms.values() for who in side if who.kind == "embedding"]
-    first = [who for who in writers if who.kind == "mlp" and who.layer == 0]
-    if len(first) != 1 or max(embedded, default=0.0) >= statistics.SHOWN * abs(result.contrast):
-        return {}
-    return {first[0]: "mlp 0 (the token)"}
 
 
 def _order(who: Who) -> tuple[Any, ...]:

@@ -11,16 +11,11 @@ import xarray as xr
 
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
+from headscope.core.terms import REST, SIDES, split
 from headscope.measures.dataset import describe
-
-SHOWN = 0.05
-"""A term below this share of the contrast tells nothing of what happens without its writer: tables sum these."""
 
 EXACT = 1e-5
 """Shares are exact to this in float32; a smaller one is rounding, of which nothing is claimed."""
-
-SIDES = ("key", "query")
-REST = "the rest"
 
 COLUMNS = ("side", "writer", "layer", "head", "paper", "term", "share", "content", "position", "looks_at")
 """Columns of the table of one input."""
@@ -95,7 +90,7 @@ def _of_one(result: xr.Dataset) -> pd.DataFrame:
         every = {
             name: result[name].values[at] for name in ("content", "position", "looks_at") if name in result
         }
-        large, small = _split(terms, contrast)
+        large, small = split(terms, contrast)
         for place in large:
             row = {"side": side, **_writer(result, place), "term": terms[place]}
             rows.append(row | {name: values[place] for name, values in every.items()})
@@ -114,7 +109,7 @@ def _of_corpus(result: xr.Dataset) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for at, side in enumerate(SIDES):
         shares = result["share"].values[at]
-        large, small = _split(shares, 1.0)
+        large, small = split(shares, 1.0)
         for place in large:
             row = {"side": side, **_writer(result, place)}
             row |= {column: result[name].values[at, place] for column, name in names.items()}
@@ -122,13 +117,6 @@ def _of_corpus(result: xr.Dataset) -> pd.DataFrame:
         if len(small):
             rows.append({"side": side, "writer": REST, "share": shares[small].sum()})
     return _frame(rows, (*CORPUS, *ablated))
-
-
-def _split(terms: Floats, total: float) -> tuple[list[int], list[int]]:
-    """The places of terms that are shown, the largest first, and of the others."""
-    order = [int(place) for place in np.argsort(-np.abs(terms), kind="stable")]
-    large = [place for place in order if abs(terms[place]) >= SHOWN * abs(total)]
-    return large, [place for place in order if place not in large]
 
 
 def _writer(result: xr.Dataset, place: int) -> dict[str, Any]:

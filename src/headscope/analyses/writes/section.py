@@ -195,12 +195,17 @@ def _scores(rows: Any) -> TableBlock:
     )
 
 
+def written(study: Study) -> xr.Dataset:
+    """What heads of the report's model write, by their weights."""
+    return study.once("writes", lambda: writes(study.model, k=5))
+
+
 def section(study: Study) -> list[Section]:
     """What heads of a causal language model write; why where that cannot be told."""
     if not study.model.causal or study.model.encoder_decoder:
         return []
     try:
-        result = writes(study.model, k=5)
+        result = written(study)
     except (InputError, RefusedError) as error:
         study.absent["writes"] = str(error)
         return []

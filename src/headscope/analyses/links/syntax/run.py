@@ -126,6 +126,15 @@ def syntax(
 estimate, merge = syntax.estimate, syntax.merge
 
 
+def relations_of(example: Example) -> list[Link]:
+    """The links from each word to its head, by their relations; the root has none."""
+    _, heads, relations = gold(example)
+    return [
+        Link(Span(word, word + 1), (Span(head, head + 1),) if head >= 0 else (), relation)
+        for word, (head, relation) in enumerate(zip(heads.tolist(), relations, strict=True))
+    ]
+
+
 class _Trees(Engine):
     """The head of each word, by its row and by its column."""
 
@@ -138,11 +147,7 @@ class _Trees(Engine):
 
     def links(self, example: Example) -> Sequence[Link]:
         """The links from each word to its head; the root has none."""
-        _, heads, relations = gold(example)
-        return [
-            Link(Span(word, word + 1), (Span(head, head + 1),) if head >= 0 else (), relation)
-            for word, (head, relation) in enumerate(zip(heads.tolist(), relations, strict=True))
-        ]
+        return relations_of(example)
 
     def guesses(self, asked: Asked) -> BoolArray:
         """Whether the words at the offsets are the heads."""

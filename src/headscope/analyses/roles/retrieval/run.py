@@ -21,6 +21,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
 from headscope.attention.residual import unembedding
 from headscope.core.heads import Head
+from headscope.core.link import Link, Span
 from headscope.core.validation import Count, Number, Seed
 from headscope.corpora import Corpus, Example
 from headscope.corpora.readers import builtin
@@ -118,6 +119,33 @@ def retrieval(
         "command": COMMAND.get(),
     }
     return statistics.dataset(scores, layers, meta, ablated)
+
+
+def needle_examples(
+    model: Model,
+    corpus: Corpus | None = None,
+    *,
+    needles: int,
+    lengths: Sequence[int] = (128,),
+    seed: int = 0,
+) -> list[Example]:
+    """Texts with a needle, in which each token of the answer that the model produces links what stands before it to
+    that token of the needle (label ``needle``)."""
+    made = hidden(model, words_of(builtin(pack=None) if corpus is None else corpus), needles, lengths, seed)
+    examples: list[Example] = []
+    for number, needle in enumerate(made):
+        right = _answered(model, needle, lambda _: None)
+        pairs = [
+            pair
+            for pair, here in zip(zip(needle.answer, needle.inside, strict=True), right, strict=True)
+            if here
+        ]
+        links = [
+            Link(Span(answer - 1, answer), (Span(key, key + 1),), "needle", unit="tokens")
+            for answer, key in pairs
+        ]
+        examples.append(Example(tokens=needle.tokens, links=links, document=number))
+    return examples
 
 
 def _identity(needle: Needle) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.analyses.reads.statistics import SIDES
 from headscope.attention.axes import sides
 from headscope.attention.linear import Call
 from headscope.attention.neurons import added
@@ -19,6 +18,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Read, Reader, Who
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
+from headscope.core.terms import SHOWN, SIDES
 from headscope.core.tokens import BoolArray, Tokens
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
@@ -66,7 +66,8 @@ class Reading:
         weight: the head's attention from the query to the key.
         terms: of each side who has which part of it; `PAIR` has the same of both.
         content: the parts that are left at one position, where positions turn queries and keys (RoPE); else None.
-        looks: where each head that writes looks most, from the position at which it wrote, of each side.
+        looks: the key at which each head that writes looks most, from the position at which it wrote, of each side: its
+            position and its piece.
         pairs: of the writers of the query with the largest terms the part that each writer of the key has with them.
         softcap: c of ``c · tanh(score / c)``, which the model takes of scores.
     """
@@ -81,7 +82,7 @@ class Reading:
     weight: float
     terms: Mapping[str, Mapping[Who, float]]
     content: Mapping[str, Mapping[Who, float]] | None
-    looks: Mapping[str, Mapping[Who, str]]
+    looks: Mapping[str, Mapping[Who, tuple[int, str]]]
     pairs: Mapping[Who, Mapping[Who, float]]
     softcap: float | None
 
@@ -112,25 +113,13 @@ def reading(
         )
     (queries, _), (keys, _) = sides(model, part, [record], 0, ready, axes)
     row = place("query", query, queries)
-    weights = record.weights(slice(row, row + 1))[0, head.head, 0].detach()
-    seen = visible(record, head.head)[row]
-    others = compared(keys, seen, causal=record.kind == "self" and model.causal)
-    column = _key(key, keys, seen, weights, others)
-    asked = Asked(head.head, torch.zeros(record.shape[2:], device=weights.device))
-    asked.contrast[row, column] = 1.0
-    if foil == "mean":
-        others[column] = False
-        if not others.any():
-            raise InputError(f"foil: expected another key than {column} whose mean can be taken, found none")
-        asked.contrast[row] -= torch.as_tensor(others / others.sum()).to(asked.contrast)
-    elif foil != "none":
-        asked.contrast[row, _seen("foil", foil, keys, seen)] -= 1.0
-    bias = asked.of_pairs(record)
-    terms = {side: {**single(read.by_name(asked.numbers(record, side))), PAIR: bias} for side in SIDES}
-    still = read.unturned(call)
+    column, asked = ask(model, record, head.head, keys, row, key, foil)
+    (terms,) = terms_of(read, record, [asked])
+    unturned = read.unturned(call)
     content = None
-    if still is not None:
-        content = {side: single(read.by_name(asked.numbers(still, side))) for side in SIDES}
+    if unturned is not None:
+        content = {side: single(read.by_name(asked.numbers(unturned, side))) for side in SIDES}
+    weight = record.weights(slice(row, row + 1))[0, head.head, 0, column]
     rows = {"key": column, "query": row}
     return Reading(
         head=head,
@@ -139,14 +128,46 @@ def reading(
         key=column,
         queries=queries,
         keys=keys,
-        contrast=float(asked.numbers(record, "key").detach()) + bias,
-        weight=float(weights[column]),
+        contrast=float(asked.numbers(record, "key").detach()) + terms["key"][PAIR],
+        weight=float(weight.detach()),
         terms=terms,
         content=content,
-        looks={side: _looks(model, read, terms[side], rows[side], ready, axes) for side in SIDES},
+        looks={side: looks(model, read, terms[side], rows[side], ready, axes) for side in SIDES},
         pairs=_pairs(read, record, asked, row, terms["query"], pairs),
         softcap=record.softcap,
     )
+
+
+def ask(
+    model: Model, record: AttentionRecord, head: int, keys: Tokens, row: int, key: int | None, foil: Foil
+) -> tuple[int, Asked]:
+    """The key that one query is asked about, by default the one with the largest weight, and the contrast."""
+    weights = record.weights(slice(row, row + 1))[0, head, 0].detach()
+    seen = visible(record, head)[row]
+    others = compared(keys, seen, causal=record.kind == "self" and model.causal)
+    column = _key(key, keys, seen, weights, others)
+    asked = Asked(head, torch.zeros(record.shape[2:], device=weights.device))
+    asked.contrast[row, column] = 1.0
+    if foil == "mean":
+        others[column] = False
+        if not others.any():
+            raise InputError(f"foil: expected another key than {column} whose mean can be taken, found none")
+        asked.contrast[row] -= torch.as_tensor(others / others.sum()).to(asked.contrast)
+    elif foil != "none":
+        asked.contrast[row, _seen("foil", foil, keys, seen)] -= 1.0
+    return column, asked
+
+
+def terms_of(
+    read: Read, record: AttentionRecord, asked: Sequence[Asked]
+) -> list[dict[str, dict[Who, float]]]:
+    """Of contrasts of one call the terms of each side by who wrote them; either side sums to the contrast."""
+    terms = [{side: {PAIR: one.of_pairs(record)} for side in SIDES} for one in asked]
+    for side in SIDES:
+        named = read.by_name(torch.cat([one.numbers(record, side) for one in asked]))
+        for at, of in enumerate(terms):
+            of[side] |= {who: float(values[at]) for who, values in named.items()}
+    return terms
 
 
 def part_of(reader: Reader, part: str | None) -> str:
@@ -223,25 +244,25 @@ def single(terms: Mapping[Who, Floats]) -> dict[Who, float]:
     return {who: float(values[0]) for who, values in terms.items()}
 
 
-def _looks(
+def looks(
     model: Model,
     read: Read,
-    terms: Mapping[Who, float],
+    writers: Iterable[Who],
     row: int,
     ready: Mapping[str, Tensor],
     axes: Mapping[str, Tokens],
-) -> dict[Who, str]:
-    """The token at which each head that writes looks most, from the position at which it wrote."""
-    looks: dict[Who, str] = {}
+) -> dict[Who, tuple[int, str]]:
+    """The key at which each head that writes looks most, from the position at which it wrote."""
+    found: dict[Who, tuple[int, str]] = {}
+    heads = [who for who in writers if who.kind == "head"]
     for call in read.calls:
-        heads = [
-            who for who in terms if (who.kind, who.part, who.layer) == ("head", call.part, call.record.layer)
-        ]
-        if heads and row < call.record.shape[2]:
+        some = [who for who in heads if (who.part, who.layer) == (call.part, call.record.layer)]
+        if some and row < call.record.shape[2]:
             (_, (keys, _)) = sides(model, call.part, [call.record], 0, ready, axes)
-            most = call.record.weights(slice(row, row + 1))[0, :, 0].argmax(-1)
-            looks |= {who: keys.pieces[int(most[who.head])] for who in heads}
-    return looks
+            weights = call.record.weights(slice(row, row + 1))[0, :, 0]
+            most = {who: int(weights[who.head].argmax()) for who in some}
+            found |= {who: (key, keys.pieces[key]) for who, key in most.items()}
+    return found
 
 
 def _pairs(
@@ -277,3 +298,14 @@ def names(writers: Sequence[Who], *, turned: bool) -> dict[Who, str]:
             }[who.kind]
         )
     return called
+
+
+def of_the_token(
+    writers: Sequence[Who], terms: Mapping[str, Mapping[Who, float]], contrast: float
+) -> dict[Who, str]:
+    """The first MLP, which stands for the token where what is embedded has next to no term itself."""
+    embedded = [abs(side[who]) for side in terms.values() for who in side if who.kind == "embedding"]
+    first = [who for who in writers if who.kind == "mlp" and who.layer == 0]
+    if len(first) != 1 or max(embedded, default=0.0) >= SHOWN * abs(contrast):
+        return {}
+    return {first[0]: "mlp 0 (the token)"}

@@ -1,0 +1,143 @@
+// Why a chosen line is there: who wrote what its key brings and what its query asks, each head a step back.
+
+import type { ReadsInfo, WriterInfo } from "../protocol";
+import { code, fixed, percent, shown } from "../scene/format";
+import { alike, Of } from "../scene/made";
+import type { Line, Scene } from "../scene/scene";
+import { headsOf } from "../scene/state";
+import { lineOf } from "../scene/writers";
+import { h } from "./dom";
+
+const token = (text: string | undefined): HTMLElement => h("bdi", {}, `“${shown(text ?? "", false)}”`);
+
+export class Writers {
+  readonly root = h("div.writers");
+  private readonly asked = new Of();
+  private line: Line | null = null;
+  /** The lines that were left on the way back, and those of the line that is opened next. */
+  private trail: readonly Line[] = [];
+  private next: readonly Line[] | null = null;
+  private turn = 0;
+
+  constructor(private readonly scene: Scene) {}
+
+  update(): void {
+    const { scene, root } = this;
+    const { state, owner, part } = scene;
+    root.hidden = scene.lacking !== null || state.scale === "model" || !(owner.host.why || part.reads);
+    if (root.hidden) return;
+    const line = lineOf(scene);
+    if (!this.asked.renewed(scene.data, part.name, line)) return;
+    if (!alike(line, this.line)) this.trail = this.next ?? [];
+    [this.line, this.next] = [line, null];
+    const turn = ++this.turn;
+    if (!line) return this.say("Choose a query, or a query and a key, to see why the head looks there.");
+    const known = owner.why(scene, line);
+    if (known === null)
+      return this.say("Why this line is there is not in this page: it has the strongest of each query.");
+    if (!(known instanceof Promise)) return this.draw(known);
+    root.setAttribute("aria-busy", "true");
+    known.then(
+      (why) => turn === this.turn && this.draw(why),
+      (error: unknown) => turn === this.turn && this.say(error instanceof Error ? error.message : String(error)),
+    );
+  }
+
+  private say(text: string): void {
+    this.root.removeAttribute("aria-busy");
+    this.root.replaceChildren(...this.back(), h("p.sub", {}, text));
+  }
+
+  private draw(why: ReadsInfo): void {
+    const { part } = this.scene;
+    const [query, key] = [token(part.query.pieces[why.query]), token(part.key.pieces[why.key])];
+    const most = Math.max(...[...why.by_key, ...why.by_query].map(({ term }) => Math.abs(term)), 1e-9);
+    const score = `${fixed(Math.abs(why.contrast), 2)} ${why.contrast < 0 ? "below" : "above"}`;
+    const position = why.position === null ? "" : `, ${fixed(why.position, 2)} of it by position`;
+    const capped = why.capped ? ", before the softcap" : "";
+    this.root.removeAttribute("aria-busy");
+    this.root.replaceChildren(
+      ...this.back(),
+      h("h3", {}, `Why ${code(why.layer, why.head)} looks from `, query, " at ", key),
+      h(
+        "p.sub",
+        {},
+        `The score is ${score} the mean of the other keys${position}${capped}. Who wrote that, by either side:`,
+      ),
+      h(
+        "div.both",
+        {},
+        this.table(["What ", key.cloneNode(true), " brings"], why.by_key, why.contrast, most),
+        this.table(["What ", query.cloneNode(true), " asks"], why.by_query, why.contrast, most),
+      ),
+    );
+  }
+
+  // The steps that were taken back to this line.
+  private back(): HTMLElement[] {
+    if (this.trail.length === 0) return [];
+    const steps = this.trail.map((line, at) => {
+      const name = code(line.layer, line.head);
+      return h(
+        "button.link",
+        { type: "button", title: `Back to ${name}`, onclick: () => this.open(line, this.trail.slice(0, at)) },
+        `${name} ←`,
+      );
+    });
+    return [h("div.trail", {}, ...steps)];
+  }
+
+  private table(
+    title: readonly (Node | string)[],
+    bars: readonly WriterInfo[],
+    contrast: number,
+    most: number,
+  ): HTMLElement {
+    return h(
+      "table",
+      {},
+      h("caption", {}, ...title),
+      h("tbody", {}, ...bars.map((bar) => this.row(bar, contrast, most))),
+    );
+  }
+
+  private row({ name, term, head, line }: WriterInfo, contrast: number, most: number): HTMLElement {
+    const { owner, part } = this.scene;
+    const [layer, number] = head ?? [-1, -1];
+    const place = line && headsOf(part, layer!).includes(number!) ? line : null;
+    const open = (): void =>
+      this.open({ layer: layer!, head: number!, query: place![0]!, key: place![1]! }, [...this.trail, this.line!]);
+    const looks = place && part.key.pieces[place[1]!];
+    const off = head && owner.host.change;
+    return h(
+      "tr",
+      {},
+      h(
+        "th",
+        { scope: "row" },
+        place
+          ? h("button.link", { type: "button", title: `Open ${name} where it wrote this`, onclick: open }, name)
+          : name,
+      ),
+      h(
+        "td.adds",
+        { title: contrast === 0 ? null : `${percent(term / contrast)} of the score above the mean` },
+        h("i", { class: term < 0 ? "minus" : "plus", style: `width:${(116 * Math.abs(term)) / most}px` }),
+        h("span", {}, fixed(term, 2)),
+      ),
+      h("td", {}, looks !== null && h("span.dim", {}, "at ", token(looks))),
+      off &&
+        h(
+          "td",
+          {},
+          h("button.link", { type: "button", title: `Without ${name}`, onclick: () => off(`${name} off`) }, "off"),
+        ),
+    );
+  }
+
+  private open({ layer, head, query, key }: Line, trail: readonly Line[]): void {
+    this.next = trail;
+    const pin = ["from", query];
+    this.scene.owner.set({ layer, heads: [head], pin, between: key === null ? null : [query, key] });
+  }
+}

@@ -1,0 +1,162 @@
+"""Why lines of a picture are there: who wrote what they read, and the lines of those in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from typing import NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from headscope.attention.axes import sides
+from headscope.attention.linear import Call
+from headscope.attention.reading import (
+    Asked,
+    ask,
+    call_of,
+    looks,
+    names,
+    of_the_token,
+    place,
+    terms_of,
+)
+from headscope.attention.record import AttentionRecord
+from headscope.attention.writers import Reader, Who
+from headscope.core.heads import Head
+from headscope.core.terms import REST, SIDES, split
+from headscope.core.tokens import Tokens
+from headscope.errors import InputError, RefusedError
+from headscope.views.payload import ReadsInfo, WriterInfo
+
+BARS = 6
+"""Up to so many writers of a side are told one by one."""
+
+MOST = 150
+"""Up to how many lines of further heads travel in a page."""
+
+AT_ONCE = 64
+"""So many lines of a layer are told at once."""
+
+
+class Line(NamedTuple):
+    """From a query to a key of a head; by default to the key with the largest weight, sinks aside."""
+
+    head: Head
+    query: int
+    key: int | None = None
+
+
+class Lines:
+    """Tells why lines of one part of one input are there, by one pass as far as a layer.
+
+    Raises `RefusedError` for a model whose scores are no sums of what was written, or that cannot be asked.
+    """
+
+    def __init__(
+        self, reader: Reader, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor], part: str, layer: int
+    ) -> None:
+        self.model, self.axes, self.ready, self.part = reader.model, axes, ready, part
+        self._read = reader.read(ready, (part, layer))
+
+    def why(self, line: Line) -> ReadsInfo:
+        """Why a line is there. Raises `InputError` where it is none, or the query sees nothing to compare."""
+        return self._of_layer([line], every=True)[0]
+
+    def strongest(self, heads: Sequence[Head]) -> list[Line]:
+        """The strongest line of each query of some heads."""
+        return [Line(head, query) for head in heads for query in range(self._call(head).record.shape[2])]
+
+    def chains(self, lines: Sequence[Line], more: int = MOST) -> list[ReadsInfo]:
+        """Why these lines are there, then so many of the heads that they read, the largest terms first."""
+        wanted = list(dict.fromkeys(lines))
+        seen, found, most = set(wanted), list[ReadsInfo](), len(wanted) + more
+        while wanted:
+            told: list[ReadsInfo] = []
+            for layer in sorted({line.head.layer for line in wanted}):
+                told += self._of_layer([line for line in wanted if line.head.layer == layer], every=False)
+            found += told
+            behind: dict[Line, float] = {}
+            for one in told:
+                for bar in (*one["by_key"], *one["by_query"]):
+                    if "head" in bar and "line" in bar:
+                        line = Line(Head(*bar["head"]), *bar["line"])
+                        behind[line] = max(behind.get(line, 0.0), bar["term"])
+            wanted = [line for line in sorted(behind, key=lambda line: -behind[line]) if line not in seen]
+            wanted = wanted[: most - len(seen)]
+            seen.update(wanted)
+        return found
+
+    def _call(self, head: Head) -> Call:
+        return call_of(self._read, self.part, head)
+
+    def _of_layer(self, lines: Sequence[Line], *, every: bool) -> list[ReadsInfo]:
+        call = self._call(lines[0].head)
+        record = call.record
+        if record.shape[0] != 1:
+            raise RefusedError(
+                f"{self.model.name}: expected attention over the whole input, found {record.shape[0]} windows"
+            )
+        (queries, _), (keys, _) = sides(self.model, self.part, [record], 0, self.ready, self.axes)
+        asked: list[tuple[Line, Asked]] = []
+        for line in lines:
+            with nullcontext() if every else suppress(InputError):
+                row = place("query", line.query, queries)
+                key, one = ask(self.model, record, line.head.head, keys, row, line.key, "mean")
+                asked.append((Line(line.head, row, key), one))
+        still, found = self._read.unturned(call), list[ReadsInfo]()
+        for start in range(0, len(asked), AT_ONCE):
+            some = asked[start : start + AT_ONCE]
+            terms = terms_of(self._read, record, [one for _, one in some])
+            for (line, one), of in zip(some, terms, strict=True):
+                content = None if still is None else float(one.numbers(still, "key").detach())
+                found.append(self._told(line, of, content, record))
+        return found
+
+    def _told(
+        self,
+        line: Line,
+        terms: Mapping[str, Mapping[Who, float]],
+        content: float | None,
+        record: AttentionRecord,
+    ) -> ReadsInfo:
+        head, query, key = line
+        assert key is not None
+        contrast = sum(terms["key"].values())
+        writers = list(dict.fromkeys(who for side in SIDES for who in terms[side]))
+        called = names(writers, turned=content is not None) | of_the_token(writers, terms, contrast)
+        bars = {
+            side: self._bars(row, terms[side], contrast, called)
+            for side, row in (("key", key), ("query", query))
+        }
+        return ReadsInfo(
+            layer=head.layer,
+            head=head.head,
+            query=query,
+            key=key,
+            contrast=round(contrast, 4),
+            position=None if content is None else round(contrast - content, 4),
+            capped=record.softcap is not None,
+            by_key=bars["key"],
+            by_query=bars["query"],
+        )
+
+    def _bars(
+        self, row: int, terms: Mapping[Who, float], contrast: float, called: Mapping[Who, str]
+    ) -> list[WriterInfo]:
+        writers, values = list(terms), np.array(list(terms.values()))
+        large, small = split(values, contrast)
+        large, small = large[:BARS], large[BARS:] + small
+        most = looks(self.model, self._read, [writers[at] for at in large], row, self.ready, self.axes)
+        bars: list[WriterInfo] = []
+        for at in large:
+            who = writers[at]
+            bar = WriterInfo(name=called[who], term=round(float(values[at]), 4))
+            if who.kind == "head":
+                bar["head"] = [who.layer, who.head]
+                if who.part == self.part:  # else it is seen in another picture
+                    bar["line"] = [row, most[who][0]]
+            bars.append(bar)
+        if small:
+            bars.append(WriterInfo(name=REST, term=round(float(values[small].sum()), 4)))
+        return bars

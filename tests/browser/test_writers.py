@@ -1,0 +1,67 @@
+"""Why a chosen line is there: who wrote it, the way back to them, and what is without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+import headscope as hs
+from headscope.models import Model
+from tests.helpers.planted_induction import circuit
+from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.served import Server
+
+pytestmark = pytest.mark.browser
+
+TEXT = " ".join(HAY.split()[:6] * 2)
+WHY = "Why L1H0 looks from “the” at “dog”"
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return hs.load((circuit().module, reader()))
+
+
+@pytest.fixture(scope="module")
+def address(model: Model) -> Iterator[str]:
+    server = Server(model)
+    yield server.start()
+    server.stop()
+
+
+def titles(page: Any, *expected: str) -> None:
+    """Wait until these lines are told."""
+    page.wait_for_function(
+        "(titles) => JSON.stringify([...document.querySelectorAll('.writers h3')].map((each) => each.textContent))"
+        " === JSON.stringify(titles)",
+        arg=list(expected),
+    )
+
+
+@pytest.mark.parametrize("scale", ["head", "neuron"])
+def test_the_chain_of_a_saved_page_is_followed_back(
+    model: Model, open_page: Callable[..., Any], scale: str
+) -> None:
+    view = hs.view(model, TEXT, layer=1, heads=[0], scale=scale, quantities=(), reads=True)
+    page = open_page(view.html(), fragment="#pin=from,10")
+    titles(page, WHY)
+    page.locator(".writers").get_by_role("button", name="L0H0").click()
+    titles(page, "Why L0H0 looks from “dog” at “the”")  # the word before: where it noted what L1H0 looks for
+    assert page.locator(".writers").get_by_role("button", name="L0H0").count() == 0
+    page.locator(".trail").get_by_role("button").click()
+    titles(page, WHY)
+    assert page.locator(".trail").count() == 0
+    page.keyboard.press("Escape")
+    page.locator(".writers", has_text="Choose a query").wait_for()
+
+
+def test_a_live_model_is_asked_and_a_writer_switched_off(address: str, tab: Callable[..., Any]) -> None:
+    page = tab(f"{address}#text={quote(TEXT)}&layer=1&heads=0&pin=from,10&between=10,5")
+    titles(page, WHY)
+    page.locator(".writers").get_by_role("button", name="off").click()
+    titles(page, WHY, WHY)
+    assert page.locator(".changes code").all_inner_texts() == ["L0H0 off"]
+    assert ["L0H0" in each for each in page.locator(".writers").all_inner_texts()] == [True, False]
