@@ -426,13 +426,92 @@ export interface Added {
 }
 
 /**
- * A page of explorers. The blobs of the view at place i are named ``i-name``.
+ * A head that carries a span to the answer: its part of the estimate.
+ *
+ * `effect` is what the answer loses where this head alone does not see the span; None: not measured.
+ */
+export interface CarrierInfo {
+  part: string;
+  layer: number;
+  head: number;
+  estimate: number | null;
+  effect: number | null;
+}
+
+/**
+ * A span of a prompt: its characters (none: −1), or its `box` on the picture; its first token.
+ *
+ * Figures are those of `headscope.why`, None where there is none. `heads` are the first that carry it; `without` is
+ * what the model writes where it is masked; `note` what its attention says beside its effect.
+ */
+export interface SourceInfo {
+  level: string;
+  text: string;
+  start: number;
+  end: number;
+  first: number;
+  box: number[] | null;
+  effect: number | null;
+  low: number | null;
+  high: number | null;
+  q: number | null;
+  share: number | null;
+  estimate: number | null;
+  deleted: number | null;
+  lexical: number | null;
+  attention: number | null;
+  heads: CarrierInfo[];
+  without: string;
+  note: string;
+}
+
+/**
+ * A statement of an answer, with what it loses without each span, and q.
+ */
+export interface StatementInfo {
+  text: string;
+  effect: (number | null)[];
+  q: (number | null)[];
+}
+
+/**
+ * How sources are shown: shaded `by` what, spans of which `level`, and what is chosen (None: nothing).
+ */
+export interface SourcesState {
+  by: "effect" | "estimate";
+  level: string;
+  statement: number | null;
+  span: number | null;
+  theme: "auto" | "light" | "dark";
+}
+
+/**
+ * Which part of a prompt made an answer: `says` what figures allow to say, `maps` what opens its heads.
+ */
+export interface SourcesPayload {
+  kind: "sources";
+  version: 1;
+  title: string;
+  model: string;
+  prompt: string;
+  answer: string;
+  origin: "given" | "wrote" | "said";
+  spans: SourceInfo[];
+  statements: StatementInfo[];
+  says: string[];
+  state: SourcesState;
+  picture?: PictureInfo;
+  maps?: ExplorerPayload;
+}
+
+/**
+ * A page of explorers, or of sources of answers. The blobs of the view at place i are named ``i-name``.
  */
 export interface ViewsPayload {
   kind: "views";
   version: 1;
   title: string;
-  views: ExplorerPayload[];
+  views: (ExplorerPayload | SourcesPayload)[];
 }
 
 /**

@@ -47,6 +47,7 @@ class Shown:
         drawn: writes ``-o`` where that is no table, and says what it is.
         files: other files, None where one is not wanted, with what writes each and says what it is.
         after: lines on stderr, at the end.
+        opens: open what ``-o`` wrote in a browser.
     """
 
     rows: Any
@@ -58,6 +59,7 @@ class Shown:
     drawn: Save | None = None
     files: Sequence[tuple[Path | None, Save]] = ()
     after: Sequence[str] = ()
+    opens: bool = False
 
 
 def drawn(figure: Callable[..., Any], theme: Theme | None = None, description: str = "a figure") -> Save:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from headscope.analyses.shown import SHOWN, Picture, Shown, Written, drawn, rounded
 from headscope.core.validation import Count, Level
 from headscope.errors import InputError
 
 Lines = Annotated[Path, Written((".jsonl",), "write it of whole runs")]
+
+
+class Explained(NamedTuple):
+    """An answer that was explained, and the model whose heads a page of it can open."""
+
+    found: Any
+    model: Any
+
 
 _DROPPED = ("start", "end", "parent", "ci_low", "ci_high")
 
@@ -74,7 +82,7 @@ def run(
     units = more.pop("spans", units) if spans == "sentence" else units
     known = {name: more[name] for name in ("tools", "documents") if name in more}
     picture = {} if image is None else {"image": image}
-    return why(model, text, answer, units, exact, **known, **picture, **given)
+    return Explained(why(model, text, answer, units, exact, **known, **picture, **given), model)
 
 
 def _file(prompt: str) -> Path | None:
@@ -91,15 +99,18 @@ def shown(
     cite: Lines | None = None,
     level: Level = 0.05,
     figure: Picture | None = None,
+    output: Path | None = None,
+    open_: bool = False,
     model: Any,
 ) -> Shown:
     """The spans that the answer hangs on, and whether to believe their order.
 
     Args:
-        result: from `headscope.why`.
+        result: what `run` found.
         cite: statements of the answer with their sources, one object a line: .jsonl.
         level: the q up to which a span is cited.
         figure: the prompt, each span shaded by its effect: .svg, .png or .pdf.
+        open_: open the page that -o wrote in a browser.
     """
     from headscope.analyses.why import statistics
     from headscope.analyses.why.cite import cite as marked
@@ -107,7 +118,18 @@ def shown(
     from headscope.core.heads import Head
     from headscope.measures.dataset import description
 
+    page = output is not None and output.suffix.lower() == ".html"
+    if open_ and not page:
+        raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
+    loaded = None
+    if isinstance(result, Explained):
+        result, loaded = result
     rows: Any = result.table()
+
+    def viewed(path: Path) -> str:
+        result.view(loaded if page else None).save(path)
+        return "the prompt and its answer"
+
     if "masked" not in result:
         if cite is not None or figure is not None:
             raise InputError("--cite, --figure: expected one prompt, found a data set")
@@ -145,6 +167,8 @@ def shown(
         rows,
         "\n".join(lines),
         result,
+        drawn=viewed,
+        opens=open_,
         files=[(figure, drawn(result.figure)), (cite, lambda path: save(result, path, level))],
     )
 
