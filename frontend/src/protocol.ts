@@ -439,7 +439,7 @@ export interface CarrierInfo {
 }
 
 /**
- * A span of a prompt: its characters (none: −1), or its `box` on the picture; its first token.
+ * A span of a prompt: its characters (none: −1), or its `box` on the picture; its first and last token.
  *
  * Figures are those of `headscope.why`, None where there is none. `heads` are the first that carry it; `without` is
  * what the model writes where it is masked; `note` what its attention says beside its effect.
@@ -450,6 +450,7 @@ export interface SourceInfo {
   start: number;
   end: number;
   first: number;
+  last: number;
   box: number[] | null;
   effect: number | null;
   low: number | null;
@@ -580,7 +581,7 @@ export interface LiveExample {
  * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
  *
  * `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
- * `chat`: turns of a conversation; `rounded`: how its weights were, where they are not those of the model itself.
+ * `chat`: turns of a conversation; `sources`: which part of the input made the answer can be asked; `rounded`: how its weights were, where they are not those of the model itself.
  */
 export interface LiveInfo {
   model: string;
@@ -591,6 +592,7 @@ export interface LiveInfo {
   chat: boolean;
   longest: number;
   examples: LiveExample[];
+  sources: boolean;
   rounded: string | null;
 }
 
@@ -666,6 +668,15 @@ export interface WhoAnswer {
   of: string;
   number: number;
   heads: Effect[];
+}
+
+/**
+ * The sources of the followed word or class.
+ */
+export interface WhyAnswer {
+  kind: "why";
+  id: number;
+  sources: SourcesPayload;
 }
 
 /**

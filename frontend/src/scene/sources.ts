@@ -113,7 +113,7 @@ export function told(payload: SourcesPayload, place: number): string[] {
   const beside = [
     estimate !== null && `estimate ${signed(estimate)}`,
     attention !== null && `${percent(attention)} of the attention`,
-    lexical !== null && `${percent(lexical)} of the answer’s words`,
+    lexical !== null && payload.prompt.trim() && `${percent(lexical)} of the answer’s words`,
   ].filter(Boolean);
   found.push(`Beside it: ${beside.join(", ")}.`);
   if (one.note) found.push(`${one.note[0]!.toUpperCase()}${one.note.slice(1)}.`);

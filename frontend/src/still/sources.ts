@@ -22,6 +22,9 @@ import { type Block, stack, text } from "./block";
 const SIZE = 13;
 const LINE = 22;
 const BAR = 180;
+/** Grey and half covered: the shades are the only colours. */
+const GREY = [0.2126, 0.7152, 0.0722, 0, 0];
+const PALE = [...GREY, ...GREY, ...GREY, 0, 0, 0, 0.55, 0];
 
 interface Run {
   readonly text: string;
@@ -113,7 +116,7 @@ function areas(payload: SourcesPayload, theme: Theme, width: number): Block {
     width: wide * by,
     height: tall * by,
     draw(pen) {
-      pen.image(src, 0, 0, wide * by, tall * by, true);
+      pen.photo(src, [wide, tall], [0, 0, wide, tall], [0, 0, wide * by, tall * by], PALE);
       spans.forEach(({ box, level }, place) => {
         if (!box || level !== state.level) return;
         const { tone, strength } = shade(value(payload, state, place), most);

@@ -93,6 +93,12 @@ export class Sources {
     this.root.addEventListener("keydown", (event) => this.key(event));
   }
 
+  /** Tell which spans are struck out. */
+  strike(struck: (span: SourceInfo) => boolean): void {
+    for (const [place, elements] of this.spans)
+      for (const element of elements) element.classList.toggle("struck", struck(this.payload.spans[place]!));
+  }
+
   set(change: Partial<SourcesState>): void {
     const level = this.state.level;
     this.state = { ...this.state, ...change };
@@ -122,7 +128,14 @@ export class Sources {
         return [known(span, s("rect", { ...named(span), x, y, width: right - x, height: bottom - y }))];
       });
       const image = s("image", { href: src, width, height, preserveAspectRatio: "none" });
-      parts.push(s("svg", { viewBox: `0 0 ${width} ${height}`, class: "areas", "aria-label": name }, image, ...areas));
+      parts.push(
+        s(
+          "svg",
+          { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "xMinYMin", class: "areas", "aria-label": name },
+          image,
+          ...areas,
+        ),
+      );
     }
     const words = stretches(payload, state.level).map(({ text, span }) =>
       span === null ? document.createTextNode(text) : known(span, h("span.src", { ...named(span), dir: "auto" }, text)),

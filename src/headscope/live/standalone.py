@@ -109,7 +109,7 @@ def carry(
     del restored
     info = Live(model).info
     info["longest"] = min(info["longest"], int((MAPS_BYTES / (4 * heads)) ** 0.5))
-    info["chat"] = False
+    info["chat"] = info["sources"] = False
     if weights != "float32":
         info["rounded"] = f"rounded to {weights}"
     labels: Mapping[int, Any] = getattr(model.config, "id2label", None) or {}

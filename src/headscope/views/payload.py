@@ -490,7 +490,7 @@ class CarrierInfo(TypedDict):
 
 
 class SourceInfo(TypedDict):
-    """A span of a prompt: its characters (none: −1), or its `box` on the picture; its first token.
+    """A span of a prompt: its characters (none: −1), or its `box` on the picture; its first and last token.
 
     Figures are those of `headscope.why`, None where there is none. `heads` are the first that carry it; `without` is
     what the model writes where it is masked; `note` what its attention says beside its effect.
@@ -501,6 +501,7 @@ class SourceInfo(TypedDict):
     start: int
     end: int
     first: int
+    last: int
     box: list[float] | None
     effect: float | None
     low: float | None

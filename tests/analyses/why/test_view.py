@@ -25,11 +25,12 @@ from tests.helpers.stills import SMALLEST, Still
 
 TEXT = "The cat sat here. A dog ran. It was late. The bird sang. She left."
 ANSWER = " It slept. The dog sat."
+SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 48}
 
 
 @pytest.fixture(scope="module")
 def writer(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return hs.load(save_llama(tmp_path_factory.mktemp("writer"), num_hidden_layers=2))
+    return hs.load(save_llama(tmp_path_factory.mktemp("writer"), **SIZE))
 
 
 @pytest.fixture(scope="module")
@@ -114,13 +115,12 @@ def test_regions_of_a_picture_are_shaded(tmp_path: Path) -> None:
     assert "patch" not in still.said
 
 
-@pytest.mark.slow
 def test_the_command_writes_a_page_and_opens_it(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
-    folder, page = save_llama(tmp_path / "model"), tmp_path / "why.html"
+    folder, page = save_llama(tmp_path / "model", **SIZE), tmp_path / "why.html"
     typed("why", TEXT, "--answer", ANSWER, "-m", folder, "-o", page, "--open")
     assert payload(page.read_text("utf-8"))["maps"]["inputs"]
     assert opened == [page.as_uri()]

@@ -156,6 +156,7 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
             start=row["start"],
             end=row["end"],
             first=int(dataset["first_token"].values[place]),
+            last=int(dataset["last_token"].values[place]),
             box=None if boxes is None or math.isnan(boxes[place][0]) else boxes[place].round(2).tolist(),
             effect=rounded(row["effect"]),
             low=rounded(row["ci_low"]),
@@ -223,7 +224,7 @@ def _maps(dataset: xr.Dataset, model: Model, shown: SourcesPayload, blobs: Blobs
             label=f"span {place}",
             side="from",
             source=rows,
-            targets=[list(range(one["first"], int(dataset["last_token"].values[place]) + 1))],
+            targets=[list(range(one["first"], one["last"] + 1))],
             candidates=None,
             units="tokens",
         )
