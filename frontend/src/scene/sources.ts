@@ -59,21 +59,33 @@ export function value(
   return spans[span]![by];
 }
 
-const largest = (values: readonly (number | null)[]): number => Math.max(1e-9, ...values.map((x) => Math.abs(x ?? 0)));
+/** The spans that most was lost without, the largest first. */
+export function largest(payload: SourcesPayload, state: SourcesState): number[] {
+  const known = payload.spans.flatMap(({ level }, place) => {
+    const x = level === state.level ? value(payload, state, place) : null;
+    return x === null ? [] : [{ place, x }];
+  });
+  return known
+    .sort((a, b) => b.x - a.x)
+    .slice(0, 5)
+    .map(({ place }) => place);
+}
+
+const most = (values: readonly (number | null)[]): number => Math.max(1e-9, ...values.map((x) => Math.abs(x ?? 0)));
 
 /** The largest size of what the spans of the shown level are shaded by. */
 export const reach = (payload: SourcesPayload, state: SourcesState): number =>
-  largest(payload.spans.map((span, place) => (span.level === state.level ? value(payload, state, place) : null)));
+  most(payload.spans.map((span, place) => (span.level === state.level ? value(payload, state, place) : null)));
 
-export const shade = (x: number | null, most: number): Shade => ({
-  strength: STRONGEST * Math.min(1, Math.abs(x ?? 0) / most),
+export const shade = (x: number | null, size: number): Shade => ({
+  strength: STRONGEST * Math.min(1, Math.abs(x ?? 0) / size),
   tone: (x ?? 0) < 0 ? "minus" : "plus",
 });
 
 /** What each statement loses without a span, as its shade; none of a span that was not masked. */
 export function lost({ statements }: SourcesPayload, span: number): Shade[] {
-  const most = largest(statements.flatMap(({ effect }) => effect));
-  return statements.map(({ effect }) => shade(effect[span] ?? null, most));
+  const size = most(statements.flatMap(({ effect }) => effect));
+  return statements.map(({ effect }) => shade(effect[span] ?? null, size));
 }
 
 /** Whether a statement hangs on a span: `[n]` of a cited answer. */
@@ -84,10 +96,10 @@ export const signed = (x: number): string => (x > 0 ? `+${figure(x)}` : figure(x
 
 /** What the shades are, for the scale beside them. */
 export function scale(payload: SourcesPayload, state: SourcesState): { of: string; ticks: readonly string[] } {
-  const most = reach(payload, state);
+  const size = reach(payload, state);
   const who = state.statement === null ? "the answer" : "the statement";
   const of = state.by === "effect" ? `nats ${who} loses without it` : "estimate (a slope)";
-  return { of, ticks: [figure(-most, 2), "0", figure(most, 2)] };
+  return { of, ticks: [figure(-size, 2), "0", figure(size, 2)] };
 }
 
 /** What is known of a span, in sentences. */

@@ -2,9 +2,10 @@
 // gives the figures of a span, and its heads.
 
 import type { CarrierInfo, SourceInfo, SourcesPayload, SourcesState } from "../protocol";
-import { code, decimal } from "../scene/format";
+import { code, decimal, shortened } from "../scene/format";
 import {
   hangs,
+  largest,
   levels,
   lost,
   ORIGIN,
@@ -39,6 +40,7 @@ export class Sources {
   /** What stands for each span and each statement. */
   private spans = new Map<number, Element[]>();
   private readonly statements = new Map<number, Element>();
+  private struck: (span: SourceInfo) => boolean = () => false;
   private hovered: { span?: number; statement?: number } = {};
 
   constructor(
@@ -95,8 +97,9 @@ export class Sources {
 
   /** Tell which spans are struck out. */
   strike(struck: (span: SourceInfo) => boolean): void {
-    for (const [place, elements] of this.spans)
-      for (const element of elements) element.classList.toggle("struck", struck(this.payload.spans[place]!));
+    this.struck = struck;
+    this.shade();
+    this.tell();
   }
 
   set(change: Partial<SourcesState>): void {
@@ -167,17 +170,13 @@ export class Sources {
     for (const [place, elements] of this.spans) {
       const x = value(payload, shown, place);
       const lit = shown.statement !== null && hangs(payload, shown.statement, place);
-      for (const element of elements)
-        paint(element as HTMLElement, shade(x, most), { on: place === state.span, lit, none: x === null });
+      const marks = { lit, none: x === null, struck: this.struck(payload.spans[place]!) };
+      for (const element of elements) paint(element, shade(x, most), place === state.span, marks);
     }
     const shades = span === null ? [] : lost(payload, span);
     for (const [place, element] of this.statements) {
       const lit = span !== null && hangs(payload, place, span);
-      paint(element as HTMLElement, shades[place] ?? shade(null, 1), {
-        on: place === state.statement,
-        lit,
-        none: false,
-      });
+      paint(element, shades[place] ?? shade(null, 1), place === state.statement, { lit });
     }
     const { of, ticks } = scale(payload, shown);
     this.of.textContent = of;
@@ -189,10 +188,21 @@ export class Sources {
     const { payload, host, state } = this;
     const place = state.span;
     this.root.classList.toggle("told", place !== null);
-    if (place === null)
+    if (place === null) {
+      const first = largest(payload, state).map((span) =>
+        h(
+          "li",
+          {},
+          h("button.link", { type: "button", onclick: () => this.go(span) }, shortened(payload.spans[span]!.text)),
+          ` ${signed(value(payload, state, span)!)}`,
+        ),
+      );
       return this.detail.replaceChildren(
         h("p.sub", {}, "Press a part of the prompt for its figures, or a statement for its sources."),
+        h("h3", {}, state.statement === null ? "The largest" : `The largest of statement ${state.statement}`),
+        h("ul", {}, ...first),
       );
+    }
     const span = payload.spans[place]!;
     const heads = span.heads.map((head) => {
       const name =
@@ -213,9 +223,20 @@ export class Sources {
         ? [h("h3", {}, "Without it the model writes"), h("blockquote", { dir: "auto" }, span.without)]
         : []),
       ...(host.strike
-        ? [h("button.link", { type: "button", onclick: () => host.strike!(span) }, "Strike it out")]
+        ? [
+            h(
+              "button.link",
+              { type: "button", onclick: () => host.strike!(span) },
+              this.struck(span) ? "Put it back" : "Strike it out",
+            ),
+          ]
         : []),
     );
+  }
+
+  private go(span: number): void {
+    this.set({ span });
+    this.spans.get(span)?.[0]?.scrollIntoView({ block: "nearest" });
   }
 
   private point(target: EventTarget | null): void {
@@ -262,14 +283,10 @@ function of(target: EventTarget | null): { span?: number; statement?: number } {
   };
 }
 
-function paint(
-  element: HTMLElement,
-  { strength, tone }: Shade,
-  { on, lit, none }: { on: boolean; lit: boolean; none: boolean },
-): void {
-  element.style.setProperty("--shade", `${decimal(strength, 1)}%`);
-  element.style.setProperty("--tone", `var(--${tone})`);
+function paint(element: Element, { strength, tone }: Shade, on: boolean, marks: Record<string, boolean>): void {
+  const { style } = element as HTMLElement;
+  style.setProperty("--shade", `${decimal(strength, 1)}%`);
+  style.setProperty("--tone", `var(--${tone})`);
   element.setAttribute("aria-pressed", String(on));
-  element.classList.toggle("lit", lit);
-  element.classList.toggle("none", none);
+  for (const [name, has] of Object.entries(marks)) element.classList.toggle(name, has);
 }

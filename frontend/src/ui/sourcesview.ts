@@ -20,15 +20,34 @@ export class SourcesView {
     private readonly host: Pick<ExplorerHost, "dark" | "save">,
   ) {
     const sources = new Sources(payload, payload.maps && { open: (head, span) => this.open(head, span) });
-    this.text = h("div.hs", {}, h("h1.about", {}, payload.title), sources.root);
+    this.text = h("div.hs.alone", {}, h("h1.about", {}, payload.title), sources.root);
     root.append(this.text, this.below);
     this.surroundings();
   }
 
-  private open({ part, layer, head }: CarrierInfo, { first }: SourceInfo): void {
-    const payload = this.payload.maps!;
-    const state: ExplorerState = { ...payload.state, part, layer, heads: [head], scale: "head", pin: ["to", first] };
-    if (this.explorer) this.explorer.update(state);
+  private open({ part, layer, head }: CarrierInfo, span: SourceInfo): void {
+    const { maps, spans } = this.payload;
+    // Of all spans this one is outlined.
+    const label = String(spans.indexOf(span));
+    const payload = {
+      ...maps!,
+      inputs: maps!.inputs.map((input) => ({
+        ...input,
+        parts: input.parts.map((each) => ({
+          ...each,
+          links: each.links?.filter((link) => link.label === label) ?? [],
+        })),
+      })),
+    };
+    const state: ExplorerState = {
+      ...payload.state,
+      part,
+      layer,
+      heads: [head],
+      scale: "head",
+      pin: ["to", span.first],
+    };
+    if (this.explorer) this.explorer.renew({ payload, store: this.store, state });
     else {
       const host = { ...this.host, changed: () => undefined };
       this.explorer = new Explorer(this.below, { payload, store: this.store, state }, host);

@@ -40,7 +40,8 @@ class LiveInfo(TypedDict):
     """A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
 
     `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
-    `chat`: turns of a conversation; `sources`: which part of the input made the answer can be asked; `rounded`: how its weights were, where they are not those of the model itself.
+    `chat`: turns of a conversation; `sources`: which part of the input made the answer can be asked; `rounded`: how
+    its weights were, where they are not those of the model itself.
     """
 
     model: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -53,7 +54,9 @@ def kept(asked: Asked, sources: list[Source]) -> dict[str, Any]:
     variables: dict[str, Any] = {}
     if asked.plain and asked.axis == "self" and tokens.ids is not None:
         ids = [*tokens.ids.tolist(), *(asked.targets[:-1].tolist() if asked.written else ())]
-        variables["id"], variables["answers"] = ("input", ids), ("input", asked.rows.astype(np.int8))
+        texts = [*asked.prompt.texts, *(asked.texts[:-1] if asked.written else ())]
+        variables["id"], variables["read"] = ("input", ids), ("input", texts)
+        variables["answers"] = ("input", asked.rows.astype(np.int8))
     areas = tokens.boxes if tokens.picture is not None else stretches(tokens)
     shown = None if areas is None else picture_info([tokens])
     if areas is not None and shown is not None:
@@ -215,13 +218,14 @@ def _carriers(dataset: xr.Dataset, span: int) -> list[CarrierInfo]:
 
 def _maps(dataset: xr.Dataset, model: Model, shown: SourcesPayload, blobs: Blobs) -> Any:
     """The explorer of the layers whose heads are named, with a link from the answer to each span that was masked."""
-    maps = capture(model, model.from_ids(dataset["id"].values.tolist()))
+    tokens = model.from_ids(dataset["id"].values.tolist())
+    maps = capture(model, replace(tokens, texts=[str(text) for text in dataset["read"].values]))
     assert isinstance(maps, AttentionMaps)
     layers = sorted({head["layer"] for one in shown["spans"] for head in one["heads"]})
     rows: list[int] = np.flatnonzero(dataset["answers"].values).tolist()
     links = [
         LinkInfo(
-            label=f"span {place}",
+            label=str(place),
             side="from",
             source=rows,
             targets=[list(range(one["first"], one["last"] + 1))],
