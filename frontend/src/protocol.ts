@@ -506,13 +506,24 @@ export interface SourcesPayload {
 }
 
 /**
- * A page of explorers, or of sources of answers. The blobs of the view at place i are named ``i-name``.
+ * A table as it is read.
+ */
+export interface FiguresPayload {
+  kind: "figures";
+  version: 1;
+  title: string;
+  columns: string[];
+  rows: string[][];
+}
+
+/**
+ * A page of explorers, sources of answers, and figures. The blobs of the view at place i are named ``i-name``.
  */
 export interface ViewsPayload {
   kind: "views";
   version: 1;
   title: string;
-  views: (ExplorerPayload | SourcesPayload)[];
+  views: (ExplorerPayload | SourcesPayload | FiguresPayload)[];
 }
 
 /**

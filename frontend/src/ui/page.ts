@@ -4,7 +4,7 @@
 import "./theme.css";
 import "./page.css";
 import "./explorer.css";
-import type { ViewsPayload } from "../protocol";
+import type { FiguresPayload, ViewsPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { Of } from "../scene/made";
 import { begins, DEFAULTS, read, settle, valuesOf, write } from "../scene/state";
@@ -93,6 +93,11 @@ class Page {
     const payload = this.payload.views[place]!;
     const store = new Store((name) => fromPage(`${place}-${name}`));
     element.classList.remove("waiting");
+    if (payload.kind === "figures") {
+      element.classList.replace("hx", "alone");
+      element.replaceChildren(figures(payload));
+      return;
+    }
     if (payload.kind === "sources") {
       element.classList.remove("hs", "hx");
       this.views[place] = new SourcesView(element, payload, store, { dark: () => this.system.matches, save: download });
@@ -145,7 +150,7 @@ class Page {
     this.written = window.location.hash;
     this.views.forEach((view, place) => {
       const payload = this.payload.views[place]!;
-      if (!(view instanceof Explorer) || payload.kind === "sources") return;
+      if (!(view instanceof Explorer) || payload.kind !== "explorer") return;
       const begun = begins(payload.state, payload);
       view.update({ ...DEFAULTS, ...begun, ...read(window.location.hash, this.prefix(place)) });
       this.fragments[place] = write(view.state, settle(begun, payload), this.prefix(place));
@@ -178,6 +183,16 @@ class Page {
     this.root.dataset.ready = "true";
     this.rest();
   }
+}
+
+/** A table as it is read. */
+function figures({ title, columns, rows }: FiguresPayload): HTMLElement {
+  const numbers = columns.map((_, at) => rows.some((row) => /^[-\d.]+$/.test(row[at]!)));
+  const cells = (tag: "th" | "td", row: readonly string[]): HTMLElement =>
+    h("tr", {}, ...row.map((text, at) => h(numbers[at] ? `${tag}.number` : tag, {}, text)));
+  const head = h("thead", {}, cells("th", columns));
+  const body = h("tbody", {}, ...rows.map((row) => cells("td", row)));
+  return h("div.figures", {}, h("h1.about", {}, title), h("div.moves", { tabindex: 0 }, h("table", {}, head, body)));
 }
 
 void begin<ViewsPayload>((root, payload) => new Page(root, payload).ready());

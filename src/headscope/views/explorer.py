@@ -31,6 +31,7 @@ from headscope.views.payload import (
     AxisInfo,
     ExplorerPayload,
     ExplorerState,
+    FiguresPayload,
     InputInfo,
     MeasureColumn,
     NeuronsInfo,
@@ -168,7 +169,9 @@ def explorer_page(
 
 
 def views_page(
-    views: Sequence[tuple[ExplorerPayload | SourcesPayload, Blobs]], *, title: str | None = None
+    views: Sequence[tuple[ExplorerPayload | SourcesPayload | FiguresPayload, Blobs]],
+    *,
+    title: str | None = None,
 ) -> str:
     """Several views on one page, each drawn when it comes near the screen."""
     if not views:
@@ -177,7 +180,7 @@ def views_page(
     payload = ViewsPayload(kind="views", version=1, title=named, views=[one for one, _ in views])
     texts: dict[str, str] = {}
     for place, (one, blobs) in enumerate(views):
-        maps = one if one["kind"] == "explorer" else one.get("maps")
+        maps = one if one["kind"] == "explorer" else one.get("maps") if one["kind"] == "sources" else None
         later, arrays = set(() if maps is None else _later(maps)), blobs.texts
         texts |= {f"{place}-{name}": arrays[name] for name in sorted(arrays, key=later.__contains__)}
     return page(payload, texts, bundle="explorer", title=named)

@@ -553,13 +553,23 @@ class SourcesPayload(TypedDict):
     maps: NotRequired[ExplorerPayload]
 
 
+class FiguresPayload(TypedDict):
+    """A table as it is read."""
+
+    kind: Literal["figures"]
+    version: Literal[1]
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
 class ViewsPayload(TypedDict):
-    """A page of explorers, or of sources of answers. The blobs of the view at place i are named ``i-name``."""
+    """A page of explorers, sources of answers, and figures. The blobs of the view at place i are named ``i-name``."""
 
     kind: Literal["views"]
     version: Literal[1]
     title: str
-    views: list[ExplorerPayload | SourcesPayload]
+    views: list[ExplorerPayload | SourcesPayload | FiguresPayload]
 
 
 class SectionInfo(TypedDict):

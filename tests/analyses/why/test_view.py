@@ -18,10 +18,10 @@ from headscope.analyses.why import statistics
 from headscope.errors import InputError
 from headscope.views.page import plain_text
 from headscope.views.payload import SourcesPayload
-from tests.conftest import Typed
 from tests.helpers import pages
 from tests.helpers.small_models import save_llama, sharpen, sizes
 from tests.helpers.stills import SMALLEST, Still
+from tests.helpers.typed import Typed
 
 TEXT = "The cat sat here. A dog ran. It was late. The bird sang. She left."
 ANSWER = " It slept. The dog sat."

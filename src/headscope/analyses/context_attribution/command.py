@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from headscope.analyses.shown import SHOWN, Picture, Shown, Written, drawn, rounded
+from headscope.core.saving import PICTURES, replacing
 from headscope.core.validation import Count, Level
 from headscope.errors import InputError
 
@@ -15,10 +17,11 @@ Lines = Annotated[Path, Written((".jsonl",), "write it of whole runs")]
 
 
 class Explained(NamedTuple):
-    """An answer that was explained, and the model whose heads a page of it can open."""
+    """An answer that was explained, and the model whose heads a page of it can open; or a data set, and some of it."""
 
     found: Any
     model: Any
+    views: Sequence[Any] = ()
 
 
 _DROPPED = ("start", "end", "parent", "ci_low", "ci_high")
@@ -32,6 +35,7 @@ def run(
     spans: str = "sentence",
     exact: Count | Literal["all"] = 5,
     image: Path | None = None,
+    output: Path | None = None,
     **options: Any,
 ) -> Any:
     """Explain one answer, or those of a data set.
@@ -65,7 +69,13 @@ def run(
         refused = [name for name in ("delete", "through", "anew", "position") if given.pop(name, False)]
         if refused:
             raise InputError(f"--{refused[0]}: expected one prompt, found a data set")
-        return context_attribution(model, prompts(path), spans=units, exact=exact, **given, **many)
+        found = context_attribution(model, prompts(path), spans=units, exact=exact, **given, **many)
+        if not _page(output):
+            return found
+        from headscope.analyses.context_attribution.page import shaded
+
+        known = {name: given[name] for name in ("max_new_tokens", "batch_size") if name in given}
+        return Explained(found, model, shaded(model, prompts(path), units, exact=exact, **known))
     if many.get("shard") or many.get("resume"):
         raise InputError("--shard, --resume: expected a data set (.jsonl), found one prompt")
     more: dict[str, Any] = {}
@@ -83,6 +93,10 @@ def run(
     known = {name: more[name] for name in ("tools", "documents") if name in more}
     picture = {} if image is None else {"image": image}
     return Explained(why(model, text, answer, units, exact, **known, **picture, **given), model)
+
+
+def _page(output: Path | None) -> bool:
+    return output is not None and output.suffix.lower() == ".html"
 
 
 def _file(prompt: str) -> Path | None:
@@ -112,28 +126,37 @@ def shown(
         figure: the prompt, each span shaded by its effect: .svg, .png or .pdf.
         open_: open the page that -o wrote in a browser.
     """
+    from headscope.analyses.context_attribution.page import page
     from headscope.analyses.why import statistics
     from headscope.analyses.why.cite import cite as marked
     from headscope.analyses.why.cite import save
     from headscope.core.heads import Head
     from headscope.measures.dataset import description
 
-    page = output is not None and output.suffix.lower() == ".html"
-    if open_ and not page:
+    if open_ and not _page(output):
         raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
-    loaded = None
+    loaded, views = None, ()
     if isinstance(result, Explained):
-        result, loaded = result
+        result, loaded, views = result
     rows: Any = result.table()
 
     def viewed(path: Path) -> str:
-        result.view(loaded if page else None).save(path)
+        result.view(loaded if _page(path) else None).save(path)
         return "the prompt and its answer"
+
+    def listed_on(path: Path) -> str:
+        with replacing(path) as file:
+            file.write_text(page(result, views), encoding="utf-8")
+        return f"the figures, and {len(views)} prompts"
 
     if "masked" not in result:
         if cite is not None or figure is not None:
             raise InputError("--cite, --figure: expected one prompt, found a data set")
-        return Shown(rows, rounded(rows).to_string(index=False), result)
+        if output is not None and output.suffix.lower() in PICTURES:
+            raise InputError(
+                f"-o {output}: expected one prompt for a picture, found a data set; .html is its page"
+            )
+        return Shown(rows, rounded(rows).to_string(index=False), result, drawn=listed_on, opens=open_)
     about = description(result)
     listed = rows.head(SHOWN).drop(
         columns=[*_DROPPED, *(name for name in ("deleted",) if rows[name].isna().all())]
