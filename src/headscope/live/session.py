@@ -27,6 +27,7 @@ from headscope.models import Model, expect_model
 from headscope.views.blobs import LiveBlobs
 from headscope.views.highlights import likely
 from headscope.views.inputs import Input
+from headscope.views.payload import SourcesPayload
 from headscope.views.view import Computed, View
 from headscope.views.widget import exact, number_of, whole_number
 from headscope.views.wire import (
@@ -340,7 +341,9 @@ class Live:
             "word" if asked.get("spans") == "word" else "sentence",
             position=None if said.kind == "next" else at,
         )
-        return WhyAnswer(kind="why", id=whole_number(asked, "id"), sources=found.view().payload), []
+        return WhyAnswer(
+            kind="why", id=whole_number(asked, "id"), sources=cast("SourcesPayload", found.view().payload)
+        ), []
 
     def _without(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
         self._current(asked)

@@ -71,7 +71,12 @@ def make_still_widget(payload: SourcesPayload, blobs: Blobs) -> Any:
     widget = widget_class("SourcesWidget", ("payload", "blobs"))(
         program=program(), payload=dict(payload), blobs=blobs.buffers
     )
-    widget.on_msg(lambda _, content, __: content.get("kind") == "program" and send_program(widget))
+
+    def answer(_: Any, content: Mapping[str, Any], __: Any) -> None:
+        if content.get("kind") == "program":
+            send_program(widget)
+
+    widget.on_msg(answer)
     return widget
 
 

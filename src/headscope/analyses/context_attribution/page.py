@@ -38,7 +38,7 @@ def shaded(model: Model, corpus: Iterable[Example], spans: Any, **options: Any) 
 
 def page(result: xr.Dataset, views: Sequence[Showable]) -> str:
     """The figures, what each of them is, and the prompts below."""
-    rows = table(result)
+    rows: Any = table(result)
     rows["what it is"] = [FIGURES[name] for name in rows["figure"]]
     title = f"Which part made these answers? · {model_name(meta_of(result)['model'])}"
     texts: list[list[str]] = rounded(rows).astype(str).to_numpy().tolist()

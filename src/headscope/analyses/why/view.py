@@ -148,7 +148,7 @@ class SourcesView(Showable):
 def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
     """What travels of a result to the page."""
     about, name = description(dataset), model_name(meta_of(dataset)["model"])
-    rows = statistics.table(dataset).sort_values("span").to_dict("records")
+    rows: list[Any] = statistics.table(dataset).sort_values("span").to_dict("records")
     without = dataset["without"].values if "without" in dataset.coords else [""] * len(rows)
     boxes = dataset["box"].values if "box" in dataset else None
     notes = statistics.notes(dataset)
@@ -204,15 +204,10 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
 
 
 def _carriers(dataset: xr.Dataset, span: int) -> list[CarrierInfo]:
+    rows: list[Any] = statistics.heads(dataset, span).head(HEADS).to_dict("records")
     return [
-        CarrierInfo(
-            part=row["part"],
-            layer=row["layer"],
-            head=row["head"],
-            estimate=rounded(row["estimate"]),
-            effect=rounded(row["effect"]),
-        )
-        for row in statistics.heads(dataset, span).head(HEADS).to_dict("records")
+        CarrierInfo(**{**row, "estimate": rounded(row["estimate"]), "effect": rounded(row["effect"])})
+        for row in rows
     ]
 
 
