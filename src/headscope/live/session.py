@@ -341,9 +341,8 @@ class Live:
             "word" if asked.get("spans") == "word" else "sentence",
             position=None if said.kind == "next" else at,
         )
-        return WhyAnswer(
-            kind="why", id=whole_number(asked, "id"), sources=cast("SourcesPayload", found.view().payload)
-        ), []
+        sources = cast("SourcesPayload", found.view().payload)
+        return WhyAnswer(kind="why", id=whole_number(asked, "id"), sources=sources), []
 
     def _without(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
         self._current(asked)
