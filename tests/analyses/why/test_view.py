@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +128,35 @@ def test_the_command_writes_a_page_and_opens_it(
     assert payload(page.read_text("utf-8"))["maps"]["inputs"]
     assert opened == [page.as_uri()]
     typed.refuses("--open: expected -o FILE.html beside it, found no -o", "why", TEXT, "-m", folder, "--open")
+
+
+def test_a_log_of_tools_names_calls_and_documents_by_their_ids(writer: Any, tmp_path: Path) -> None:
+    model = replace(writer, tokenizer=copy.deepcopy(writer.tokenizer))
+    model.tokenizer.chat_template = (
+        "{% for d in documents or [] %}[{{ d['text'] }}]\n{% endfor %}{% for m in messages %}{{ m['role'] }}: "
+        "{{ m['content'] }}{% for c in m['tool_calls'] or [] %}{{ c['function'] | tojson }}{% endfor %}\n{% endfor %}"
+    )
+    call = {
+        "id": "call_7",
+        "type": "function",
+        "function": {"name": "weather", "arguments": {"city": "Oslo"}},
+    }
+    talk: list[dict[str, Any]] = [
+        {"role": "user", "content": "Is it wet?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "Rain.", "tool_call_id": "call_7"},
+        {"role": "assistant", "content": "Yes."},
+    ]
+    documents = [{"id": "doc-3", "text": "Wet is not dry."}]
+    found = hs.why(model, talk, spans=["message"], documents=documents)
+    assert found["text"].values.tolist() == ["user: Is it wet?", "tool call_7: Rain."]
+    assert '{"name": "weather", "arguments": {"city": "Oslo"}}' in found.view().payload["prompt"]
+    found = hs.why(model, talk, spans="document", documents=documents)
+    assert found["text"].values.tolist() == ["doc-3: Wet is not dry."]
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"messages": talk, "documents": documents}))
+    (line,) = hs.corpora.prompts(path)
+    assert list(line.messages or ()) == [{**one, "content": one["content"] or ""} for one in talk]
+    model.tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
+    with pytest.raises(InputError, match="leaves out the call of weather"):
+        hs.why(model, talk, spans="message")

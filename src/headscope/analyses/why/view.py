@@ -148,7 +148,8 @@ class SourcesView(Showable):
 def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
     """What travels of a result to the page."""
     about, name = description(dataset), model_name(meta_of(dataset)["model"])
-    rows: list[Any] = statistics.table(dataset).sort_values("span").to_dict("records")
+    frame: Any = statistics.table(dataset)
+    rows: list[Any] = frame.sort_values("span").to_dict("records")
     without = dataset["without"].values if "without" in dataset.coords else [""] * len(rows)
     boxes = dataset["box"].values if "box" in dataset else None
     notes = statistics.notes(dataset)
@@ -204,11 +205,11 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
 
 
 def _carriers(dataset: xr.Dataset, span: int) -> list[CarrierInfo]:
-    rows: list[Any] = statistics.heads(dataset, span).head(HEADS).to_dict("records")
-    return [
-        CarrierInfo(**{**row, "estimate": rounded(row["estimate"]), "effect": rounded(row["effect"])})
-        for row in rows
-    ]
+    frame: Any = statistics.heads(dataset, span).head(HEADS)
+    rows: list[Any] = frame.to_dict("records")
+    for row in rows:
+        row |= {name: rounded(row[name]) for name in ("estimate", "effect")}
+    return rows
 
 
 def _maps(dataset: xr.Dataset, model: Model, shown: SourcesPayload, blobs: Blobs) -> Any:
