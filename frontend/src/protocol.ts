@@ -463,13 +463,104 @@ export interface Added {
 }
 
 /**
- * A page of explorers. The blobs of the view at place i are named ``i-name``.
+ * A head that carries a span to the answer: its part of the estimate.
+ *
+ * `effect` is what the answer loses where this head alone does not see the span; None: not measured.
+ */
+export interface CarrierInfo {
+  part: string;
+  layer: number;
+  head: number;
+  estimate: number | null;
+  effect: number | null;
+}
+
+/**
+ * A span of a prompt: its characters (none: −1), or its `box` on the picture; its first and last token.
+ *
+ * Figures are those of `headscope.why`, None where there is none. `heads` are the first that carry it; `without` is
+ * what the model writes where it is masked; `note` what its attention says beside its effect.
+ */
+export interface SourceInfo {
+  level: string;
+  text: string;
+  start: number;
+  end: number;
+  first: number;
+  last: number;
+  box: number[] | null;
+  effect: number | null;
+  low: number | null;
+  high: number | null;
+  q: number | null;
+  share: number | null;
+  estimate: number | null;
+  deleted: number | null;
+  lexical: number | null;
+  attention: number | null;
+  heads: CarrierInfo[];
+  without: string;
+  note: string;
+}
+
+/**
+ * A statement of an answer, with what it loses without each span, and q.
+ */
+export interface StatementInfo {
+  text: string;
+  effect: (number | null)[];
+  q: (number | null)[];
+}
+
+/**
+ * How sources are shown: shaded `by` what, spans of which `level`, and what is chosen (None: nothing).
+ */
+export interface SourcesState {
+  by: "effect" | "estimate";
+  level: string;
+  statement: number | null;
+  span: number | null;
+  theme: "auto" | "light" | "dark";
+}
+
+/**
+ * Which part of a prompt made an answer: `says` what figures allow to say, `maps` what opens its heads.
+ */
+export interface SourcesPayload {
+  kind: "sources";
+  version: 1;
+  title: string;
+  model: string;
+  prompt: string;
+  answer: string;
+  origin: "given" | "wrote" | "said";
+  spans: SourceInfo[];
+  statements: StatementInfo[];
+  says: string[];
+  state: SourcesState;
+  picture?: PictureInfo;
+  maps?: ExplorerPayload;
+}
+
+/**
+ * A table as it is read.
+ */
+export interface FiguresPayload {
+  kind: "figures";
+  version: 1;
+  title: string;
+  columns: string[];
+  rows: string[][];
+}
+
+/**
+ * A page of explorers, sources of answers, and figures. The blobs of the view at place i are named ``i-name``.
  */
 export interface ViewsPayload {
   kind: "views";
   version: 1;
   title: string;
-  views: ExplorerPayload[];
+  views: (ExplorerPayload | SourcesPayload | FiguresPayload)[];
 }
 
 /**
@@ -540,8 +631,8 @@ export interface LiveExample {
  * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
  *
  * `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
- * `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `rounded`: how its weights were,
- * where they are not those of the model itself.
+ * `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `sources`: which part of the input
+ * made the answer can be asked; `rounded`: how its weights were, where they are not those of the model itself.
  */
 export interface LiveInfo {
   model: string;
@@ -553,6 +644,7 @@ export interface LiveInfo {
   longest: number;
   examples: LiveExample[];
   reads: boolean;
+  sources: boolean;
   rounded: string | null;
 }
 
@@ -628,6 +720,15 @@ export interface WhoAnswer {
   of: string;
   number: number;
   heads: Effect[];
+}
+
+/**
+ * The sources of the followed word or class.
+ */
+export interface WhyAnswer {
+  kind: "why";
+  id: number;
+  sources: SourcesPayload;
 }
 
 /**

@@ -12,6 +12,7 @@ const TEXTS = [
   "all previous",
   "L4H2 hide 3>5",
   "all hide >0",
+  "all hide >1-3",
   "L4 hide 3>",
   "L4H2 temperature 0.5",
   "all temperature 2.0",
@@ -39,6 +40,7 @@ test("what is no change says what is expected", () => {
   ]) {
     expect(() => parse(text), text).toThrow(`found '${text}'`);
   }
+  expect(() => parse("L4 hide >3-2")).toThrow("keys from the first to the last, found 3 to 2");
   expect(() => parse("L4 temperature -1")).toThrow("expected a temperature above 0, found -1");
 });
 
@@ -61,6 +63,7 @@ test("changes of three causal tokens, on paper", () => {
   expect(after("all mean").slice(3)).toEqual([0.5385, 0.4615, 0, 0.4375, 0.375, 0.1875]);
   expect(after("all hide 2>0")).toEqual([1, 0, 0, 0.25, 0.75, 0, 0, 0.5, 0.5]);
   expect(after("all hide >0")).toEqual([0, 0, 0, 0, 1, 0, 0, 0.5, 0.5]);
+  expect(after("all hide 2>0-1")).toEqual([1, 0, 0, 0.25, 0.75, 0, 0, 0, 1]);
   expect(after("all hide 1>")).toEqual([1, 0, 0, 0, 0, 0, 0.5, 0.25, 0.25]);
   expect(after("all temperature 0.5").slice(3)).toEqual([0.1, 0.9, 0, 0.6667, 0.1667, 0.1667]);
 });

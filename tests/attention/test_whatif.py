@@ -150,6 +150,7 @@ def test_while_a_model_writes(llama: Model) -> None:
         layer=st.none() | st.integers(0, 9),
         query=st.none() | st.integers(0, 9999),
         key=st.integers(0, 9999),
+        last=st.none() | st.integers(9999, 12000),
     )
 )
 def test_its_text_says_all_of_it(change: hs.WhatIf) -> None:
@@ -176,6 +177,8 @@ def test_a_text_that_is_no_change(text: str) -> None:
         {"deed": "gone"},
         {"deed": "off", "head": 2},
         {"deed": "off", "layer": 1, "key": 2},
+        {"deed": "hide", "layer": 1, "key": 2, "last": 1},
+        {"deed": "hide", "layer": 1, "query": 2, "last": 3},
         {"deed": "off", "layer": 1, "value": 2.0},
         {"deed": "hide", "layer": 1},
         {"deed": "temperature"},

@@ -426,3 +426,35 @@ def test_memory_stays_what_it_is(demo: Model) -> None:
 
     first = edits(8)
     assert edits(20) < first + 120  # six objects an edit
+
+
+def test_sources_are_those_of_why_and_a_struck_part_is_hidden(writer: Model, filler: Model) -> None:
+    live = Live(writer)
+    shown = show(live, "The cat sat. It ran. Why?")
+    told, _ = ask(live, "why", turn=shown["turn"], at=6, chosen=7, spans="word")
+    ids = writer.encode("The cat sat. It ran. Why?").ids
+    assert ids is not None
+    found = hs.why(writer, ids[:7].tolist(), [7], "word")
+    spans = told["sources"]["spans"]
+    assert_allclose([one["effect"] for one in spans], found["masked"], rtol=1e-4, atol=1e-5)
+    first, last = spans[1]["first"], spans[2]["last"]
+    one, several = (
+        show(live, "The cat sat. It ran. Why?", *changes)
+        for changes in (
+            [f"all hide >{first}-{last}"],
+            [f"all hide >{place}" for place in range(first, last + 1)],
+        )
+    )
+    for name in ("entropy", "chosen"):
+        values = [shown["says"][1][name] for shown in (one, several)]
+        values = values if name == "entropy" else [value["p"] for value in values]
+        assert values[0] == pytest.approx(values[1], rel=1e-4)
+    assert one["says"][1]["entropy"] != one["says"][0]["entropy"]
+    live = Live(filler)
+    shown = show(live, "The cat <mask> on it. It ran.")
+    told, _ = ask(live, "why", turn=shown["turn"], at=None, chosen=None, spans="sentence")
+    assert told["sources"]["answer"].strip() == shown["says"][0]["top"][0]["text"].strip()
+    live = Live(translator())
+    shown = show(live, "a b c", target="d")
+    asked = {"kind": "why", "turn": shown["turn"], "at": None, "chosen": None, "spans": "word"}
+    assert "why: expected a next word" in error(live, **asked)

@@ -92,8 +92,8 @@ def test_chat_with_the_system_message_in_the_first_turn(shared: Path) -> None:
         (CHATML, [], "messages: expected at least one message, found none"),
         (
             CHATML,
-            [{"role": "tool", "content": "x"}],
-            "messages[0]: expected the role system, user or assistant, found 'tool'",
+            [{"role": "judge", "content": "x"}],
+            "messages[0]: expected the role system, user, assistant or tool, found 'judge'",
         ),
         (
             CHATML,

@@ -14,6 +14,7 @@ import { SaysBox } from "./says";
 import { Session } from "./session";
 import { TextsBox } from "./texts";
 import { WhoBox } from "./who";
+import { WhyBox } from "./why";
 import { type Carrier, StaleError } from "./wire";
 
 /** From this width on what the model says stands beside the pictures. */
@@ -47,6 +48,7 @@ export class Live {
   private readonly says: SaysBox;
   private readonly changes: ChangesBox;
   private readonly who: WhoBox;
+  private readonly why: WhyBox;
   private readonly top = h("div.top.brand");
   private readonly stage = h("div.stage");
   private readonly empty = h("p.empty", {}, "Type a text, or take an example.");
@@ -92,12 +94,28 @@ export class Live {
       without: (layer, head) => this.session.without(this.at, this.chosen, layer, head),
       open: (layer, head) => this.explorer?.open(layer, head, false),
     });
+    this.why = new WhyBox({
+      ask: (spans) => this.session.why(this.at, this.chosen, spans),
+      open: ({ layer, head }, { first }) => {
+        const place = this.place;
+        const between = place === null ? null : [place, first];
+        this.explorer?.set({
+          scale: "head",
+          layer,
+          heads: [head],
+          pin: place === null ? ["to", first] : null,
+          between,
+        });
+      },
+      toggle: (change) => this.toggle(change),
+    });
     const side = h(
       "aside.tells",
       { "aria-label": "What the model says" },
       this.says.root,
       this.changes.root,
       this.who.root,
+      this.why.root,
     );
     this.top.append(h("b", {}, "headscope"), h("span.model", {}, info.model));
     this.stage.append(this.empty);
@@ -168,6 +186,7 @@ export class Live {
     this.info = info;
     this.texts.tell(info);
     this.says.tell(info);
+    this.why.root.hidden = !info.sources;
     document.title = document.title || `headscope: ${info.model}`;
   }
 
@@ -175,6 +194,12 @@ export class Live {
   private get at(): number | null {
     const { pin, between } = this.explorer?.state ?? {};
     return pin ? Number(pin[1]) : between ? between[0]! : null;
+  }
+
+  // The place that the model's words are of: of a class none.
+  private get place(): number | null {
+    const { place } = this.shown?.says[0] ?? {};
+    return place == null ? null : (this.at ?? place);
   }
 
   private ask(): void {
@@ -222,6 +247,13 @@ export class Live {
     this.changed();
   }
 
+  private toggle(change: string): void {
+    const { changes } = this.history;
+    if (!changes.includes(change)) return this.make(change);
+    this.history.set(changes.filter((each) => each !== change));
+    this.changed();
+  }
+
   private changed(): void {
     this.changes.say("");
     this.ask();
@@ -256,6 +288,7 @@ export class Live {
 
   private async say(): Promise<void> {
     this.who.clear();
+    this.sources();
     try {
       const says = await this.session.says(this.at, this.chosen);
       this.predicted(says);
@@ -263,6 +296,12 @@ export class Live {
       if (!(error instanceof StaleError)) this.texts.fail(error instanceof Error ? error.message : String(error));
     }
     this.tell();
+  }
+
+  // The sources are of the input, the place and the word; changes strike their parts out.
+  private sources(): void {
+    this.why.update(this.input, this.place, this.chosen);
+    this.why.changes(this.history.changes);
   }
 
   private predicted(says: readonly Prediction[]): void {
@@ -295,6 +334,7 @@ export class Live {
     this.predicted(shown.says);
     this.panel(this.explorer!.state);
     this.who.clear();
+    this.sources();
     this.tell();
   }
 

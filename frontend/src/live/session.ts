@@ -10,7 +10,9 @@ import type {
   ReadsInfo,
   SaysAnswer,
   Shown,
+  SourcesPayload,
   WhoAnswer,
+  WhyAnswer,
   WithoutAnswer,
 } from "../protocol";
 import { gunzip, Store } from "../scene/data";
@@ -173,6 +175,10 @@ export class Session {
 
   async who(at: number | null, chosen: number | null): Promise<WhoAnswer> {
     return (await this.wire.ask<WhoAnswer>("who", { turn: this.turn, at, chosen })).content;
+  }
+
+  async why(at: number | null, chosen: number | null, spans: string): Promise<SourcesPayload> {
+    return (await this.wire.ask<WhyAnswer>("why", { turn: this.turn, at, chosen, spans })).content.sources;
   }
 
   async without(at: number | null, chosen: number | null, layer: number, head: number): Promise<number> {

@@ -5,12 +5,13 @@
 import "../ui/theme.css";
 import "../ui/explorer.css";
 import "./live.css";
-import type { Added, ExplorerPayload } from "../protocol";
+import type { Added, ExplorerPayload, SourcesPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { begins, changed, DEFAULTS, settle } from "../scene/state";
 import { h } from "../ui/dom";
 import { Explorer, type Question } from "../ui/explorer";
 import { download } from "../ui/save";
+import { SourcesView } from "../ui/sourcesview";
 import { join } from "./added";
 import { type Here, renderLive } from "./kernel";
 import { darkAround, onTheme, shareKeys } from "./notebook";
@@ -35,7 +36,7 @@ interface Waiting {
 
 /** The part of anywidget's model that is used. */
 type Model = Holder & {
-  get(name: "payload"): ExplorerPayload;
+  get(name: "payload"): ExplorerPayload | SourcesPayload;
   get(name: "live"): unknown;
   get(name: "blobs"): Record<string, DataView>;
   on(event: "msg:custom", run: (answer: Answer, buffers: DataView[]) => void): void;
@@ -56,19 +57,37 @@ function add(
 
 function render(here: { model: Model; el: HTMLElement }): () => void {
   // A widget with a model behind it has no payload of its own.
-  return here.model.get("live") ? renderLive(here as unknown as Here) : renderView(here);
+  if (here.model.get("live")) return renderLive(here as unknown as Here);
+  const payload = here.model.get("payload");
+  return payload.kind === "sources" ? renderSources(here, payload) : renderView(here, payload);
 }
 
-function renderView({ model, el }: { model: Model; el: HTMLElement }): () => void {
-  const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
-  el.append(root);
-  const payload = model.get("payload");
-  const blobs = model.get("blobs");
-  const store = new Store((name) => {
+const storeOf = (blobs: Record<string, DataView>): Store =>
+  new Store((name) => {
     const bytes = blobs[name];
     if (!bytes) throw new Error(`array ${name} is missing from this widget: run the cell again`);
     return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
   });
+
+function renderSources({ model, el }: { model: Model; el: HTMLElement }, payload: SourcesPayload): () => void {
+  const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
+  el.append(root);
+  const unshare = shareKeys(root);
+  const view = new SourcesView(root, payload, storeOf(model.get("blobs")), { dark: darkAround, save: download });
+  const left = onTheme(() => view.surroundings());
+  return () => {
+    left();
+    unshare();
+    view.destroy();
+    root.remove();
+  };
+}
+
+function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: ExplorerPayload): () => void {
+  const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
+  el.append(root);
+  const blobs = model.get("blobs");
+  const store = storeOf(blobs);
   const base = settle(begins(payload.state, payload), payload);
   const waiting = new Map<number, Waiting>();
   let asked = 0;

@@ -2,7 +2,7 @@
 
 import { area } from "../draw/canvas";
 import { SvgPen } from "../draw/svg";
-import type { ExplorerState } from "../protocol";
+import type { ExplorerState, SourcesPayload } from "../protocol";
 import { answer, plain } from "../scene/answer";
 import { COLOURS, type Theme } from "../scene/color";
 import { heading, made, nameOf, namesOf } from "../scene/says";
@@ -16,6 +16,7 @@ import { matrix } from "./matrix";
 import { neurons } from "./neuron";
 import { onInput } from "./oninput";
 import { shaded } from "./shaded";
+import { sources } from "./sources";
 
 /** How a still is asked for: the state of an explorer, and the room of the paper in pixels (96 an inch). */
 export interface Asked {
@@ -99,12 +100,34 @@ export async function still(data: Data, asked: Asked): Promise<string> {
     beside ? row(panels, GAP) : stack(panels, GAP),
     text(made(scenes), whole, { color: paper.ink("--ink3"), size: 10 }),
   ];
-  const all = stack(blocks, 10);
-  const pen = new SvgPen(asked.width, Math.ceil(all.height + 2 * MARGIN));
-  area(pen, paper.ink("--bg"), 0, 0, asked.width, Math.ceil(all.height + 2 * MARGIN));
-  placed(pen, all, MARGIN, MARGIN);
   const about = `${data.payload.model}: ${scenes.map(namesOf).join("; ")} · ${heading(scenes[0]!)}`;
-  return pen.document(asked.title || about, asked.style);
+  return sheet(stack(blocks, 10), asked, paper.theme, about);
+}
+
+/** The still of the sources of an answer. */
+export function sourcesStill(payload: SourcesPayload, asked: Pick<Asked, "width" | "title" | "style">): string {
+  const theme = payload.state.theme === "dark" ? "dark" : "light";
+  const whole = asked.width - 2 * MARGIN;
+  const title = text(asked.title ?? "", whole, { color: COLOURS[theme].ink, size: 14, weight: 600 });
+  return sheet(
+    stack([...(asked.title ? [title] : []), sources(payload, theme, whole)], 10),
+    asked,
+    theme,
+    payload.title,
+  );
+}
+
+function sheet(
+  all: Block,
+  { width, title, style }: Pick<Asked, "width" | "title" | "style">,
+  theme: Theme,
+  about: string,
+): string {
+  const height = Math.ceil(all.height + 2 * MARGIN);
+  const pen = new SvgPen(width, height);
+  area(pen, COLOURS[theme].bg, 0, 0, width, height);
+  placed(pen, all, MARGIN, MARGIN);
+  return pen.document(title || about, style);
 }
 
 /** One input's picture: its heading, what it shows, and the caption below. */

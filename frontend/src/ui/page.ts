@@ -1,10 +1,10 @@
-// A saved page of explorers: each is built when it comes near the screen, or when there is time, as paper shows all;
+// A saved page of explorers, and of sources of answers: each is built when it comes near the screen, or when there is time, as paper shows all;
 // each keeps its state in the address.
 
 import "./theme.css";
 import "./page.css";
 import "./explorer.css";
-import type { ViewsPayload } from "../protocol";
+import type { FiguresPayload, ViewsPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { Of } from "../scene/made";
 import { begins, DEFAULTS, read, settle, valuesOf, write } from "../scene/state";
@@ -13,6 +13,7 @@ import { h } from "./dom";
 import { fromPage } from "./embedded";
 import { Explorer, type ExplorerHost } from "./explorer";
 import { download } from "./save";
+import { SourcesView } from "./sourcesview";
 
 const NEAR = "600px";
 const LATER = 120;
@@ -22,7 +23,7 @@ const whenIdle = (job: () => void): void =>
   void ("requestIdleCallback" in window ? window.requestIdleCallback(job) : setTimeout(job, 200));
 
 class Page {
-  private readonly views: (Explorer | null)[];
+  private readonly views: (Explorer | SourcesView | null)[];
   private readonly fragments: string[];
   private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
   private readonly near: IntersectionObserver;
@@ -51,7 +52,7 @@ class Page {
     });
     this.stepped();
     root.setAttribute("role", "main");
-    root.firstElementChild?.prepend(h("h1.hidden", {}, document.title));
+    if (payload.views[0]?.kind === "explorer") root.firstElementChild?.prepend(h("h1.hidden", {}, document.title));
     this.system.addEventListener("change", () => this.views.forEach((view) => view?.surroundings()));
     const print = (on: boolean): void => {
       if (on) this.waiting.forEach((element) => this.build(element));
@@ -91,11 +92,21 @@ class Page {
     const place = Number(element.dataset.view);
     const payload = this.payload.views[place]!;
     const store = new Store((name) => fromPage(`${place}-${name}`));
+    element.classList.remove("waiting");
+    if (payload.kind === "figures") {
+      element.classList.replace("hx", "alone");
+      element.replaceChildren(figures(payload));
+      return;
+    }
+    if (payload.kind === "sources") {
+      element.classList.remove("hs", "hx");
+      this.views[place] = new SourcesView(element, payload, store, { dark: () => this.system.matches, save: download });
+      return;
+    }
     const begun = begins(payload.state, payload);
     const base = settle(begun, payload);
     const prefix = this.prefix(place);
     const asked = read(window.location.hash, prefix);
-    element.classList.remove("waiting");
     const host: ExplorerHost = {
       changed: (state) => {
         this.fragments[place] = write(state, base, prefix);
@@ -139,16 +150,19 @@ class Page {
     this.written = window.location.hash;
     this.views.forEach((view, place) => {
       const payload = this.payload.views[place]!;
+      if (!(view instanceof Explorer) || payload.kind !== "explorer") return;
       const begun = begins(payload.state, payload);
-      view?.update({ ...DEFAULTS, ...begun, ...read(window.location.hash, this.prefix(place)) });
-      if (view) this.fragments[place] = write(view.state, settle(begun, payload), this.prefix(place));
+      view.update({ ...DEFAULTS, ...begun, ...read(window.location.hash, this.prefix(place)) });
+      this.fragments[place] = write(view.state, settle(begun, payload), this.prefix(place));
     });
     this.stepped();
   }
 
   /** Whether others are open than in the latest entry. */
   private stepped(): boolean {
-    return this.entry.renewed(this.views.map((view) => view && valuesOf(view.state, ["scale", "layer", "heads"])));
+    return this.entry.renewed(
+      this.views.map((view) => view instanceof Explorer && valuesOf(view.state, ["scale", "layer", "heads"])),
+    );
   }
 
   /** Everything that was begun has been drawn. */
@@ -169,6 +183,16 @@ class Page {
     this.root.dataset.ready = "true";
     this.rest();
   }
+}
+
+/** A table as it is read. */
+function figures({ title, columns, rows }: FiguresPayload): HTMLElement {
+  const numbers = columns.map((_, at) => rows.some((row) => /^[-\d.]+$/.test(row[at]!)));
+  const cells = (tag: "th" | "td", row: readonly string[]): HTMLElement =>
+    h("tr", {}, ...row.map((text, at) => h(numbers[at] ? `${tag}.number` : tag, {}, text)));
+  const head = h("thead", {}, cells("th", columns));
+  const body = h("tbody", {}, ...rows.map((row) => cells("td", row)));
+  return h("div.figures", {}, h("h1.about", {}, title), h("div.moves", { tabindex: 0 }, h("table", {}, head, body)));
 }
 
 void begin<ViewsPayload>((root, payload) => new Page(root, payload).ready());

@@ -132,6 +132,7 @@ class Analysis:
         axis: the axis, or variable, by which `headscope.table` and `headscope.figure` know its results.
         table: the tidy table of a result.
         figure: draws a result.
+        view: shows a result as a page, in a notebook and as a picture.
         merge: puts the parts of shards together.
         sections: of the report.
         package: where its files are, as it was found.
@@ -145,6 +146,7 @@ class Analysis:
     axis: str = ""
     table: str = ""
     figure: str = ""
+    view: str = ""
     merge: str = ""
     sections: tuple[Entry, ...] = ()
     package: str = ""

@@ -18,6 +18,7 @@ from headscope.measures import dataset
 from headscope.views.charts import Figure, meta_of, model_name
 from headscope.views.page import html_text
 from headscope.views.paper import FORMATS
+from headscope.views.view import Showable
 
 ROWS = 8
 """Rows of the table that a notebook shows."""
@@ -53,15 +54,22 @@ class Result(xr.Dataset):
         """A figure; `names` and `options` are those of `headscope.figure`."""
         return tables.figure(self, names, **options)
 
+    def view(self, *args: Any, **options: Any) -> Showable:
+        """A page, widget or picture to look into, if its analysis has one (`headscope.why`); else `InputError`."""
+        return tables.view(self, *args, **options)
+
     @validated
     def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
         """Write it as its suffix says, and return the path.
 
         The table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the dataset as ``.nc``, the figure as ``.svg``,
-        ``.pdf`` or ``.png``. A cell of a ``.csv`` that a spreadsheet might run has a quote before it, unless `raw`.
+        ``.pdf`` or ``.png``, its view as ``.html``. A cell of a ``.csv`` that a spreadsheet might run has a quote
+        before it, unless `raw`.
 
         Raises `InputError` for another suffix, where nothing can be written, and for a figure that it does not have.
         """
+        if Path(path).suffix.lower() == ".html" and tables.has_view(self):
+            return self.view().save(path)
         with dataset.raw_csv(raw):
             return save(path, self.figure, lambda: dataset.write(self, path, tables.table))
 

@@ -48,6 +48,7 @@ class Shown:
         drawn: writes ``-o`` where that is no table, and says what it is.
         files: other files, None where one is not wanted, with what writes each and says what it is.
         after: lines on stderr, at the end.
+        opens: open what ``-o`` wrote in a browser.
     """
 
     rows: Any
@@ -59,6 +60,7 @@ class Shown:
     drawn: Save | None = None
     files: Sequence[tuple[Path | None, Save]] = ()
     after: Sequence[str] = ()
+    opens: bool = False
 
 
 def drawn(figure: Callable[..., Any], theme: Theme | None = None, description: str = "a figure") -> Save:
@@ -105,15 +107,20 @@ GREY, PLAIN = "\x1b[90m", "\x1b[0m"
 
 
 def printed(rows: Any, digits: int = 3) -> str:
-    """A table to read under the names that it is saved with: numbers of so many digits, nothing where there is none.
+    """A table to read under the names that it is saved with: `cells`."""
+    return str(cells(rows, digits).to_string(index=False))
+
+
+def cells(rows: Any, digits: int = 3) -> Any:
+    """A table whose numbers are texts of so many digits; nothing where there is none.
 
     A probability (`headscope.measures.columns`) is never 0.
     """
-    cells = rows.astype(object).where(rows.notna(), "")
+    texts = rows.astype(object).where(rows.notna(), "")
     for name in rows.select_dtypes("float"):
         least = 10**-digits if column(str(name)).format == "probability" else 0
-        cells[name] = [_digits(value, digits, least) for value in rows[name]]
-    return str(cells.to_string(index=False))
+        texts[name] = [_digits(value, digits, least) for value in rows[name]]
+    return texts
 
 
 def _digits(value: float, digits: int, least: float) -> str:

@@ -17,6 +17,7 @@ from headscope.measures import dataset
 from headscope.views.charts import Figure
 from headscope.views.palette import Theme
 from headscope.views.paper import Width
+from headscope.views.view import Showable
 
 
 @validated
@@ -71,6 +72,19 @@ def figure(
     arguments = () if names is None else (names,)
     draw = analysis.load(analysis.figure)
     return draw(result, *arguments, theme=theme, width=width, title=title, ax=ax, **options)
+
+
+def view(result: xr.Dataset, *args: Any, **options: Any) -> Showable:
+    """Show a result, where its analysis can (`Result.view`)."""
+    analysis = analysis_of(result, "view")
+    if not analysis.view:
+        raise InputError(f"view: a result of {analysis.name} has a table and no view")
+    return analysis.load(analysis.view)(result, *args, **options)
+
+
+def has_view(result: xr.Dataset) -> bool:
+    """Whether `view` can show a dataset."""
+    return bool(analysis_of(result, "view").view)
 
 
 def has_table(result: xr.Dataset) -> bool:

@@ -20,7 +20,7 @@ _TEXT = re.compile(
     r"(?:(?P<all>all)|L(?P<layer>\d+)(?:H(?P<head>\d+))?)\s+(?P<deed>[a-z]+)(?:\s+(?P<rest>.+))?",
     re.IGNORECASE,
 )
-_PAIR = re.compile(r"(?P<query>\d+)?\s*>\s*(?P<key>\d+)?")
+_PAIR = re.compile(r"(?P<query>\d+)?\s*>\s*(?:(?P<key>\d+)(?:-(?P<last>\d+))?)?")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class WhatIf:
     ``L4H2 uniform``        each query gives all keys that it sees the same
     ``L4H2 previous``       each query gives all to the token before it, the first to itself
     ``L4H2 hide 3>5``       query 3 does not see key 5; ``all hide >0``: no query of any head sees key 0;
-                            ``L4 hide 3>``: query 3 sees nothing in that layer
+                            ``all hide >3-9`` nor keys 3 to 9; ``L4 hide 3>``: query 3 sees nothing in that layer
     ``L4H2 temperature .5`` what softmax is taken of, divided by .5: sharper; above 1: flatter
     ======================= ============================================================================================
 
@@ -46,6 +46,7 @@ class WhatIf:
         layer: by the model's own index; None: every layer.
         head: None: every head of the layer.
         query, key: of `hide`: places of tokens from 0; None: every.
+        last: of `hide`: the last of several keys, of which `key` is the first; None: there is one.
         value: of `temperature`.
 
     Raises `InputError` for what is no such change.
@@ -61,6 +62,7 @@ class WhatIf:
     query: int | None = None
     key: int | None = None
     value: float | None = None
+    last: int | None = None
 
     def __post_init__(self) -> None:
         if self.deed not in _DEEDS.split(", "):
@@ -71,6 +73,10 @@ class WhatIf:
             raise InputError(f"what if: expected query and key of hide alone, found them of {self.deed}")
         if self.deed == "hide" and self.query is None and self.key is None:
             raise InputError("what if: expected what hide hides, such as 'all hide >0', found nothing")
+        if self.last is not None and (self.key is None or self.last < self.key):
+            raise InputError(
+                f"what if: expected keys from the first to the last, found {self.key} to {self.last}"
+            )
         if (self.deed == "temperature") != (self.value is not None):
             raise InputError(
                 f"what if: expected a value of temperature alone, found {self.value} of {self.deed}"
@@ -91,8 +97,10 @@ class WhatIf:
             pair = _PAIR.fullmatch(rest)
             if pair is None:
                 _unreadable(text)
-            query, key = (None if pair[name] is None else int(pair[name]) for name in ("query", "key"))
-            return cls("hide", layer, head, query, key)
+            query, key, last = (
+                None if pair[name] is None else int(pair[name]) for name in ("query", "key", "last")
+            )
+            return cls("hide", layer, head, query, key, last=last)
         if deed == "temperature":
             try:
                 value = float(rest)
@@ -108,7 +116,8 @@ class WhatIf:
             "all" if self.layer is None else f"L{self.layer}" + ("" if self.head is None else f"H{self.head}")
         )
         places = [("" if place is None else str(place)) for place in (self.query, self.key)]
-        rest = f" {'>'.join(places)}" if self.deed == "hide" else ""
+        several = "" if self.last is None else f"-{self.last}"
+        rest = f" {'>'.join(places)}{several}" if self.deed == "hide" else ""
         return f"{where} {self.deed}{rest}" + ("" if self.value is None else f" {self.value!r}")
 
     def __call__(self, record: AttentionRecord) -> Tensor | None:
@@ -134,7 +143,8 @@ class WhatIf:
         if self.query is not None:
             seen = seen | (rows != self.query)[:, None]
         if self.key is not None:
-            seen = seen | (columns != self.key)
+            last = self.key if self.last is None else self.last
+            seen = seen | (columns < self.key) | (columns > last)
         return None if self.deed == "hide" and bool(seen.all()) else seen
 
     def _changed(self, record: AttentionRecord, weights: Tensor) -> Tensor:

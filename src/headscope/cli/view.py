@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from headscope.analyses.shown import Theme
-from headscope.console.options import PAGES, PICTURES, ModelName, ModelOptions, check_places, say
+from headscope.console.options import PAGES, PICTURES, ModelName, ModelOptions, check_places, open_page, say
 from headscope.core.validation import Count
 from headscope.errors import InputError
 
@@ -140,8 +139,8 @@ def view(
             file.write_text(standalone_page(shown, standalone), encoding="utf-8")
         say(f"the page holds the model: {output.stat().st_size / 1e6:.0f} MB")
     print(output.resolve(), flush=True)
-    if open_ and not webbrowser.open(output.resolve().as_uri()):
-        say("--open: there is no browser here; open the file yourself")
+    if open_:
+        open_page(output)
 
 
 def _logged(model: Encoder, path: str, line: int) -> Tokens:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -212,6 +213,8 @@ class TableOptions:
                 say(f"{path}: {save(path)}")
         for line in shown.after:
             say(line)
+        if shown.opens and place is not None:
+            open_page(place)
         write_meta(self.meta, described)
 
 
@@ -298,6 +301,12 @@ def foreseen(
         except Exception as error:
             say(f"no estimate ({reason(error)}); the run goes on")
     return estimate
+
+
+def open_page(path: Path) -> None:
+    """Open a page in the browser; say so where there is none."""
+    if not webbrowser.open(path.resolve().as_uri()):
+        say("--open: there is no browser here; open the file yourself")
 
 
 def print_rows(rows: Any) -> None:

@@ -13,6 +13,9 @@ ANSWERS = ("choices", "outputs")
 _PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 _CALLS = ("tool_calls", "function_call")
 
+CALLS = ("name", "tool_call_id", "tool_calls")
+"""What a message says of calls of tools beside its text."""
+
 Fail = Callable[[str], InputError]
 """Makes an error of what is wrong."""
 

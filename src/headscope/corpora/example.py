@@ -58,7 +58,7 @@ class Example:
     words: Sequence[str] | None = None
     pair_words: Sequence[str] | None = None
     pieces: Sequence[str] | None = None
-    messages: Sequence[Mapping[str, str]] | None = None
+    messages: Sequence[Mapping[str, Any]] | None = None
     ids: tuple[Sequence[int], Sequence[int]] | None = None
     tokens: Tokens | None = field(default=None, repr=False)
     document: int = 0

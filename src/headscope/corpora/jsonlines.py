@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
-from headscope.core.conversations import Fail, content, logged
+from headscope.core.conversations import CALLS, Fail, content, logged
 from headscope.corpora.arrays import broken
 from headscope.corpora.files import LONGEST_LINE
 from headscope.corpora.line import Line
@@ -120,8 +120,8 @@ def label_of(row: Mapping[str, Any], name: str, fail: Fail) -> str | int | float
     return None if (name, label) == DISAGREED else label
 
 
-def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, Any]:
-    """The fields of an example, checked; `text` is another key of its text."""
+def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool = False) -> dict[str, Any]:
+    """The fields of an example, checked; `text` is another key of its text. Messages may call tools where `calls`."""
     if text is not None:
         if text not in row:
             raise fail(f"expected a key {text!r}, found {', '.join(map(repr, row)) or 'none'}")
@@ -156,7 +156,7 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
         if key in row:
             given["pieces" if key == "tokens" else key] = strings(row[key], f"{key!r}", fail)
     if "messages" in row:
-        given["messages"] = _messages(row["messages"], fail)
+        given["messages"] = _messages(row["messages"], fail, calls)
     if "prompt_token_ids" in row:
         prompt = _ids(row["prompt_token_ids"], "prompt_token_ids", fail)
         if not prompt:
@@ -177,12 +177,12 @@ def _held(key: str, value: Any) -> str:
     return f"{key!r} (a list of {objects} with {', '.join(map(repr, items[0])) or 'no keys'})"
 
 
-def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:
+def _messages(value: Any, fail: Fail, calls: bool) -> list[dict[str, Any]]:
     """A conversation; what roles must be, the chat template's reader says."""
     if value == [] or not isinstance(value, list):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
-    messages: list[dict[str, str]] = []
+    messages: list[dict[str, Any]] = []
     for index, message in enumerate(cast("list[Any]", value)):
         if not isinstance(message, dict):
             raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(message)]}")
@@ -191,10 +191,13 @@ def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:
             raise fail(
                 f"{where}: expected 'role' and 'content', found {', '.join(map(repr, given)) or 'none'}"
             )
-        text = content(given, where, fail)
+        text = content({**given, "tool_calls": None} if calls else given, where, fail)
         if text.strip():
             string(text, f"{where} 'content'", fail)
-        messages.append({"role": string(given.get("role"), f"{where} 'role'", fail), "content": text})
+        beside = {name: given[name] for name in CALLS if given.get(name)} if calls else {}
+        messages.append(
+            {"role": string(given.get("role"), f"{where} 'role'", fail), "content": text, **beside}
+        )
     if not any(message["content"].strip() for message in messages):
         raise fail("'messages': expected some text, found messages that are all empty")
     return messages

@@ -21,7 +21,7 @@ def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) 
     """JSON lines of prompts: what a model is asked, what is explained, and where it should come from.
 
     A line is as in `headscope.corpora.jsonl`: `text` (and `pair`), `messages`, or `prompt_token_ids` (and `token_ids`,
-    the answer). Beside it there may be
+    the answer). Messages may call tools and answer for them. Beside it there may be
 
     - ``answer``: what is explained, a text that follows the prompt, or the number of a class; by default what the
       model says, or the last message;
@@ -61,7 +61,7 @@ def _prompts(document: str | None, lines: Iterable[Line]) -> Iterator[Callable[[
 def _prompt(line: Line, document: str | None, numbers: Documents) -> Example:
     row = json_object(line)
     name = named(row, document, line.error)
-    given, asked = fields(row, None, line.error), _asked(row, line.error)
+    given, asked = fields(row, None, line.error, calls=True), _asked(row, line.error)
     number = numbers.number(line, name)
     return Example(**given, asked=asked, document=number, document_known=name is not None, source=line.source)
 
@@ -71,7 +71,7 @@ def prompt_of(row: Any, fail: Fail) -> tuple[Any, dict[str, Any]]:
     if not isinstance(row, dict):
         raise fail(f"expected an object with a prompt, found {KINDS[type(row)]}")
     made = cast("dict[str, Any]", row)
-    example, asked = Example(**fields(made, None, fail)), _asked(made, fail)
+    example, asked = Example(**fields(made, None, fail, calls=True)), _asked(made, fail)
     wrote = {"answer": list(example.ids[1])} if example.ids is not None and example.ids[1] else {}
     return given_of(example), {**wrote, **asked}
 

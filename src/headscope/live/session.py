@@ -11,6 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+import headscope
 from headscope.attention.edit import edit
 from headscope.attention.neurons import watch
 from headscope.attention.one import decoder_start, decoder_tokens, gradients, running, tokens_of
@@ -29,6 +30,7 @@ from headscope.models import Model, expect_model
 from headscope.views.blobs import LiveBlobs
 from headscope.views.highlights import likely
 from headscope.views.inputs import Input
+from headscope.views.payload import SourcesPayload
 from headscope.views.view import Computed, View
 from headscope.views.widget import exact, number_of, whole_number
 from headscope.views.wire import (
@@ -44,6 +46,7 @@ from headscope.views.wire import (
     SaysAnswer,
     Shown,
     WhoAnswer,
+    WhyAnswer,
     WithoutAnswer,
 )
 
@@ -110,7 +113,7 @@ class Live:
     """A model that can be asked, over and over: maps, neurons, predictions, and what changes of attention do to them.
 
     A question is a mapping with a ``kind`` and an ``id``; `answer` gives a message and its buffers. The kinds are
-    ``show``, ``arrays``, ``says``, ``who``, ``without``, ``exact``, ``quantity`` and ``reads`` (docs/protocol.md).
+    ``show``, ``arrays``, ``says``, ``who``, ``without``, ``exact``, ``quantity``, ``reads`` and ``why`` (docs/protocol.md).
 
     Args:
         model: from `headscope.load`.
@@ -158,6 +161,7 @@ class Live:
             longest=self.longest,
             examples=self._examples,
             reads=True,
+            sources=True,
             rounded=next((note for note in first.notes if note.startswith("dequantized")), None),
         )
 
@@ -173,6 +177,7 @@ class Live:
             "exact": self._exact,
             "quantity": self._quantity,
             "reads": self._reads,
+            "why": self._why,
         }
         stale = False
         try:
@@ -280,7 +285,7 @@ class Live:
             axes, _ = read_axes(self.models[0], given)
             most = max(len(tokens) for tokens in axes.values())
             for change in made:
-                places = [place for place in (change.query, change.key) if place is not None]
+                places = [place for place in (change.query, change.key, change.last) if place is not None]
                 if places and max(places) >= most:
                     notes.append(f"{change}: left out, as there are {most} tokens")
                 else:
@@ -323,6 +328,27 @@ class Live:
             kind="who", id=whole_number(asked, "id"), of=followed[1], number=float(followed[0]), heads=rows
         )
         return answer, []
+
+    def _why(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+        """Which part of the input made the followed word or class, as the model is without changes."""
+        self._current(asked)
+        reading, said = self._ran[0].reading, self._ran[0].predicted
+        at, chosen = said.place(_place(asked, "at")), _place(asked, "chosen")
+        best = said.best(at)
+        if "decoder" in reading.axes or at is None or not best:
+            raise InputError(
+                "why: expected a next word, a masked one or a class that the model says, found none"
+            )
+        tokens, answer = reading.axes["self"], best[0] if chosen is None else chosen
+        found = headscope.why(
+            reading.model,
+            tokens.take(slice(0, at + 1)) if said.kind == "next" else tokens,
+            answer if said.kind == "class" else [answer],
+            "word" if asked.get("spans") == "word" else "sentence",
+            position=None if said.kind == "next" else at,
+        )
+        sources = cast("SourcesPayload", found.view().payload)
+        return WhyAnswer(kind="why", id=whole_number(asked, "id"), sources=sources), []
 
     def _without(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
         self._current(asked)

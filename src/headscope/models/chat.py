@@ -6,18 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from headscope.core.conversations import content
+from headscope.core.conversations import CALLS, content
 from headscope.errors import InputError
 
-ROLES = ("system", "user", "assistant")
+ROLES = ("system", "user", "assistant", "tool")
 
 
 class Span(NamedTuple):
-    """The characters of one message in the rendered conversation."""
+    """The characters of one message in the rendered conversation, and which one it is."""
 
     role: str
     start: int
     end: int
+    number: int
 
 
 def render(
@@ -58,8 +59,14 @@ def render(
                 break
         else:
             raise InputError(f"messages[{number}]: the chat template of {name} changes what is said")
-        spans.append(Span(turns[number]["role"], position, position + len(form)))
+        spans.append(Span(turns[number]["role"], position, position + len(form), number))
         position += len(form) + len(after)
+    for number, turn in enumerate(turns):
+        for call in turn.get("tool_calls", ()):
+            if (called := str(call.get("function", call).get("name", ""))) not in text:
+                raise InputError(
+                    f"messages[{number}]: the chat template of {name} leaves out the call of {called}"
+                )
     filled = {number for number, one in enumerate(turns) if one["content"].strip()}
     for number in sorted(filled - set(map(int, parts[1::2]))):
         raise InputError(
@@ -71,7 +78,7 @@ def render(
 
 
 def _apply(
-    tokenizer: Any, name: str, messages: list[dict[str, str]], prompt: bool, given: Mapping[str, Any]
+    tokenizer: Any, name: str, messages: list[dict[str, Any]], prompt: bool, given: Mapping[str, Any]
 ) -> str:
     from jinja2.exceptions import TemplateError
 
@@ -84,7 +91,7 @@ def _apply(
         raise InputError(f"messages: the chat template of {name} refuses them: {reason}") from None
 
 
-def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     if not messages:
         raise InputError("messages: expected at least one message, found none")
     for number, message in enumerate(messages):
@@ -92,9 +99,13 @@ def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
             raise InputError(f"messages[{number}]: expected {{'role': …, 'content': …}}, found {message!r}")
         if message["role"] not in ROLES:
             raise InputError(
-                f"messages[{number}]: expected the role system, user or assistant, found {message['role']!r}"
+                f"messages[{number}]: expected the role system, user, assistant or tool, found {message['role']!r}"
             )
     return [
-        {"role": message["role"], "content": content(message, f"messages[{number}]", InputError)}
+        {
+            "role": message["role"],
+            "content": content({**message, "tool_calls": None}, f"messages[{number}]", InputError),
+            **{name: message[name] for name in CALLS if message.get(name)},
+        }
         for number, message in enumerate(messages)
     ]

@@ -202,13 +202,14 @@ def chat(
 ) -> Tokens:
     """Tokens of a conversation, by the tokenizer's chat template.
 
-    The classes `system`, `user` and `assistant` hold the tokens of what each of them said, and `template` all
-    that the template wrote around it: role names, line ends and special tokens. So a message's class never
-    holds an attention sink of the template's. A token that begins (white space aside) in a message is of that
+    The classes `system`, `user` and `assistant` (and `tool`, where one answers) hold the tokens of what each of
+    them said, and `template` all that the template wrote around it: role names, calls of tools, line ends and special
+    tokens. So a message's class never holds an attention sink of the template's. A token that begins (white space
+    aside) in a message is of that
     message. What else the template takes is `given` to it.
 
     Raises `InputError` where there is no chat template, where it refuses the messages, leaves one out or
-    changes one, and for roles other than the three.
+    changes one or a call of a tool, and for other roles.
     """
     if not tokenizer.is_fast:
         raise InputError(
@@ -224,7 +225,12 @@ def chat(
         role: np.array(
             [any(span.role == role and span.start <= place < span.end for span in spans) for place in first]
         )
-        for role in ("system", "user", "assistant")
+        for role in (
+            "system",
+            "user",
+            "assistant",
+            *(("tool",) if any(s.role == "tool" for s in spans) else ()),
+        )
     }
     return tokens.with_classes(**roles, template=~np.logical_or.reduce(list(roles.values())))
 

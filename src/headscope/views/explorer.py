@@ -31,6 +31,7 @@ from headscope.views.payload import (
     AxisInfo,
     ExplorerPayload,
     ExplorerState,
+    FiguresPayload,
     InputInfo,
     MeasureColumn,
     NeuronsInfo,
@@ -39,6 +40,7 @@ from headscope.views.payload import (
     PictureInfo,
     QuantityInfo,
     RunInfo,
+    SourcesPayload,
     ViewsPayload,
     WithinInfo,
     WordsInfo,
@@ -137,7 +139,8 @@ def explorer_payload(
         info = InputInfo(label=plain_text(one.label), parts=parts, text=text)
         if note := unseen(one.first.meta):
             info["unseen"] = plain_text(note)
-        if (seen := _picture(one)) is not None:
+        axes = [axis for maps in one.parts.values() for axis in (maps.query, maps.key)]
+        if (seen := picture_info(axes)) is not None:
             info["picture"] = seen
         if (heard := sound_info(one, blobs if sound and not thumbnails else None)) is not None:
             info["sound"] = heard
@@ -165,15 +168,20 @@ def explorer_page(
     return views_page([explorer_payload(inputs, state=state, **options)])
 
 
-def views_page(views: Sequence[tuple[ExplorerPayload, Blobs]], *, title: str | None = None) -> str:
-    """Several explorers on one page, each drawn when it comes near the screen."""
+def views_page(
+    views: Sequence[tuple[ExplorerPayload | SourcesPayload | FiguresPayload, Blobs]],
+    *,
+    title: str | None = None,
+) -> str:
+    """Several views on one page, each drawn when it comes near the screen."""
     if not views:
         raise InputError("views: expected at least one view, found none")
     named = views[0][0]["title"] if title is None else plain_text(title)
     payload = ViewsPayload(kind="views", version=1, title=named, views=[one for one, _ in views])
     texts: dict[str, str] = {}
     for place, (one, blobs) in enumerate(views):
-        later, arrays = set(_later(one)), blobs.texts
+        maps = one if one["kind"] == "explorer" else one.get("maps") if one["kind"] == "sources" else None
+        later, arrays = set(() if maps is None else _later(maps)), blobs.texts
         texts |= {f"{place}-{name}": arrays[name] for name in sorted(arrays, key=later.__contains__)}
     return page(payload, texts, bundle="explorer", title=named)
 
@@ -331,12 +339,11 @@ def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
     return axis
 
 
-def _picture(one: Input) -> PictureInfo | None:
-    """What an input's tokens are areas of, small enough for a page: its picture, or its sound as a spectrogram.
+def picture_info(axes: Sequence[Tokens]) -> PictureInfo | None:
+    """What tokens are areas of, small enough for a page: the input's picture, or its sound as a spectrogram.
 
     None where it has neither, or no Pillow is there to write it.
     """
-    axes = [axis for maps in one.parts.values() for axis in (maps.query, maps.key)]
     picture = next((axis.picture for axis in axes if axis.picture is not None), None)
     kind: Literal["picture", "sound"] = "sound" if picture is None else "picture"
     if picture is None:

@@ -36,7 +36,7 @@ def drawn(payload: Mapping[str, Any], blobs: Blobs, *, width: Width = "page", ti
     """What a payload's state shows as SVG, its text real text.
 
     Args:
-        payload: an explorer's, with the state that is drawn; the theme "auto" is light.
+        payload: of an explorer or of sources, with the state that is drawn; the theme "auto" is light.
         blobs: its arrays. Only those that the picture needs are read.
         width: in inches, or that of a paper's ``column`` (3.3 in) or ``page`` (6.9 in).
         title: printed above what is open; None leaves both out.

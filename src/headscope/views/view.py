@@ -6,12 +6,13 @@ import base64
 import html
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack, cast
+from typing import Any, NamedTuple, Self, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +23,12 @@ from headscope.core.maps import FloatArray
 from headscope.core.saving import check_place, replacing
 from headscope.core.validation import validated
 from headscope.errors import InputError, MissingError
+from headscope.views.blobs import Blobs
 from headscope.views.explorer import Options, add_quantity, explorer_payload, views_page
 from headscope.views.inputs import Input
 from headscope.views.page import plain_text
 from headscope.views.paper import FORMATS, Kind, Width
-from headscope.views.payload import Added, ExplorerPayload, ExplorerState
+from headscope.views.payload import Added, ExplorerPayload, ExplorerState, SourcesPayload
 from headscope.views.state import check_state
 from headscope.views.still import picture
 from headscope.views.widget import SENT, make_widget, send_added
@@ -67,69 +69,30 @@ def with_quantity(one: Input, name: str, computed: Computed) -> Input:
     return replace(one, matrices={**one.matrices, name: kept}, notes=notes, neurons=neurons)
 
 
-class View:
-    """An explorer of one or more inputs.
-
-    In a notebook it is a widget (with the extra ``notebook``), and a picture wherever no JavaScript runs.
+class Showable(ABC):
+    """What is a page, a widget in a notebook (with the extra ``notebook``), and a picture wherever no JavaScript runs.
 
     Attributes:
-        inputs: what is shown.
-        payload: what the page is given, with the state as it is now.
         blobs: the arrays beside the payload.
     """
 
-    def __init__(
-        self,
-        inputs: Sequence[Input],
-        state: Mapping[str, Any] | None = None,
-        *,
-        compute: Callable[[str], Sequence[Computed]] | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises.
-
-        Args:
-            compute: gives an offered matrix by its name, for each input that has a model behind it: the first ones.
-        """
-        self.inputs = list(inputs)
-        self._payload, self.blobs = explorer_payload(self.inputs, state=state, **options)
-        self._compute = compute
-        self._title, self._options = options.get("title"), options
-        self._include = {name: options.get(name) for name in ("include_layers", "include_heads")}
-        self._widget: Any = None
-        self._keeps_page = False
+    blobs: Blobs
+    _keeps_page = False
 
     @property
-    def state(self) -> dict[str, Any]:
-        """What is shown now: it follows the clicks in a widget, and can be given back as arguments.
+    @abstractmethod
+    def payload(self) -> ExplorerPayload | SourcesPayload:
+        """What the page is given."""
 
-        >>> view = headscope.head_view(maps, layer=2)            # doctest: +SKIP
-        >>> headscope.view(maps, **view.state)                   # doctest: +SKIP
-        """
-        state = self._payload["state"] if self._widget is None else self._widget.state
-        return {key: _plain(value) for key, value in state.items() if key != SENT}
+    @abstractmethod
+    def picture(self, kind: Kind, *, width: Width = "page", dots: float = 300.0, title: bool = True) -> bytes:
+        """What is shown now as a picture, drawn by the page's own code; arguments as for `save`."""
 
-    @state.setter
-    def state(self, state: Mapping[str, Any]) -> None:
-        name = state.get("quantity", "weights")
-        if self._compute is not None and not self._has(name) and self._offers(name):
-            self.add(name)
-        checked = check_state(state, self._payload["inputs"])
-        self._payload["state"] = checked
-        if self._widget is not None:
-            self._widget.state = dict(checked)
+    @abstractmethod
+    def widget(self) -> Any:
+        """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
 
-    @property
-    def payload(self) -> ExplorerPayload:
-        """The payload, with the state as it is now."""
-        return {**self._payload, "state": cast(ExplorerState, self.state)}
-
-    def like_bertviz(self) -> View:
-        """Put BertViz's controls above, in its words, and return the view."""
-        self._payload["bertviz"] = True
-        return self
-
-    def keep_page(self) -> View:
+    def keep_page(self) -> Self:
         """Keep the whole page in the notebook, to be clicked when its kernel is gone, and return the view.
 
         That is some 0.5 MB a view, as each page has the program; by default a picture is kept.
@@ -139,39 +102,7 @@ class View:
 
     def html(self) -> str:
         """One page that needs nothing else."""
-        return page_of([self])
-
-    def picture(
-        self,
-        kind: Kind,
-        *,
-        width: Width = "page",
-        dots: float = 300.0,
-        title: bool = True,
-    ) -> bytes:
-        """What is shown now as a picture, drawn by the page's own code; arguments as for `save`."""
-        payload, blobs, state = self.payload, self.blobs, self.state
-        if state.get("scale", "model") != "model" and not self._has_maps():
-            # A page of thumbnails has no maps: those of the open layer are read now.
-            layers = {
-                "include_layers": [state["layer"]],
-                "include_heads": state["heads"],
-                "thumbnails": False,
-            }
-            options = cast(Any, {**self._options, **layers})
-            payload, blobs = explorer_payload(self.inputs, state=state, **options)
-        meta = self.inputs[0].first.meta
-        origin = {**{key: value for key, value in meta.items() if key != "notes"}, "state": state}
-        about = {
-            "title": plain_text(f"Attention of {meta.get('model', 'attention')}"),
-            "description": json.dumps(origin, ensure_ascii=True, default=str),
-            "creator": f"headscope {headscope.__version__}",
-        }
-        heading = (self._title or "") if title else None
-        return picture(kind, payload, blobs, width=width, dots=dots, title=heading, about=about)
-
-    def _has_maps(self) -> bool:
-        return all(part["layers"] for one in self._payload["inputs"] for part in one["parts"])
+        return views_page([(self.payload, self.blobs)])
 
     @validated
     def save(
@@ -205,6 +136,118 @@ class View:
         with replacing(path) as file:
             file.write_bytes(data)
         return path
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        data: dict[str, Any] = {"text/plain": repr(self)}
+        # Without what draws it, still the rest.
+        with suppress(InputError):
+            data["image/png"] = notebook_picture(self)
+        try:
+            bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
+            kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
+            data |= {kind: value for kind, value in kinds.items() if kind != "text/plain"}
+        except MissingError:  # no anywidget
+            data["text/html"] = framed(self.html())
+        return data
+
+    def _ipython_display_(self) -> None:
+        display_to_keep(self._repr_mimebundle_(), framed(self.html()) if self._keeps_page else None)
+
+    def _display_(self) -> Any:
+        """What marimo shows."""
+        return self.widget()
+
+
+class View(Showable):
+    """An explorer of one or more inputs.
+
+    Attributes:
+        inputs: what is shown.
+        payload: what the page is given, with the state as it is now.
+        blobs: the arrays beside the payload.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        state: Mapping[str, Any] | None = None,
+        *,
+        compute: Callable[[str], Sequence[Computed]] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises.
+
+        Args:
+            compute: gives an offered matrix by its name, for each input that has a model behind it: the first ones.
+        """
+        self.inputs = list(inputs)
+        self._payload, self.blobs = explorer_payload(self.inputs, state=state, **options)
+        self._compute = compute
+        self._title, self._options = options.get("title"), options
+        self._include = {name: options.get(name) for name in ("include_layers", "include_heads")}
+        self._widget: Any = None
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is shown now: it follows the clicks in a widget, and can be given back as arguments.
+
+        >>> view = headscope.head_view(maps, layer=2)            # doctest: +SKIP
+        >>> headscope.view(maps, **view.state)                   # doctest: +SKIP
+        """
+        state = self._payload["state"] if self._widget is None else self._widget.state
+        return {key: _plain(value) for key, value in state.items() if key != SENT}
+
+    @state.setter
+    def state(self, state: Mapping[str, Any]) -> None:
+        name = state.get("quantity", "weights")
+        if self._compute is not None and not self._has(name) and self._offers(name):
+            self.add(name)
+        checked = check_state(state, self._payload["inputs"])
+        self._payload["state"] = checked
+        if self._widget is not None:
+            self._widget.state = dict(checked)
+
+    @property
+    def payload(self) -> ExplorerPayload:
+        """The payload, with the state as it is now."""
+        return {**self._payload, "state": cast(ExplorerState, self.state)}
+
+    def like_bertviz(self) -> View:
+        """Put BertViz's controls above, in its words, and return the view."""
+        self._payload["bertviz"] = True
+        return self
+
+    def picture(
+        self,
+        kind: Kind,
+        *,
+        width: Width = "page",
+        dots: float = 300.0,
+        title: bool = True,
+    ) -> bytes:
+        """What is shown now as a picture, drawn by the page's own code; arguments as for `save`."""
+        payload, blobs, state = self.payload, self.blobs, self.state
+        if state.get("scale", "model") != "model" and not self._has_maps():
+            # A page of thumbnails has no maps: those of the open layer are read now.
+            layers = {
+                "include_layers": [state["layer"]],
+                "include_heads": state["heads"],
+                "thumbnails": False,
+            }
+            options = cast(Any, {**self._options, **layers})
+            payload, blobs = explorer_payload(self.inputs, state=state, **options)
+        meta = self.inputs[0].first.meta
+        origin = {**{key: value for key, value in meta.items() if key != "notes"}, "state": state}
+        about = {
+            "title": plain_text(f"Attention of {meta.get('model', 'attention')}"),
+            "description": json.dumps(origin, ensure_ascii=True, default=str),
+            "creator": f"headscope {headscope.__version__}",
+        }
+        heading = (self._title or "") if title else None
+        return picture(kind, payload, blobs, width=width, dots=dots, title=heading, about=about)
+
+    def _has_maps(self) -> bool:
+        return all(part["layers"] for one in self._payload["inputs"] for part in one["parts"])
 
     @validated
     def matrix(
@@ -276,33 +319,13 @@ class View:
         state = ", ".join(f"{key}={value!r}" for key, value in self.state.items())
         return f"View({sizes}{more}; {state or 'as it begins'})"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        data: dict[str, Any] = {"text/plain": repr(self)}
-        # Without what draws it, still the rest.
-        with suppress(InputError):
-            data["image/png"] = notebook_picture(self)
-        try:
-            bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
-            kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
-            data |= {kind: value for kind, value in kinds.items() if kind != "text/plain"}
-        except MissingError:  # no anywidget
-            data["text/html"] = framed(self.html())
-        return data
 
-    def _ipython_display_(self) -> None:
-        display_to_keep(self._repr_mimebundle_(), framed(self.html()) if self._keeps_page else None)
-
-    def _display_(self) -> Any:
-        """What marimo shows."""
-        return self.widget()
-
-
-def page_of(views: Sequence[View], *, title: str | None = None) -> str:
+def page_of(views: Sequence[Showable], *, title: str | None = None) -> str:
     """Several views on one page, each drawn when it comes near the screen."""
     return views_page([(view.payload, view.blobs) for view in views], title=title)
 
 
-def notebook_picture(view: View) -> str:
+def notebook_picture(view: Showable) -> str:
     """A view's PNG as it stands in a notebook: of few colours, in base64."""
     drawn = BytesIO(view.picture("png", dots=NOTEBOOK_DOTS))
     pillow, about, file = module("PIL.Image"), module("PIL.PngImagePlugin").PngInfo(), BytesIO()

@@ -29,7 +29,7 @@ from headscope.core.failures import out_of_memory, reason
 from headscope.errors import HeadscopeError, InputError, MissingError
 from headscope.views.blobs import Blobs
 from headscope.views.page import bundle_file
-from headscope.views.payload import Added, ExplorerPayload
+from headscope.views.payload import Added, ExplorerPayload, SourcesPayload
 
 SENT = "sent"
 """The key of the widget's state that is not the explorer's."""
@@ -61,6 +61,20 @@ def make_widget(payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add
             widget.send(reply, values)
         elif content.get("kind") == "quantity":
             widget.send(quantity(content, add))
+
+    widget.on_msg(answer)
+    return widget
+
+
+def make_still_widget(payload: SourcesPayload, blobs: Blobs) -> Any:
+    """A new widget that asks the kernel nothing but the program."""
+    widget = widget_class("SourcesWidget", ("payload", "blobs"))(
+        program=program(), payload=dict(payload), blobs=blobs.buffers
+    )
+
+    def answer(_: Any, content: Mapping[str, Any], __: Any) -> None:
+        if content.get("kind") == "program":
+            send_program(widget)
 
     widget.on_msg(answer)
     return widget

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 from headscope.views.blobs import ArrayRef
-from headscope.views.payload import Added, ExplorerPayload, ReadsInfo
+from headscope.views.payload import Added, ExplorerPayload, ReadsInfo, SourcesPayload
 
 
 class Message(TypedDict):
@@ -40,8 +40,8 @@ class LiveInfo(TypedDict):
     """A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
 
     `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
-    `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `rounded`: how its weights were,
-    where they are not those of the model itself.
+    `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `sources`: which part of the input
+    made the answer can be asked; `rounded`: how its weights were, where they are not those of the model itself.
     """
 
     model: str
@@ -53,6 +53,7 @@ class LiveInfo(TypedDict):
     longest: int
     examples: list[LiveExample]
     reads: bool
+    sources: bool
     rounded: str | None
 
 
@@ -124,6 +125,14 @@ class WhoAnswer(TypedDict):
     of: str
     number: float
     heads: list[Effect]
+
+
+class WhyAnswer(TypedDict):
+    """The sources of the followed word or class."""
+
+    kind: Literal["why"]
+    id: int
+    sources: SourcesPayload
 
 
 class WithoutAnswer(TypedDict):

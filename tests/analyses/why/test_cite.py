@@ -13,6 +13,7 @@ import headscope as hs
 from headscope.analyses.context_attribution.run import context_attribution
 from headscope.analyses.why.cite import NONE, cite, cited, save
 from headscope.errors import InputError
+from tests.helpers import pages
 from tests.helpers.small_models import save_llama
 from tests.helpers.typed import Typed
 
@@ -96,6 +97,13 @@ def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
         typed("why", str(path), "-m", str(folder), "--shard", shard, "-o", str(tmp_path / f"{shard[0]}.nc"), "--max-new-tokens", "4")  # fmt: skip
     merged = hs.merge([tmp_path / "1.nc", tmp_path / "2.nc"])
     typed("why", str(path), "-m", str(folder), "--max-new-tokens", "4", "-o", str(tmp_path / "all.csv"))
+    typed("why", str(path), "-m", str(folder), "--max-new-tokens", "4", "-o", str(tmp_path / "all.html"))
+    figures, *shown = pages.payload((tmp_path / "all.html").read_text("utf-8"))["views"]
+    assert len(figures["rows"]) == len((tmp_path / "all.csv").read_text("utf-8").splitlines()) - 1
+    assert [one["prompt"] for one in shown] == [row["text"] for row in ROWS[:3]]
+    typed.refuses(
+        "found a data set; .html is its page", "why", path, "-m", folder, "-o", tmp_path / "all.svg"
+    )
     whole = context_attribution(hs.load(folder), hs.corpora.prompts(path), max_new_tokens=4)
     for name in ("attributed", "n", "documents"):
         np.testing.assert_array_equal(merged[name].values, whole[name].values)

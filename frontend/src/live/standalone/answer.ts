@@ -160,7 +160,7 @@ export class Answers {
     const count = tokens.ids.length;
     for (const text of Array.isArray(texts) ? texts : []) {
       const change = parse(String(text));
-      if (Math.max(change.query ?? 0, change.key ?? 0) >= count) {
+      if (Math.max(change.query ?? 0, change.last ?? change.key ?? 0) >= count) {
         notes.push(`${write(change)}: left out, as there are ${count} tokens`);
         continue;
       }

@@ -11,6 +11,8 @@ export interface Change {
   readonly query: number | null;
   readonly key: number | null;
   readonly value: number | null;
+  /** The last of several keys. */
+  readonly last: number | null;
 }
 
 /**
@@ -26,7 +28,7 @@ export interface Pattern {
 }
 
 const TEXT = /^(?:(all)|L(\d+)(?:H(\d+))?)\s+([a-z]+)(?:\s+(.+))?$/i;
-const PAIR = /^(\d+)?\s*>\s*(\d+)?$/;
+const PAIR = /^(\d+)?\s*>\s*(?:(\d+)(?:-(\d+))?)?$/;
 const PLAIN = ["off", "mean", "uniform", "previous"];
 
 const number = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
@@ -47,22 +49,25 @@ export function parse(text: string): Change {
   if (deed === "hide") {
     const pair = PAIR.exec(rest.trim());
     if (!pair || (pair[1] === undefined && pair[2] === undefined)) unreadable(text);
-    return { ...place, deed, query: number(pair[1]), key: number(pair[2]), value: null };
+    const [key, last] = [number(pair[2]), number(pair[3])];
+    if (last !== null && last < key!)
+      throw new Error(`what if: expected keys from the first to the last, found ${key} to ${last}`);
+    return { ...place, deed, query: number(pair[1]), key, value: null, last };
   }
   if (deed === "temperature") {
     const value = rest.trim() === "" ? NaN : Number(rest);
     if (!Number.isFinite(value)) unreadable(text);
     if (value <= 0) throw new Error(`what if: expected a temperature above 0, found ${value}`);
-    return { ...place, deed, query: null, key: null, value };
+    return { ...place, deed, query: null, key: null, value, last: null };
   }
   if (rest.trim() || !PLAIN.includes(deed)) unreadable(text);
-  return { ...place, deed: deed as Deed, query: null, key: null, value: null };
+  return { ...place, deed: deed as Deed, query: null, key: null, value: null, last: null };
 }
 
 /** The text that says a change. */
-export function write({ deed, layer, head, query, key, value }: Change): string {
+export function write({ deed, layer, head, query, key, value, last }: Change): string {
   const where = layer === null ? "all" : `L${layer}${head === null ? "" : `H${head}`}`;
-  const rest = deed === "hide" ? ` ${query ?? ""}>${key ?? ""}` : "";
+  const rest = deed === "hide" ? ` ${query ?? ""}>${key ?? ""}${last === null ? "" : `-${last}`}` : "";
   return `${where} ${deed}${rest}${value === null ? "" : ` ${Number.isInteger(value) ? decimal(value, 1) : value}`}`;
 }
 
@@ -138,7 +143,10 @@ function hide(
   sees: (query: number, key: number) => boolean,
 ): void {
   if (change.query !== null && change.query !== query) return;
-  const left = [...row.keys()].filter((key) => sees(query, key) && change.key !== null && key !== change.key);
+  const { key: first } = change;
+  const left = [...row.keys()].filter(
+    (key) => sees(query, key) && first !== null && (key < first || key > (change.last ?? first)),
+  );
   out.fill(0);
   if (left.length === 0) return;
   let whole = 0;

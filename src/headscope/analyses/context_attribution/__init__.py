@@ -1,6 +1,7 @@
 """Where answers come from, over a data set of prompts."""
 
 from headscope.analyses.record import Analysis, Command, Position
+from headscope.core.saving import PAGES, TABLES
 
 ANALYSIS = Analysis(
     name="context_attribution",
@@ -20,8 +21,12 @@ ANALYSIS = Analysis(
         ),
         runs="command:run",
         more=("headscope.analyses.why.run:why",),
-        named={"tools": "", "documents": "", "part": "", "audio": ""},
+        named={"tools": "", "documents": "", "part": "", "audio": "", "open_": "open"},
         metavars={"subsets": "N", "than": "MODEL", "through": "K", "spans": "UNITS"},
+        output=(
+            ".html, .svg, .png or .pdf of the prompt and its answer; .parquet, .csv, .json, .tex or .nc of the table.",
+            (*TABLES, ".nc", *PAGES),
+        ),
     ),
     axis="attributed",
     table="statistics:table",

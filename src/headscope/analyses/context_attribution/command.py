@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from headscope.analyses.shown import SHOWN, Picture, Shown, Written, drawn, printed
+from headscope.core.saving import PICTURES, replacing
 from headscope.core.validation import Count, Level
 from headscope.errors import InputError
 
 Lines = Annotated[Path, Written((".jsonl",), "write it of whole runs")]
+
+
+class Explained(NamedTuple):
+    """An answer that was explained, and the model whose heads a page of it can open; or a data set, and some of it."""
+
+    found: Any
+    model: Any
+    views: Sequence[Any] = ()
+
 
 _DROPPED = ("start", "end", "parent", "ci_low", "ci_high")
 
@@ -25,6 +36,7 @@ def run(
     exact: Count | Literal["all"] = 5,
     image: Path | None = None,
     than: str | None = None,
+    output: Path | None = None,
     **options: Any,
 ) -> Any:
     """Explain one answer, or those of a data set.
@@ -62,9 +74,15 @@ def run(
         if refused:
             raise InputError(f"--{refused[0]}: expected one prompt, found a data set")
         beside = None if than is None else load(than)
-        return context_attribution(
+        found = context_attribution(
             model, prompts(path), spans=units, exact=exact, than=beside, **given, **many
         )
+        if not _page(output):
+            return found
+        from headscope.analyses.context_attribution.page import shaded
+
+        known = {name: given[name] for name in ("max_new_tokens", "batch_size") if name in given}
+        return Explained(found, model, shaded(model, prompts(path), units, exact=exact, **known))
     if than or many.get("shard") or many.get("resume"):
         raise InputError("--than, --shard, --resume: expected a data set (.jsonl), found one prompt")
     more: dict[str, Any] = {}
@@ -81,7 +99,11 @@ def run(
     units = more.pop("spans", units) if spans == "sentence" else units
     known = {name: more[name] for name in ("tools", "documents") if name in more}
     picture = {} if image is None else {"image": image}
-    return why(model, text, answer, units, exact, **known, **picture, **given)
+    return Explained(why(model, text, answer, units, exact, **known, **picture, **given), model)
+
+
+def _page(output: Path | None) -> bool:
+    return output is not None and output.suffix.lower() == ".html"
 
 
 def _file(prompt: str) -> Path | None:
@@ -98,27 +120,50 @@ def shown(
     cite: Lines | None = None,
     level: Level = 0.05,
     figure: Picture | None = None,
+    output: Path | None = None,
+    open_: bool = False,
     model: Any,
 ) -> Shown:
     """The spans that the answer hangs on, and whether to believe their order.
 
     Args:
-        result: from `headscope.why`.
+        result: what `run` found.
         cite: statements of the answer with their sources, one object a line: .jsonl.
         level: the q up to which a span is cited.
         figure: the prompt, each span shaded by its effect: .svg, .png or .pdf.
+        open_: open the page that -o wrote in a browser.
     """
+    from headscope.analyses.context_attribution.page import page
     from headscope.analyses.why import statistics
     from headscope.analyses.why.cite import cite as marked
     from headscope.analyses.why.cite import save
     from headscope.core.heads import Head
     from headscope.measures.dataset import description
 
+    if open_ and not _page(output):
+        raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
+    loaded, views = None, ()
+    if isinstance(result, Explained):
+        result, loaded, views = result
     rows: Any = result.table()
+
+    def viewed(path: Path) -> str:
+        result.view(loaded if _page(path) else None).save(path)
+        return "the prompt and its answer"
+
+    def listed_on(path: Path) -> str:
+        with replacing(path) as file:
+            file.write_text(page(result, views), encoding="utf-8")
+        return f"the figures, and {len(views)} prompts"
+
     if "masked" not in result:
         if cite is not None or figure is not None:
             raise InputError("--cite, --figure: expected one prompt, found a data set")
-        return Shown(rows, printed(rows), result)
+        if output is not None and output.suffix.lower() in PICTURES:
+            raise InputError(
+                f"-o {output}: expected one prompt for a picture, found a data set; .html is its page"
+            )
+        return Shown(rows, printed(rows), result, drawn=listed_on, opens=open_)
     about = description(result)
     listed = rows.head(SHOWN).drop(
         columns=[*_DROPPED, *(name for name in ("deleted",) if rows[name].isna().all())]
@@ -152,6 +197,8 @@ def shown(
         rows,
         "\n".join(lines),
         result,
+        drawn=viewed,
+        opens=open_,
         files=[(figure, drawn(result.figure)), (cite, lambda path: save(result, path, level))],
     )
 

@@ -9,4 +9,5 @@ ANALYSIS = Analysis(
     axis="masked",
     table="statistics:table",
     figure="figure:figure",
+    view="view:view",
 )

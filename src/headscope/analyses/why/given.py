@@ -32,6 +32,10 @@ Answer = Annotated[
 """What is explained; None: what the model itself says."""
 
 
+_NAMES = ("name", "title", "doc_id", "id")
+"""What a tool or a document may be called by."""
+
+
 def read(
     model: Model,
     given: Given | None,
@@ -68,7 +72,7 @@ def read(
         more = {name: list(value) for name, value in (("tools", tools), ("documents", documents)) if value}
         tokens = model.chat(messages, add_generation_prompt=True, **more)
         text, turns = render(model.tokenizer, messages, add_generation_prompt=True, **more)
-        parts = {"message": [Stretch(turn.start, turn.end, turn.role) for turn in turns]}
+        parts = {"message": [Stretch(turn.start, turn.end, _named(messages[turn.number])) for turn in turns]}
         parts |= {name[:-1]: _located(text, name, entries) for name, entries in more.items()}
     elif items and all(isinstance(one, int) for one in items):
         tokens = (
@@ -98,6 +102,12 @@ def read(
     if logged and model.tokenizer is not None and tokens.special_mask is not None:
         parts = {"message": _between(texts, tokens.special_mask)}
     return Prompt(tokens, texts, parts, pair), ready, answer
+
+
+def _named(message: Mapping[str, Any]) -> str:
+    """Whose a message is: its role, and of a tool's answer which call it is of."""
+    answers = (message.get("tool_call_id") or message.get("name")) if message["role"] == "tool" else None
+    return f"{message['role']} {answers}" if answers else str(message["role"])
 
 
 def _between(texts: Sequence[str], special: BoolArray) -> list[Stretch]:
@@ -133,6 +143,6 @@ def _located(text: str, name: str, entries: Sequence[Mapping[str, Any]]) -> list
         start = text.index(form, at)
         at = start + len(form)
         stretches.append(
-            Stretch(start, at, str(inner.get("name", entry.get("title", entry.get("doc_id", number)))))
+            Stretch(start, at, str(next((inner[key] for key in _NAMES if inner.get(key)), number)))
         )
     return stretches

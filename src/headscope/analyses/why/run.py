@@ -18,6 +18,7 @@ from headscope.analyses.why.asked import Asked, ask
 from headscope.analyses.why.given import Answer, Given
 from headscope.analyses.why.passes import Hide, Masked, Passes, Slopes, by_head
 from headscope.analyses.why.spans import Source, Spans, cut
+from headscope.analyses.why.view import kept
 from headscope.attention.one import running
 from headscope.attention.recording import evaluating, recording
 from headscope.core.arrays import Floats
@@ -161,7 +162,8 @@ def why(
         "passes": round(explained.passes.runs, 2),
         "command": COMMAND.get(),
     }
-    return statistics.dataset(measured, sources, asked.pieces, asked.texts, explained.slopes.places, meta)
+    result = statistics.dataset(measured, sources, asked.pieces, asked.texts, explained.slopes.places, meta)
+    return result.assign(kept(asked, sources))
 
 
 class Explained:

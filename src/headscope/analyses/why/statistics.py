@@ -302,6 +302,31 @@ def first(result: xr.Dataset) -> int:
     return int(np.nanargmax(result["masked"].values))
 
 
+def notes(result: xr.Dataset) -> list[str]:
+    """What the attention to each span says beside its effect: looked at and not used, or used without looking.
+
+    It is looked at where each of its tokens gets at least twice what one of any span gets on average, and not where
+    that is less than half; used where the effect is ln 2 or more, and q, where there is one, at most .05.
+    """
+    tokens = (result["last_token"] - result["first_token"] + 1).values
+    attention, effects = result["attention"].values, result["masked"].values
+    usual = attention.sum() / tokens.sum()
+    looked = attention / tokens / (usual if usual > 0 else np.nan)
+    said = {
+        "looked at and not used": (looked >= 2) & (np.abs(effects) < MATTERS),
+        "used without looking": (looked <= 0.5)
+        & (effects >= MATTERS)
+        & (np.nan_to_num(result["q"].values, nan=0.0) <= 0.05),
+    }
+    return [
+        next(
+            (f"{words}: {times:.1f} × the usual attention" for words, there in said.items() if there[span]),
+            "",
+        )
+        for span, times in enumerate(looked)
+    ]
+
+
 def sentences(result: xr.Dataset) -> list[str]:
     """What the figures of an input allow to say, in sentences."""
     context, joint = float(result["context"]), float(result["joint"])
@@ -340,6 +365,15 @@ def sentences(result: xr.Dataset) -> list[str]:
         lines.append(
             f"the words that spans share with the answer order them at a rank correlation of {words:.2f}"
         )
+    by_words: dict[str, list[str]] = {}
+    for span, note in enumerate(notes(result)):
+        if note:
+            by_words.setdefault(note.partition(":")[0], []).append(str(span))
+    lines += [
+        f"{words}: {'spans' if len(spans) > 1 else 'span'} {', '.join(spans[:5])}"
+        + (f" and {len(spans) - 5} more" if len(spans) > 5 else "")
+        for words, spans in by_words.items()
+    ]
     if "pair" in result.dims:
         for place in range(result.sizes["pair"]):
             more_than = float(result["interaction"][place])

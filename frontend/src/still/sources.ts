@@ -1,0 +1,154 @@
+// The sources of an answer, in lines of the paper's width.
+
+import { lettering, write } from "../draw/canvas";
+import { textWidth } from "../draw/ruler";
+import type { SourcesPayload } from "../protocol";
+import { COLOURS, mixed, type Theme } from "../scene/color";
+import {
+  lost,
+  ORIGIN,
+  reach,
+  type Shade,
+  said,
+  scale,
+  shade,
+  stretches,
+  title as titled,
+  told,
+  value,
+} from "../scene/sources";
+import { type Block, stack, text } from "./block";
+
+const SIZE = 13;
+const LINE = 22;
+const BAR = 180;
+/** Grey and half covered: the shades are the only colours. */
+const GREY = [0.2126, 0.7152, 0.0722, 0, 0];
+const PALE = [...GREY, ...GREY, ...GREY, 0, 0, 0, 0.55, 0];
+
+interface Run {
+  readonly text: string;
+  readonly shade: Shade | null;
+  /** It is chosen. */
+  readonly on: boolean;
+}
+
+/** A picture of what the state says, as wide as the paper. */
+export function sources(payload: SourcesPayload, theme: Theme, width: number): Block {
+  const { state, picture } = payload;
+  const colours = COLOURS[theme];
+  const most = reach(payload, state);
+  const dim = { color: colours.ink2, size: 11 } as const;
+  const ofSpan = state.span === null ? null : lost(payload, state.span);
+  const prompt = stretches(payload, state.level).map(({ text, span }) => ({
+    text,
+    shade: span === null ? null : shade(value(payload, state, span), most),
+    on: span !== null && span === state.span,
+  }));
+  const answer = said(payload).map(({ text, statement }) => ({
+    text,
+    shade: statement === null ? null : (ofSpan?.[statement] ?? null),
+    on: statement !== null && statement === state.statement,
+  }));
+  return stack([
+    ...(picture ? [areas(payload, theme, width)] : []),
+    ...(payload.prompt.trim() ? [paragraph(prompt, theme, width)] : []),
+    text(ORIGIN[payload.origin], width, dim),
+    paragraph(answer, theme, width),
+    legend(payload, theme),
+    ...(state.span === null
+      ? []
+      : [
+          text(`${titled(payload.spans[state.span]!, state.span)}: ${told(payload, state.span).join(" ")}`, width, dim),
+        ]),
+    text(`${payload.model}. ${payload.says.join(" ")}`, width, dim),
+  ]);
+}
+
+function paragraph(runs: readonly Run[], theme: Theme, width: number): Block {
+  const colours = COLOURS[theme];
+  let [x, line] = [0, 0];
+  const placed = runs.flatMap((run) =>
+    // Spaces stay with the word before them, as lines break behind them.
+    (run.text.match(/\n|[^\s]+[^\S\n]*|[^\S\n]+/gu) ?? []).flatMap((word) => {
+      if (word === "\n") {
+        [x, line] = [0, line + 1];
+        return [];
+      }
+      const parts = textWidth(word.trimEnd(), SIZE) > width ? Array.from(word) : [word];
+      return parts.map((part) => {
+        if (x > 0 && x + textWidth(part.trimEnd(), SIZE) > width) [x, line] = [0, line + 1];
+        const found = { part, x, line, run };
+        x += textWidth(part, SIZE);
+        return found;
+      });
+    }),
+  );
+  return {
+    width,
+    height: ((placed.at(-1)?.line ?? 0) + 1) * LINE,
+    draw(pen) {
+      // A box goes as far on its line as the run does.
+      for (let at = 0; at < placed.length; ) {
+        const { x: left, line: row, run } = placed[at]!;
+        while (placed[at]?.run === run && placed[at]!.line === row) at++;
+        const { shade: one, on } = run;
+        if ((!one || one.strength < 0.5) && !on) continue;
+        const last = placed[at - 1]!;
+        const wide = last.x + textWidth(last.part.trimEnd(), SIZE) - left;
+        const fill = mixed(colours[one?.tone ?? "plus"], colours.bg, (one?.strength ?? 0) / 100);
+        pen.rounded(left, row * LINE + 2, wide, LINE - 4, fill, on ? colours.ink : null, 2);
+      }
+      pen.globalAlpha = 1;
+      lettering(pen, `400 ${SIZE}px`, "left", "middle");
+      for (const { part, x: left, line: row } of placed) write(pen, colours.ink, part, left, (row + 0.5) * LINE);
+    },
+  };
+}
+
+/** The picture, each region shaded. */
+function areas(payload: SourcesPayload, theme: Theme, width: number): Block {
+  const { picture, spans, state } = payload;
+  const { src, width: wide, height: tall } = picture!;
+  const by = Math.min(width / wide, 360 / tall);
+  const most = reach(payload, state);
+  return {
+    width: wide * by,
+    height: tall * by,
+    draw(pen) {
+      pen.photo(src, [wide, tall], [0, 0, wide, tall], [0, 0, wide * by, tall * by], PALE);
+      spans.forEach(({ box, level }, place) => {
+        if (!box || level !== state.level) return;
+        const { tone, strength } = shade(value(payload, state, place), most);
+        const [left, top, right, bottom] = box.map((edge) => edge * by) as [number, number, number, number];
+        pen.fade(strength / 100);
+        pen.rounded(left, top, right - left, bottom - top, COLOURS[theme][tone], null, 0);
+        pen.end();
+        if (place === state.span) pen.rounded(left, top, right - left, bottom - top, null, COLOURS[theme].ink, 0);
+      });
+    },
+  };
+}
+
+function legend(payload: SourcesPayload, theme: Theme): Block {
+  const colours = COLOURS[theme];
+  const { of, ticks } = scale(payload, payload.state);
+  const steps = 24;
+  return {
+    width: BAR,
+    height: 38,
+    draw(pen) {
+      for (let at = 0; at < steps; at++) {
+        const { tone, strength } = shade((2 * at + 1) / steps - 1, 1);
+        const fill = mixed(colours[tone], colours.bg, strength / 100);
+        pen.rounded((at * BAR) / steps, 0, BAR / steps, 8, fill, null, 0);
+      }
+      for (const [at, align] of (["left", "center", "right"] as const).entries()) {
+        lettering(pen, "400 11px", align, "middle");
+        write(pen, colours.ink2, ticks[at]!, (at * BAR) / 2, 17);
+      }
+      lettering(pen, "400 11px", "left", "middle");
+      write(pen, colours.ink2, of, 0, 31);
+    },
+  };
+}

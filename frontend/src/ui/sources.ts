@@ -1,0 +1,292 @@
+// Where an answer came from: point at a statement and its sources light up, at a source and the statements do; a press
+// gives the figures of a span, and its heads.
+
+import type { CarrierInfo, SourceInfo, SourcesPayload, SourcesState } from "../protocol";
+import { code, decimal, shortened } from "../scene/format";
+import {
+  hangs,
+  largest,
+  levels,
+  lost,
+  ORIGIN,
+  reach,
+  type Shade,
+  said,
+  scale,
+  shade,
+  signed,
+  stretches,
+  title,
+  told,
+  value,
+} from "../scene/sources";
+import { h, s } from "./dom";
+
+export interface SourcesHost {
+  /** Open a head where the span outlined is; where it is not there, heads are names. */
+  open?(head: CarrierInfo, span: SourceInfo): void;
+  /** Have the model read the prompt without a span. */
+  strike?(span: SourceInfo): void;
+}
+
+export class Sources {
+  readonly root = h("section.sources", { "aria-label": "Sources of the answer" });
+  state: SourcesState;
+  private readonly text = h("div.prompt", { role: "group", "aria-label": "The prompt" });
+  private readonly answer = h("div.answer", { role: "group", "aria-label": "The answer" });
+  private readonly detail = h("aside.detail", { "aria-live": "polite" });
+  private readonly ticks = h("div.ticks");
+  private readonly of = h("span.cap");
+  /** What stands for each span and each statement. */
+  private spans = new Map<number, Element[]>();
+  private readonly statements = new Map<number, Element>();
+  private struck: (span: SourceInfo) => boolean = () => false;
+  private hovered: { span?: number; statement?: number } = {};
+
+  constructor(
+    readonly payload: SourcesPayload,
+    private readonly host: SourcesHost = {},
+  ) {
+    this.state = { ...payload.state };
+    const names = levels(payload);
+    const choice = <K extends "by" | "level">(
+      key: K,
+      label: string,
+      options: readonly (readonly [string, string])[],
+    ) => {
+      const input = h("select", { "aria-label": label }, ...options.map(([v, t]) => h("option", { value: v }, t)));
+      input.value = this.state[key];
+      input.addEventListener("change", () => this.set({ [key]: input.value, span: null }));
+      return options.length > 1 && h("label.field", {}, h("span.cap", {}, label), input);
+    };
+    const shades = [
+      ["effect", "effect"],
+      ["estimate", "estimate"],
+    ] as const;
+    const legend = h("div.scale", { "aria-hidden": "true" }, this.of, h("i.ramp"), this.ticks);
+    const heads = h(
+      "div.panehead",
+      {},
+      choice("by", "Shade by", shades),
+      choice(
+        "level",
+        "Spans",
+        names.map((n) => [n, n]),
+      ),
+    );
+    heads.append(h("span.grow"), legend);
+    const notes = h("div.says", {}, ...payload.says.map((line) => h("p", {}, line)));
+    this.root.append(
+      heads,
+      h(
+        "div.both",
+        {},
+        h("div.read", {}, this.text, h("div.cap", {}, ORIGIN[payload.origin]), this.answer, notes),
+        this.detail,
+      ),
+    );
+    this.fillAnswer();
+    this.fill();
+    this.tell();
+    for (const kind of ["pointerover", "focusin"] as const)
+      this.root.addEventListener(kind, (e) => this.point(e.target));
+    for (const kind of ["pointerleave", "focusout"] as const) this.root.addEventListener(kind, () => this.point(null));
+    this.root.addEventListener("click", ({ target }) => this.press(target));
+    this.root.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  /** Tell which spans are struck out. */
+  strike(struck: (span: SourceInfo) => boolean): void {
+    this.struck = struck;
+    this.shade();
+    this.tell();
+  }
+
+  set(change: Partial<SourcesState>): void {
+    const level = this.state.level;
+    this.state = { ...this.state, ...change };
+    if (this.state.level !== level) this.fill();
+    else this.shade();
+    this.tell();
+  }
+
+  private fill(): void {
+    const { payload, state } = this;
+    this.spans = new Map();
+    const known = (span: number, element: Element): Element => {
+      this.spans.set(span, [...(this.spans.get(span) ?? []), element]);
+      return element;
+    };
+    const named = (span: number): Record<string, string | number> => ({
+      "data-span": span,
+      role: "button",
+      tabindex: this.spans.size === 0 ? 0 : -1,
+    });
+    const parts: Node[] = [];
+    if (payload.picture) {
+      const { src, width, height, name } = payload.picture;
+      const areas = payload.spans.flatMap(({ box, level }, span) => {
+        if (!box || level !== state.level) return [];
+        const [x, y, right, bottom] = box as [number, number, number, number];
+        return [known(span, s("rect", { ...named(span), x, y, width: right - x, height: bottom - y }))];
+      });
+      const image = s("image", { href: src, width, height, preserveAspectRatio: "none" });
+      parts.push(
+        s(
+          "svg",
+          { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "xMinYMin", class: "areas", "aria-label": name },
+          image,
+          ...areas,
+        ),
+      );
+    }
+    const words = stretches(payload, state.level).map(({ text, span }) =>
+      span === null ? document.createTextNode(text) : known(span, h("span.src", { ...named(span), dir: "auto" }, text)),
+    );
+    if (payload.prompt.trim()) parts.push(h("p.para", {}, ...words));
+    this.text.replaceChildren(...parts);
+    this.shade();
+  }
+
+  private fillAnswer(): void {
+    const parts = said(this.payload).map(({ text, statement }) => {
+      if (statement === null) return text;
+      const one = h(
+        "span.src",
+        { "data-statement": statement, role: "button", tabindex: statement ? -1 : 0, dir: "auto" },
+        text,
+      );
+      this.statements.set(statement, one);
+      return one;
+    });
+    this.answer.replaceChildren(h("p.para", {}, ...parts));
+  }
+
+  private shade(): void {
+    const { payload, state, hovered } = this;
+    const shown = { ...state, statement: hovered.statement ?? state.statement };
+    const span = hovered.span ?? state.span;
+    const most = reach(payload, shown);
+    for (const [place, elements] of this.spans) {
+      const x = value(payload, shown, place);
+      const lit = shown.statement !== null && hangs(payload, shown.statement, place);
+      const marks = { lit, none: x === null, struck: this.struck(payload.spans[place]!) };
+      for (const element of elements) paint(element, shade(x, most), place === state.span, marks);
+    }
+    const shades = span === null ? [] : lost(payload, span);
+    for (const [place, element] of this.statements) {
+      const lit = span !== null && hangs(payload, place, span);
+      paint(element, shades[place] ?? shade(null, 1), place === state.statement, { lit });
+    }
+    const { of, ticks } = scale(payload, shown);
+    this.of.textContent = of;
+    this.ticks.replaceChildren(...ticks.map((tick) => h("span", {}, tick)));
+  }
+
+  /** The figures of the chosen span. */
+  private tell(): void {
+    const { payload, host, state } = this;
+    const place = state.span;
+    this.root.classList.toggle("told", place !== null);
+    if (place === null) {
+      const first = largest(payload, state).map((span) =>
+        h(
+          "li",
+          {},
+          h("button.link", { type: "button", onclick: () => this.go(span) }, shortened(payload.spans[span]!.text)),
+          ` ${signed(value(payload, state, span)!)}`,
+        ),
+      );
+      return this.detail.replaceChildren(
+        h("p.sub", {}, "Press a part of the prompt for its figures, or a statement for its sources."),
+        h("h3", {}, state.statement === null ? "The largest" : `The largest of statement ${state.statement}`),
+        h("ul", {}, ...first),
+      );
+    }
+    const span = payload.spans[place]!;
+    const heads = span.heads.map((head) => {
+      const name =
+        code(head.layer, head.head) +
+        (span.heads.some(({ part }) => part !== span.heads[0]!.part) ? ` ${head.part}` : "");
+      const alone = head.effect === null ? "" : `, masked alone ${signed(head.effect)}`;
+      const opened =
+        host.open &&
+        h("button.link", { type: "button", title: "Open this head", onclick: () => host.open!(head, span) }, name);
+      return h("li", {}, opened ?? h("b", {}, name), ` ${signed(head.estimate ?? NaN)}${alone}`);
+    });
+    this.detail.replaceChildren(
+      h("h2", {}, title(span, place)),
+      h("blockquote", { dir: "auto" }, span.text),
+      ...told(payload, place).map((line) => h("p", {}, line)),
+      ...(heads.length > 0 ? [h("h3", {}, "Through these heads (estimate)"), h("ul", {}, ...heads)] : []),
+      ...(span.without
+        ? [h("h3", {}, "Without it the model writes"), h("blockquote", { dir: "auto" }, span.without)]
+        : []),
+      ...(host.strike
+        ? [
+            h(
+              "button.link",
+              { type: "button", onclick: () => host.strike!(span) },
+              this.struck(span) ? "Put it back" : "Strike it out",
+            ),
+          ]
+        : []),
+    );
+  }
+
+  private go(span: number): void {
+    this.set({ span });
+    this.spans.get(span)?.[0]?.scrollIntoView({ block: "nearest" });
+  }
+
+  private point(target: EventTarget | null): void {
+    const hovered = of(target);
+    if (hovered.span === this.hovered.span && hovered.statement === this.hovered.statement) return;
+    this.hovered = hovered;
+    this.shade();
+  }
+
+  private press(target: EventTarget | null): void {
+    const { span, statement } = of(target);
+    if (span !== undefined) this.set({ span: span === this.state.span ? null : span });
+    if (statement !== undefined) this.set({ statement: statement === this.state.statement ? null : statement });
+  }
+
+  // Arrow keys go from part to part: one stop for the Tab key in the prompt, and one in the answer.
+  private key(event: KeyboardEvent): void {
+    const target = event.target instanceof Element ? event.target : null;
+    if (!target?.matches("[data-span], [data-statement]") || event.altKey || event.ctrlKey || event.metaKey) return;
+    const { span } = of(target);
+    const all = span === undefined ? [...this.statements.values()] : [...this.spans.values()].map(([first]) => first!);
+    const at = span === undefined ? all.indexOf(target) : [...this.spans.keys()].indexOf(span);
+    const to = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1 }[event.key];
+    const next = to === undefined ? undefined : (all[to] as HTMLElement | undefined);
+    if (event.key === "Enter" || event.key === " ") this.press(target);
+    else if (event.key === "Escape") this.set({ span: null, statement: null });
+    else if (!next) return;
+    else {
+      all[at]?.setAttribute("tabindex", "-1");
+      next.setAttribute("tabindex", "0");
+      next.focus();
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+function of(target: EventTarget | null): { span?: number; statement?: number } {
+  const { span, statement } =
+    (target instanceof Element ? target.closest<HTMLElement>("[data-span], [data-statement]") : null)?.dataset ?? {};
+  return {
+    ...(span !== undefined && { span: Number(span) }),
+    ...(statement !== undefined && { statement: Number(statement) }),
+  };
+}
+
+function paint(element: Element, { strength, tone }: Shade, on: boolean, marks: Record<string, boolean>): void {
+  const { style } = element as HTMLElement;
+  style.setProperty("--shade", `${decimal(strength, 1)}%`);
+  style.setProperty("--tone", `var(--${tone})`);
+  element.setAttribute("aria-pressed", String(on));
+  for (const [name, has] of Object.entries(marks)) element.classList.toggle(name, has);
+}

@@ -1,0 +1,52 @@
+"""The page of a data set: its figures, and the shaded text of a few of its prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import xarray as xr
+
+from headscope.analyses.context_attribution.statistics import FIGURES, table
+from headscope.analyses.shown import cells
+from headscope.analyses.why.run import why
+from headscope.corpora.example import Example
+from headscope.corpora.prompts import given_of
+from headscope.models import Model
+from headscope.views.blobs import Blobs
+from headscope.views.charts import meta_of, model_name
+from headscope.views.explorer import views_page
+from headscope.views.page import plain_text
+from headscope.views.payload import FiguresPayload
+from headscope.views.view import Showable
+
+SHADED = 3
+"""So many prompts are shaded."""
+
+
+def shaded(model: Model, corpus: Iterable[Example], spans: Any, **options: Any) -> list[Showable]:
+    """The first prompts of a data set, each shaded; `options` are of `headscope.why`."""
+    views: list[Showable] = []
+    for example in islice(corpus, SHADED):
+        asked = dict(example.asked or {})
+        more = {name: asked[name] for name in ("tools", "documents") if name in asked}
+        units = asked.get("spans") or spans
+        views.append(why(model, given_of(example), asked.get("answer"), units, **more, **options).view())
+    return views
+
+
+def page(result: xr.Dataset, views: Sequence[Showable]) -> str:
+    """The figures, what each of them is, and the prompts below."""
+    rows: Any = table(result)
+    rows["what it is"] = [FIGURES[name] for name in rows["figure"]]
+    title = f"Which part made these answers? · {model_name(meta_of(result)['model'])}"
+    texts: list[list[str]] = cells(rows).astype(str).to_numpy().tolist()
+    figures = FiguresPayload(
+        kind="figures",
+        version=1,
+        title=plain_text(title),
+        columns=[*rows.columns],
+        rows=[[plain_text(text) for text in row] for row in texts],
+    )
+    return views_page([(figures, Blobs()), *((view.payload, view.blobs) for view in views)])

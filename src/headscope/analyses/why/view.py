@@ -1,0 +1,241 @@
+"""The sources of an answer on a page, in a notebook, and as a picture."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+import headscope
+from headscope.analyses.why import statistics
+from headscope.analyses.why.asked import Asked
+from headscope.analyses.why.spans import Source
+from headscope.attention.one import capture
+from headscope.core.maps import AttentionMaps
+from headscope.core.validation import validated
+from headscope.errors import InputError
+from headscope.measures.dataset import description
+from headscope.models import Model
+from headscope.views.blobs import Blobs
+from headscope.views.charts import meta_of, model_name
+from headscope.views.explorer import explorer_payload, picture_info
+from headscope.views.inputs import Input
+from headscope.views.page import plain_text
+from headscope.views.paper import Kind, Width
+from headscope.views.payload import (
+    CarrierInfo,
+    LinkInfo,
+    PictureInfo,
+    SourceInfo,
+    SourcesPayload,
+    SourcesState,
+    StatementInfo,
+)
+from headscope.views.section import rounded
+from headscope.views.spectrogram import stretches
+from headscope.views.still import picture
+from headscope.views.view import Showable
+from headscope.views.widget import make_still_widget
+
+HEADS = 5
+"""So many heads of a span are named."""
+
+TOKENS = 512
+"""Maps of longer inputs are not put into the page."""
+
+
+def kept(asked: Asked, sources: list[Source]) -> dict[str, Any]:
+    """What a result keeps of its input for its view: ids, where spans without characters lie, and on what."""
+    tokens = asked.prompt.tokens
+    variables: dict[str, Any] = {}
+    if asked.plain and asked.axis == "self" and tokens.ids is not None:
+        ids = [*tokens.ids.tolist(), *(asked.targets[:-1].tolist() if asked.written else ())]
+        texts = [*asked.prompt.texts, *(asked.texts[:-1] if asked.written else ())]
+        variables["id"], variables["read"] = ("input", ids), ("input", texts)
+        variables["answers"] = ("input", asked.rows.astype(np.int8))
+    areas = tokens.boxes if tokens.picture is not None else stretches(tokens)
+    shown = None if areas is None else picture_info([tokens])
+    if areas is not None and shown is not None:
+        none = np.full(4, np.nan)
+        variables["picture"] = json.dumps(shown)
+        variables["box"] = (
+            ("span", "side"),
+            np.stack([none if one.start >= 0 else _around(areas[one.tokens]) for one in sources]),
+        )
+    return variables
+
+
+def _around(areas: Any) -> Any:
+    return np.concatenate([np.nanmin(areas[:, :2], 0), np.nanmax(areas[:, 2:], 0)])
+
+
+@validated
+def view(
+    dataset: xr.Dataset,
+    model: Model | None = None,
+    *,
+    by: Literal["effect", "estimate"] = "effect",
+    level: str | None = None,
+    statement: int | None = None,
+    span: int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+) -> SourcesView:
+    """The prompt, each span shaded by what the answer loses without it, and the answer below it, to be looked into.
+
+    Args:
+        dataset: from `headscope.why`.
+        model: the one that answered: its heads can be opened then, if the prompt is a text of at most 512 tokens.
+        by: what shades, ``effect`` or ``estimate``.
+        level: of spans in one another those that are shaded; by default the smallest.
+        statement: of the answer, from 0: shaded by what it loses; by default the whole answer.
+        span: the number of one whose figures are shown.
+        theme: ``auto``, ``light`` or ``dark``.
+
+    Raises `InputError` for a level, a statement or a span that is not there.
+    """
+    levels = list(dict.fromkeys(dataset["level"].values.tolist()))
+    if level is not None and level not in levels:
+        raise InputError(f"level: expected one of {', '.join(levels)}, found {level!r}")
+    for name, chosen in (("statement", statement), ("span", span)):
+        if chosen is not None and not 0 <= chosen < dataset.sizes[name]:
+            raise InputError(f"{name}: expected one from 0 to {dataset.sizes[name] - 1}, found {chosen}")
+    if span is not None:
+        level = str(dataset["level"].values[span])
+    state = SourcesState(by=by, level=level or levels[-1], statement=statement, span=span, theme=theme)
+    return SourcesView(dataset, model, state)
+
+
+class SourcesView(Showable):
+    """The sources of an answer."""
+
+    def __init__(self, dataset: xr.Dataset, model: Model | None, state: SourcesState) -> None:
+        self.blobs = Blobs()
+        self._payload = payload_of(dataset, state)
+        self._widget: Any = None
+        if model is not None and "id" in dataset and dataset.sizes["input"] <= TOKENS:
+            self._payload["maps"] = _maps(dataset, model, self._payload, self.blobs)
+
+    @property
+    def payload(self) -> SourcesPayload:
+        """What the page is given."""
+        return self._payload
+
+    def picture(self, kind: Kind, *, width: Width = "page", dots: float = 300.0, title: bool = True) -> bytes:
+        """The text and the answer as a picture; arguments as for `save`."""
+        about = {
+            "title": self._payload["title"],
+            "description": json.dumps({name: self._payload[name] for name in ("model", "answer", "state")}),
+            "creator": f"headscope {headscope.__version__}",
+        }
+        heading = self._payload["title"] if title else None
+        return picture(kind, self._payload, self.blobs, width=width, dots=dots, title=heading, about=about)
+
+    def widget(self) -> Any:
+        """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
+        if self._widget is None:
+            self._widget = make_still_widget(self._payload, self.blobs)
+        return self._widget
+
+    def __repr__(self) -> str:
+        spans, state = len(self._payload["spans"]), self._payload["state"]
+        return f"SourcesView({spans} spans; {', '.join(f'{key}={value!r}' for key, value in state.items())})"
+
+
+def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
+    """What travels of a result to the page."""
+    about, name = description(dataset), model_name(meta_of(dataset)["model"])
+    frame: Any = statistics.table(dataset)
+    rows: list[Any] = frame.sort_values("span").to_dict("records")
+    without = dataset["without"].values if "without" in dataset.coords else [""] * len(rows)
+    boxes = dataset["box"].values if "box" in dataset else None
+    notes = statistics.notes(dataset)
+    spans = [
+        SourceInfo(
+            level=row["level"],
+            text=plain_text(row["text"]),
+            start=row["start"],
+            end=row["end"],
+            first=int(dataset["first_token"].values[place]),
+            last=int(dataset["last_token"].values[place]),
+            box=None if boxes is None or math.isnan(boxes[place][0]) else boxes[place].round(2).tolist(),
+            effect=rounded(row["effect"]),
+            low=rounded(row["ci_low"]),
+            high=rounded(row["ci_high"]),
+            q=rounded(row["q"]),
+            share=rounded(row["share"]),
+            estimate=rounded(row["estimate"]),
+            deleted=rounded(row["deleted"]),
+            lexical=rounded(row["lexical"]),
+            attention=rounded(row["attention"]),
+            heads=_carriers(dataset, place) if math.isfinite(row["effect"]) else [],
+            without=plain_text(str(without[place])),
+            note=notes[place],
+        )
+        for place, row in enumerate(rows)
+    ]
+    statements = [
+        StatementInfo(
+            text=plain_text(str(text)),
+            effect=[rounded(value) for value in dataset["statement_masked"].values[place]],
+            q=[rounded(value) for value in dataset["statement_q"].values[place]],
+        )
+        for place, text in enumerate(dataset["statement_text"].values)
+    ]
+    made = SourcesPayload(
+        kind="sources",
+        version=1,
+        title=plain_text(f"Which part made this answer? · {name}"),
+        model=plain_text(name),
+        prompt=plain_text(about["prompt"]),
+        answer=plain_text(about["answer"]),
+        origin="given" if not about["generated"] else "wrote" if about["kind"] == "text" else "said",
+        spans=spans,
+        statements=statements,
+        says=[f"{line[0].upper()}{line[1:]}." for line in statistics.sentences(dataset)],
+        state=state,
+    )
+    if "picture" in dataset:
+        shown: PictureInfo = json.loads(str(dataset["picture"].values))
+        made["picture"] = shown
+    return made
+
+
+def _carriers(dataset: xr.Dataset, span: int) -> list[CarrierInfo]:
+    frame: Any = statistics.heads(dataset, span).head(HEADS)
+    rows: list[Any] = frame.to_dict("records")
+    for row in rows:
+        row |= {name: rounded(row[name]) for name in ("estimate", "effect")}
+    return rows
+
+
+def _maps(dataset: xr.Dataset, model: Model, shown: SourcesPayload, blobs: Blobs) -> Any:
+    """The explorer of the layers whose heads are named, with a link from the answer to each span that was masked."""
+    tokens = model.from_ids(dataset["id"].values.tolist())
+    maps = capture(model, replace(tokens, texts=[str(text) for text in dataset["read"].values]))
+    assert isinstance(maps, AttentionMaps)
+    layers = sorted({head["layer"] for one in shown["spans"] for head in one["heads"]})
+    rows: list[int] = np.flatnonzero(dataset["answers"].values).tolist()
+    links = [
+        LinkInfo(
+            label=str(place),
+            side="from",
+            source=rows,
+            targets=[list(range(one["first"], one["last"] + 1))],
+            candidates=None,
+            units="tokens",
+        )
+        for place, one in enumerate(shown["spans"])
+        if one["heads"]
+    ]
+    payload, _ = explorer_payload(
+        [Input({maps.kind: maps}, links={maps.kind: links})],
+        model=shown["model"],
+        state={"scale": "head", "layer": layers[0]},
+        include_layers=layers,
+        blobs=blobs,
+    )
+    return payload

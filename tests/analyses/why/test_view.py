@@ -1,0 +1,162 @@
+"""The picture of an answer's sources: what travels to the page, its still, its page, and the command that writes it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import transformers
+import xarray as xr
+
+import headscope as hs
+from headscope.analyses.result import Result
+from headscope.analyses.why import statistics
+from headscope.errors import InputError
+from headscope.views.page import plain_text
+from headscope.views.payload import SourcesPayload
+from tests.helpers import pages
+from tests.helpers.small_models import save_llama, sharpen, sizes
+from tests.helpers.stills import SMALLEST, Still
+from tests.helpers.typed import Typed
+
+TEXT = "The cat sat here. A dog ran. It was late. The bird sang. She left."
+ANSWER = " It slept. The dog sat."
+SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 48}
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return hs.load(save_llama(tmp_path_factory.mktemp("writer"), **SIZE))
+
+
+@pytest.fixture(scope="module")
+def found(writer: Any) -> Any:
+    return hs.why(writer, TEXT, ANSWER, ["paragraph", "sentence"], through=2, anew=True)
+
+
+def payload(page: str) -> SourcesPayload:
+    return pages.payload(page)["views"][0]
+
+
+def test_what_travels_is_what_was_measured(writer: Any, found: Any) -> None:
+    shown = payload(found.view(writer).html())
+    assert [one["text"] for one in shown["spans"]] == found["text"].values.tolist()
+    assert [shown["prompt"][one["start"] : one["end"]].strip() for one in shown["spans"][1:]] == [
+        one["text"] for one in shown["spans"][1:]
+    ]
+    np.testing.assert_allclose([one["effect"] for one in shown["spans"]], found["masked"], rtol=1e-5)
+    np.testing.assert_allclose(
+        [one["effect"] for one in shown["statements"]], found["statement_masked"], rtol=1e-5
+    )
+    assert "".join(one["text"] for one in shown["statements"]) == shown["answer"]
+    heads = statistics.heads(found, 1).head(5)
+    named = [(one["layer"], one["head"]) for one in shown["spans"][1]["heads"]]
+    assert named == [*zip(heads["layer"], heads["head"], strict=True)]
+    assert shown["spans"][1]["without"] == plain_text(str(found["without"].values[1]))
+    (maps,) = shown["maps"]["inputs"]
+    assert len(maps["parts"][0]["query"]["pieces"]) == found.sizes["input"]
+    targets = maps["parts"][0]["links"][1]["targets"][0]
+    assert (targets[0], targets[-1]) == (int(found["first_token"][1]), int(found["last_token"][1]))
+
+
+def test_a_still_shades_what_is_chosen(found: Any) -> None:
+    svg = found.view(statement=1, span=2).picture("svg").decode()
+    still = Still(svg)
+    assert "The cat sat here." in still.said
+    assert f"Without it the answer {'gains' if found['masked'][2] < 0 else 'loses'}" in still.said
+    assert "nats the statement loses without it" in still.said
+    assert still.smallest() >= SMALLEST
+    assert still.outside() == []
+    effects = np.abs(found["statement_masked"].values[1, 1:])
+    seen = int((60 * effects / effects.max() >= 0.5).sum())
+    assert len(re.findall(r'rx="2" fill="#\w+"', svg)) >= seen  # a box for each span, and for each statement
+    assert found.view(theme="dark").picture("svg") != found.view().picture("svg")
+
+
+def test_what_is_not_there_is_refused(found: Any) -> None:
+    for options, message in (({"level": "word"}, "paragraph, sentence"), ({"span": 9}, "from 0 to 5")):
+        with pytest.raises(InputError, match=message):
+            found.view(**options)
+
+
+def test_notes_tell_looks_from_effects(found: Any) -> None:
+    tokens = (found["last_token"] - found["first_token"] + 1).values
+    changed = found.assign(
+        attention=("span", np.where(np.arange(6) == 1, 10.0, 1.0) * tokens * 0.01),
+        masked=("span", np.array([0.0, 0.1, 2.0, 2.0, 0.0, 0.0])),
+        q=("span", np.array([1, 1, 0.01, 0.9, 1, 1])),
+    )
+    changed["attention"][2:4] = 0.0
+    notes = statistics.notes(changed)
+    assert [note.partition(":")[0] for note in notes[1:4]] == [
+        "looked at and not used",
+        "used without looking",
+        "",
+    ]
+    assert "looked at and not used: span 1" in statistics.sentences(changed)
+
+
+def test_regions_of_a_picture_are_shaded(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    size = {**sizes(inner=48), "image_size": 64, "patch_size": 16}
+    classes = transformers.ViTForImageClassification(transformers.ViTConfig(**size, num_labels=3))
+    model = hs.load((sharpen(classes), transformers.ViTImageProcessor(size={"height": 64, "width": 64})))
+    found = hs.why(model, image=pixels, spans="image")
+    shown = Result.of(xr.load_dataset(found.save(tmp_path / "found.nc"))).view(span=5)
+    boxes = [one["box"] for one in shown.payload["spans"]]
+    assert boxes[0] == [0, 0, 16, 16]
+    assert boxes[5] == [16, 16, 32, 32]
+    still = Still(shown.picture("svg").decode())
+    assert len([each for each in still.of("rect") if each.at("width") == each.at("height") == 90]) >= 16
+    assert "patch" not in still.said
+
+
+def test_the_command_writes_a_page_and_opens_it(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+    folder, page = save_llama(tmp_path / "model", **SIZE), tmp_path / "why.html"
+    typed("why", TEXT, "--answer", ANSWER, "-m", folder, "-o", page, "--open")
+    assert payload(page.read_text("utf-8"))["maps"]["inputs"]
+    assert opened == [page.as_uri()]
+    typed.refuses("--open: expected -o FILE.html beside it, found no -o", "why", TEXT, "-m", folder, "--open")
+
+
+def test_a_log_of_tools_names_calls_and_documents_by_their_ids(writer: Any, tmp_path: Path) -> None:
+    model = replace(writer, tokenizer=copy.deepcopy(writer.tokenizer))
+    model.tokenizer.chat_template = (
+        "{% for d in documents or [] %}[{{ d['text'] }}]\n{% endfor %}{% for m in messages %}{{ m['role'] }}: "
+        "{{ m['content'] }}{% for c in m['tool_calls'] or [] %}{{ c['function'] | tojson }}{% endfor %}\n{% endfor %}"
+    )
+    call = {
+        "id": "call_7",
+        "type": "function",
+        "function": {"name": "weather", "arguments": {"city": "Oslo"}},
+    }
+    talk: list[dict[str, Any]] = [
+        {"role": "user", "content": "Is it wet?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "Rain.", "tool_call_id": "call_7"},
+        {"role": "assistant", "content": "Yes."},
+    ]
+    documents = [{"id": "doc-3", "text": "Wet is not dry."}]
+    found = hs.why(model, talk, spans=["message"], documents=documents)
+    assert found["text"].values.tolist() == ["user: Is it wet?", "tool call_7: Rain."]
+    assert '{"name": "weather", "arguments": {"city": "Oslo"}}' in found.view().payload["prompt"]
+    found = hs.why(model, talk, spans="document", documents=documents)
+    assert found["text"].values.tolist() == ["doc-3: Wet is not dry."]
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"messages": talk, "documents": documents}))
+    (line,) = hs.corpora.prompts(path)
+    assert list(line.messages or ()) == [{**one, "content": one["content"] or ""} for one in talk]
+    model.tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
+    with pytest.raises(InputError, match="leaves out the call of weather"):
+        hs.why(model, talk, spans="message")
