@@ -6,6 +6,7 @@ import type { MeasureColumn } from "../protocol";
 import { figure } from "../scene/format";
 import { NAME_AND_FIGURE } from "../scene/gridlayout";
 import { Of } from "../scene/made";
+import { shares } from "../scene/quantities";
 import type { Scene } from "../scene/scene";
 import type { Heeds } from "../scene/state";
 import { Between } from "./between";
@@ -59,7 +60,8 @@ export class Ranks {
     if (!this.drawn.renewed(part, measure, quantity, layer, scene.head, width, scene.owner.theme, ratio())) return;
     const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
     // The measures are those of the weights, whatever else is drawn.
-    this.title.textContent = `${state.quantity === "weights" ? "" : "Weights of "}L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;
+    const of = shares(part) ? "|M| of " : state.quantity === "weights" ? "" : "Weights of ";
+    this.title.textContent = `${of}L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;
     this.width = Math.max(40, width - NAME_AND_FIGURE);
     for (const row of this.rows) this.draw(row);
   }

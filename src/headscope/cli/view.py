@@ -40,6 +40,7 @@ def view(
     width: Annotated[str | None, typer.Option(metavar="column|text|INCHES")] = None,
     open_: Annotated[bool, typer.Option("--open")] = False,
     quantity: Annotated[list[str] | None, typer.Option(metavar="gradient|norm")] = None,
+    implicit: bool = False,
     live: bool = False,
     weights: Literal["int8", "float16", "float32"] | None = None,
 ) -> None:
@@ -67,6 +68,8 @@ def view(
         width: of a picture: a column (3.3 inches) or the text (6.9, the default) of a paper, or inches.
         open_: open what was written in a browser.
         quantity: also gradients, or norms ‖α·v·W_O‖; by default where they cost little. Repeatable.
+        implicit: also the implicit maps of layers that do not attend, such as linear attention; the view begins with
+            them.
         live: put the model into the page: type, look and change there, with no server and no network.
         weights: with --live, how the page holds the model's weights; by default int8.
     """
@@ -85,7 +88,9 @@ def view(
         raise InputError("--image: expected TEXT beside it, or nothing, found another input")
     if weights is not None and not live:
         raise InputError("--weights: expected --live beside it")
-    if live and (replay or against is not None or against_text is not None or target is not None or quantity):
+    if live and (
+        replay or implicit or quantity or any(one is not None for one in (against, against_text, target))
+    ):
         raise InputError("--live: expected a text, or two, and no other option of what is shown")
     if width is not None and output.suffix.lower() not in PICTURES:
         raise InputError(f"--width: expected a picture ({', '.join(PICTURES)}), found -o {output}")
@@ -126,6 +131,7 @@ def view(
         against=against_text if against is None else model.how.trained.named(against),
         target=target,
         quantities=quantity or None,
+        implicit=implicit,
         **state,
     )
     if standalone is None:
