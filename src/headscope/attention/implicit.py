@@ -118,9 +118,9 @@ def _record(places: Places, module: nn.Module, calls: Sequence[_Call]) -> Attent
         )
     v, y = (torch.cat([getattr(call, name) for call in calls], 1).float() for name in ("v", "y"))
     matrix = torch.cat([_matrix(call) for call in calls], 1)
-    if not (error := _error(matrix, v, y)) <= (allowed := 1e-5 + 4 * torch.finfo(calls[0].y.dtype).eps):
+    if not (off := error(matrix, v, y)) <= (allowed := 1e-5 + 4 * torch.finfo(calls[0].y.dtype).eps):
         raise RefusedError(
-            f"{place.module}: its output is off the product of its implicit map with its values by {error:.0e}, "
+            f"{place.module}: its output is off the product of its implicit map with its values by {off:.0e}, "
             f"expected at most {allowed:.0e}: it is not linear in them"
         )
     size = matrix.abs().sum(-1, keepdim=True)
@@ -146,7 +146,7 @@ def _matrix(call: _Call) -> Tensor:
     return matrix.tril() if ahead else matrix
 
 
-def _error(matrix: Tensor, v: Tensor, y: Tensor) -> float:
+def error(matrix: Tensor, v: Tensor, y: Tensor) -> float:
     """How far y is from M v, relative to the largest that rounding is of: Σ \\|M\\| \\|v\\|."""
     scale = (matrix.abs() @ v.abs()).amax().clamp_min(torch.finfo(v.dtype).tiny)
     return ((matrix @ v - y).abs().amax() / scale).item()
