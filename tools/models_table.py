@@ -68,18 +68,20 @@ maps.layers[0]                               # its shares |M| / Σ |M| of each r
 hs.view(model, inputs=ids, implicit=True)    # begins with M, blue above 0 and orange below
 ```
 
-M is made by running the mixer's own function on values that are 1 at one token and 0 elsewhere, and M v is compared with
-what it made of the input's own values: a layer is refused by its name where they differ by more than 1e-5 of Σ |M| |v|
-(and 4 times the rounding of the number format). The column y − M v is that difference. A layer takes as many more runs of
-the function as there are tokens in a head's dimensions (128 tokens by heads of 64: two); where each channel mixes alone
-(Mamba 1, RWKV, LFM2) every channel is a head, and it takes a run a token. An input has at most 1,024 tokens, and a
-layer's maps at most 1.1 GB.
+M is made by running the mixer's own function on values that are 1 at one token and 0 elsewhere, and M v is compared
+with what it made of the input's own values: a layer is refused by its name where they differ by more than 1e-5 of Σ
+|M| |v| (and 4 times the rounding of the number format). The column y − M v is that difference. A layer takes tokens /
+dimensions more runs of the function (128 tokens by heads of 64: two); where each channel mixes alone (Mamba 1, RWKV,
+LFM2) every channel is a head, and it takes a run a token. That was 4 times a forward pass of Mamba 2 (24 heads of 64,
+128 tokens), and 220 times one of Mamba 1 (1,536 channels). An input has at most 1,024 tokens, and a layer's maps at
+most 1.1 GB.
 
 What v is: of delta rules, Mamba 2 and lightning attention the values as their function gets them, after the short
-convolution before it, if any, which M leaves out; of state spaces M has the skip D on its diagonal, and of Mamba 1 the gate;
-of LFM2's convolution both gates are in M. Known are the functions of transformers' files for gated delta rules, Kimi's
-delta attention, Mamba 1 and 2, RWKV, lightning attention and LFM2's convolution, whatever the model is called. All else
-keeps its sentence, with `implicit=True`, too. Gradients and norms are of attention only, as are all other analyses.
+convolution before it, if any, which M leaves out. State spaces have the skip D on the diagonal of M, Mamba 1 its gate
+in the rows, and LFM2's convolution both its gates. Known are the functions of transformers' files for gated delta
+rules, Kimi's delta attention, Mamba 1 and 2, RWKV, lightning attention and LFM2's convolution, whatever the model is
+called. All else keeps its sentence, with `implicit=True`, too. Gradients and norms are of attention only, as are all
+other analyses.
 
 ## Padding
 
@@ -93,10 +95,11 @@ runs as it is.
 
 ## Modules of your own
 
-`hs.load((module, tokenizer))` gives a module what its `forward` names of ids, their mask and token types, as transformers' Trainer does, so a
-classifier of one's own around a BERT is read like any model. For one that takes other names, or more (labels, several sentences), say
-what: `hs.load((module, tokenizer), inputs={"tokens": ids, "masks": ones})` is checked on these, and `hs.capture` takes the same
-`inputs`. The transformer within can be loaded alone: `hs.load((module.bert, tokenizer))`.
+`hs.load((module, tokenizer))` gives a module what its `forward` names of ids, their mask and token types, as
+transformers' Trainer does, so a classifier of one's own around a BERT is read like any model. For one that takes
+other names, or more (labels, several sentences), say what: `hs.load((module, tokenizer), inputs={"tokens": ids,
+"masks": ones})` is checked on these, and `hs.capture` takes the same `inputs`. The transformer within can be loaded
+alone: `hs.load((module.bert, tokenizer))`.
 
 ## Packed inputs
 
