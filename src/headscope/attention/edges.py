@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -69,10 +69,12 @@ class Graph:
     def __init__(self, model: Model, outputs: Outputs, ready: Mapping[str, Tensor]) -> None:
         self._model, self._outputs = model, outputs
         calls = attention_calls(model, {name: value[:1] for name, value in ready.items()}, slice(0, 1))
-        modules: dict[str, nn.Module] = dict(model.module.named_modules())
+        parts: Any = model.module
+        modules: dict[str, nn.Module] = dict(parts.named_modules())
         self._blocks = [modules[layer_and_attention(model, call.module)[0]] for call in calls]
         self._w = [
-            call.matrix.unflatten(0, (heads, -1)) for call, heads in zip(calls, outputs.heads, strict=True)
+            call.matrix.reshape(heads, -1, call.matrix.shape[-1])
+            for call, heads in zip(calls, outputs.heads, strict=True)
         ]
         names = [
             [*(str(Head(layer, head)) for head in range(heads)), f"mlp {layer}"]
@@ -284,4 +286,4 @@ def _with(stream: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
 
 
 def _first(output: Any) -> Tensor:
-    return output[0] if isinstance(output, tuple) else output
+    return cast("Tensor", output[0] if isinstance(output, tuple) else output)

@@ -49,11 +49,11 @@ def shown(
             on_screen(paths, dropped=("estimate", *_DROPPED)),
         ]
     if curve:
+        tables: list[Any] = [first_edges(result, SHOWN), curve_table(result)]
         lines += [
             f"edges by integrated gradients, of {int(result['integrated'].notnull().sum()):,}; below them the share of "
             "the gap that circuits of the first of them bring back, beside circuits of as many in other orders",
-            first_edges(result, SHOWN).round(3).to_string(index=False),
-            curve_table(result).round(3).to_string(index=False),
+            *(str(table.round(3).to_string(index=False)) for table in tables),
         ]
     if about["example"] is not None:
         lines.append(_opens(about["example"], rows.iloc[0], model.model))

@@ -68,7 +68,8 @@ def _curve(dataset: xr.Dataset, meta: Any, theme: Theme, width: Width, title: st
         ax, 1, high=180.0, across=1, pad=(44.0, 38.0, 26.0, 24.0), theme=theme, width=width, title=title,
         caption=" · ".join([
             f"{meta['pairs']:,} pairs ({meta['corpus']['name']})",
-            f"edges among heads and MLPs, of {int(dataset['integrated'].notnull().sum()):,}; bars, where there are: 95 %, over pairs",
+            f"circuits of edges among heads and MLPs, of {int(dataset['integrated'].notnull().sum()):,}",
+            "bars, where there are: 95 %, over pairs",
         ]), meta=meta, about="Patching",
     ) as chart:  # fmt: skip
         axes = chart.axes[0]

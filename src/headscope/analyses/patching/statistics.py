@@ -225,24 +225,25 @@ def first_edges(result: xr.Dataset, count: int) -> pd.DataFrame:
     values = result["integrated"].values
     rows: list[dict[str, Any]] = []
     for place in np.argsort(-np.abs(np.nan_to_num(values)), axis=None, kind="stable")[:count]:
-        at = np.unravel_index(place, values.shape)
-        row = {end: float(result[f"integrated{end}"].values[at]) for end in ("", "_low", "_high")}
-        names = {"from": str(result["writer"].values[at[0]]), "to": str(result["reader"].values[at[1]])}
-        rows.append(
-            {**names, "estimate": row[""], "estimate_low": row["_low"], "estimate_high": row["_high"]}
-        )
+        writer, reader = divmod(int(place), values.shape[1])
+        row: dict[str, Any] = {
+            "from": str(result["writer"].values[writer]),
+            "to": str(result["reader"].values[reader]),
+        }
+        for end in ("", "_low", "_high"):
+            row[f"estimate{end}"] = float(result[f"integrated{end}"].values[writer, reader])
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
 def curve_table(result: xr.Dataset) -> pd.DataFrame:
     """How faithful circuits are, one row an order and a size: `order, edges, faithfulness, ci_low, ci_high`."""
     rows: list[dict[str, Any]] = []
-    for order in result["order"].values:
-        for size in result["size"].values:
-            ends = [
-                float(result[f"faithfulness{end}"].sel(order=order, size=size))
-                for end in ("", "_low", "_high")
-            ]
-            names = ("faithfulness", "ci_low", "ci_high")
-            rows.append({"order": str(order), "edges": int(size), **dict(zip(names, ends, strict=True))})
+    columns = {"": "faithfulness", "_low": "ci_low", "_high": "ci_high"}
+    for at, order in enumerate(result["order"].values):
+        for place, size in enumerate(result["size"].values):
+            row = {
+                name: float(result[f"faithfulness{end}"].values[at, place]) for end, name in columns.items()
+            }
+            rows.append({"order": str(order), "edges": int(size), **row})
     return pd.DataFrame(rows)
