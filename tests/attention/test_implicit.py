@@ -179,6 +179,16 @@ def test_figures_over_a_corpus_are_of_the_shares(hybrid_model: hs.models.Model) 
         hs.measure(hybrid_model, corpus, measures=["norm_previous"], implicit=True)
 
 
+def test_padding_before_an_input_leaves_its_map_as_it_is() -> None:
+    model, short = hs.load(hybrid("bamba")), IDS[:, :9]
+    ids, mask = torch.cat([IDS, torch.nn.functional.pad(short, (15, 0))]), torch.ones(2, 24, dtype=torch.long)
+    mask[1, :15] = 0
+    both: Any = hs.capture(model, inputs={"input_ids": ids, "attention_mask": mask}, implicit=True)
+    alone: Any = hs.capture(model, inputs={"input_ids": short}, implicit=True)
+    for one, other in zip(both[1].implicit, alone.implicit, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
 def test_a_model_of_mixers_alone_says_how_it_is_read() -> None:
     model = hs.load(hybrid("mamba2").bfloat16())
     assert model.causal

@@ -37,7 +37,8 @@ export function names(payload: ExplorerPayload): string[] {
 }
 
 /** What the weights of a part are, where they are no attention. */
-export const shares = (part: PartInfo): string => (part.name === "implicit" ? "shares |M| / Σ|M| of the implicit map" : "");
+export const shares = (part: PartInfo): string =>
+  part.name === "implicit" ? "shares |M| / Σ|M| of the implicit map" : "";
 
 /** What is drawn in place of the weights, in words. */
 export function inWords(part: PartInfo, name: string): string {

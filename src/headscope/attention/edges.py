@@ -9,6 +9,7 @@ layer's input and at its heads' outputs, so that the gradient at each reader is 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -27,6 +28,9 @@ EMBEDDING, LOGITS = "token and position", "logits"
 
 CLOSE = 1e-4
 """How far a gradient may be from the one that W_O hands on, as a share of the largest."""
+
+AT_ONCE = 1 << 26
+"""Numbers that all writers write, of the inputs that run at once."""
 
 Objective = Callable[[Tensor], Tensor]
 """A number of each row of a batch, of the logits ``[batch query id]``."""
@@ -85,6 +89,10 @@ class Graph:
         place = torch.tensor([-1, *(at for at, layer in enumerate(names) for _ in layer)])
         self.edges = place[:, None] < torch.cat([place[1:], torch.tensor([len(names)])])
         self._slopes(ready, lambda logits: logits.square().sum((1, 2)))  # which finds what MLPs read
+
+    def at_once(self, tokens: int) -> int:
+        """Of how many inputs of so many tokens scores are computed at once."""
+        return max(1, AT_ONCE // (len(self.writers) * tokens * self._w[0].shape[-1]))
 
     def scores(
         self,
@@ -228,12 +236,14 @@ class Graph:
         last: Tensor | None = None,
         cut: bool = False,
     ) -> _Layers:
-        run = _Layers()
+        run, thread = _Layers(), threading.get_ident()
 
         def leaf(x: Tensor) -> Tensor:
             return x.detach().requires_grad_() if cut else x
 
         def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if threading.get_ident() != thread:
+                return None
             stream: Tensor = args[0] if args else kwargs["hidden_states"]
             if run.after and not torch.equal(stream, run.after[-1]):
                 raise no_stream(self._model, "a layer that does not get what the one before it gave")
@@ -244,6 +254,8 @@ class Graph:
             return _with(run.before[-1], args, kwargs)
 
         def leave(_: nn.Module, args: Any, output: Any) -> Any:
+            if threading.get_ident() != thread:
+                return None
             stream = _first(output)
             run.after.append(stream)
             if len(run.after) < len(self._blocks):

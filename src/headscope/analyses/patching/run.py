@@ -93,8 +93,8 @@ def patching(
         positions: at which tokens outputs are patched: ``all``, or the ``last`` alone, from which the answer is read.
         exact: how many heads are patched one by one, by their estimates; ``"all"`` for all of them.
         edges: among how many of those heads edges are measured: path patching.
-        curve: score all edges by integrated gradients, and run circuits of the first of them. Each circuit takes as
-            many passes as a layer has heads.
+        curve: score all edges by integrated gradients, and run circuits of the first of them, at all tokens. Each
+            circuit takes up to as many passes as a layer has heads.
         batch_size: prompts that run at once; those of one length do.
         limit: use at most this many pairs.
 
@@ -321,14 +321,15 @@ class _Runs:
 
     def handed(self, graph: Graph, pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """What each edge changes of each pair's gap, estimated, ``[pair edge]``; where its heads look."""
-        base, source = self.ready(pairs, self._noising), self.ready(pairs, not self._noising)
         sign = -1.0 if self._noising else 1.0
-        change = (
-            graph.scores(base, source, partial(self.difference, pairs), STEPS, self.queries(pairs)) * sign
-        )
-        done(len(pairs))
+        handed: list[Tensor] = []
+        for some in self._few(graph, pairs):
+            base, source = self.ready(some, self._noising), self.ready(some, not self._noising)
+            objective = partial(self.difference, some)
+            handed.append(graph.scores(base, source, objective, STEPS, self.queries(some)).flatten(1) * sign)
+            done(len(some))
         return {
-            "handed": _numpy(change.flatten(1)),
+            "handed": _numpy(torch.cat(handed)),
             "looked": looks(self._model, self.ready(pairs, True), self.ready(pairs, False)),
         }
 
@@ -336,11 +337,17 @@ class _Runs:
         self, graph: Graph, keep: Sequence[Tensor], pairs: Sequence[Pair], done: Callable[[int], None]
     ) -> Arrays:
         """The logit differences that circuits give, ``[pair circuit]``."""
-        given = graph.circuits(
-            self.ready(pairs, True), self.ready(pairs, False), partial(self.difference, pairs), keep
-        )
-        done(len(pairs) * len(keep))
-        return {"given": _numpy(given)}
+        given: list[Tensor] = []
+        for some in self._few(graph, pairs):
+            clean, corrupted = self.ready(some, True), self.ready(some, False)
+            given.append(graph.circuits(clean, corrupted, partial(self.difference, some), keep))
+            done(len(some) * len(keep))
+        return {"given": _numpy(torch.cat(given))}
+
+    def _few(self, graph: Graph, pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
+        """As many pairs as their edges are computed of at once."""
+        size = graph.at_once(len(pairs[0].clean))
+        return (pairs[start : start + size] for start in range(0, len(pairs), size))
 
     def passed(self, edges: Sequence[Edge], pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """What each edge changes of each pair's gap, ``[pair edge]``."""
