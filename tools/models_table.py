@@ -39,13 +39,49 @@ changes with another token. What is found is one sentence, as figures and pictur
 printed by `headscope check` and above tables, and stands at the top of a report, above an explorer's pictures, in the
 captions of figures, and in each result's description (`model.unseen`). Of small models, made from their configurations:
 
-| class | what is said |
-|---|---|
+| class | what is said | implicit maps: layers × heads | y − M v |
+|---|---|---|---|
 """
 
 FOOT = """
-Softmax attention whose keys and values are made from latent vectors (DeepSeek's MLA) has a map in every head, so
-nothing is said of it.
+Softmax attention whose keys and values are made from latent vectors (MLA of DeepSeek, or of Kimi-Linear's layers that
+attend) has a map in every head, so nothing is said of it.
+
+### Implicit maps
+
+Where what mixes tokens is linear in its values, given the input's keys, gates and decays, there is a matrix M of tokens
+with y = M v for each head: an *implicit map*. It has signs, and its rows need not sum to 1. `implicit=True` of
+`hs.capture`, `hs.view` and `hs.measure` (`--implicit` of `headscope view` and `measure`) gives it as a part of its own:
+
+```python
+import headscope as hs
+import torch
+from transformers import Mamba2Config, Mamba2ForCausalLM
+
+config = Mamba2Config(hidden_size=32, num_heads=8, head_dim=8, n_groups=1, num_hidden_layers=2, vocab_size=60)
+ids = {"input_ids": torch.arange(3, 15)[None]}
+model = hs.load(Mamba2ForCausalLM(config))
+
+maps = hs.capture(model, inputs=ids, implicit=True).implicit
+maps.signed[0]                               # M of the first such layer, [head query key]
+maps.layers[0]                               # its shares |M| / Σ |M| of each row: what measures are of
+hs.view(model, inputs=ids, implicit=True)    # begins with M, blue above 0 and orange below
+```
+
+M is made by running the mixer's own function on values that are 1 at one token and 0 elsewhere, and M v is compared
+with what it made of the input's own values: a layer is refused by its name where they differ by more than 1e-5 of Σ
+|M| |v| (and 4 times the rounding of the number format). The column y − M v is that difference. A layer takes tokens /
+dimensions more runs of the function (128 tokens by heads of 64: two); where each channel mixes alone (Mamba 1, RWKV,
+LFM2) every channel is a head, and it takes a run a token. That was 4 times a forward pass of Mamba 2 (24 heads of 64,
+128 tokens), and 220 times one of Mamba 1 (1,536 channels). An input has at most 1,024 tokens, and a layer's maps at
+most 1.1 GB.
+
+What v is: of delta rules, Mamba 2 and lightning attention the values as their function gets them, after the short
+convolution before it, if any, which M leaves out. State spaces have the skip D on the diagonal of M, Mamba 1 its gate
+in the rows, and LFM2's convolution both its gates. Known are the functions of transformers' files for gated delta
+rules, Kimi's delta attention, Mamba 1 and 2, RWKV, lightning attention and LFM2's convolution, whatever the model is
+called. All else keeps its sentence, with `implicit=True`, too. Gradients and norms are of attention only, as are all
+other analyses.
 
 ## Padding
 
@@ -56,6 +92,14 @@ and Funnel pools tokens with their neighbours. `hs.load` tries it with every mod
 weight or the output moves by more than 1e-4 (0.02 in half precision), every analysis reads its corpus in batches of
 inputs of one length, and results say so under `notes`. A padded batch that you give to `hs.capture(model, inputs=…)`
 runs as it is.
+
+## Modules of your own
+
+`hs.load((module, tokenizer))` gives a module what its `forward` names of ids, their mask and token types, as
+transformers' Trainer does, so a classifier of one's own around a BERT is read like any model. For one that takes
+other names, or more (labels, several sentences), say what: `hs.load((module, tokenizer), inputs={"tokens": ids,
+"masks": ones})` is checked on these, and `hs.capture` takes the same `inputs`. The transformer within can be loaded
+alone: `hs.load((module.bert, tokenizer))`.
 
 ## Packed inputs
 
@@ -80,12 +124,28 @@ def families_in(page: Path) -> list[str]:
     return [str(row) for row in rows]
 
 
+def hybrid_row(kind: str) -> str:
+    """A model of which not all layers attend: what is said of it, and its implicit maps."""
+    import torch
+
+    import headscope as hs
+    from headscope.attention.implicit import error
+    from headscope.attention.one import record
+    from tests.helpers.hybrids import HYBRIDS, hybrid
+
+    model, found = hs.load(hybrid(kind)), []
+    record(model, {"input_ids": torch.arange(3, 27)[None]}, found.append)
+    worst = max((error(one.signed, one.values, one.output) for one in found), default=None)
+    maps = "– | –" if worst is None else f"{len(found)} × {found[0].shape[1]} | {worst:.0e}"
+    return f"| `{HYBRIDS[kind][0]}` | {model.unseen} | {maps} |\n"
+
+
 def main() -> None:
     sys.path.insert(0, str(ROOT))
     import headscope as hs
     from tests.helpers.examine import examine
     from tests.helpers.families import CAPTURED, REFUSED, build
-    from tests.helpers.hybrids import HYBRIDS, KNOWN, hybrid
+    from tests.helpers.hybrids import HYBRIDS, KNOWN
 
     lines = [HEAD.format(captured=len(CAPTURED))]
     for family in CAPTURED:
@@ -105,9 +165,7 @@ def main() -> None:
         traits = ", ".join([*found.traits, *moved, *lacking])
         lines.append(f"| {family.name} | `{family.cls}` | {found.way} | {parts} | {figures} | {traits} |\n")
     lines.append(UNSEEN)
-    lines += [
-        f"| `{HYBRIDS[kind][0]}` | {told} |\n" for kind in KNOWN if (told := hs.load(hybrid(kind)).unseen)
-    ]
+    lines += [hybrid_row(kind) for kind in KNOWN if HYBRIDS[kind][2]]
     lines.append(FOOT)
     for family in REFUSED:
         try:

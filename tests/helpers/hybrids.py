@@ -115,6 +115,28 @@ HYBRIDS: dict[str, tuple[str, dict[str, Any], str]] = {
          "topk_group": 1, "moe_intermediate_size": 16, "first_k_dense_replace": 1},
         "",
     ),
+    "kimi_linear": (
+        "KimiLinearForCausalLM",
+        {**_BY_LATENT, **_EXPERTS, "q_lora_rank": None, "num_key_value_heads": 4, "linear_num_heads": 4,
+         "linear_head_dim": 8, "n_group": 1, "topk_group": 1,
+         "layer_types": ["linear_attention", "linear_attention", "full_attention", "linear_attention"]},
+        "Layers 0, 1, 3 of 4 have no attention map: linear attention (KimiLinearDeltaAttention).",
+    ),
+    "mamba": (
+        "MambaForCausalLM",
+        {"state_size": 8, "intermediate_size": 64, "time_step_rank": 4},
+        "All 4 layers have no attention map: state space (MambaMixer).",
+    ),
+    "mamba2": (
+        "Mamba2ForCausalLM",
+        {"state_size": 8, "num_heads": 8, "head_dim": 8, "n_groups": 1, "chunk_size": 8},
+        "All 4 layers have no attention map: state space (Mamba2Mixer).",
+    ),
+    "rwkv": (
+        "RwkvForCausalLM",
+        {"attention_hidden_size": 32, "context_length": 64},
+        "All 4 layers have no attention map: recurrence (RwkvSelfAttention, RwkvFeedForward).",
+    ),
     "llama": ("LlamaForCausalLM", {}, ""),
     "bert": ("BertModel", {}, ""),
 }  # fmt: skip

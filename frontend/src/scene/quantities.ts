@@ -12,6 +12,8 @@ const SAY: Record<string, string> = {
     "The gradient with respect to each weight: how much a number of the model's output (a loss, a logit) rises as the weight does; below 0 it falls",
   norms:
     "‖α · v · W_O‖: the length of what a key adds to a query, its weight times its value vector through the output matrix. A large weight on a short vector adds little",
+  "implicit map":
+    "The implicit map M: a layer that does not attend makes y = M v of its values v; below 0 it takes a token's value away",
 };
 export const about = (name: string): string =>
   SAY[name] ?? `${titleOf(name)}: another number of each pair, in place of the weights`;
@@ -33,6 +35,10 @@ export function names(payload: ExplorerPayload): string[] {
   );
   return [...new Set(["weights", ...payload.offers.map((each) => each.name), ...here])];
 }
+
+/** What the weights of a part are, where they are no attention. */
+export const shares = (part: PartInfo): string =>
+  part.name === "implicit" ? "shares |M| / Σ|M| of the implicit map" : "";
 
 /** What is drawn in place of the weights, in words. */
 export function inWords(part: PartInfo, name: string): string {

@@ -4,7 +4,7 @@ import type { InputInfo } from "../protocol";
 import { name } from "./axis";
 import { bare, brief, label, plural, shortened } from "./format";
 import { ofOpen } from "./gold";
-import { inWords, nameOf as matrixName } from "./quantities";
+import { inWords, nameOf as matrixName, shares } from "./quantities";
 import type { Scene } from "./scene";
 
 /** What an input is called but for its label: the first of its text. */
@@ -95,7 +95,7 @@ export function treated(scenes: readonly Scene[]): string[] {
   const hides = state.filter !== "all" || !state.special || sinks;
   const weights = state.renormalise
     ? "rows renormalised over what is shown"
-    : `raw weights${hides ? ": what is hidden keeps its share" : ""}`;
+    : `${shares(part) || "raw weights"}${hides ? ": what is hidden keeps its share" : ""}`;
   const said = [
     `${[...new Set(sizes)].join(" and ")} ${words ? "words" : "tokens"}`,
     blocks(part),

@@ -6,7 +6,7 @@ import type { MeasureColumn } from "../protocol";
 import { figure } from "../scene/format";
 import { NAME_AND_FIGURE } from "../scene/gridlayout";
 import { Of } from "../scene/made";
-import { nameOf } from "../scene/quantities";
+import { nameOf, shares } from "../scene/quantities";
 import type { Scene } from "../scene/scene";
 import type { Heeds } from "../scene/state";
 import { Between } from "./between";
@@ -61,7 +61,7 @@ export class Ranks {
     if (!this.drawn.renewed(part, measure, quantity, layer, scene.head, width, scene.owner.theme, ratio())) return;
     const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
     // Measures are those of the weights where what is drawn has none.
-    const of = quantity === "weights" ? "" : own ? `${nameOf(quantity)} of ` : "weights of ";
+    const of = shares(part) ? "|M| of " : quantity === "weights" ? "" : own ? `${nameOf(quantity)} of ` : "weights of ";
     this.title.textContent = `${of && of[0]!.toUpperCase() + of.slice(1)}L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;
     this.width = Math.max(40, width - NAME_AND_FIGURE);
     for (const row of this.rows) this.draw(row);

@@ -20,7 +20,13 @@ const FILTERS = [
   ["ba", "B→A"],
   ["bb", "B→B"],
 ] as const;
-export const PARTS: Record<string, string> = { self: "Self", encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
+export const PARTS: Record<string, string> = {
+  self: "Self",
+  encoder: "Encoder",
+  decoder: "Decoder",
+  cross: "Cross",
+  implicit: "Implicit",
+};
 const SIGN = { auto: "◐", light: "☼", dark: "☾" } as const;
 
 export interface Bar {

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from headscope.attention.parts import from_ids, labels
-from headscope.attention.record import AttentionRecord
+from headscope.attention.record import IMPLICIT, AttentionRecord
 from headscope.attention.windows import Placed
 from headscope.core.grid import Frames
 from headscope.core.tokens import BoolArray, Tokens
@@ -31,6 +31,7 @@ def sides(
         stage = merged(axes.get("patches"), *first.cells)
         return [(stage, slice(None))] * 2
     _, _, queries, keys = first.shape
+    part = "self" if part == IMPLICIT else part
     named = (("decoder", queries), ("encoder", keys)) if part == "cross" else ((part, queries), (part, keys))
     looks = of_tower(first.module)
     return [_axis(model, side, looks, count, row, ready, axes) for side, count in named]

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.attention.implicit import mixers
 from headscope.attention.mixers import unseen
 from headscope.attention.parts import group, is_causal, seen_by
 from headscope.attention.record import AttentionRecord, Route, silenced
@@ -74,7 +75,7 @@ class Check:
 
     Attributes:
         route: which way in the model has.
-        parts: what was found in each part.
+        parts: what was found in each part; none in a model that has implicit maps alone.
         output_error: largest change of the output under recording, relative.
         tolerance: what errors were allowed.
         padding_error: largest change of an input's weights (and, relative, of its output) where a longer one stands
@@ -84,6 +85,7 @@ class Check:
         vocabulary: the sizes of the tokenizer and the embedding; None for a model without either.
         inputs: the names of what the module was given.
         unseen: what of the layers has no attention map, in sentences; empty where all that mixes tokens has one.
+        implicit: the classes of its mixers that have implicit maps, one a layer (`headscope.attention.implicit`).
     """
 
     route: Route
@@ -95,6 +97,7 @@ class Check:
     prefix: int | None = None
     inputs: frozenset[str] = frozenset()
     unseen: str = ""
+    implicit: Sequence[str] = ()
 
     @property
     def same_length(self) -> bool:
@@ -104,8 +107,11 @@ class Check:
 
     @property
     def causal(self) -> bool:
-        """Whether the part that reads the text is causal (of an encoder-decoder: the encoder)."""
-        return next((part.causal for part in self.parts if part.name in _READERS), False)
+        """Whether the part that reads the text is causal (of an encoder-decoder: the encoder).
+
+        A model without a part has causal mixers alone.
+        """
+        return next((part.causal for part in self.parts if part.name in _READERS), not self.parts)
 
 
 def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
@@ -137,7 +143,8 @@ def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None
         calls: list[AttentionRecord] = []
         with recording(model.module, calls.append):
             recorded = outputs(model.module(**ready))
-        if not calls:
+        known = mixers(model.module)
+        if not calls and not known:
             raise RefusedError(
                 f"{model.name}: no softmax over query-key scores was seen; its attention is of a kind that has no map, "
                 "or runs inside a compiled or foreign kernel"
@@ -147,13 +154,22 @@ def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None
             raise RefusedError(
                 f"{model.name}: recording moved the output by {moved:.1e} (relative), expected 0"
             )
-        grouped = group(placed(model.module, calls, ready, rows_of(ready)))
+        grouped = group(placed(model.module, calls, ready, rows_of(ready))) if calls else {}
         parts = [_part(model, name, records, ready, recorded, tolerance) for name, records in grouped.items()]
         padded = padding_error(model, ready)
-        unmapped = unseen(model.module, grouped, ready, tolerance)
+        unmapped = unseen(model.module, grouped, ready, tolerance, () if calls else known)
     before = _prefix(model, calls, ready)
     return Check(
-        route(model.module), parts, moved, tolerance, padded, sizes, before, frozenset(ready), unmapped
+        route(model.module),
+        parts,
+        moved,
+        tolerance,
+        padded,
+        sizes,
+        before,
+        frozenset(ready),
+        unmapped,
+        [type(one).__name__ for one in known],
     )
 
 

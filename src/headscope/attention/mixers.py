@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from headscope.attention.record import AttentionRecord
+from headscope.attention.record import IMPLICIT, AttentionRecord
 from headscope.models.model import uncached
 
 _KINDS = {
@@ -40,6 +40,7 @@ def unseen(
     parts: Mapping[str, Sequence[AttentionRecord]],
     ready: Mapping[str, Tensor],
     tolerance: float,
+    known: Collection[nn.Module] = (),
 ) -> str:
     """What of a model's layers has no attention map, in sentences; empty where there is nothing of the kind.
 
@@ -48,20 +49,27 @@ def unseen(
         parts: its attention calls on an input, by part.
         ready: the input.
         tolerance: the largest change of other tokens that is noise, relative to that of the changed one.
+        known: mixers, by which the layers of a model without any attention call are found.
     """
     modules: dict[str, nn.Module] = dict(cast("Any", module).named_modules())
     calls = {call.module: name for name, records in parts.items() for call in records}
     piles: dict[str, _Pile] = {}
-    for name, part in calls.items():
+    mixers = {name: "self" for name, module_ in modules.items() if module_ in set(known)}
+    for name, part in {**mixers, **calls}.items():
         if (place := re.match(r"(?:(.*?)\.)?\d+(?=\.|$)", name)) is not None:
             pile = place[1] or ""
             piles.setdefault(pile, _Pile(pile, part, modules, calls))
-    mixing = _Mixing({call.shape[2] for records in parts.values() for call in records}, tolerance)
+    lengths = {call.shape[2] for records in parts.values() for call in records}
+    mixing = _Mixing(lengths or {ready["input_ids"].shape[1]}, tolerance)
     with ExitStack() as hooks:
         for candidate in {one for pile in piles.values() for one in pile.apart()}:
             hooks.callback(candidate.register_forward_hook(mixing, with_kwargs=True).remove)
         module(**{**ready, **uncached(module)})
-    return " ".join(text for pile in piles.values() for text in pile.sentences(mixing, alone=len(piles) == 1))
+    beside = "what has a map" if IMPLICIT in parts else "attention"
+    alone = len(piles) == 1
+    return " ".join(
+        text for pile in piles.values() for text in pile.sentences(mixing, alone=alone, beside=beside)
+    )
 
 
 class _Pile:
@@ -92,7 +100,7 @@ class _Pile:
                 if not self._attends(module):
                     yield module
 
-    def sentences(self, mixing: _Mixing, *, alone: bool) -> Iterator[str]:
+    def sentences(self, mixing: _Mixing, *, alone: bool, beside: str) -> Iterator[str]:
         """Sentences on layers that do not attend, and on what stands beside attention in those that do."""
         instead: dict[str, dict[str, set[int]]] = {}
         alongside: dict[str, dict[str, set[int]]] = {}
@@ -107,7 +115,7 @@ class _Pile:
         of = "" if alone else f" ({self.part})"
         for groups, one, many, end in (
             (instead, "has", "have", " no attention map"),
-            (alongside, "mixes", "mix", " tokens beside attention, without a map"),
+            (alongside, "mixes", "mix", f" tokens beside {beside}, without a map"),
         ):
             if groups:
                 every = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from inspect import signature
 from typing import Annotated, Any, TypedDict, cast
 
@@ -16,9 +16,11 @@ from torch import Tensor
 
 import headscope
 from headscope.attention.axes import sides
+from headscope.attention.implicit import NO_MIXER, through_mixers
+from headscope.attention.mixers import unseen
 from headscope.attention.module_inputs import say_packed, say_padding, taken
 from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by
-from headscope.attention.record import AttentionRecord
+from headscope.attention.record import AttentionRecord, Hook
 from headscope.attention.recording import recording
 from headscope.attention.scalar import asked
 from headscope.attention.vision import eyes, verified
@@ -38,7 +40,7 @@ from headscope.errors import (
 )
 from headscope.models.audio import listened
 from headscope.models.finite import not_finite
-from headscope.models.model import Model, expect_model
+from headscope.models.model import Model, expect_attention, expect_model, uncached
 from headscope.models.pictures import looked, rows_of
 from headscope.models.pieces import of_pieces, shown_pieces
 
@@ -79,6 +81,7 @@ def capture(
     image: Any = None,
     audio: Audio | None = None,
     inputs: Mapping[str, Any] | None = None,
+    implicit: bool = False,
 ) -> Captured | list[Captured]:
     """The attention of every head for one input, exactly as the model used it.
 
@@ -96,6 +99,8 @@ def capture(
         inputs: in place of a text, what the module takes (``input_ids``, ``pixel_values``, …), with a batch axis, and
             scalars of its forward pass (``use_cache=False``). A mask of booleans ``[batch 1 query key]`` says what is
             seen. No tokenizer is needed: without one the pieces are ids, patches or frames.
+        implicit: also the part ``implicit``: maps of layers that do not attend, where what mixes tokens in them is
+            linear in its values (docs/models.md), at the cost described in `headscope.attention.implicit`.
 
     Returns:
         `AttentionMaps`; `Parts` of them (``.encoder``, ``.decoder``, ``.cross``; or a tower's name) for a model of
@@ -103,6 +108,7 @@ def capture(
 
     Raises:
         InputError: the text is empty or too long, or does not go with the model.
+        RefusedError: `implicit` of a model in which no such map is known, or of more than 1,024 tokens.
 
     >>> hs.capture(model, "The cat sat.")
     AttentionMaps(6 layers × 12 heads, 6 × 6 tokens, self)
@@ -112,12 +118,18 @@ def capture(
     model = eyes(model) if image is not None and text is None else model
     axes, ready = prepare(model, text, pair, target, inputs, image, audio)
     rows = counted(ready, axes)
-    calls = record(model, ready)
+    if not implicit:
+        expect_attention(model)
+    mixed: list[AttentionRecord] = []
+    calls = record(model, ready, mixed.append if implicit else None)
     say_packed(model, ready, calls)
     if inputs is not None:
         say_padding(model, ready)
-    records = placed(model.module, calls, ready, rows)
-    captured = [assembled(model, records, row, ready, axes) for row in range(rows)]
+    records = [*placed(model.module, calls, ready, rows), *mixed]
+    meta = describe(model)
+    if implicit:
+        meta["unseen"] = unmapped(model, records, ready)
+    captured = [assembled(model, records, row, ready, axes, meta) for row in range(rows)]
     return captured[0] if len(captured) == 1 else captured
 
 
@@ -193,12 +205,28 @@ def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArr
     ]
 
 
-def record(model: Model, inputs: Mapping[str, Tensor]) -> list[AttentionRecord]:
-    """Every attention call of one forward pass, without gradients, in the order of the calls."""
+def record(model: Model, inputs: Mapping[str, Tensor], mixing: Hook | None = None) -> list[AttentionRecord]:
+    """Every attention call of one forward pass, without gradients, in the order of the calls.
+
+    `mixing` is shown each mixer with an implicit map.
+    """
     records: list[AttentionRecord] = []
-    with torch.no_grad(), recording(model.module, records.append), running(model, inputs):
-        model.module(**inputs)
+    mixers = nullcontext() if mixing is None else through_mixers(model.module, mixing)
+    without = {} if mixing is None else uncached(model.module)
+    with torch.no_grad(), recording(model.module, records.append), mixers, running(model, inputs):
+        model.module(**{**inputs, **without})
     return records
+
+
+def unmapped(model: Model, records: Sequence[AttentionRecord], ready: Mapping[str, Tensor]) -> str:
+    """What of a model's layers has neither an attention map nor an implicit one, of the records of a pass over `ready`.
+
+    Raises `RefusedError` where no layer has an implicit map.
+    """
+    if all(record.signed is None for record in records):
+        raise RefusedError(f"{model.name}: {NO_MIXER}")
+    tolerance = 1e-4 if model.checked is None else model.checked.tolerance
+    return unseen(model.module, group(records), ready, tolerance)
 
 
 @contextmanager
@@ -415,9 +443,10 @@ def assembled(
     row: int,
     ready: Mapping[str, Tensor],
     axes: Mapping[str, Tokens],
+    meta: Mapping[str, Any] | None = None,
 ) -> Captured:
     """The maps of one row of a batch, from the records of a pass over what `prepare` gave, as `placed` tells them."""
-    rows, meta = counted(ready, axes), describe(model)
+    rows, meta = counted(ready, axes), meta or describe(model)
     parts: dict[str, AttentionMaps] = {}
     for name, calls in group(records).items():
         if calls[0].shape[0] != rows:

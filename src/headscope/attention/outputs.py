@@ -58,11 +58,12 @@ class Outputs:
         """The logits ``[batch query id]`` of one forward pass in which `change` sees and changes the outputs."""
         module = self._model.module
         rows = next(iter(ready.values())).shape[0]
-        with evaluating(module), self._changing(change, rows), running(self._model, ready):
+        with evaluating(module), self.changing(change, rows), running(self._model, ready):
             return module(**ready, **uncached(module)).logits
 
     @contextmanager
-    def _changing(self, change: Change, rows: int) -> Generator[None]:
+    def changing(self, change: Change, rows: int) -> Generator[None]:
+        """Within it `change` sees and changes the outputs, of batches of so many rows."""
         thread = threading.get_ident()
 
         def entering(place: int) -> Callable[[nn.Module, tuple[Any, ...]], Any]:

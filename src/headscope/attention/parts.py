@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from headscope.attention.record import AttentionRecord
+from headscope.attention.record import IMPLICIT, AttentionRecord
 from headscope.attention.recording import edits
 from headscope.core.maps import DUST, AttentionMaps, FloatArray, Kind
 from headscope.core.tokens import BoolArray, Tokens
@@ -41,7 +41,7 @@ def group(records: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]
     """
     if not records:
         raise RefusedError("no attention was seen in the forward pass")
-    names = _names({record.stack: record.kind for record in records})
+    names = _names({record.stack: record.kind for record in records if record.area != IMPLICIT})
     parts: dict[str, list[AttentionRecord]] = {}
     held: dict[tuple[str, int, int], str] = {}
     for record in records:
@@ -101,6 +101,7 @@ def assemble(
             for layer, record in zip(layers, records, strict=True)
         ]
     kind = records[0].kind
+    signed = [record.signed for record in records if record.signed is not None]
     seen = [seen_by(record, row)[:, keep_query][:, :, keep_key] for record in records]
     if edits.now() or any(record.area for record in records):
         # An edit may look where the mask does not, and a mask of a finite number may let something through.
@@ -114,9 +115,11 @@ def assemble(
         causal,
         sinks,
         [record.layer for record in records],
-        partial=bool(edits.now()),
+        # A row of a mixer that lets nothing through is all 0.
+        partial=bool(edits.now()) or (bool(signed) and any(not layer.any(-1).all() for layer in layers)),
         meta=dict(meta or {}),
         visible=visible,
+        signed=[numpy_of(one[row])[:, keep_query][:, :, keep_key] for one in signed] or None,
     )
 
 

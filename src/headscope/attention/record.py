@@ -14,6 +14,9 @@ from headscope.errors import RefusedError
 
 Route = Literal["interface", "trace"]
 
+IMPLICIT = "implicit"
+"""What the part of implicit maps is called."""
+
 
 @dataclass(eq=False)
 class AttentionRecord:
@@ -45,7 +48,10 @@ class AttentionRecord:
             left of the model's own scores besides scaling · q kᵀ, so that recomputing proves nothing.
         output: what the values give by the weights, ``[batch head query value_dim]``, where a hook computed it beside
             what it wanted of a fused call: the model takes it in place of running its kernel.
-        area: what the axis is of, where a part of the model has several, such as ``stage 1`` or ``tile 2``.
+        area: what the axis is of, where a part of the model has several, such as ``stage 1`` or ``tile 2``; `IMPLICIT`
+            for a mixer that is no attention (`headscope.attention.implicit`).
+        signed: its implicit map M ``[batch head query key]``; `given` are the shares of each row's Σ \\|M\\|, and q and
+            k are empty.
     """
 
     module: str
@@ -68,6 +74,7 @@ class AttentionRecord:
     followed: bool = True
     output: Tensor | None = None
     area: str = ""
+    signed: Tensor | None = None
 
     @property
     def called(self) -> Sequence[AttentionRecord]:

@@ -39,6 +39,7 @@ def check(
             {
                 "model": loaded.name,
                 "unseen": result.unseen,
+                "implicit": result.implicit,
                 "route": result.route,
                 "output_error": result.output_error,
                 "padding_error": result.padding_error,
@@ -70,6 +71,11 @@ def check(
         )
         print(
             f"    ok  an edit of the weights reaches the output (silencing one head moves it by {part.edit_effect:.0e})"
+        )
+    if result.implicit:
+        names = ", ".join(dict.fromkeys(result.implicit))
+        print(
+            f"  ok  {len(result.implicit)} mixers have implicit maps ({names}): --implicit of view and measure"
         )
     print(f"  ok  recording leaves the output as it is (moved by {result.output_error:.0e})")
     if result.same_length:

@@ -40,6 +40,7 @@ def view(
     open_: Annotated[bool, typer.Option("--open")] = False,
     quantity: Annotated[list[str] | None, typer.Option(metavar="gradient|norm")] = None,
     reads: bool = False,
+    implicit: bool = False,
     live: bool = False,
     weights: Literal["int8", "float16", "float32"] | None = None,
 ) -> None:
@@ -68,6 +69,8 @@ def view(
         open_: open what was written in a browser.
         quantity: also gradients, or norms ‖α·v·W_O‖; by default where they cost little. Repeatable.
         reads: say who wrote what the heads of --layer and --head read, to be followed back line by line.
+        implicit: also the implicit maps of layers that do not attend, such as linear attention; the view begins with
+            them.
         live: put the model into the page: type, look and change there, with no server and no network.
         weights: with --live, how the page holds the model's weights; by default int8.
     """
@@ -87,7 +90,11 @@ def view(
     if weights is not None and not live:
         raise InputError("--weights: expected --live beside it")
     if live and (
-        replay or against is not None or against_text is not None or target is not None or quantity or reads
+        replay
+        or implicit
+        or quantity
+        or reads
+        or any(one is not None for one in (against, against_text, target))
     ):
         raise InputError("--live: expected a text, or two, and no other option of what is shown")
     if width is not None and output.suffix.lower() not in PICTURES:
@@ -130,6 +137,7 @@ def view(
         target=target,
         quantities=quantity or None,
         reads=reads,
+        implicit=implicit,
         **state,
     )
     if standalone is None:

@@ -1,12 +1,12 @@
 """The file of attention maps: one safetensors file.
 
 Format ``headscope.core.maps/1`` (docs/store.md): tensors ``layer.<index>`` ``[head query key]`` and ``sink.<index>``
-``[head query]``; ``visible.<n>`` ``[query key]`` or ``[head query key]``, what layers see; ``query.<field>`` and
-``key.<field>`` for the numeric fields of the axes (``ids``, ``type_ids``,
-``offsets``, ``special_mask``, ``word_ids``, ``sequence_ids``, ``class.<name>``); the file's metadata has ``format`` and
-``description``, a JSON object with ``pieces`` of both axes, ``kind``, ``causal``, ``partial``, ``index``, ``meta``,
-``texts`` (of each axis, or null: what the text says where each token stands) and
-``visible``: of each layer the n of what it sees, or null where `causal` says it (files of before have none).
+``[head query]``; ``signed.<index>`` like ``layer.<index>``, implicit maps; ``visible.<n>`` ``[query key]`` or ``[head
+query key]``, what layers see; ``query.<field>`` and ``key.<field>`` for the numeric fields of the axes (``ids``,
+``type_ids``, ``offsets``, ``special_mask``, ``word_ids``, ``sequence_ids``, ``class.<name>``); the file's metadata
+has ``format`` and ``description``, a JSON object with ``pieces`` of both axes, ``kind``, ``causal``, ``partial``,
+``index``, ``meta``, ``texts`` (of each axis, or null: what the text says where each token stands) and ``visible``: of
+each layer the n of what it sees, or null where `causal` says it (files of before have none).
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
         arrays[f"layer.{number}"] = np.ascontiguousarray(layer)
     for number, row in zip(maps.index, maps.sink or (), strict=False):
         arrays[f"sink.{number}"] = np.ascontiguousarray(row)
+    for number, layer in zip(maps.index, maps.signed or (), strict=False):
+        arrays[f"signed.{number}"] = np.ascontiguousarray(layer)
     shared = {id(seen): seen for seen in maps.visible or ()}
     for number, seen in enumerate(shared.values()):
         arrays[f"visible.{number}"] = np.ascontiguousarray(seen)

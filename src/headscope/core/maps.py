@@ -51,6 +51,9 @@ class AttentionMaps:
         visible: which keys each query can see, by the model's mask: ``[query key]`` a layer, or ``[head query key]``
             where heads differ; layers may share an array. None: all of them or, where `causal`, those up to the query.
             `sight` gives it in either case. A pair that is not visible has weight 0 (at most `DUST`).
+        signed: of layers that do not attend, their implicit maps M, ``[head query key]`` a layer: a mixer makes M v of
+            its values v (`headscope.attention.implicit`). The weights are then \\|M\\| as shares of each row's sum.
+            None for attention.
     """
 
     layers: Sequence[FloatArray]
@@ -63,6 +66,7 @@ class AttentionMaps:
     partial: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     visible: Sequence[BoolArray] | None = None
+    signed: Sequence[FloatArray] | None = None
 
     def __post_init__(self) -> None:
         layers = tuple(_locked(layer) for layer in self.layers)
@@ -86,7 +90,11 @@ class AttentionMaps:
                 raise ShapeError(f"visible, axis layer: expected {len(layers)}, found {len(visible)}")
             for number, layer, seen in zip(index, layers, visible, strict=True):
                 _check_visible(number, layer, seen)
+        signed = None if self.signed is None else tuple(_locked(layer) for layer in self.signed)
+        if signed is not None and [one.shape for one in signed] != [layer.shape for layer in layers]:
+            raise ShapeError("signed: expected one [head query key] array a layer, as the weights are")
         object.__setattr__(self, "layers", layers)
+        object.__setattr__(self, "signed", signed)
         object.__setattr__(self, "sink", sink)
         object.__setattr__(self, "index", index)
         object.__setattr__(self, "visible", None if visible is None else tuple(visible))
@@ -184,6 +192,7 @@ class AttentionMaps:
             sink=None if self.sink is None else [row[:, query] for row in self.sink],
             partial=self.partial or len(kept) < len(self.key),
             visible=_changed(visible, lambda seen: seen[..., query, :][..., key]),
+            signed=None if self.signed is None else [one[:, query][:, :, key] for one in self.signed],
         )
 
     @validated
@@ -202,6 +211,9 @@ class AttentionMaps:
             key=_words.words(self.key),
             sink=None if self.sink is None else [(row @ start.T).astype(row.dtype) for row in self.sink],
             visible=_changed(self.visible, lambda seen: (start @ seen @ to) > 0),
+            signed=None
+            if self.signed is None
+            else [(start @ one @ to).astype(one.dtype) for one in self.signed],
         )
 
     def a_to_b(self) -> AttentionMaps:

@@ -72,6 +72,7 @@ def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps
         described["partial"],
         described["meta"],
         None if shared is None else [arrays[f"visible.{number}"] for number in shared],
+        [arrays[f"signed.{number}"] for number in index] if f"signed.{index[0]}" in arrays else None,
     )
 
 

@@ -17,6 +17,7 @@ from headscope.attention.load import load
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import Captured, Text, capture, prepare
 from headscope.attention.parts import Parts
+from headscope.attention.record import IMPLICIT
 from headscope.attention.recorded import Recorded
 from headscope.attention.writers import Reader
 from headscope.core.grid import Spoken, with_words
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 NEURON_BYTES = 8_000_000
 """Up to how many bytes queries and keys come with a view unasked."""
+
+IMPLICIT_MAP = "implicit map"
+"""The matrix per pair that a mixer multiplies its values with."""
 
 Source = (
     AttentionMaps
@@ -77,6 +81,7 @@ def view(
     spoken: Any = None,
     sound: bool = True,
     exact: bool = False,
+    implicit: bool = False,
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
     **state: Any,
@@ -118,6 +123,8 @@ def view(
             `headscope.align` gives. They are marked on it, and frames can be put together into them.
         sound: let the sound travel along, to be played: 32 kB a second at 16,000 Hz.
         exact: ship float32 instead of bytes (weights off by less than 0.004).
+        implicit: also the implicit maps of layers that do not attend, as in `headscope.capture`; the view begins with
+            them, and comes without neurons.
         include_layers, include_heads: the model's own indices of what to show; they keep their numbers.
         **state: what to begin with; the keys of `headscope.views.state.STATE`: ``layer=2, heads=[9]``.
 
@@ -130,12 +137,19 @@ def view(
     'view.html'
     """
     check_keywords(state)
+    if implicit:
+        if neurons:
+            raise InputError("neurons: expected none beside implicit maps, found True")
+        neurons = False
+        state = {"part": IMPLICIT, "quantity": IMPLICIT_MAP, **state}
     asked = _Asked(neurons, (quantities,) if isinstance(quantities, str) else quantities, state)
     origins: list[Origin] = []
     ready: Model | None = None
     if isinstance(model, (AttentionMaps, Parts, Recorded)):
         if any(given is not None for given in (text, pair, target, inputs, image, audio)):
             raise InputError("view: maps are shown as they are; a text needs a model")
+        if implicit:
+            raise InputError("implicit: expected a model and a text, found maps; headscope.capture takes it")
         shown = [_given(model, asked)]
     else:
         ready = model if isinstance(model, Model) else load(model)
@@ -143,7 +157,7 @@ def view(
             raise InputError("view: expected a text or inputs={...}, found neither")
         given = {"pair": pair, "target": target, "inputs": inputs, "image": image, "audio": audio}
         origins.append(Origin(ready, text, given, objective))
-        shown = [_captured(origins[0], asked)]
+        shown = [_captured(origins[0], asked, implicit)]
     if isinstance(against, (AttentionMaps, Parts, Recorded)):
         shown.append(_given(against, _Asked(None, (), {})))
     elif against is not None:
@@ -153,7 +167,7 @@ def view(
             origins.append(replace(origins[0], model=against))
         else:
             origins.append(_second_origin(origins[0], against))
-        shown.append(_captured(origins[1], asked))
+        shown.append(_captured(origins[1], asked, implicit))
         if isinstance(against, Model):
             names = _names(ready, against)
             shown = [replace(one, label=name) for one, name in zip(shown, names, strict=True)]
@@ -302,10 +316,10 @@ def _given(maps: AttentionMaps | Parts | Recorded, asked: _Asked) -> Input:
     return _input(maps.take(), asked, neurons if _fits(neurons, asked) else {})
 
 
-def _captured(origin: Origin, asked: _Asked) -> Input:
+def _captured(origin: Origin, asked: _Asked, implicit: bool = False) -> Input:
     neurons: dict[str, Neurons] = {}
     if asked.neurons is False:
-        captured = capture(origin.model, origin.text, **origin.given)
+        captured = capture(origin.model, origin.text, **origin.given, implicit=implicit)
         if isinstance(captured, list):
             raise InputError(f"inputs, axis batch: a view is of one input, found {len(captured)} rows")
     else:
@@ -347,7 +361,10 @@ def _input(captured: Captured, asked: _Asked, neurons: Mapping[str, Neurons]) ->
     parts = {captured.kind: captured} if isinstance(captured, AttentionMaps) else dict(captured)
     words = in_words(next(iter(parts.values())).query)
     label = words if len(words) <= 90 else words[:89] + "…"
-    return Input(parts, label, neurons=neurons, matrices=_by_part(asked.given, parts))
+    matrices = _by_part(asked.given, parts)
+    if signed := {name: maps.signed for name, maps in parts.items() if maps.signed is not None}:
+        matrices = {IMPLICIT_MAP: signed, **matrices}
+    return Input(parts, label, neurons=neurons, matrices=matrices)
 
 
 def _fits(neurons: Mapping[str, Neurons], asked: _Asked) -> bool:

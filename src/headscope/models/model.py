@@ -402,6 +402,15 @@ def expect_model(given: object) -> None:
     expect("model", given, Model)
 
 
+def expect_attention(model: Model) -> None:
+    """Raise `RefusedError` for a model that does not attend, of which implicit maps alone can be had."""
+    if model.checked is not None and not model.checked.parts:
+        raise RefusedError(
+            f"{model.name}: expected a model that attends, found mixers that do not: headscope.capture, view and "
+            "measure take their implicit maps (implicit=True, --implicit)"
+        )
+
+
 def expect_exact(model: Model) -> None:
     """Raise `RefusedError` for weights that round what they map: of half precision, or those of bitsandbytes."""
     if model.dtype.itemsize < 4:

@@ -23,6 +23,7 @@ from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownErro
 from headscope.live.standalone import carry
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
+from headscope.models.model import expect_attention
 from headscope.models.perceive import WHAT, expect_reads, reads
 from headscope.reports.page import report_page
 from headscope.reports.sections import Failed, Standalone
@@ -48,6 +49,7 @@ def room_of(model: Model, examples: int, kind: Kind) -> float:
     """About how many bytes a report of this model takes, with so many examples: a map travels in bytes."""
     if kind != "text":
         return PAGE_BYTES + 1.4 * MAPS
+    expect_attention(model)
     heads = sum(model.checked.parts[0].heads) if model.checked is not None else 0
     return PAGE_BYTES + examples * heads * EXAMPLE_TOKENS**2
 
@@ -145,6 +147,7 @@ def report(
     inputs = {"treebank": treebank, "coref": coref, "against": against, "pairs": pairs, "links": links}
     known = available()
     measured = load() if model is None else model
+    expect_attention(measured)
     texts = shipped(reads(measured)) if corpus is None else corpus
     absent = expect_fits(measured, texts.kind, inputs, sections)
     kind = texts.kind

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from headscope.attention.implicit import through_mixers
 from headscope.attention.neurons import Projections
 from headscope.attention.objective import Objective, Prepared
 from headscope.attention.recompute import layers_again
@@ -43,9 +45,18 @@ Keep = Callable[[AttentionRecord], None]
 
 
 def weights(
-    model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True, keep: Keep | None = None
+    model: Model,
+    inputs: Sequence[Tokens],
+    make: Make,
+    *,
+    token_types: bool = True,
+    keep: Keep | None = None,
+    implicit: bool = False,
 ) -> Found:
-    """Reduce the weights of each layer as the model runs. `keep` is shown each call that is reduced."""
+    """Reduce the weights of each layer as the model runs. `keep` is shown each call that is reduced.
+
+    With `implicit` they are those of implicit maps, in place of attention.
+    """
     rows = make(inputs)
 
     def reduce(record: AttentionRecord) -> None:
@@ -53,7 +64,8 @@ def weights(
             keep(record)
         rows.reduce(record)
 
-    with torch.no_grad(), recording(model.backbone, reduce, fused=True):
+    watch = through_mixers if implicit else partial(recording, fused=True)
+    with torch.no_grad(), watch(model.backbone, reduce):
         forward(model, inputs, token_types=token_types)
     return rows.close()
 

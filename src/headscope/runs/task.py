@@ -38,6 +38,7 @@ class Task:
         objective: what gradients are of; by default the model's natural one.
         routes: how many attention calls were reduced in which way.
         change: makes of each call of attention the one whose weights are measured in its place.
+        implicit: measure the implicit maps of layers that do not attend in place of attention.
     """
 
     model: Model
@@ -47,6 +48,7 @@ class Task:
     objective: Objective | None = None
     routes: Counter[str] = field(default_factory=Counter[str])
     change: Callable[[AttentionRecord], AttentionRecord] | None = None
+    implicit: bool = False
 
     def block(
         self,
@@ -102,7 +104,9 @@ class Task:
             make = partial(Rows, self.model, measures, smoothing=SMOOTHING[self.preset], routes=self.routes)
             if matrix == "weights":
                 changed = partial(make, change=self.change)
-                results[matrix] = passes.weights(self.model, tokens, changed, token_types=types, keep=keep)
+                results[matrix] = passes.weights(
+                    self.model, tokens, changed, token_types=types, keep=keep, implicit=self.implicit
+                )
             elif matrix == "norm":
                 results[matrix] = passes.norm(self.model, tokens, make, token_types=types)
             else:

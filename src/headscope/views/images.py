@@ -204,6 +204,7 @@ def coarse(maps: AttentionMaps, blocks: Blocks | None) -> AttentionMaps:
             query=blocks.tokens,
             sink=None if maps.sink is None else [blocks.mean(row, -1) for row in maps.sink],
             visible=seen,
+            signed=None,
         )
     return made[blocks.side]
 

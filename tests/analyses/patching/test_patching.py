@@ -470,7 +470,12 @@ def test_the_command(typed: Typed, tmp_path: Path, folder: Path) -> None:
     ]
     file = write(tmp_path / "pairs.jsonl", *rows)
     places = tmp_path / "effects.csv", tmp_path / "effects.svg"
-    told = typed("patch", file, "-m", folder, "--exact", "all", "--edges", 2).out
+    curve = tmp_path / "curve.svg"
+    told = typed(
+        "patch", file, "-m", folder, "--exact", "all", "--edges", 2, "--curve", "--figure", curve
+    ).out
+    assert "edges by integrated gradients, of 26;" in told
+    assert "faithfulness of circuits" in curve.read_text(encoding="utf-8")
     assert f"{file}: 5 pairs; logit of the answer" in told
     assert "edges: what a head hands to another" in told
     assert f"headscope view 'a b c a' -m {folder} --layer" in told

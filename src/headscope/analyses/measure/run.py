@@ -13,8 +13,11 @@ import xarray as xr
 
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
+from headscope.attention.check import probe_inputs
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
+from headscope.attention.one import record, unmapped
+from headscope.attention.record import AttentionRecord
 from headscope.attention.scalar import Scalar
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -24,6 +27,7 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
 from headscope.models import Model, expect_model
+from headscope.models.model import expect_attention
 from headscope.runs.batches import reader_of
 from headscope.runs.blocks import Encoded
 from headscope.runs.long import Kind, Run
@@ -34,6 +38,8 @@ from headscope.runs.task import Task, objective_of, route
 def _figures(sums: Sums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
     measures = [Measure(**arguments) for arguments in about["measures"]]
     meta["model"] = {**meta["model"], "layers": len(sums.layers), "heads": sums.s.shape[2]}
+    if about.get("unseen") is not None:
+        meta["model"]["unseen"] = about["unseen"]
     meta["route"] = route(sums.counts)
     if (of := objective_of(sums.counts)) is not None:
         meta["objective"] = of
@@ -52,6 +58,7 @@ def measure(
     by: Literal["token", "document"] = "token",
     preset: Preset | None = None,
     objective: str | Scalar | Objective | None = None,
+    implicit: bool = False,
     **options: Unpack[Options],
 ) -> Run[Sums]:
     """Surface measures of every head over a corpus, with errors and chance (Clark et al. 2019, section 3).
@@ -71,6 +78,8 @@ def measure(
         objective: what the measures ``gradient_…`` are of: ``masked-lm``, ``causal-lm``, ``logit:N`` or ``cosine``; by
             default what is natural for the model (docs/importance.md). Or a function that takes what the module returns
             for one input and gives a scalar tensor, as `headscope.attention.objective.objective` does.
+        implicit: measure the implicit maps M of layers that do not attend in place of attention, as the shares
+            \\|M\\| / Σ \\|M\\| of each row (docs/models.md).
 
     Returns:
         A dataset over ``(layer, head)``: ``m``, ``m_se`` (standard error, a jackknife by document), ``m_n`` and
@@ -84,6 +93,7 @@ def measure(
             run.
         CorpusError: a broken corpus, with file and line.
         RunError: the model failed on an input, which the message names; the disk is full.
+        RefusedError: `implicit` of a model in which no such map is known, or of inputs of more than 1,024 tokens.
 
     >>> stats = hs.measure(model, corpus, measures=["previous", "entropy"])
     >>> round(float(stats["previous"].sel(layer=0, head=2)), 2)
@@ -100,21 +110,38 @@ def measure(
     unit: By = by if preset is None else "segment"
     needed = any(one.matrix == "gradient" for one in chosen)
     of = make_objective(model, objective) if needed or objective is not None else None
-    task = Task(model, chosen, unit, preset, of)
+    said = _expect_implicit(model, chosen) if implicit else expect_attention(model)
+    task = Task(model, chosen, unit, preset, of, implicit=implicit)
     return Run(
         KIND,
         model,
         corpus,
         task.block,
         RunOptions(**options),
-        decides={"by": unit, "preset": preset, "objective": None if of is None else of.identity},
+        decides={"by": unit, "preset": preset, "objective": None if of is None else of.identity}
+        | ({"implicit": True} if implicit else {}),
         identity={"measures": [one.name for one in chosen], "definitions": _exactly(chosen)},
-        about={"measures": [_definition(one) for one in chosen], "by": unit},
+        about={"measures": [_definition(one) for one in chosen], "by": unit, "unseen": said},
         inputs=Encoded(model, bare=_of_pieces(chosen)),
     )
 
 
 estimate, merge = measure.estimate, measure.merge
+
+
+def _expect_implicit(model: Model, measures: Sequence[Measure]) -> str:
+    """What is said before figures of implicit maps. Raises for a model without, and for measures of another matrix."""
+    if other := [one.name for one in measures if one.matrix != "weights"]:
+        raise InputError(
+            f"measures: {other[0]}: implicit maps have shares |M| alone, no gradients and no norms"
+        )
+    ready = probe_inputs(model)
+    mixed: list[AttentionRecord] = []
+    calls = record(model, ready, mixed.append)
+    said = (
+        f"Figures are of implicit maps, as shares |M| of each row. {unmapped(model, [*calls, *mixed], ready)}"
+    )
+    return said.strip()
 
 
 def _of_pieces(measures: Iterable[Measure]) -> bool:

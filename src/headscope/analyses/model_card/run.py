@@ -27,6 +27,7 @@ from headscope.corpora import Corpus, readers
 from headscope.corpora.shipped import shipped
 from headscope.errors import HeadscopeError, InputError
 from headscope.models import Model, expect_model
+from headscope.models.model import expect_attention
 from headscope.models.perceive import reads
 from headscope.models.weights import stored
 from headscope.runs.identity import about_model, versions, weights
@@ -69,6 +70,7 @@ def card(
     L0H2
     """
     expect_model(model)
+    expect_attention(model)
     kind = reads(model)
     if corpus is None:
         corpus = readers.builtin() if kind == "text" else shipped(kind)

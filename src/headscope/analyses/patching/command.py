@@ -11,14 +11,22 @@ _DROPPED = ("chance", "n", "estimate_low", "estimate_high")
 
 
 def shown(
-    result: Any, *, figure: Picture | None = None, model: Any, noising: bool, exact: Any, edges: int
+    result: Any,
+    *,
+    figure: Picture | None = None,
+    model: Any,
+    noising: bool,
+    exact: Any,
+    edges: int,
+    curve: bool,
 ) -> Shown:
     """The heads of the largest effects, and how one is seen.
 
     Args:
         result: from `headscope.patching`.
-        figure: the effects as a map of heads: .svg, .png or .pdf.
+        figure: the effects as a map of heads, or with --curve the faithfulness of circuits: .svg, .png or .pdf.
     """
+    from headscope.analyses.patching.statistics import curve_table, first_edges
     from headscope.measures.dataset import description
 
     rows: Any = result.table()
@@ -39,6 +47,13 @@ def shown(
         lines += [
             "edges: what a head hands to another, or to the logits directly, all other heads held",
             on_screen(paths, dropped=("estimate", *_DROPPED)),
+        ]
+    if curve:
+        tables: list[Any] = [first_edges(result, SHOWN), curve_table(result)]
+        lines += [
+            f"edges by integrated gradients, of {int(result['integrated'].notnull().sum()):,}; below them the share of "
+            "the gap that circuits of the first of them bring back, beside circuits of as many in other orders",
+            *(str(table.round(3).to_string(index=False)) for table in tables),
         ]
     if about["example"] is not None:
         lines.append(_opens(about["example"], rows.iloc[0], model.model))

@@ -10,7 +10,7 @@ import xarray as xr
 from headscope.errors import InputError
 from headscope.views import charts
 from headscope.views.charts import Figure
-from headscope.views.palette import Theme
+from headscope.views.palette import Theme, palette
 from headscope.views.paper import Width
 
 
@@ -23,7 +23,8 @@ def figure(
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:
-    """The effect of every head as a map, layers down and heads across; as estimated where not all were patched.
+    """The effect of every head as a map, layers down and heads across; as estimated where not all were patched. Of a
+    result with a curve how faithful circuits are by their number of edges.
 
     Args:
         dataset: from `headscope.patching`.
@@ -36,6 +37,8 @@ def figure(
     Raises `InputError` for a result without any effect.
     """
     meta = charts.meta_of(dataset)
+    if "faithfulness" in dataset:
+        return _curve(dataset, meta, theme, width, title, ax)
     every = meta["exact"] == "all"
     values = np.asarray(dataset["patching" if every else "estimate"].values, np.float64)
     if not np.isfinite(values).any():
@@ -56,6 +59,34 @@ def figure(
         title=title,
         ax=ax,
     )
+
+
+def _curve(dataset: xr.Dataset, meta: Any, theme: Theme, width: Width, title: str | None, ax: Any) -> Figure:
+    """How much of the gap circuits bring back, by their number of edges."""
+    colours = palette(theme)
+    with charts.chart(
+        ax, 1, high=180.0, across=1, pad=(44.0, 38.0, 26.0, 24.0), theme=theme, width=width, title=title,
+        caption=" · ".join([
+            f"{meta['pairs']:,} pairs ({meta['corpus']['name']})",
+            f"circuits of edges among heads and MLPs, of {int(dataset['integrated'].notnull().sum()):,}",
+            "bars, where there are: 95 %, over pairs",
+        ]), meta=meta, about="Patching",
+    ) as chart:  # fmt: skip
+        axes = chart.axes[0]
+        looks = (colours.accent, "o-"), (colours.ink2, "s--"), (colours.ink3, "^:")
+        for order, (tone, look) in zip(dataset["order"].values, looks, strict=True):
+            at = dataset.sel(order=order)
+            value, low, high = (at[f"faithfulness{end}"].values for end in ("", "_low", "_high"))
+            reach = np.nan_to_num(np.stack([value - low, high - value]).clip(0.0))
+            axes.errorbar(at["size"], value, yerr=reach, fmt=look, ms=4.0, color=tone, lw=1.2, label=order)
+        for share in (0.0, 1.0):
+            axes.axhline(share, color=colours.line, lw=0.6, zorder=0)
+        axes.set(xscale="log", xlabel="edges of the circuit", ylabel="faithfulness, share of the gap")
+        axes.set_xticks(dataset["size"].values, [f"{size:,}" for size in dataset["size"].values])
+        axes.minorticks_off()
+        axes.legend(loc="best")
+        charts.heading(axes, "faithfulness of circuits by their size")
+    return chart
 
 
 def _caption(meta: dict[str, Any], every: bool, significant: int, level: float) -> list[str]:

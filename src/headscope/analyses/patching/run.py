@@ -14,8 +14,11 @@ from torch import Tensor
 
 from headscope.analyses.options import Resumed, with_options
 from headscope.analyses.patching import statistics
+from headscope.analyses.patching.curve import STEPS, circuits, looks
+from headscope.analyses.patching.curve import dataset as circuits_dataset
 from headscope.analyses.patching.pairs import Given, Pair, read
 from headscope.analyses.result import returns_result
+from headscope.attention.edges import Graph
 from headscope.attention.outputs import Change, Kept, Outputs, Placed, Slopes
 from headscope.attention.residual import unembedding
 from headscope.core.heads import Head
@@ -46,6 +49,7 @@ def patching(
     positions: Literal["all", "last"] = "all",
     exact: Number | Literal["all"] = 20,
     edges: Number = 0,
+    curve: bool = False,
     **options: Unpack[Resumed],
 ) -> xr.Dataset:
     """Which heads carry the answer: activation patching of each head's output between two prompts.
@@ -65,6 +69,11 @@ def patching(
       patched is held at its own output but the sender, which gets the other run's; what the receiver would then give
       is put in its place, and nothing else. MLPs compute anew: an edge is what one head hands to another by the
       residual stream, and what MLPs make of it. The receiver ``logits`` is the answer: the sender's direct effect.
+    - **Curve**, on request: the scores of all edges among heads, MLPs, the embedding and the logits by integrated
+      gradients (EAP-IG), and the **faithfulness** of circuits of the edges with the largest scores: the share of the
+      gap that is there when all other edges hand on what they do in the corrupted run. Beside it that of circuits of as
+      many edges in the order by attention alone (how much both ends look at the tokens that differ) and at random
+      (the mean of three).
     - **Intervals**: of a ratio over pairs, by Student's t, further out where pairs are skew; none with fewer than five
       pairs. **p**: that the effect is one that most heads of this model
       have, with ``chance``, 1.4826 times the median size of all estimates, as their standard deviation. **q** is
@@ -72,7 +81,8 @@ def patching(
       0 the model does not tell the prompts apart, and there is none of these.
 
     Source: Wang et al. 2022, "Interpretability in the Wild"; Zhang and Nanda 2024, "Towards Best Practices of
-    Activation Patching"; Nanda 2023, "Attribution Patching"; Kramár et al. 2024, "AtP*".
+    Activation Patching"; Nanda 2023, "Attribution Patching"; Kramár et al. 2024, "AtP*"; Hanna et al. 2024, "Have Faith
+    in Faithfulness".
 
     Args:
         model: a causal language model from `headscope.load`, in float32 or float64, whose heads' outputs enter a W_O.
@@ -83,6 +93,8 @@ def patching(
         positions: at which tokens outputs are patched: ``all``, or the ``last`` alone, from which the answer is read.
         exact: how many heads are patched one by one, by their estimates; ``"all"`` for all of them.
         edges: among how many of those heads edges are measured: path patching.
+        curve: score all edges by integrated gradients, and run circuits of the first of them, at all tokens. Each
+            circuit takes up to as many passes as a layer has heads.
         batch_size: prompts that run at once; those of one length do.
         limit: use at most this many pairs.
 
@@ -92,7 +104,8 @@ def patching(
         ``solved``, the share of pairs in which that after the clean prompt is above 0; ``chance`` and ``agreement``.
         With ``edges`` also ``edge``, ``edge_low``, ``edge_high``, ``edge_p`` and ``edge_q`` over ``(path)``, whose
         coordinates are the ``sender`` and the ``receiver``. Its table has one row a head, then one an edge, whose
-        column ``to`` is the receiver.
+        column ``to`` is the receiver. With ``curve`` also ``integrated`` over ``(writer, reader)`` (NaN where there is
+        no edge) and ``faithfulness`` over ``(order, size)``, each with ``_low`` and ``_high``.
 
     Raises:
         InputError: a pair that is none of that; the message names the line.
@@ -121,6 +134,7 @@ def patching(
     gaps, clean = np.empty(len(read_pairs)), np.empty(len(read_pairs))
     estimated = np.empty((len(read_pairs), len(many)))
     asked = {"noising": noising, "positions": positions, "exact": exact, "edges": edges}
+    asked |= {"curve": True} if curve else {}
     batches = runs.batches(read_pairs)
 
     def of(batch: list[int]) -> list[Pair]:
@@ -173,6 +187,26 @@ def patching(
             along = statistics.effects(passed, gaps)
             names = [tuple(_named(runs.outputs.layers, spot) for spot in edge) for edge in between]
             paths = statistics.Paths(names, along, statistics.p_values(along, spread, len(gaps), told_apart))
+        faithful = None
+        if curve:
+            graph = Graph(model, runs.outputs, first)
+            handed, looked = (
+                np.concatenate(rows)[np.argsort(np.concatenate(batches))]
+                for rows in zip(
+                    *(
+                        (row["handed"], row["looked"])
+                        for row in through_batches("edges", "edges", partial(runs.handed, graph))
+                    ),
+                    strict=True,
+                )
+            )
+            scored = statistics.effects(handed, gaps)
+            tried = circuits(graph, scored.value.reshape(graph.edges.shape), looked.mean(0))
+            rows = through_batches(
+                "circuits", "circuits", partial(runs.circuits, graph, tried.keep), [*range(len(tried.keep))]
+            )
+            given = np.concatenate([row["given"] for row in rows])[np.argsort(np.concatenate(batches))]
+            faithful = circuits_dataset(graph, scored, tried, given, clean - gaps, gaps)
     p = statistics.p_values(effects, spread, len(gaps), told_apart)
     columns = {"patching": effects.value, "patching_low": effects.low, "patching_high": effects.high, "p": p}
     columns["q"] = statistics.adjusted(p, len(many))
@@ -201,7 +235,8 @@ def patching(
         "chance": spread,
         "agreement": statistics.agreement(figures["patching"], figures["estimate"]),
     }
-    return statistics.dataset(figures, scalars, runs.outputs.layers, meta, paths)
+    result = statistics.dataset(figures, scalars, runs.outputs.layers, meta, paths)
+    return result if faithful is None else result.assign(faithful.data_vars)
 
 
 def _edges(heads: Sequence[Spot]) -> list[Edge]:
@@ -283,6 +318,36 @@ class _Runs:
             changes[tuple(zip(*part, strict=True))] = self._change(pairs, rows, placed, unpatched)
             done(len(part))
         return {"changed": changes}
+
+    def handed(self, graph: Graph, pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
+        """What each edge changes of each pair's gap, estimated, ``[pair edge]``; where its heads look."""
+        sign = -1.0 if self._noising else 1.0
+        handed: list[Tensor] = []
+        for some in self._few(graph, pairs):
+            base, source = self.ready(some, self._noising), self.ready(some, not self._noising)
+            objective = partial(self.difference, some)
+            handed.append(graph.scores(base, source, objective, STEPS, self.queries(some)).flatten(1) * sign)
+            done(len(some))
+        return {
+            "handed": _numpy(torch.cat(handed)),
+            "looked": looks(self._model, self.ready(pairs, True), self.ready(pairs, False)),
+        }
+
+    def circuits(
+        self, graph: Graph, keep: Sequence[Tensor], pairs: Sequence[Pair], done: Callable[[int], None]
+    ) -> Arrays:
+        """The logit differences that circuits give, ``[pair circuit]``."""
+        given: list[Tensor] = []
+        for some in self._few(graph, pairs):
+            clean, corrupted = self.ready(some, True), self.ready(some, False)
+            given.append(graph.circuits(clean, corrupted, partial(self.difference, some), keep))
+            done(len(some) * len(keep))
+        return {"given": _numpy(torch.cat(given))}
+
+    def _few(self, graph: Graph, pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
+        """As many pairs as their edges are computed of at once."""
+        size = graph.at_once(len(pairs[0].clean))
+        return (pairs[start : start + size] for start in range(0, len(pairs), size))
 
     def passed(self, edges: Sequence[Edge], pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """What each edge changes of each pair's gap, ``[pair edge]``."""

@@ -218,3 +218,32 @@ def _edges(result: xr.Dataset, pairs: int) -> list[dict[str, Any]]:
         }
         rows.append({**at, **row, "chance": float(result["chance"]), "n": pairs})
     return rows
+
+
+def first_edges(result: xr.Dataset, count: int) -> pd.DataFrame:
+    """The edges with the largest scores by integrated gradients, one row each."""
+    values = result["integrated"].values
+    rows: list[dict[str, Any]] = []
+    for place in np.argsort(-np.abs(np.nan_to_num(values)), axis=None, kind="stable")[:count]:
+        writer, reader = divmod(int(place), values.shape[1])
+        row: dict[str, Any] = {
+            "from": str(result["writer"].values[writer]),
+            "to": str(result["reader"].values[reader]),
+        }
+        for end in ("", "_low", "_high"):
+            row[f"estimate{end}"] = float(result[f"integrated{end}"].values[writer, reader])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def curve_table(result: xr.Dataset) -> pd.DataFrame:
+    """How faithful circuits are, one row an order and a size: `order, edges, faithfulness, ci_low, ci_high`."""
+    rows: list[dict[str, Any]] = []
+    columns = {"": "faithfulness", "_low": "ci_low", "_high": "ci_high"}
+    for at, order in enumerate(result["order"].values):
+        for place, size in enumerate(result["size"].values):
+            row = {
+                name: float(result[f"faithfulness{end}"].values[at, place]) for end, name in columns.items()
+            }
+            rows.append({"order": str(order), "edges": int(size), **row})
+    return pd.DataFrame(rows)

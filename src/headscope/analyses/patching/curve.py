@@ -1,0 +1,115 @@
+"""How faithful circuits are by their size: edges in order of three scores, and what a model does by these alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from headscope.analyses.patching import statistics
+from headscope.attention.edges import Graph
+from headscope.attention.recording import recording
+from headscope.measures.sums import Floats
+from headscope.models import Model
+from headscope.models.model import uncached
+
+STEPS = 5
+"""At how many places between the embeddings of two prompts gradients are taken."""
+
+SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+"""Of all edges, how many a circuit has. None gives nothing of the gap, and all of them all of it."""
+
+RANDOM = 3
+"""Random orders; what they give is a mean of so many circuits."""
+
+ORDERS = ("integrated gradients", "attention", "random")
+
+
+class Circuits(NamedTuple):
+    """Circuits to run: how many edges they have, by order, and the edges of each, bool ``[writer reader]``.
+
+    Attributes:
+        sizes: how many edges, ``[size]``.
+        keep: of each order and size, the random orders last, ``[order · size]``.
+    """
+
+    sizes: Sequence[int]
+    keep: Sequence[Tensor]
+
+
+def looks(model: Model, clean: Mapping[str, Tensor], corrupted: Mapping[str, Tensor]) -> Floats:
+    """How much each head looks at the tokens at which two prompts differ ``[batch head]``, heads by layer."""
+    differ = (clean["input_ids"] != corrupted["input_ids"]).to(torch.float32)
+    found: dict[int, Tensor] = {}
+
+    def keep(record: Any) -> None:
+        found[record.layer] = torch.einsum("bhqk,bk->bh", record.weights().float(), differ) / record.shape[2]
+
+    with torch.no_grad(), recording(model.module, keep):
+        model.module(**clean, **uncached(model.module))
+    return torch.cat([found[layer] for layer in sorted(found)], 1).double().cpu().numpy()
+
+
+def circuits(graph: Graph, scores: Floats, looked: Floats) -> Circuits:
+    """The circuits of each order.
+
+    Args:
+        graph: whose edges they are.
+        scores: of the edges, ``[writer reader]``.
+        looked: of the heads: an edge is as likely by attention alone as its ends look at the tokens that differ; parts
+            that are no heads count as the mean head.
+    """
+    heads = np.array([name.startswith("L") for name in graph.writers])
+    likely = np.full(len(graph.writers) + 1, looked.mean())
+    likely[:-1][heads] = looked
+    edges = graph.edges.cpu().numpy()
+    draws = [np.random.default_rng(seed).random(edges.shape) for seed in range(RANDOM)]
+    orders = [np.abs(scores), likely[:-1, None] * likely[None, 1:], *draws]
+    sizes = sorted({max(1, round(share * edges.sum())) for share in SHARES})
+    keep: list[Tensor] = []
+    for order in orders:
+        ranked = np.argsort(-np.where(edges, order, -np.inf), axis=None, kind="stable")
+        for size in sizes:
+            chosen = np.zeros(edges.size, np.bool_)
+            chosen[ranked[:size]] = True
+            keep.append(torch.as_tensor(chosen.reshape(edges.shape)))
+    return Circuits(sizes, keep)
+
+
+def dataset(
+    graph: Graph, edges: statistics.Effects, run: Circuits, given: Floats, corrupted: Floats, gaps: Floats
+) -> xr.Dataset:
+    """Label scores of edges and the faithfulness of circuits.
+
+    Args:
+        graph: whose edges they are.
+        edges: scores, ``[edge]``.
+        run: the circuits.
+        given: the logit differences that they give, ``[pair circuit]``.
+        corrupted: those after the corrupted prompts, ``[pair]``.
+        gaps: ``[pair]``.
+    """
+    changes = (given - corrupted[:, None]).reshape(len(gaps), -1, len(run.sizes))
+    changes = np.concatenate([changes[:, :2], changes[:, 2:].mean(1, keepdims=True)], 1)
+    found = statistics.effects(changes.reshape(len(gaps), -1), gaps)
+    shape = len(ORDERS), len(run.sizes)
+    there = graph.edges.cpu().numpy()
+    variables: dict[str, Any] = {
+        f"integrated{end}": (("writer", "reader"), np.where(there, values.reshape(there.shape), np.nan))
+        for end, values in (("", edges.value), ("_low", edges.low), ("_high", edges.high))
+    }
+    variables |= {
+        f"faithfulness{end}": (("order", "size"), values.reshape(shape))
+        for end, values in (("", found.value), ("_low", found.low), ("_high", found.high))
+    }
+    coords = {
+        "writer": graph.writers,
+        "reader": graph.readers,
+        "order": list(ORDERS),
+        "size": list(run.sizes),
+    }
+    return xr.Dataset(variables, coords=coords)
