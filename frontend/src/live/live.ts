@@ -209,10 +209,15 @@ export class Live {
 
   // An example is read as it is, with its own head open.
   private take(example: LiveExample): void {
+    this.go(example.input, { ...opens(example), pin: null, between: null });
+  }
+
+  /** Read an input as it is, without changes, and show it as a state says. */
+  go(input: LiveInput, state: ExplorerState): void {
     if (this.history.changes.length > 0) this.history.set([]);
-    this.texts.show(example.input);
-    this.begin = { ...opens(example), pin: null, between: null };
-    this.typed({ ...example.input });
+    this.texts.show(input);
+    this.begin = state;
+    this.typed({ ...input });
   }
 
   private make(change: string): void {

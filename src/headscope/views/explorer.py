@@ -32,6 +32,7 @@ from headscope.views.payload import (
     ExplorerPayload,
     ExplorerState,
     InputInfo,
+    LabInfo,
     MeasureColumn,
     NeuronsInfo,
     Offer,
@@ -165,12 +166,16 @@ def explorer_page(
     return views_page([explorer_payload(inputs, state=state, **options)])
 
 
-def views_page(views: Sequence[tuple[ExplorerPayload, Blobs]], *, title: str | None = None) -> str:
-    """Several explorers on one page, each drawn when it comes near the screen."""
+def views_page(
+    views: Sequence[tuple[ExplorerPayload, Blobs]], *, title: str | None = None, lab: LabInfo | None = None
+) -> str:
+    """Several explorers on one page, each drawn when it comes near the screen; or one, beside the tasks of a lab."""
     if not views:
         raise InputError("views: expected at least one view, found none")
     named = views[0][0]["title"] if title is None else plain_text(title)
     payload = ViewsPayload(kind="views", version=1, title=named, views=[one for one, _ in views])
+    if lab is not None:
+        payload["lab"] = lab
     texts: dict[str, str] = {}
     for place, (one, blobs) in enumerate(views):
         later, arrays = set(_later(one)), blobs.texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 from headscope.views.blobs import ArrayRef
-from headscope.views.payload import Added, ExplorerPayload
+from headscope.views.payload import Added, ExplorerPayload, LabInfo
 
 
 class Message(TypedDict):
@@ -288,3 +288,4 @@ class StandalonePayload(TypedDict):
     view: ExplorerPayload | None
     model: StandaloneModel
     asked: Asking
+    lab: NotRequired[LabInfo]
