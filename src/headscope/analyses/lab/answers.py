@@ -63,9 +63,7 @@ def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None
     lowest, near = bool(spec.get("lowest")), spec.get("near", NEAR)
     baseline = float("nan")
     if "measure" in spec:
-        texts = (
-            corpora.builtin() if spec.get("corpus") else [Example(tokens=tokens, document=0, source="lab")]
-        )
+        texts = builtin(model) if spec.get("corpus") else [Example(tokens=tokens, document=0, source="lab")]
         array = measure(model, texts, measures=[spec["measure"]])[spec["measure"]]
     elif "relation" in spec:
         found = syntax(model, corpora.builtin_trees(), least=10).sel(relation=spec["relation"])
@@ -88,6 +86,11 @@ def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None
         for head in array["head"].values
     }
     return Scores({head: value for head, value in of.items() if np.isfinite(value)}, lowest, near, baseline)
+
+
+def builtin(model: Model) -> corpora.Corpus:
+    """The built-in corpus in inputs that the model takes."""
+    return corpora.builtin(pack=min(128, model.max_length or 128))
 
 
 def _maps(model: Model, tokens: Any) -> AttentionMaps:

@@ -11,9 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from headscope import corpora
 from headscope.analyses.compare.models.run import models as compare_models
-from headscope.analyses.lab.answers import READ, Scores, figure, named, places, said, scores, short
+from headscope.analyses.lab.answers import READ, Scores, builtin, figure, named, places, said, scores, short
 from headscope.analyses.lab.tune import fine_tuned
 from headscope.attention.load import load
 from headscope.attention.one import tokens_of
@@ -60,7 +59,7 @@ class Lab:
         self._measures: Any = None
         self._shown: dict[int, Exploration | View] = {}
         if len(models) == 2:
-            figures = compare_models(*models, corpora.builtin(), measures=["entropy"]).figures
+            figures = compare_models(*models, builtin(models[0]), measures=["entropy"]).figures
             self._measures = figures[["js"]].rename(js="drift")
             self._measures["drift"].attrs |= {"title": "drift", "units": "nats"}
             self.intro = self.intro.format(a=models[0].name, b=models[1].name)
