@@ -80,7 +80,7 @@ def shown(output: Mapping[str, str], clean: Callable[[str], str] = str) -> str:
 
 def answer(bodies: Mapping[str, str], route: Any) -> None:
     """Answer from what is given."""
-    route.fulfill(body=bodies[route.request.url], content_type="text/html")
+    route.fulfill(body=bodies[route.request.url], content_type="text/html; charset=utf-8")
 
 
 def complaints(page: Any) -> list[str]:
