@@ -100,11 +100,7 @@ def _maps(model: Model, tokens: Any) -> AttentionMaps:
 
 
 def places(tokens: Any, word: str) -> list[int]:
-    """The tokens of a word: ``it``, its second occurrence ``it#2``, in text B ``it@b``; ``last`` is the last token.
-
-    >>> places(hs.capture(model, "It rains. It pours.").query, "It#2")
-    [4]
-    """
+    """The tokens of a word: ``it``, its second occurrence ``it#2``, in text B ``it@b``; ``last`` is the last token."""
     match = re.fullmatch(r"(.+?)(?:#(\d))?(@b)?", word)
     assert match is not None
     if word == "last":
