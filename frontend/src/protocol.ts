@@ -554,6 +554,57 @@ export interface FiguresPayload {
 }
 
 /**
+ * What is to be guessed before a picture is shown.
+ */
+export interface LabGuess {
+  ask: string;
+  choices: string[];
+}
+
+/**
+ * What has to be so for a task to be solved; all that is there has to be.
+ *
+ * One of `heads` is open, a token at one of the places `pin` is pinned, the state has what `state` has, one of
+ * `changes` is made, a text of the reader's `own` is read, and a figure from `low` to `high` is typed.
+ */
+export interface LabCheck {
+  heads?: number[][];
+  pin?: number[];
+  state?: ExplorerState;
+  changes?: string[];
+  own?: boolean;
+  low?: number;
+  high?: number;
+}
+
+/**
+ * A task of a lab: where its picture begins, what is asked, and what is right.
+ *
+ * The picture of `text`, `pair` and `state` comes after the `guess`, where there is one.
+ */
+export interface LabTask {
+  title: string;
+  guess: LabGuess | null;
+  text: string;
+  pair: string | null;
+  state: ExplorerState;
+  ask: string;
+  check: LabCheck;
+  hint: string;
+  answer: string;
+}
+
+/**
+ * A lab beside its picture; with `answers` it is the instructor's.
+ */
+export interface LabInfo {
+  title: string;
+  intro: string;
+  tasks: LabTask[];
+  answers: boolean;
+}
+
+/**
  * A page of explorers, sources of answers, and figures. The blobs of the view at place i are named ``i-name``.
  */
 export interface ViewsPayload {
@@ -561,6 +612,7 @@ export interface ViewsPayload {
   version: 1;
   title: string;
   views: (ExplorerPayload | SourcesPayload | FiguresPayload)[];
+  lab?: LabInfo;
 }
 
 /**
@@ -915,6 +967,7 @@ export interface StandalonePayload {
   view: ExplorerPayload | null;
   model: StandaloneModel;
   asked: Asking;
+  lab?: LabInfo;
 }
 
 /**

@@ -14,6 +14,7 @@ from .analyses.bench.run import bench as bench
 from .analyses.composition.run import composition as composition
 from .analyses.context_attribution.run import context_attribution as context_attribution
 from .analyses.distance.run import distance as distance
+from .analyses.lab.run import lab as lab
 from .analyses.links.combine.run import combine_heads as combine_heads
 from .analyses.links.coref.run import coreference as coreference
 from .analyses.links.negation.run import negation as negation

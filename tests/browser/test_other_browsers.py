@@ -14,6 +14,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers import other_browsers, view_sample
 from tests.helpers.patience import PATIENCE
+from tests.helpers.standalone_models import model_of
 
 pytestmark = [
     pytest.mark.browser,
@@ -218,3 +219,24 @@ def test_a_reports_figure_opens_its_head_and_back_returns(open_in: Callable[...,
     page.until("() => document.querySelector('.explorer .hv canvas')?.checkVisibility() === true")
     page.run("() => history.back()")
     page.until("(name) => document.querySelector('.openhead h2').textContent === name", before)
+
+
+def test_a_lab_checks_what_was_clicked(browser: Any, tmp_path: Path) -> None:
+    """The model in the page runs here, too: task 3 wants a token pinned, task 6 a text of one's own."""
+    lab = hs.lab("heads", model_of("BERT"))
+    browser.goto(lab.save(tmp_path / "lab.html").as_uri())
+    page = Page(browser)
+    page.until(
+        "() => document.querySelector('.live.told') !== null && !document.querySelector('[data-reading]')"
+    )
+    for _ in range(2):
+        page.click(".lab .steps .press")
+    place = lab.tasks[2]["check"]["pin"][0]
+    page.until("(title) => document.querySelector('.lab h3').innerText === title", lab.tasks[2]["title"])
+    page.until("() => !document.querySelector('[data-reading]')")
+    page.click(".lab .presses .press")
+    assert page.texts(".lab .told")[0].startswith("The token is not pinned")
+    page.click(".hv .toks.l .tok", place)
+    page.until("() => document.querySelector('.lab .open').innerText.includes('pinned')")
+    page.click(".lab .presses .press")
+    assert page.texts(".lab .told") == ["Yes."]

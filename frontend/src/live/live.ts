@@ -2,7 +2,7 @@
 
 import type { ExplorerState, LiveExample, LiveInfo, LiveInput, Prediction, Shown } from "../protocol";
 import type { Store } from "../scene/data";
-import { Of } from "../scene/made";
+import { alike, Of } from "../scene/made";
 import { DEFAULTS, type Full, partOf } from "../scene/state";
 import { h } from "../ui/dom";
 import { Explorer, type ExplorerHost, type ExplorerProps } from "../ui/explorer";
@@ -162,6 +162,8 @@ export class Live {
 
   /** Take over what is asked and shown from outside. */
   update(asked: Asked, state: ExplorerState): void {
+    // What stands there may not have the tokens that the state names.
+    if (!alike(asked.input, this.input)) this.begin = { ...DEFAULTS, ...state };
     this.input = asked.input;
     this.chosen = asked.chosen;
     if (asked.changes.join("\n") !== this.history.changes.join("\n")) this.history.set(asked.changes);
@@ -234,10 +236,15 @@ export class Live {
 
   // An example is read as it is, with its own head open.
   private take(example: LiveExample): void {
+    this.go(example.input, { ...opens(example), pin: null, between: null });
+  }
+
+  /** Read an input as it is, without changes, and show it as a state says. */
+  go(input: LiveInput, state: ExplorerState): void {
     if (this.history.changes.length > 0) this.history.set([]);
-    this.texts.show(example.input);
-    this.begin = { ...opens(example), pin: null, between: null };
-    this.typed({ ...example.input });
+    this.texts.show(input);
+    this.begin = state;
+    this.typed({ ...input });
   }
 
   private make(change: string): void {

@@ -4,7 +4,7 @@
 import "./theme.css";
 import "./page.css";
 import "./explorer.css";
-import type { FiguresPayload, ViewsPayload } from "../protocol";
+import type { ExplorerState, FiguresPayload, ViewsPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { Of } from "../scene/made";
 import { begins, DEFAULTS, read, settle, valuesOf, write } from "../scene/state";
@@ -12,6 +12,7 @@ import { begin } from "./begin";
 import { h } from "./dom";
 import { fromPage } from "./embedded";
 import { Explorer, type ExplorerHost } from "./explorer";
+import { LabBox } from "./lab";
 import { download } from "./save";
 import { SourcesView } from "./sourcesview";
 
@@ -27,6 +28,7 @@ class Page {
   private readonly fragments: string[];
   private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
   private readonly near: IntersectionObserver;
+  private readonly lab: LabBox | null;
   private timer = 0;
   private written = window.location.hash;
   private last = 0;
@@ -37,6 +39,9 @@ class Page {
     private readonly root: HTMLElement,
     private readonly payload: ViewsPayload,
   ) {
+    this.lab = payload.lab ? new LabBox(payload.lab, { go: (_, state) => this.showTask(state) }) : null;
+    if (this.lab) root.classList.add("labbed");
+    root.append(...(this.lab ? [this.lab.root] : []));
     this.views = payload.views.map(() => null);
     this.fragments = payload.views.map(() => "");
     this.near = new IntersectionObserver(
@@ -53,7 +58,10 @@ class Page {
     this.stepped();
     root.setAttribute("role", "main");
     if (payload.views[0]?.kind === "explorer") root.firstElementChild?.prepend(h("h1.hidden", {}, document.title));
-    this.system.addEventListener("change", () => this.views.forEach((view) => view?.surroundings()));
+    this.system.addEventListener("change", () => {
+      this.views.forEach((view) => view?.surroundings());
+      this.tellLab();
+    });
     const print = (on: boolean): void => {
       if (on) this.waiting.forEach((element) => this.build(element));
       this.views.forEach((view) => view?.print(on));
@@ -69,6 +77,16 @@ class Page {
 
   private prefix(place: number): string {
     return this.payload.views.length > 1 ? `${place}.` : "";
+  }
+
+  private showTask(state: ExplorerState): void {
+    this.views[0]!.update({ ...DEFAULTS, ...state });
+    this.tellLab();
+  }
+
+  private tellLab(): void {
+    const [view] = this.views;
+    if (view) this.lab?.looked({ changes: [], state: view.state }, view.theme);
   }
 
   /** Where views stand that are not built yet. */
@@ -111,6 +129,7 @@ class Page {
       changed: (state) => {
         this.fragments[place] = write(state, base, prefix);
         this.last = place;
+        this.tellLab();
         window.clearTimeout(this.timer);
         this.timer = window.setTimeout(() => this.write(), LATER);
       },
@@ -123,6 +142,7 @@ class Page {
     };
     this.views[place] = new Explorer(element, { payload, store, state: { ...begun, ...asked } }, host);
     this.fragments[place] = write(settle({ ...begun, ...asked }, payload), base, prefix);
+    this.tellLab();
     element.addEventListener("pointerdown", () => (this.last = place));
   }
 
@@ -156,6 +176,7 @@ class Page {
       this.fragments[place] = write(view.state, settle(begun, payload), this.prefix(place));
     });
     this.stepped();
+    this.tellLab();
   }
 
   /** Whether others are open than in the latest entry. */

@@ -22,6 +22,7 @@ from headscope.cli.bench import bench
 from headscope.cli.card import card, diff, site
 from headscope.cli.check import check
 from headscope.cli.import_ import import_
+from headscope.cli.lab import lab
 from headscope.cli.merge import merge
 from headscope.cli.plan import plan
 from headscope.cli.report import report
@@ -39,7 +40,10 @@ GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoint
 """Commands of several words: the help of the first."""
 
 SECTIONS: dict[str, tuple[str, str]] = {
-    "Look": ("check view serve import", 'headscope view "The cat sat because it was tired." -o view.html'),
+    "Look": (
+        "check view serve lab import",
+        'headscope view "The cat sat because it was tired." -o view.html',
+    ),
     "Measure": ("bench plan merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
     "Why": ("", "headscope patch pairs.jsonl -m gpt2"),
     "Compare": ("compare", "headscope compare models bert-base-uncased ./fine-tuned wiki.txt"),
@@ -146,7 +150,7 @@ def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: 
     parent.command(name, help=summary, short_help=summary, **more)(command(function))
 
 
-for function in (check, view, serve, plan, merge, bench, report, card):
+for function in (check, view, serve, lab, plan, merge, bench, report, card):
     _add(app, function.__name__, function)
 _add(app, "import", import_)
 _cards = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)

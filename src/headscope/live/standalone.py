@@ -30,6 +30,7 @@ from headscope.views.blobs import ArrayRef, Blobs
 from headscope.views.columns import PER_INPUT
 from headscope.views.explorer import explorer_payload
 from headscope.views.page import bundle_file, page
+from headscope.views.payload import LabInfo
 from headscope.views.view import View
 from headscope.views.wire import (
     Asking,
@@ -62,18 +63,24 @@ PROBES = ("Don't stop: it isn't 3.14!", "naïve Café – «ÇA» 日本語 🙂
 """Texts that the page's tokenizer has to read as Python's does."""
 
 
-def standalone_page(view: View, standalone: Callable[[Blobs], StandalonePayload]) -> str:
+def standalone_page(
+    view: View, standalone: Callable[[Blobs], StandalonePayload], *, lab: LabInfo | None = None
+) -> str:
     """A page that shows `view` at once, then takes texts and changes as ``headscope serve`` does.
 
     Args:
         view: what the model reads first, drawn.
         standalone: gives the model in its page, from `carry`.
+        lab: tasks to stand beside it, in place of texts to try.
     """
     blobs = Blobs()
     shown, _ = explorer_payload(view.inputs, state=view.state, model=view.payload["model"], blobs=blobs)
     payload = standalone(blobs)
     payload = {**payload, "title": shown["title"], "view": shown}
-    return page(payload, blobs.texts, bundle="standalone", title=shown["title"], worker=True)
+    if lab is not None:
+        payload["title"], payload["lab"] = lab["title"], lab
+        payload["model"]["info"]["examples"] = []
+    return page(payload, blobs.texts, bundle="standalone", title=payload["title"], worker=True)
 
 
 def carry(

@@ -33,6 +33,7 @@ from headscope.views.payload import (
     ExplorerState,
     FiguresPayload,
     InputInfo,
+    LabInfo,
     MeasureColumn,
     NeuronsInfo,
     Offer,
@@ -172,12 +173,15 @@ def views_page(
     views: Sequence[tuple[ExplorerPayload | SourcesPayload | FiguresPayload, Blobs]],
     *,
     title: str | None = None,
+    lab: LabInfo | None = None,
 ) -> str:
-    """Several views on one page, each drawn when it comes near the screen."""
+    """Several views on one page, each drawn when it comes near the screen; or one, beside the tasks of a lab."""
     if not views:
         raise InputError("views: expected at least one view, found none")
     named = views[0][0]["title"] if title is None else plain_text(title)
     payload = ViewsPayload(kind="views", version=1, title=named, views=[one for one, _ in views])
+    if lab is not None:
+        payload["lab"] = lab
     texts: dict[str, str] = {}
     for place, (one, blobs) in enumerate(views):
         maps = one if one["kind"] == "explorer" else one.get("maps") if one["kind"] == "sources" else None

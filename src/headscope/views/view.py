@@ -147,7 +147,8 @@ class Showable(ABC):
             kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
             data |= {kind: value for kind, value in kinds.items() if kind != "text/plain"}
         except MissingError:  # no anywidget
-            data["text/html"] = framed(self.html())
+            # GitHub takes HTML before pictures, and leaves frames and styles out.
+            data["text/html"] = f'{framed(self.html())}<div style="display:none">{_image(data)}</div>'
         return data
 
     def _ipython_display_(self) -> None:
@@ -343,7 +344,7 @@ def display_to_keep(data: Mapping[str, Any], kept: str | None = None) -> None:
 
     display(data, raw=True)
     if WIDGET in data:
-        display({"text/html": reopened(kept or _image(data.get("image/png", "")))}, raw=True)
+        display({"text/html": reopened(kept or _image(data, 'width="1" height="1"'))}, raw=True)
 
 
 def reopened(shown: str) -> str:
@@ -361,8 +362,11 @@ def reopened(shown: str) -> str:
     )
 
 
-def _image(png: str) -> str:
-    return f'<img alt="headscope" style="max-width:100%" src="data:image/png;base64,{png}">' if png else ""
+def _image(data: Mapping[str, Any], size: str = "") -> str:
+    """The picture of an output. A place that leaves styles out shows it in `size`."""
+    style = "width:auto;height:auto;max-width:100%"
+    png = data.get("image/png")
+    return f'<img alt="headscope" {size} style="{style}" src="data:image/png;base64,{png}">' if png else ""
 
 
 def framed(page: str, height: int = 860) -> str:

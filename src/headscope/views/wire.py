@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 from headscope.views.blobs import ArrayRef
-from headscope.views.payload import Added, ExplorerPayload, ReadsInfo, SourcesPayload
+from headscope.views.payload import Added, ExplorerPayload, LabInfo, ReadsInfo, SourcesPayload
 
 
 class Message(TypedDict):
@@ -307,3 +307,4 @@ class StandalonePayload(TypedDict):
     view: ExplorerPayload | None
     model: StandaloneModel
     asked: Asking
+    lab: NotRequired[LabInfo]

@@ -4,8 +4,10 @@ import type { ExplorerState, Rounded, StandalonePayload } from "../../protocol";
 import { Store } from "../../scene/data";
 import { figure, fixed } from "../../scene/format";
 import { alike } from "../../scene/made";
+import type { Full } from "../../scene/state";
 import { h } from "../../ui/dom";
 import { fromPage } from "../../ui/embedded";
+import { LabBox } from "../../ui/lab";
 import type { Asked } from "../asked";
 import { Live, type LiveHost } from "../live";
 import { Inside } from "./inside";
@@ -27,11 +29,17 @@ export function rounding({ kind, largest, mean, same, texts }: Rounded, paramete
 
 export class Mounted {
   private readonly live: Live;
+  private readonly lab: LabBox | null;
+  private looked: () => void = () => undefined;
 
   constructor(root: HTMLElement, page: StandalonePayload, { host, dark, asked, state }: Place) {
     const element = h("div");
-    root.append(element);
     const { view, model } = page;
+    this.lab = page.lab
+      ? new LabBox(page.lab, { go: ({ text, pair }, state) => this.live.go({ text, ...(pair && { pair }) }, state) })
+      : null;
+    if (this.lab) root.classList.add("labbed");
+    root.append(...(this.lab ? [this.lab.root] : []), element);
     const first: Asked = { ...page.asked, chosen: null };
     const inside = new Inside(page, () => {
       root.dataset.failed = "model";
@@ -43,16 +51,24 @@ export class Mounted {
         store: new Store(fromPage),
         state: { ...view.state, ...state },
       };
-    this.live = new Live(element, inside, { ...host, dark }, asked ?? first, state, {
+    const changed = (now: Asked, full: Full): void => {
+      host.changed(now, full);
+      this.looked = () =>
+        this.lab?.looked({ text: now.input.text ?? "", changes: now.changes, state: full }, element.dataset.theme);
+      this.looked();
+    };
+    this.live = new Live(element, inside, { ...host, dark, changed }, asked ?? first, state, {
       info: model.info,
       ...(picture && { picture }),
     });
+    this.lab?.looked({ changes: [], state: { ...view?.state, ...state } }, element.dataset.theme);
     element.append(h("p.rounding", {}, rounding(model.rounded, model.parameters)));
   }
 
   /** The surroundings have become light or dark. */
   surroundings(): void {
     this.live.surroundings();
+    this.looked();
   }
 
   update(asked: Asked, state: ExplorerState): void {

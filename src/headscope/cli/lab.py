@@ -1,0 +1,52 @@
+"""`headscope lab`: a lab of 18 minutes, as one page or a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from headscope.console.options import ModelName, ModelOptions, check_places, say
+from headscope.errors import InputError
+
+
+def lab(
+    model: ModelOptions,
+    name: str | None = None,
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output")] = Path("lab.html"),
+    against: ModelName = None,
+    instructor: bool = False,
+    weights: Literal["int8", "float16", "float32"] = "int8",
+) -> None:
+    """A lab of 18 minutes as one page that carries its model, or as a notebook; without NAME, the list of them.
+
+    Args:
+        model: which one.
+        name: of the lab.
+        output: the page (.html) or the notebook (.ipynb).
+        against: of finetuning, what the model was before (hub name, folder or demo; @REVISION); by default it is
+            fine-tuned here, in seconds.
+        instructor: with the answers from the beginning.
+        weights: how the page holds the model's weights.
+    """
+    from headscope.analyses.lab.run import LABS, lesson
+    from headscope.analyses.lab.run import lab as run
+
+    if name is None:
+        for each in LABS:
+            print(f"{each:<12}{lesson(each)['title']}")
+        return
+    content = lesson(name)
+    check_places(output, suffixes=(".html", ".ipynb"))
+    if against is not None and model.model is None:
+        raise InputError("--against: expected -m MODEL beside it, which was trained from it")
+    loaded = (replace(model, model=content.get("model")) if model.model is None else model).load()
+    made = run(name, loaded, None if against is None else model.how.trained.named(against))
+    made.given = [each for each in (model.model, against) if each is not None]
+    made.save(output, instructor=instructor, weights=weights)
+    if output.suffix == ".html":
+        say(f"the page holds the model: {output.stat().st_size / 1e6:.0f} MB")
+    print(output.resolve())
