@@ -364,7 +364,7 @@ export class Live {
       save: download,
       exact: (question) => this.session.exact(question),
       compute: (name) => this.session.compute(name),
-      ...(this.info.reads && { why: (input, part, line) => this.session.why(input, part, line) }),
+      ...(this.info.reads && { why: (input, part, line) => this.session.reads(input, part, line) }),
       change: (text) => this.make(text),
     };
   }

@@ -165,7 +165,7 @@ export class Session {
     if (payload) join(payload, content.added);
   }
 
-  async why(input: number, part: string, line: Line): Promise<ReadsInfo> {
+  async reads(input: number, part: string, line: Line): Promise<ReadsInfo> {
     return (await this.wire.ask<ReadsAnswer>("reads", { turn: this.turn, input, part, ...line })).content.why;
   }
 

@@ -80,12 +80,18 @@ class Page {
   }
 
   private showTask(state: ExplorerState): void {
-    this.views[0]!.update({ ...DEFAULTS, ...state });
+    this.beside?.update({ ...DEFAULTS, ...state });
     this.tellLab();
   }
 
-  private tellLab(): void {
+  /** The view beside the tasks of a lab. */
+  private get beside(): Explorer | null {
     const [view] = this.views;
+    return view instanceof Explorer ? view : null;
+  }
+
+  private tellLab(): void {
+    const view = this.beside;
     if (view) this.lab?.looked({ changes: [], state: view.state }, view.theme);
   }
 

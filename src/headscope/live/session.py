@@ -113,7 +113,8 @@ class Live:
     """A model that can be asked, over and over: maps, neurons, predictions, and what changes of attention do to them.
 
     A question is a mapping with a ``kind`` and an ``id``; `answer` gives a message and its buffers. The kinds are
-    ``show``, ``arrays``, ``says``, ``who``, ``without``, ``exact``, ``quantity``, ``reads`` and ``why`` (docs/protocol.md).
+    ``show``, ``arrays``, ``says``, ``who``, ``without``, ``exact``, ``quantity``, ``reads`` and ``why``
+    (docs/protocol.md).
 
     Args:
         model: from `headscope.load`.
