@@ -196,9 +196,10 @@ def test_a_model_of_mixers_alone_says_how_it_is_read() -> None:
     maps: Any = hs.capture(model, inputs={"input_ids": IDS}, implicit=True)
     assert list(maps) == ["implicit"]
     assert maps.implicit.meta["unseen"] == ""
-    for run in (hs.capture, hs.card):
+    given = {"inputs": {"input_ids": IDS}}
+    for run, options in ((hs.capture, given), (hs.view, given), (hs.card, {})):
         with pytest.raises(RefusedError, match="expected a model that attends, found mixers that do not"):
-            run(model) if run is hs.card else run(model, inputs={"input_ids": IDS})
+            run(model, **options)
 
 
 def test_what_has_no_implicit_map_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

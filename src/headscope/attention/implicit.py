@@ -109,12 +109,12 @@ def _record(places: Places, module: nn.Module, calls: Sequence[_Call]) -> Attent
     place = places.of(module)
     if not calls:
         raise RefusedError(f"{place.module}: its mixer did not run as it is known to")
-    tokens, heads = calls[0].v.shape[2], sum(call.v.shape[1] for call in calls)
-    size = 4 * calls[0].v.shape[0] * heads * tokens**2
+    (inputs, _, tokens, _), heads = calls[0].v.shape, sum(call.v.shape[1] for call in calls)
+    size = 4 * inputs * heads * tokens**2
     if tokens > LONGEST or size > LARGEST:
         raise RefusedError(
             f"{place.module}: implicit maps are made of at most {LONGEST:,} tokens and {LARGEST / 1e9:.1f} GB a "
-            f"layer, found {tokens:,} tokens and {size / 1e9:.1f} GB ({heads:,} heads)"
+            f"layer, found {tokens:,} tokens and {size / 1e9:.1f} GB ({inputs} inputs at once, {heads:,} heads)"
         )
     v, y = (torch.cat([getattr(call, name) for call in calls], 1).float() for name in ("v", "y"))
     matrix = torch.cat([_matrix(call) for call in calls], 1)

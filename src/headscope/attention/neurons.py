@@ -26,7 +26,7 @@ from headscope.core.tokens import BoolArray, Tokens
 from headscope.core.validation import validated
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models.finite import not_finite
-from headscope.models.model import Model, uncached
+from headscope.models.model import Model, expect_attention, uncached
 from headscope.models.weights import held
 
 WINDOWED = 1024
@@ -124,6 +124,7 @@ def watch(
         values: as in `neurons`.
         on_call: called at every attention call; what it raises ends the pass.
     """
+    expect_attention(model)
     records: list[AttentionRecord] = []
     projections = Projections(model.module) if values else None
 

@@ -118,8 +118,6 @@ def capture(
     model = eyes(model) if image is not None and text is None else model
     axes, ready = prepare(model, text, pair, target, inputs, image, audio)
     rows = counted(ready, axes)
-    if not implicit:
-        expect_attention(model)
     mixed: list[AttentionRecord] = []
     calls = record(model, ready, mixed.append if implicit else None)
     say_packed(model, ready, calls)
@@ -210,6 +208,8 @@ def record(model: Model, inputs: Mapping[str, Tensor], mixing: Hook | None = Non
 
     `mixing` is shown each mixer with an implicit map.
     """
+    if mixing is None:
+        expect_attention(model)
     records: list[AttentionRecord] = []
     mixers = nullcontext() if mixing is None else through_mixers(model.module, mixing)
     without = {} if mixing is None else uncached(model.module)
