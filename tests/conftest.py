@@ -18,7 +18,7 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 import hypothesis
 import pytest
 
-from tests.helpers.once import kept
+from tests.helpers import once
 from tests.helpers.presence import needs
 from tests.helpers.typed import Typed
 
@@ -90,7 +90,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def build_once(built: Path) -> Callable[[str, Callable[[], str]], str]:
     """Build a page once a test run: ``build_once(name, function)``."""
-    return lambda name, function: kept(built / name, function)
+    return lambda name, function: once.kept(built / name, function)
 
 
 @pytest.fixture(scope="session")
@@ -123,9 +123,7 @@ def demo_at_hand(demo, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def few_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     """The roles of causal models are told from fewer repeats and needles than by default, where they are not the point."""
-    monkeypatch.setattr("headscope.analyses.roles.run.SEQUENCES", 16)
-    monkeypatch.setattr("headscope.analyses.roles.run.NEEDLES", 4)
-    monkeypatch.setattr("headscope.analyses.roles.run.NEEDLE_TEXT", 96)
+    once.few_repeats(monkeypatch.setattr)
 
 
 @pytest.fixture

@@ -80,7 +80,8 @@ for name in ("MODEL", "CAUSAL_MODEL"):
 os.environ.update({models!r})
 sys.path.append({root!r})
 from pathlib import Path
-from tests.helpers.once import share_roles
+from tests.helpers.once import few_repeats, share_roles
+few_repeats()
 share_roles(Path({built!r}))
 """
 """What makes a kernel new to a notebook but for the libraries that are loaded, and for what another has told."""

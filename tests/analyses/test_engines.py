@@ -21,7 +21,7 @@ from tests.helpers.compared_models import examples, lines, perturbed
 from tests.helpers.forked import forked
 from tests.helpers.links_sample import scopes, sentences, trees
 from tests.helpers.run_sample import as_a_worker
-from tests.helpers.small_models import small_roberta
+from tests.helpers.small_models import small_bert, small_roberta
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +74,7 @@ def test_long_runs(demo: Model, pair: Any, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("which", ["demo", "stories"])
+@pytest.mark.usefixtures("few_repeats")
 def test_roles(request: pytest.FixtureRequest, pair: Any, which: str) -> None:
     """Of a causal model also what heads do off the sink, whose measures are taken by workers."""
     model = request.getfixturevalue(which)
@@ -116,10 +117,11 @@ def test_two_models_on_words(pair: Any) -> None:
 
 def test_maps_of_probes(demo: Model, pair: Any, tmp_path: Path) -> None:
     """All numbers, of the model and of the one re-initialised for the run."""
-    read = list(islice(corpora.builtin_trees().encoded(demo), 16))
+    model = small_bert(demo.tokenizer)
+    read = list(islice(corpora.builtin_trees().encoded(model), 16))
     for name, engine in (("here", None), ("there", pair)):
         hs.probe(
-            demo,
+            model,
             read[:4],
             read[4:],
             kinds=["attention", "reinitialised", "structural"],

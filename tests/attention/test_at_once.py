@@ -35,8 +35,11 @@ OTHER = torch.tensor([[8, 4, 30, 6]])
 
 @pytest.fixture(scope="module", params=["bert", "mpnet"], ids=["interface", "trace"])
 def model(request: pytest.FixtureRequest) -> Model:
-    """A model of each way in."""
-    return small(request.param)
+    """A model of each way in. Beside it, garbage is looked for in what the tests make alone."""
+    made = small(request.param)
+    gc.collect()
+    gc.freeze()
+    return made
 
 
 @pytest.fixture(autouse=True)
@@ -569,17 +572,12 @@ def test_interrupts_at_any_moment(model: Model) -> None:
     moments()  # what is imported or kept at the first time
     plain, before, every = run(model), state(model.module), moments()
     assert len(every) > 300
-    gc.collect()
-    gc.freeze()  # what was there before is not looked through each time
-    try:
-        for moment in every:
-            with pytest.raises(KeyboardInterrupt):
-                moments(moment)
-            gc.collect()
-            assert state(model.module) == before, moment
-            assert torch.equal(run(model), plain), moment
-    finally:
-        gc.unfreeze()
+    for moment in every:
+        with pytest.raises(KeyboardInterrupt):
+            moments(moment)
+        gc.collect()
+        assert state(model.module) == before, moment
+        assert torch.equal(run(model), plain), moment
 
 
 # ---- copies

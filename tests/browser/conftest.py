@@ -105,11 +105,11 @@ def chromium(program: Path) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def built_in(demo: Model, build_once: Any) -> str:
-    """The report of the demo model on the built-in corpus: what `headscope report` writes, of half of each."""
+    """The report of the demo model on the built-in corpus: what `headscope report` writes, of some of each."""
 
     def typed() -> str:
         COMMAND.set("headscope report --limit 13 --limit-sentences 60")
-        return hs.report(demo, typed=Typed(), limit=13, limit_sentences=60)
+        return hs.report(demo, typed=Typed(), limit=13, limit_sentences=60, examples=12)
 
     return build_once("built-in", lambda: copy_context().run(typed))
 

@@ -6,9 +6,6 @@ import copy
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -296,22 +293,13 @@ def test_layers_of_a_long_text_come_when_they_are_looked_at(served: str, tab: Ca
 
 
 def test_a_server_that_was_ended_and_started_again_is_found(tab: Callable[..., Any], demo: Model) -> None:
-    """The first is the command, in a process, ended as Ctrl-C does."""
-    call = "import sys; sys.argv[0] = 'headscope'; from headscope.cli import main; main()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", call, "serve", "--no-browser"],
-        env={**os.environ, "PYTHONPATH": str(SRC), "HF_HUB_OFFLINE": "1", "HEADSCOPE_TOKEN": TOKEN},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout is not None
-    address = process.stdout.readline().strip()
+    """That Ctrl-C ends the command so is told in tests/live/test_live_server.py."""
+    first = Server(demo)
+    address = first.start()
     page = tab(address, errors_allowed=True)  # the browser says that it cannot connect
     type_in(page)
     shown = pieces(page)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == 0
+    first.stop()
     page.wait_for_function("() => !document.querySelector('.lost').hidden")
     assert "connection" in page.locator(".lost").text_content()
     assert pieces(page) == shown

@@ -20,6 +20,13 @@ def kept(path: Path, make: Callable[[], Any]) -> Any:
     return pickle.loads(path.read_bytes())
 
 
+def few_repeats(patch: Callable[[Any, str, Any], None] = setattr) -> None:
+    """From here on the roles of causal models are told from fewer repeats and needles than by default."""
+    run = importlib.import_module("headscope.analyses.roles.run")
+    for name, few in (("SEQUENCES", 16), ("NEEDLES", 4), ("NEEDLE_TEXT", 96)):
+        patch(run, name, few)
+
+
 def share_roles(folder: Path, patch: Callable[[Any, str, Any], None] = setattr) -> None:
     """From here on the heads of one model, by its weights, are tested against every role once for the same inputs.
 
@@ -32,7 +39,7 @@ def share_roles(folder: Path, patch: Callable[[Any, str, Any], None] = setattr) 
     def once(model: Any, corpus: Any, seed: int, through: Any, retrieved: Any) -> Any:
         if not isinstance(through.engine, here) or through.resume is not None or retrieved is not None:
             return tested(model, corpus, seed, through, retrieved)
-        of = (model.name, model.notes, model.config, corpus.name, corpus.pack, list(corpus), seed)
+        of = (model.name, model.notes, model.config, corpus.name, corpus.pack, list(corpus), seed, run.SEQUENCES)
         key = hashlib.sha256(repr((*of, through.limit, through.skip_failures)).encode())
         for each in model.module.parameters():
             key.update(each.detach().numpy())

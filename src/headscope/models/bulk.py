@@ -169,6 +169,8 @@ class Bulk:
     def _text_alone_tells(piece: str, style: str | None) -> bool:
         """Whether words at a piece's ends may not be those of the tokenizer (`headscope.models.pieces.divides`)."""
         text = strip_markers(piece)
+        if text.isascii():
+            return False
         if style == "##":
             return (clings(text[0]) and text == piece) or (len(piece) > 1 and any(map(is_han, text)))
         ends = (text[0], text[-1])

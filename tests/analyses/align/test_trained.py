@@ -15,8 +15,9 @@ import headscope as hs
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "words_in_time.py"
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_heads_of_a_trained_model_align() -> None:
+    """Of planted heads test_align tells the same."""
     tones = runpy.run_path(str(BENCHMARK))
     model = tones["trained"](400, heard=600)
     rng = np.random.default_rng(1)

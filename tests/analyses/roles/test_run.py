@@ -91,6 +91,7 @@ def test_the_demo_models_known_heads(demo: Any, built: Path, monkeypatch: pytest
 
 
 @pytest.mark.filterwarnings("ignore:.* unknown to the tokenizer of stories260K")
+@pytest.mark.usefixtures("few_repeats")
 def test_stories_have_neither_sinks_nor_induction_heads(stories: Any, shared: Path) -> None:
     corpus = hs.corpora.text(shared / "data" / "text" / "wikitext2-valid.txt")
     found = hs.roles(stories, corpus, limit=60)
