@@ -158,12 +158,12 @@ class Graph:
         for place, heads in enumerate(self._outputs.heads):
             for head in range(heads):
                 if keep[:, at].any():  # else it reads what it read in the corrupted run
-                    z = self._again(run, place, run.before[place] + read(at))[0]
+                    z = self._rerun(run, place, run.before[place] + read(at))[0]
                     change[at + 1] = z[:, :, head] @ self._w[place][head] - theirs[at + 1]
                 at += 1
             if keep[:, at].any():
                 before = run.before[place] + read(at)
-                after = self._again(run, place, before, run.z[place])[1]
+                after = self._rerun(run, place, before, run.z[place])[1]
                 change[at + 1] = after - before - self._mixed(run.z[place], place) - theirs[at + 1]
             at += 1
         return self._pass(ready, last=run.after[-1] + read(at)).logits
@@ -186,7 +186,7 @@ class Graph:
         with torch.enable_grad():
             run = self._pass(ready, embedding, cut=True)
             (slope,) = torch.autograd.grad(objective(run.logits).sum(), run.last)
-        found = [slope[None]]
+        gradients = [slope[None]]
         for place in reversed(range(len(run.z))):
             before, leaf, z = run.before[place], run.leaves[place], run.z[place]
             past, at_heads = torch.autograd.grad(run.after[place], [before, leaf], slope, retain_graph=True)
@@ -194,26 +194,26 @@ class Graph:
             heads = z.shape[2]
             ways = torch.zeros(heads, *z.shape, dtype=z.dtype, device=z.device)
             ways[range(heads), :, :, range(heads)] = at_heads.permute(2, 0, 1, 3)
-            (each,) = torch.autograd.grad(z, before, ways, is_grads_batched=True)
-            found[:0] = [torch.cat([each, (past - slope)[None]])]
-            slope = past + each.sum(0)
-        return torch.cat(found)
+            (slope_of,) = torch.autograd.grad(z, before, ways, is_grads_batched=True)
+            gradients[:0] = [torch.cat([slope_of, (past - slope)[None]])]
+            slope = past + slope_of.sum(0)
+        return torch.cat(gradients)
 
     def _expect_added(self, place: int, at_heads: Tensor, past: Tensor, slope: Tensor) -> None:
         """Tell whether a layer's MLP reads what its heads wrote; refuse a layer that does otherwise with that."""
         allowed = CLOSE * at_heads.abs().max()
-        behind, beside = (
+        behind, others = (
             bool(((torch.einsum("bqe,hde->bqhd", one, self._w[place]) - at_heads).abs() <= allowed).all())
             for one in (past, slope)
         )
-        if not behind and not beside:
+        if not behind and not others:
             raise no_stream(self._model, f"a layer {place} that changes what W_O gives before it adds it")
         if behind:
             heads = self._outputs.heads[place]
             mlp = sum(many + 1 for many in self._outputs.heads[: place + 1]) - 1
             self.edges[mlp + 1 - heads : mlp + 1, mlp] = True
 
-    def _again(
+    def _rerun(
         self, run: _Layers, place: int, before: Tensor, z: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The outputs of the heads of a layer, and the stream after it, from another stream before it."""

@@ -74,7 +74,7 @@ class _Call:
 
     v: Tensor
     y: Tensor
-    again: Callable[[Tensor], Tensor]
+    with_values: Callable[[Tensor], Tensor]
 
 
 def mixers(model: nn.Module) -> list[nn.Module]:
@@ -139,7 +139,7 @@ def _matrix(call: _Call) -> Tensor:
         some = min(wide, tokens - start)
         impulses = torch.zeros_like(call.v)
         impulses[:, :, range(start, start + some), range(some)] = 1
-        columns.append(call.again(impulses)[..., :some].float())
+        columns.append(call.with_values(impulses)[..., :some].float())
     matrix = torch.cat(columns, -1)
     # A kernel may leave rounding where a query does not see.
     ahead = matrix.triu(1).abs().amax() <= 1e-6 * matrix.abs().amax()
@@ -161,12 +161,12 @@ def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         if seen.values.ndim != len(inline.values) or seen.output.ndim != len(inline.output):
             return []
 
-        def again(v: Tensor) -> Tensor:
+        def with_values(v: Tensor) -> Tensor:
             with (other := _Seen(inline, _given(v, inline.values))):
                 module.forward(*args, **kwargs)
             return _lying(other.output, inline.output)
 
-        return [_Call(_lying(seen.values, inline.values), _lying(seen.output, inline.output), again)]
+        return [_Call(_lying(seen.values, inline.values), _lying(seen.output, inline.output), with_values)]
     forward, name = _forward(module), _function(module)
     argument, lies = _FUNCTIONS[name]
     function: Callable[..., Any] = forward.__globals__[name]
@@ -175,12 +175,12 @@ def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     def watched(*given: Any, **named: Any) -> Any:
         bound = inspect.signature(function).bind(*given, **named)
 
-        def again(v: Tensor) -> Tensor:
+        def with_values(v: Tensor) -> Tensor:
             bound.arguments[argument] = _given(v, lies)
             return _lying(_first(function(*bound.args, **bound.kwargs)), lies)
 
         output = function(*given, **named)
-        calls.append(_Call(_lying(bound.arguments[argument], lies), _lying(_first(output), lies), again))
+        calls.append(_Call(_lying(bound.arguments[argument], lies), _lying(_first(output), lies), with_values))
         return output
 
     # The forward with another function by that name: nothing of the model or its file is changed.

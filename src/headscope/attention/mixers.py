@@ -65,10 +65,10 @@ def unseen(
         for candidate in {one for pile in piles.values() for one in pile.apart()}:
             hooks.callback(candidate.register_forward_hook(mixing, with_kwargs=True).remove)
         module(**{**ready, **uncached(module)})
-    beside = "what has a map" if IMPLICIT in parts else "attention"
+    mapped = "what has a map" if IMPLICIT in parts else "attention"
     alone = len(piles) == 1
     return " ".join(
-        text for pile in piles.values() for text in pile.sentences(mixing, alone=alone, beside=beside)
+        text for pile in piles.values() for text in pile.sentences(mixing, alone=alone, mapped=mapped)
     )
 
 
@@ -100,7 +100,7 @@ class _Pile:
                 if not self._attends(module):
                     yield module
 
-    def sentences(self, mixing: _Mixing, *, alone: bool, beside: str) -> Iterator[str]:
+    def sentences(self, mixing: _Mixing, *, alone: bool, mapped: str) -> Iterator[str]:
         """Sentences on layers that do not attend, and on what stands beside attention in those that do."""
         instead: dict[str, dict[str, set[int]]] = {}
         alongside: dict[str, dict[str, set[int]]] = {}
@@ -115,7 +115,7 @@ class _Pile:
         of = "" if alone else f" ({self.part})"
         for groups, one, many, end in (
             (instead, "has", "have", " no attention map"),
-            (alongside, "mixes", "mix", f" tokens beside {beside}, without a map"),
+            (alongside, "mixes", "mix", f" tokens beside {mapped}, without a map"),
         ):
             if groups:
                 every = {

@@ -253,7 +253,7 @@ def looks(
     axes: Mapping[str, Tokens],
 ) -> dict[Who, tuple[int, str]]:
     """The key at which each head that writes looks most, from the position at which it wrote."""
-    found: dict[Who, tuple[int, str]] = {}
+    first: dict[Who, tuple[int, str]] = {}
     heads = [who for who in writers if who.kind == "head"]
     for call in read.calls:
         some = [who for who in heads if (who.part, who.layer) == (call.part, call.record.layer)]
@@ -261,8 +261,8 @@ def looks(
             (_, (keys, _)) = sides(model, call.part, [call.record], 0, ready, axes)
             weights = call.record.weights(slice(row, row + 1))[0, :, 0]
             most = {who: int(weights[who.head].argmax()) for who in some}
-            found |= {who: (key, keys.pieces[key]) for who, key in most.items()}
-    return found
+            first |= {who: (key, keys.pieces[key]) for who, key in most.items()}
+    return first
 
 
 def _pairs(

@@ -194,9 +194,9 @@ def _messages(value: Any, fail: Fail, calls: bool) -> list[dict[str, Any]]:
         text = content({**given, "tool_calls": None} if calls else given, where, fail)
         if text.strip():
             string(text, f"{where} 'content'", fail)
-        beside = {name: given[name] for name in CALLS if given.get(name)} if calls else {}
+        more = {name: given[name] for name in CALLS if given.get(name)} if calls else {}
         messages.append(
-            {"role": string(given.get("role"), f"{where} 'role'", fail), "content": text, **beside}
+            {"role": string(given.get("role"), f"{where} 'role'", fail), "content": text, **more}
         )
     if not any(message["content"].strip() for message in messages):
         raise fail("'messages': expected some text, found messages that are all empty")

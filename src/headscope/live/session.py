@@ -333,22 +333,22 @@ class Live:
     def _why(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         """Which part of the input made the followed word or class, as the model is without changes."""
         self._current(asked)
-        reading, said = self._ran[0].reading, self._ran[0].predicted
-        at, chosen = said.place(_place(asked, "at")), _place(asked, "chosen")
-        best = said.best(at)
+        reading, predicted = self._ran[0].reading, self._ran[0].predicted
+        at, chosen = predicted.place(_place(asked, "at")), _place(asked, "chosen")
+        best = predicted.best(at)
         if "decoder" in reading.axes or at is None or not best:
             raise InputError(
                 "why: expected a next word, a masked one or a class that the model says, found none"
             )
         tokens, answer = reading.axes["self"], best[0] if chosen is None else chosen
-        found = headscope.why(
+        result = headscope.why(
             reading.model,
-            tokens.take(slice(0, at + 1)) if said.kind == "next" else tokens,
-            answer if said.kind == "class" else [answer],
+            tokens.take(slice(0, at + 1)) if predicted.kind == "next" else tokens,
+            answer if predicted.kind == "class" else [answer],
             "word" if asked.get("spans") == "word" else "sentence",
-            position=None if said.kind == "next" else at,
+            position=None if predicted.kind == "next" else at,
         )
-        sources = cast("SourcesPayload", found.view().payload)
+        sources = cast("SourcesPayload", result.view().payload)
         return WhyAnswer(kind="why", id=whole_number(asked, "id"), sources=sources), []
 
     def _without(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:

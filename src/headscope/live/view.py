@@ -260,8 +260,8 @@ def _reads(origin: Origin, one: Input, state: Mapping[str, Any]) -> dict[str, li
         raise InputError("reads: expected the heads whose lines are told (layer=, heads=), found none")
     part = one.part(state.get("part", ""))
     axes, ready = prepare(origin.model, origin.text, **origin.given)
-    told = Lines(Reader(origin.model, ready), axes, ready, part, layer)
-    return {part: told.chains(told.strongest([Head(layer, int(head)) for head in np.atleast_1d(heads)]))}
+    lines = Lines(Reader(origin.model, ready), axes, ready, part, layer)
+    return {part: lines.chains(lines.strongest([Head(layer, int(head)) for head in np.atleast_1d(heads)]))}
 
 
 def _second_origin(first: Origin, against: Any) -> Origin:

@@ -54,8 +54,8 @@ def far(
     there = [name for name, figures in values.items() if len(layers) > 1 and bool(np.isfinite(figures).any())]
     for name, unit in _FAR.items():
         if name in there:
-            told = _distance(name, unit, values[name], chance[name], layers, heads)
-            yield name, told, f"Attention distance {_verb(values[name]).strip(',')} from first to last layer"
+            words = _distance(name, unit, values[name], chance[name], layers, heads)
+            yield name, words, f"Attention distance {_verb(values[name]).strip(',')} from first to last layer"
             yield None, _first(name, unit, values[name], layers, heads), ""
     if not any(name in values for name in _FAR):  # of texts other sentences say it
         return

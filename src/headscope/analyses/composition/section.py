@@ -334,6 +334,6 @@ def _seen(
         one = cast("Input", study.inputs[example])
         axes, ready = prepare(study.model, one.first.query)
         last = max(line.head.layer for line in some)
-        told = Lines(Reader(study.model, ready), axes, ready, "self", last).chains(some, LINES)
-        study.inputs[example] = replace(one, reads={"self": told})
+        chains = Lines(Reader(study.model, ready), axes, ready, "self", last).chains(some, LINES)
+        study.inputs[example] = replace(one, reads={"self": chains})
     return seen

@@ -19,7 +19,7 @@ Lines = Annotated[Path, Written((".jsonl",), "write it of whole runs")]
 class Explained(NamedTuple):
     """An answer that was explained, and the model whose heads a page of it can open; or a data set, and some of it."""
 
-    found: Any
+    figures: Any
     model: Any
     views: Sequence[Any] = ()
 
@@ -73,16 +73,16 @@ def run(
         refused = [name for name in ("delete", "through", "anew", "position") if given.pop(name, False)]
         if refused:
             raise InputError(f"--{refused[0]}: expected one prompt, found a data set")
-        beside = None if than is None else load(than)
-        found = context_attribution(
-            model, prompts(path), spans=units, exact=exact, than=beside, **given, **many
+        other = None if than is None else load(than)
+        result = context_attribution(
+            model, prompts(path), spans=units, exact=exact, than=other, **given, **many
         )
         if not _page(output):
-            return found
+            return result
         from headscope.analyses.context_attribution.page import shaded
 
         known = {name: given[name] for name in ("max_new_tokens", "batch_size") if name in given}
-        return Explained(found, model, shaded(model, prompts(path), units, exact=exact, **known))
+        return Explained(result, model, shaded(model, prompts(path), units, exact=exact, **known))
     if than or many.get("shard") or many.get("resume"):
         raise InputError("--than, --shard, --resume: expected a data set (.jsonl), found one prompt")
     more: dict[str, Any] = {}

@@ -191,7 +191,7 @@ class _Task:
             if self.than is not None:
                 same = ask(self.than, prompt, made.text if made.generated else asked["answer"], **known)
                 others = cut(same.prompt, spans or self.spans, sinks=self.than.causal)
-                other = _whole(Explained(same, others, self.batch_size).measure(1), others)
+                other = _context(Explained(same, others, self.batch_size).measure(1), others)
                 values |= {f"{name}_more": values[name] - value for name, value in other.items()}
         except InputError as error:
             raise example.error(error) from None
@@ -220,7 +220,7 @@ def _right(sources: Sequence[Source], source: Sequence[Any] | None, example: Exa
     return right
 
 
-def _whole(measured: one.Measured, sources: Sequence[Source]) -> dict[str, float]:
+def _context(measured: one.Measured, sources: Sequence[Source]) -> dict[str, float]:
     """What the context is to the answer as a whole."""
     largest = np.array([source.parent < 0 for source in sources])
     scalars = {name: float(measured.scalars[name]) for name in ("context", "log_probability")}
@@ -233,7 +233,7 @@ def _values(measured: one.Measured, sources: Sequence[Source], right: Any) -> di
     masked, estimate = figures["masked"], figures["estimate"]
     known = np.isfinite(masked)
     values = {name: float(value) for name, value in measured.scalars.items() if name in FIGURES}
-    values |= _whole(measured, sources)
+    values |= _context(measured, sources)
     best = int(np.nanargmax(masked))
     values["warned"] = (
         float(values["agreement"] < one.ROUGHLY) if np.isfinite(values["agreement"]) else np.nan

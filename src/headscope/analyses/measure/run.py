@@ -110,7 +110,7 @@ def measure(
     unit: By = by if preset is None else "segment"
     needed = any(one.matrix == "gradient" for one in chosen)
     of = make_objective(model, objective) if needed or objective is not None else None
-    said = _expect_implicit(model, chosen) if implicit else expect_attention(model)
+    notes = _expect_implicit(model, chosen) if implicit else expect_attention(model)
     task = Task(model, chosen, unit, preset, of, implicit=implicit)
     return Run(
         KIND,
@@ -121,7 +121,7 @@ def measure(
         decides={"by": unit, "preset": preset, "objective": None if of is None else of.identity}
         | ({"implicit": True} if implicit else {}),
         identity={"measures": [one.name for one in chosen], "definitions": _exactly(chosen)},
-        about={"measures": [_definition(one) for one in chosen], "by": unit, "unseen": said},
+        about={"measures": [_definition(one) for one in chosen], "by": unit, "unseen": notes},
         inputs=Encoded(model, bare=_of_pieces(chosen)),
     )
 
@@ -138,10 +138,10 @@ def _expect_implicit(model: Model, measures: Sequence[Measure]) -> str:
     ready = probe_inputs(model)
     mixed: list[AttentionRecord] = []
     calls = record(model, ready, mixed.append)
-    said = (
+    notes = (
         f"Figures are of implicit maps, as shares |M| of each row. {unmapped(model, [*calls, *mixed], ready)}"
     )
-    return said.strip()
+    return notes.strip()
 
 
 def _of_pieces(measures: Iterable[Measure]) -> bool:

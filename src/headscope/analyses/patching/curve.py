@@ -44,14 +44,14 @@ class Circuits(NamedTuple):
 def looks(model: Model, clean: Mapping[str, Tensor], corrupted: Mapping[str, Tensor]) -> Floats:
     """How much each head looks at the tokens at which two prompts differ ``[batch head]``, heads by layer."""
     differ = (clean["input_ids"] != corrupted["input_ids"]).to(torch.float32)
-    found: dict[int, Tensor] = {}
+    looked: dict[int, Tensor] = {}
 
     def keep(record: Any) -> None:
-        found[record.layer] = torch.einsum("bhqk,bk->bh", record.weights().float(), differ) / record.shape[2]
+        looked[record.layer] = torch.einsum("bhqk,bk->bh", record.weights().float(), differ) / record.shape[2]
 
     with torch.no_grad(), recording(model.module, keep):
         model.module(**clean, **uncached(model.module))
-    return torch.cat([found[layer] for layer in sorted(found)], 1).double().cpu().numpy()
+    return torch.cat([looked[layer] for layer in sorted(looked)], 1).double().cpu().numpy()
 
 
 def circuits(graph: Graph, scores: Floats, looked: Floats) -> Circuits:
@@ -95,7 +95,7 @@ def dataset(
     """
     changes = (given - corrupted[:, None]).reshape(len(gaps), -1, len(run.sizes))
     changes = np.concatenate([changes[:, :2], changes[:, 2:].mean(1, keepdims=True)], 1)
-    found = statistics.effects(changes.reshape(len(gaps), -1), gaps)
+    circuits = statistics.effects(changes.reshape(len(gaps), -1), gaps)
     shape = len(ORDERS), len(run.sizes)
     there = graph.edges.cpu().numpy()
     variables: dict[str, Any] = {
@@ -104,7 +104,7 @@ def dataset(
     }
     variables |= {
         f"faithfulness{end}": (("order", "size"), values.reshape(shape))
-        for end, values in (("", found.value), ("_low", found.low), ("_high", found.high))
+        for end, values in (("", circuits.value), ("_low", circuits.low), ("_high", circuits.high))
     }
     coords = {
         "writer": graph.writers,

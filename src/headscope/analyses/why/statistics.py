@@ -312,7 +312,7 @@ def notes(result: xr.Dataset) -> list[str]:
     attention, effects = result["attention"].values, result["masked"].values
     usual = attention.sum() / tokens.sum()
     looked = attention / tokens / (usual if usual > 0 else np.nan)
-    said = {
+    tests = {
         "looked at and not used": (looked >= 2) & (np.abs(effects) < MATTERS),
         "used without looking": (looked <= 0.5)
         & (effects >= MATTERS)
@@ -320,7 +320,7 @@ def notes(result: xr.Dataset) -> list[str]:
     }
     return [
         next(
-            (f"{words}: {times:.1f} × the usual attention" for words, there in said.items() if there[span]),
+            (f"{words}: {times:.1f} × the usual attention" for words, there in tests.items() if there[span]),
             "",
         )
         for span, times in enumerate(looked)

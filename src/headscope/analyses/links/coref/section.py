@@ -86,11 +86,11 @@ class Coref(Section):
     def headline(self) -> str:
         """What the best head finds, and the best rule."""
         head, rules = best_head(self.result, "preceding_mentions"), self.result["rules"].sel(type="all")
-        found = self.result["accuracy"].sel(
+        scores = self.result["accuracy"].sel(
             candidates="preceding_mentions", layer=head.layer, head=head.head, type="all"
         )
         rule = in_words(str(rules["rule"].values[rules.values.argmax()]))
-        return f"{head} finds {percent(float(found))} of antecedents, {rule} {percent(float(rules.max()))}"
+        return f"{head} finds {percent(float(scores))} of antecedents, {rule} {percent(float(rules.max()))}"
 
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
