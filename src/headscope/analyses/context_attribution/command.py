@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from headscope.analyses.shown import SHOWN, Picture, Shown, Written, drawn, rounded
+from headscope.analyses.shown import SHOWN, Shown, Written, rounded
 from headscope.core.saving import PICTURES, replacing
 from headscope.core.validation import Count, Level
 from headscope.errors import InputError
@@ -112,7 +112,6 @@ def shown(
     *,
     cite: Lines | None = None,
     level: Level = 0.05,
-    figure: Picture | None = None,
     output: Path | None = None,
     open_: bool = False,
     model: Any,
@@ -123,7 +122,6 @@ def shown(
         result: what `run` found.
         cite: statements of the answer with their sources, one object a line: .jsonl.
         level: the q up to which a span is cited.
-        figure: the prompt, each span shaded by its effect: .svg, .png or .pdf.
         open_: open the page that -o wrote in a browser.
     """
     from headscope.analyses.context_attribution.page import page
@@ -150,8 +148,8 @@ def shown(
         return f"the figures, and {len(views)} prompts"
 
     if "masked" not in result:
-        if cite is not None or figure is not None:
-            raise InputError("--cite, --figure: expected one prompt, found a data set")
+        if cite is not None:
+            raise InputError("--cite: expected one prompt, found a data set")
         if output is not None and output.suffix.lower() in PICTURES:
             raise InputError(
                 f"-o {output}: expected one prompt for a picture, found a data set; .html is its page"
@@ -192,7 +190,7 @@ def shown(
         result,
         drawn=viewed,
         opens=open_,
-        files=[(figure, drawn(result.figure)), (cite, lambda path: save(result, path, level))],
+        files=[(cite, lambda path: save(result, path, level))],
     )
 
 
