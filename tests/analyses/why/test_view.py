@@ -78,6 +78,8 @@ def test_a_still_shades_what_is_chosen(found: Any) -> None:
     seen = int((60 * effects / effects.max() >= 0.5).sum())
     assert len(re.findall(r'rx="2" fill="#\w+"', svg)) >= seen  # a box for each span, and for each statement
     assert found.view(theme="dark").picture("svg") != found.view().picture("svg")
+    shown = found.view()._repr_mimebundle_()
+    assert {"image/png", "text/plain"} < {*shown}, "where no widget is drawn, its picture is"
 
 
 def test_what_is_not_there_is_refused(found: Any) -> None:

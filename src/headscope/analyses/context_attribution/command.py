@@ -24,6 +24,9 @@ class Explained(NamedTuple):
     views: Sequence[Any] = ()
 
 
+DATA = (".jsonl", ".gz", ".zst")
+"""Suffixes of data sets."""
+
 _DROPPED = ("start", "end", "parent", "ci_low", "ci_high")
 
 
@@ -59,7 +62,7 @@ def run(
     given = {name: value for name, value in options.items() if value is not None}
     of_many = ("resume", "shard", "part", "skip_failures", "limit", "shuffle", "progress")
     many = {name: given.pop(name) for name in of_many if name in given}
-    if path is not None and path.suffix in (".jsonl", ".gz", ".zst"):
+    if path is not None and path.suffix in DATA:
         from headscope.analyses.context_attribution.run import context_attribution
 
         if answer is not None or image is not None:
@@ -95,6 +98,23 @@ def run(
     return Explained(why(model, text, answer, units, exact, **known, **picture, **given), model)
 
 
+def checks(
+    prompt: str, *, output: Path | None = None, open_: bool = False, cite: Lines | None = None
+) -> None:
+    """Refuse, before a model is loaded, what is not written of a data set, and to open what is no page."""
+    if open_ and not _page(output):
+        raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
+    path = _file(prompt)
+    if path is None or path.suffix not in DATA:
+        return
+    if cite is not None:
+        raise InputError("--cite: expected one prompt, found a data set")
+    if output is not None and output.suffix.lower() in PICTURES:
+        raise InputError(
+            f"-o {output}: expected one prompt for a picture, found a data set; .html is its page"
+        )
+
+
 def _page(output: Path | None) -> bool:
     return output is not None and output.suffix.lower() == ".html"
 
@@ -112,7 +132,6 @@ def shown(
     *,
     cite: Lines | None = None,
     level: Level = 0.05,
-    output: Path | None = None,
     open_: bool = False,
     model: Any,
 ) -> Shown:
@@ -131,8 +150,6 @@ def shown(
     from headscope.core.heads import Head
     from headscope.measures.dataset import description
 
-    if open_ and not _page(output):
-        raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
     loaded, views = None, ()
     if isinstance(result, Explained):
         result, loaded, views = result
@@ -148,12 +165,6 @@ def shown(
         return f"the figures, and {len(views)} prompts"
 
     if "masked" not in result:
-        if cite is not None:
-            raise InputError("--cite: expected one prompt, found a data set")
-        if output is not None and output.suffix.lower() in PICTURES:
-            raise InputError(
-                f"-o {output}: expected one prompt for a picture, found a data set; .html is its page"
-            )
         return Shown(rows, rounded(rows).to_string(index=False), result, drawn=listed_on, opens=open_)
     about = description(result)
     listed = rows.head(SHOWN).drop(
