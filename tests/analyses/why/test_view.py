@@ -22,7 +22,7 @@ from headscope.errors import InputError
 from headscope.views.page import plain_text
 from headscope.views.payload import SourcesPayload
 from tests.helpers import pages
-from tests.helpers.small_models import save_llama, sharpen, sizes
+from tests.helpers.small_models import save_llama, sharpen, sizes, small_roberta
 from tests.helpers.stills import SMALLEST, Still
 from tests.helpers.typed import Typed
 
@@ -130,6 +130,20 @@ def test_the_command_writes_a_page_and_opens_it(
     assert payload(page.read_text("utf-8"))["maps"]["inputs"]
     assert opened == [page.as_uri()]
     typed.refuses("--open: expected -o FILE.html beside it, found no -o", "why", TEXT, "-m", folder, "--open")
+
+
+def test_heads_are_opened_on_what_the_model_read() -> None:
+    """A hidden word is a mask there; a class is read from all tokens; of a pair the ids alone do not say enough."""
+    filler = small_roberta(cls=transformers.RobertaForMaskedLM)
+    found = hs.why(filler, "The cat sat. It ran.", position=3)
+    (part,) = found.view(filler).payload["maps"]["inputs"][0]["parts"]
+    assert part["query"]["pieces"][3] == "<mask>"
+    assert {tuple(link["source"]) for link in part["links"]} == {(3,)}
+    chooser = small_roberta(cls=transformers.RobertaForSequenceClassification)
+    found = hs.why(chooser, "The cat sat. It ran.")
+    (part,) = found.view(chooser).payload["maps"]["inputs"][0]["parts"]
+    assert part["links"][0]["source"] == list(range(found.sizes["input"]))
+    assert "maps" not in hs.why(chooser, ("The cat sat.", "It ran.")).view(chooser).payload
 
 
 def test_a_log_of_tools_names_calls_and_documents_by_their_ids(writer: Any, tmp_path: Path) -> None:
