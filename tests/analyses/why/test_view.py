@@ -174,5 +174,5 @@ def test_a_log_of_tools_names_calls_and_documents_by_their_ids(writer: Any, tmp_
     (line,) = hs.corpora.prompts(path)
     assert list(line.messages or ()) == [{**one, "content": one["content"] or ""} for one in talk]
     model.tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
-    with pytest.raises(InputError, match="leaves out the call of weather"):
+    with pytest.raises(InputError, match="leaves out calls of tools"):
         hs.why(model, talk, spans="message")
