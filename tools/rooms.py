@@ -187,7 +187,9 @@ def table() -> str:
     for one in analyses().values():
         sections = " ".join(f"`{entry.name}`" for entry in one.sections)
         command = f"`headscope {one.command.words}`" if one.command else ""
-        result = ", ".join(name for name in ("estimate", "table", "figure", "merge") if getattr(one, name))
+        result = ", ".join(
+            name for name in ("estimate", "table", "figure", "view", "merge") if getattr(one, name)
+        )
         lines.append(f"| {one.name} | `{one.function}` | {command} | {sections} | {result} |")
     return "\n".join(lines) + "\n"
 

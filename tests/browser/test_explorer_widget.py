@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import headscope as hs
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
+from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import bundle_file, script_json
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE
+from tests.helpers.small_models import save_llama
 
 pytestmark = pytest.mark.browser
 
@@ -46,6 +51,15 @@ def page(chromium: Any, tmp_path: Path) -> Any:
     payload, blobs = explorer_payload(
         [Input({"self": AttentionMaps(list(weights), axis, axis)})], state={"layer": 1, "heads": [0]}
     )
+    with notebook(chromium, tmp_path, payload, blobs) as page:
+        page.wait_for_selector(".hx .gridbox")
+        page.wait_for_selector(".hx[data-busy]", state="detached")
+        yield page
+
+
+@contextmanager
+def notebook(chromium: Any, tmp_path: Path, payload: Any, blobs: Blobs) -> Iterator[Any]:
+    """A page that plays the notebook of a widget; at the end nothing may have been complained of."""
     module, _, exported = bundle_file("widget.js").rpartition("export{")
     name = exported.split(" as default")[0]
     data = script_json(
@@ -67,8 +81,6 @@ def page(chromium: Any, tmp_path: Path) -> Any:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(path.as_uri())
-    page.wait_for_selector(".hx .gridbox")
-    page.wait_for_selector(".hx[data-busy]", state="detached")
     yield page
     assert errors == []
     context.close()
@@ -116,3 +128,15 @@ def test_keys_belong_to_the_view_that_has_the_focus(page: Any):
 def test_a_widget_is_taken_down_whole(page: Any):
     page.evaluate("notebook.close()")
     assert page.locator("#cell *").count() == 0
+
+
+def test_the_sources_of_an_answer_are_a_widget_too(chromium: Any, tmp_path: Path) -> None:
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 48}
+    writer = hs.load(save_llama(tmp_path / "small", **size))
+    view = hs.why(writer, "The cat sat here. A dog ran.", " It slept.").view(writer)
+    with notebook(chromium, tmp_path, view.payload, view.blobs) as page:
+        page.locator("[data-span='1']").click()
+        page.locator(".detail li button").first.click()
+        page.wait_for_selector(".hx[data-scale=head]:not([data-busy])")
+        page.evaluate("notebook.close()")
+        assert page.locator("#cell > *").count() == 0

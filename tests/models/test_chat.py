@@ -97,6 +97,11 @@ def test_chat_with_the_system_message_in_the_first_turn(shared: Path) -> None:
         ),
         (
             CHATML,
+            [{"role": "assistant", "content": None, "tool_calls": ["f"]}],
+            "messages[0] 'tool_calls': expected a list of objects, found ['f']",
+        ),
+        (
+            CHATML,
             [{"role": "user"}],
             "messages[0]: expected {'role': …, 'content': …}, found {'role': 'user'}",
         ),

@@ -1,5 +1,5 @@
-// A saved page of explorers, and of sources of answers: each is built when it comes near the screen, or when there is time, as paper shows all;
-// each keeps its state in the address.
+// A saved page of explorers, sources of answers and figures: each is built when it comes near the screen, or when there
+// is time, as paper shows all; each explorer keeps its state in the address.
 
 import "./theme.css";
 import "./page.css";

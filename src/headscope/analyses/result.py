@@ -12,7 +12,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses import tables
-from headscope.core.saving import check_place
+from headscope.core.saving import PAGES, check_place
 from headscope.core.validation import validated
 from headscope.measures import dataset
 from headscope.views.charts import Figure, meta_of, model_name
@@ -63,12 +63,12 @@ class Result(xr.Dataset):
         """Write it as its suffix says, and return the path.
 
         The table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the dataset as ``.nc``, the figure as ``.svg``,
-        ``.pdf`` or ``.png``, its view as ``.html``. A cell of a ``.csv`` that a spreadsheet might run has a quote
+        ``.pdf`` or ``.png``, a view also as ``.html``. A cell of a ``.csv`` that a spreadsheet might run has a quote
         before it, unless `raw`.
 
         Raises `InputError` for another suffix, where nothing can be written, and for a figure that it does not have.
         """
-        if Path(path).suffix.lower() == ".html" and tables.has_view(self):
+        if Path(path).suffix.lower() in PAGES and tables.has_view(self):
             return self.view().save(path)
         with dataset.raw_csv(raw):
             return save(path, self.figure, lambda: dataset.write(self, path, tables.table))

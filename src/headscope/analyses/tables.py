@@ -68,7 +68,8 @@ def figure(
     """
     analysis = analysis_of(result, "figure")
     if not analysis.figure:
-        raise InputError(f"figure: a result of {analysis.name} has a table and no figure")
+        instead = "a view" if analysis.view else "a table"
+        raise InputError(f"figure: a result of {analysis.name} has {instead} and no figure")
     arguments = () if names is None else (names,)
     draw = analysis.load(analysis.figure)
     return draw(result, *arguments, theme=theme, width=width, title=title, ax=ax, **options)

@@ -180,7 +180,9 @@ def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             return _lying(_first(function(*bound.args, **bound.kwargs)), lies)
 
         output = function(*given, **named)
-        calls.append(_Call(_lying(bound.arguments[argument], lies), _lying(_first(output), lies), with_values))
+        calls.append(
+            _Call(_lying(bound.arguments[argument], lies), _lying(_first(output), lies), with_values)
+        )
         return output
 
     # The forward with another function by that name: nothing of the model or its file is changed.

@@ -195,9 +195,7 @@ def _messages(value: Any, fail: Fail, calls: bool) -> list[dict[str, Any]]:
         if text.strip():
             string(text, f"{where} 'content'", fail)
         more = {name: given[name] for name in CALLS if given.get(name)} if calls else {}
-        messages.append(
-            {"role": string(given.get("role"), f"{where} 'role'", fail), "content": text, **more}
-        )
+        messages.append({"role": string(given.get("role"), f"{where} 'role'", fail), "content": text, **more})
     if not any(message["content"].strip() for message in messages):
         raise fail("'messages': expected some text, found messages that are all empty")
     return messages

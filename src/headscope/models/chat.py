@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from headscope.core.conversations import CALLS, content
 from headscope.errors import InputError
@@ -61,12 +61,11 @@ def render(
             raise InputError(f"messages[{number}]: the chat template of {name} changes what is said")
         spans.append(Span(turns[number]["role"], position, position + len(form), number))
         position += len(form) + len(after)
-    for number, turn in enumerate(turns):
-        for call in turn.get("tool_calls", ()):
-            if (called := str(call.get("function", call).get("name", ""))) not in text:
-                raise InputError(
-                    f"messages[{number}]: the chat template of {name} leaves out the call of {called}"
-                )
+    calling = next((number for number, one in enumerate(turns) if "tool_calls" in one), None)
+    if calling is not None:
+        silent = [{key: value for key, value in one.items() if key != "tool_calls"} for one in turns]
+        if _apply(tokenizer, name, silent, add_generation_prompt, given) == text:
+            raise InputError(f"messages[{calling}]: the chat template of {name} leaves out calls of tools")
     filled = {number for number, one in enumerate(turns) if one["content"].strip()}
     for number in sorted(filled - set(map(int, parts[1::2]))):
         raise InputError(
@@ -100,6 +99,13 @@ def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if message["role"] not in ROLES:
             raise InputError(
                 f"messages[{number}]: expected the role system, user, assistant or tool, found {message['role']!r}"
+            )
+        calls: Any = message.get("tool_calls") or []
+        if not isinstance(calls, list) or not all(
+            isinstance(one, Mapping) for one in cast("list[Any]", calls)
+        ):
+            raise InputError(
+                f"messages[{number}] 'tool_calls': expected a list of objects, found {calls!r:.60}"
             )
     return [
         {

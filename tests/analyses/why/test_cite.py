@@ -15,6 +15,7 @@ from headscope.analyses.why.cite import NONE, cite, cited, save
 from headscope.errors import InputError
 from tests.helpers import pages
 from tests.helpers.small_models import save_llama
+from tests.helpers.stills import Still
 from tests.helpers.typed import Typed
 
 TEXT = "The cat sat here. A dog ran. It was late."
@@ -65,13 +66,13 @@ def test_marks_and_their_threshold(writer: Any, tmp_path: Path) -> None:
 def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
     files = {name: str(tmp_path / name) for name in ("why.svg", "cited.jsonl", "why.csv")}
     prompt = ("why", TEXT, "-m", str(folder), "--answer", " It slept.")
-    written = ("--figure", files["why.svg"], "--cite", files["cited.jsonl"])
-    made = typed(*prompt, "--spans", "sentence,word", "--through", "1", *written)
+    made = typed(*prompt, "--spans", "sentence,word", "--through", "1", "--cite", files["cited.jsonl"])
     assert "estimates beside masking: " in made.out
     assert "headscope view" in made.out
-    typed(*prompt, "-o", files["why.csv"])
+    for name in ("why.csv", "why.svg"):
+        typed(*prompt, "-o", files[name])
     assert (tmp_path / "why.csv").read_text().startswith("span,level,text,effect,")
-    assert "The cat sat here." in (tmp_path / "why.svg").read_text()
+    assert "The cat sat here." in Still((tmp_path / "why.svg").read_text("utf-8")).said
     (tmp_path / "one.json").write_text(
         json.dumps({"text": TEXT, "answer": " It slept.", "spans": ["A dog ran."]})
     )

@@ -22,7 +22,7 @@ from headscope.errors import InputError
 from headscope.views.page import plain_text
 from headscope.views.payload import SourcesPayload
 from tests.helpers import pages
-from tests.helpers.small_models import save_llama, sharpen, sizes
+from tests.helpers.small_models import save_llama, sharpen, sizes, small_roberta
 from tests.helpers.stills import SMALLEST, Still
 from tests.helpers.typed import Typed
 
@@ -78,6 +78,8 @@ def test_a_still_shades_what_is_chosen(found: Any) -> None:
     seen = int((60 * effects / effects.max() >= 0.5).sum())
     assert len(re.findall(r'rx="2" fill="#\w+"', svg)) >= seen  # a box for each span, and for each statement
     assert found.view(theme="dark").picture("svg") != found.view().picture("svg")
+    shown = found.view()._repr_mimebundle_()
+    assert {"image/png", "text/plain"} < {*shown}, "where no widget is drawn, its picture is"
 
 
 def test_what_is_not_there_is_refused(found: Any) -> None:
@@ -130,6 +132,20 @@ def test_the_command_writes_a_page_and_opens_it(
     typed.refuses("--open: expected -o FILE.html beside it, found no -o", "why", TEXT, "-m", folder, "--open")
 
 
+def test_heads_are_opened_on_what_the_model_read() -> None:
+    """A hidden word is a mask there; a class is read from all tokens; of a pair the ids alone do not say enough."""
+    filler = small_roberta(cls=transformers.RobertaForMaskedLM)
+    found = hs.why(filler, "The cat sat. It ran.", position=3)
+    (part,) = found.view(filler).payload["maps"]["inputs"][0]["parts"]
+    assert part["query"]["pieces"][3] == "<mask>"
+    assert {tuple(link["source"]) for link in part["links"]} == {(3,)}
+    chooser = small_roberta(cls=transformers.RobertaForSequenceClassification)
+    found = hs.why(chooser, "The cat sat. It ran.")
+    (part,) = found.view(chooser).payload["maps"]["inputs"][0]["parts"]
+    assert part["links"][0]["source"] == list(range(found.sizes["input"]))
+    assert "maps" not in hs.why(chooser, ("The cat sat.", "It ran.")).view(chooser).payload
+
+
 def test_a_log_of_tools_names_calls_and_documents_by_their_ids(writer: Any, tmp_path: Path) -> None:
     model = replace(writer, tokenizer=copy.deepcopy(writer.tokenizer))
     model.tokenizer.chat_template = (
@@ -158,5 +174,5 @@ def test_a_log_of_tools_names_calls_and_documents_by_their_ids(writer: Any, tmp_
     (line,) = hs.corpora.prompts(path)
     assert list(line.messages or ()) == [{**one, "content": one["content"] or ""} for one in talk]
     model.tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
-    with pytest.raises(InputError, match="leaves out the call of weather"):
+    with pytest.raises(InputError, match="leaves out calls of tools"):
         hs.why(model, talk, spans="message")

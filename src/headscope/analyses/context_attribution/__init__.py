@@ -20,6 +20,7 @@ ANALYSIS = Analysis(
             ),
         ),
         runs="command:run",
+        checks="command:checks",
         more=("headscope.analyses.why.run:why",),
         named={"tools": "", "documents": "", "part": "", "audio": "", "open_": "open"},
         metavars={"subsets": "N", "than": "MODEL", "through": "K", "spans": "UNITS"},

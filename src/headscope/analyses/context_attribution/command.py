@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from headscope.analyses.shown import SHOWN, Picture, Shown, Written, drawn, printed
+from headscope.analyses.shown import SHOWN, Shown, Written, printed
 from headscope.core.saving import PICTURES, replacing
 from headscope.core.validation import Count, Level
 from headscope.errors import InputError
@@ -23,6 +23,9 @@ class Explained(NamedTuple):
     model: Any
     views: Sequence[Any] = ()
 
+
+DATA = (".jsonl", ".gz", ".zst")
+"""Suffixes of data sets."""
 
 _DROPPED = ("start", "end", "parent", "ci_low", "ci_high")
 
@@ -63,7 +66,7 @@ def run(
     given = {name: value for name, value in options.items() if value is not None}
     of_many = ("resume", "shard", "part", "skip_failures", "limit", "shuffle", "progress")
     many = {name: given.pop(name) for name in of_many if name in given}
-    if path is not None and path.suffix in (".jsonl", ".gz", ".zst"):
+    if path is not None and path.suffix in DATA:
         from headscope.analyses.context_attribution.run import context_attribution
 
         if answer is not None or image is not None:
@@ -102,6 +105,23 @@ def run(
     return Explained(why(model, text, answer, units, exact, **known, **picture, **given), model)
 
 
+def checks(
+    prompt: str, *, output: Path | None = None, open_: bool = False, cite: Lines | None = None
+) -> None:
+    """Refuse, before a model is loaded, what is not written of a data set, and to open what is no page."""
+    if open_ and not _page(output):
+        raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
+    path = _file(prompt)
+    if path is None or path.suffix not in DATA:
+        return
+    if cite is not None:
+        raise InputError("--cite: expected one prompt, found a data set")
+    if output is not None and output.suffix.lower() in PICTURES:
+        raise InputError(
+            f"-o {output}: expected one prompt for a picture, found a data set; .html is its page"
+        )
+
+
 def _page(output: Path | None) -> bool:
     return output is not None and output.suffix.lower() == ".html"
 
@@ -119,8 +139,6 @@ def shown(
     *,
     cite: Lines | None = None,
     level: Level = 0.05,
-    figure: Picture | None = None,
-    output: Path | None = None,
     open_: bool = False,
     model: Any,
 ) -> Shown:
@@ -130,7 +148,6 @@ def shown(
         result: what `run` found.
         cite: statements of the answer with their sources, one object a line: .jsonl.
         level: the q up to which a span is cited.
-        figure: the prompt, each span shaded by its effect: .svg, .png or .pdf.
         open_: open the page that -o wrote in a browser.
     """
     from headscope.analyses.context_attribution.page import page
@@ -140,8 +157,6 @@ def shown(
     from headscope.core.heads import Head
     from headscope.measures.dataset import description
 
-    if open_ and not _page(output):
-        raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
     loaded, views = None, ()
     if isinstance(result, Explained):
         result, loaded, views = result
@@ -157,12 +172,6 @@ def shown(
         return f"the figures, and {len(views)} prompts"
 
     if "masked" not in result:
-        if cite is not None or figure is not None:
-            raise InputError("--cite, --figure: expected one prompt, found a data set")
-        if output is not None and output.suffix.lower() in PICTURES:
-            raise InputError(
-                f"-o {output}: expected one prompt for a picture, found a data set; .html is its page"
-            )
         return Shown(rows, printed(rows), result, drawn=listed_on, opens=open_)
     about = description(result)
     listed = rows.head(SHOWN).drop(
@@ -199,7 +208,7 @@ def shown(
         result,
         drawn=viewed,
         opens=open_,
-        files=[(figure, drawn(result.figure)), (cite, lambda path: save(result, path, level))],
+        files=[(cite, lambda path: save(result, path, level))],
     )
 
 

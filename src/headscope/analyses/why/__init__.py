@@ -8,6 +8,5 @@ ANALYSIS = Analysis(
     function="run:why",
     axis="masked",
     table="statistics:table",
-    figure="figure:figure",
     view="view:view",
 )

@@ -121,7 +121,7 @@ def why(
         ``(span, token)`` the ``drop`` of each token; over ``(statement, span)`` ``statement_masked`` and others.
         ``context`` is what all spans together give, ``joint`` what the first three do, ``agreement``,
         ``lexical_agreement``, ``datamodelling``; over ``(pair)`` ``together`` and ``interaction``, what of it is no
-        sum; over ``(through)`` ``through_masked``. Its table has one row a span.
+        sum; over ``(through)`` ``through_masked``. Its table has one row a span; its ``view()`` is the prompt, shaded.
 
     Raises:
         InputError: no such span or answer.

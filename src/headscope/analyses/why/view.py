@@ -52,10 +52,10 @@ def kept(asked: Asked, sources: list[Source]) -> dict[str, Any]:
     """What a result keeps of its input for its view: ids, where spans without characters lie, and on what."""
     tokens = asked.prompt.tokens
     variables: dict[str, Any] = {}
-    if asked.plain and asked.axis == "self" and tokens.ids is not None:
-        ids = [*tokens.ids.tolist(), *(asked.targets[:-1].tolist() if asked.written else ())]
+    if asked.plain and asked.axis == "self" and not asked.prompt.pair and asked.model.tokenizer is not None:
         texts = [*asked.prompt.texts, *(asked.texts[:-1] if asked.written else ())]
-        variables["id"], variables["read"] = ("input", ids), ("input", texts)
+        variables["id"] = ("input", asked.ready["input_ids"][0].tolist())
+        variables["read"] = ("input", texts)
         variables["answers"] = ("input", asked.rows.astype(np.int8))
     areas = tokens.boxes if tokens.picture is not None else stretches(tokens)
     shown = None if areas is None else picture_info([tokens])
@@ -218,7 +218,7 @@ def _maps(dataset: xr.Dataset, model: Model, shown: SourcesPayload, blobs: Blobs
     maps = capture(model, replace(tokens, texts=[str(text) for text in dataset["read"].values]))
     assert isinstance(maps, AttentionMaps)
     layers = sorted({head["layer"] for one in shown["spans"] for head in one["heads"]})
-    rows: list[int] = np.flatnonzero(dataset["answers"].values).tolist()
+    rows: list[int] = np.flatnonzero(dataset["answers"].values).tolist() or [*range(len(tokens))]
     links = [
         LinkInfo(
             label=str(place),
