@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen
-from headscope.core.validation import Number
+from headscope.core.validation import Number, Seed
 from headscope.errors import InputError
 
 
@@ -16,6 +16,7 @@ def run(
     head: str | None = None,
     of: str = "attended",
     ablated: Number = 3,
+    reinitialised: Seed | None = None,
     repeated: Number = 0,
     needles: Number = 0,
     **options: Any,
@@ -28,6 +29,7 @@ def run(
         head: all writers that this head reads, with chance and ablation beside them.
         of: as in headscope.reads.
         ablated: as in headscope.reads.
+        reinitialised: as in headscope.reads.
         repeated: read so many sequences of random tokens that come twice in place of texts, on which induction shows.
         needles: read so many texts with a needle and a question for it, made of the corpus; with --head asked is where
             the model finds what it answers.
@@ -46,7 +48,7 @@ def run(
         of = "link:needle" if of == "attended" else of
     if head is None:
         return composition(model, inputs, **options)
-    return reads(model, inputs, head, of=of, ablated=ablated, **options)
+    return reads(model, inputs, head, of=of, ablated=ablated, reinitialised=reinitialised, **options)
 
 
 def shown(result: Any, *, head: str | None = None) -> Shown:

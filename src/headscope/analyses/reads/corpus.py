@@ -19,6 +19,7 @@ from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.analyses.reads import statistics
 from headscope.analyses.reads.work import Shares, Summed, Work
+from headscope.attention.load import load
 from headscope.attention.reading import PAIR, Asked, call_of, compared, names, part_of, single, visible
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Reader, Who
@@ -284,19 +285,24 @@ def over_corpus(
     head: AnyHead,
     *,
     ablated: int,
+    reinitialised: int | None,
     options: Mapping[str, Any],
     **asked: Any,
 ) -> xr.Dataset:
-    """Shares over a corpus, and what is left without the heads that have the largest ones.
+    """Shares over a corpus, those of the re-initialised model, and what is left without the heads with the largest.
 
-    The second pass takes no checkpoint, and a shard has none.
+    Passes beside the first take no checkpoint, and a shard has none.
     """
     result = shares(model, corpus, head, **asked, **options)
     of = str(asked["of"])
     if of.startswith(LINK) and "share" in result and not float(result["queries"]):
         raise InputError(f"of: expected a label of links or relations that the corpus has, found {of!r}")
-    if not ablated or "share" not in result or options.get("shard") is not None:
+    if "share" not in result or options.get("shard") is not None:
         return result
+    rest = {name: value for name, value in options.items() if name != "resume"}
+    if reinitialised is not None:
+        other = shares(load(model, untrained=reinitialised), corpus, head, **asked, **rest)
+        result[statistics.UNTRAINED] = other["share"].reindex(writer=result["writer"])
     largest = np.abs(result["share"].values).max(0)
     order = [int(place) for place in np.argsort(-largest, kind="stable")]
     heads = [place for place in order if result["kind"].values[place] == "head"]
@@ -304,7 +310,6 @@ def over_corpus(
     if not most:
         return result
     writers = [str(result["written"].values[place]) for place in most]
-    rest = {name: value for name, value in options.items() if name != "resume"}
     left = _ablated(model, corpus, head, writers=writers, **asked, **rest)
     for name in statistics.CORPUS_ABLATED:
         column = np.full(result.sizes["writer"], np.nan)
