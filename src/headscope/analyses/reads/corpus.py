@@ -117,8 +117,11 @@ class _Work(Work):
             chosen: BoolArray = np.arange(len(tokens)) == most[:, None]
             worth = np.where(chosen & among, weights, 0.0).sum(-1)
         else:
-            linked = isinstance(self.of, str)
-            chosen = _linked(self.of, example, self.model.causal) if linked else _pairs(self.of, tokens)
+            chosen = (
+                _linked(self.of, example, self.model.causal)
+                if isinstance(self.of, str)
+                else _pairs(self.of, tokens)
+            )
             worth = np.ones(len(tokens))
         contrast = _less_mean(chosen & among, among & ~chosen) * worth[:, None]
         return torch.as_tensor(contrast, device=record.q.device)
