@@ -5,7 +5,7 @@ import { code, fixed, percent, shown } from "../scene/format";
 import { alike, Of } from "../scene/made";
 import type { Line, Scene } from "../scene/scene";
 import { headsOf } from "../scene/state";
-import { carried, lineOf } from "../scene/writers";
+import { carried, lineOf, single } from "../scene/writers";
 import { h } from "./dom";
 
 /** A model is not asked of every letter that is typed. */
@@ -26,9 +26,9 @@ export class Writers {
 
   update(): void {
     const { scene, root } = this;
-    const { state, part } = scene;
+    const { part } = scene;
     const { host } = scene.owner;
-    root.hidden = scene.lacking !== null || state.scale === "model" || !(host.why || part.reads);
+    root.hidden = !single(scene) || !(host.why || part.reads);
     if (root.hidden) return;
     const line = lineOf(scene);
     if (!this.asked.renewed(scene.data, part.name, line)) return;
