@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen
-from headscope.core.validation import Number, Seed
+from headscope.core.validation import Number
 from headscope.errors import InputError
 
 
@@ -16,7 +16,7 @@ def run(
     head: str | None = None,
     of: str = "attended",
     ablated: Number = 3,
-    reinitialised: Seed | None = None,
+    reinitialised: Number | None = None,
     repeated: Number = 0,
     needles: Number = 0,
     **options: Any,
