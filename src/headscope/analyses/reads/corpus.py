@@ -40,7 +40,8 @@ from headscope.runs.options import RunOptions
 from headscope.statistics import jackknife
 from headscope.statistics.significance import false_discovery
 
-ATTENDED, LINK = "attended", "link:"
+ATTENDED = "attended"
+LINK = "link:"
 
 
 @dataclass
