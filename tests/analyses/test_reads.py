@@ -108,7 +108,11 @@ def repeats(count: int, seed: int = 0) -> list[Example]:
 
 
 def test_over_a_corpus_an_induction_head_reads_the_previous_token_head() -> None:
-    found = hs.reads(circuit(), repeats(8), "L1H0", of="induction")
+    found = hs.reads(circuit(), repeats(8), "L1H0", of="induction", reinitialised=0)
+    untrained = found["share_untrained"].sel(side="key", writer="L0H0")
+    other = hs.reads(hs.load(circuit(), untrained=0), repeats(8), "L1H0", of="induction", ablated=0)
+    np.testing.assert_array_equal(untrained, other["share"].sel(side="key", writer="L0H0"))
+    assert not abs(float(untrained)) > 0.5  # or none, where these keys are not scored above the others
     rows = found.table().set_index(["side", "writer"])
     assert rows.index.tolist() == [
         ("key", "L0H0"),

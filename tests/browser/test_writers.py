@@ -58,6 +58,23 @@ def test_the_chain_of_a_saved_page_is_followed_back(
     page.locator(".writers", has_text="Choose a query").wait_for()
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning")
+def test_an_edge_of_a_report_opens_its_reader_with_the_way_to_its_writer(
+    model: Model, open_page: Callable[..., Any]
+) -> None:
+    words = HAY.split()[:12] * 4
+    corpus = hs.corpora.texts([" ".join(words[start:]) for start in range(12)])
+    page = open_page(hs.report(model, corpus, sections=["composition", "cards"], examples=2))
+    assert page.locator("[data-head=L1H0] .reads").inner_text().startswith("its keys read L0H0 ")
+    page.locator(".graph path[data-opens]").dispatch_event("click")
+    page.locator(".writers h3", has_text="Why L1H0 looks from").wait_for()
+    page.locator(".writers").get_by_role("button", name="L0H0").click()
+    page.locator(".writers h3", has_text="Why L0H0 looks from").wait_for()
+    page.locator(".graph g[data-opens=L0H0]").dispatch_event("click")
+    page.locator("h2", has_text="Layer 0, head 0").wait_for()
+
+
 def test_a_live_model_is_asked_and_a_writer_switched_off(address: str, tab: Callable[..., Any]) -> None:
     page = tab(f"{address}#text={quote(TEXT)}&layer=1&heads=0&pin=from,10&between=10,5")
     titles(page, WHY)

@@ -3,11 +3,12 @@
 import "./card.css";
 import type { CardExample, CardInfo, CardsSection } from "../protocol";
 import { css, inkOn, type Theme } from "../scene/color";
-import { figure, whole } from "../scene/format";
+import { figure, percent, whole } from "../scene/format";
 import { h } from "../ui/dom";
 import type { Cell, Figures, Measure } from "./figures";
 import { glance, pictured } from "./glance";
 import type { Host } from "./host";
+import { listed } from "./parts";
 import { because, ofMeasure, opens } from "./reasons";
 import { headLink } from "./rows";
 import { tipOn } from "./tip";
@@ -47,6 +48,24 @@ export function ranks(figures: Figures): (cell: Cell) => Rank[] {
 
 const ordinal = (n: number): string =>
   `${n}${["th", "st", "nd", "rd"][n % 100 > 10 && n % 100 < 14 ? 0 : n % 10] ?? "th"}`;
+
+/** Whom a head with a role reads, and whether it copies, where the page tells it. */
+function readsAndWrites(host: Host, cell: Cell): HTMLElement[] {
+  const { figures } = host;
+  const blocks = figures.payload.sections.flatMap((info) =>
+    info.kind === "blocks" && info.name === "composition" ? info.blocks : [],
+  );
+  const table = blocks.find((block) => block.kind === "table" && block.name === "reads");
+  if (table?.kind !== "table") return [];
+  const { layer, head, itself } = table.values;
+  const row = layer!.findIndex((each, at) => each === figures.layerOf(cell) && head![at] === figures.headOf(cell));
+  const read = Object.entries(table.heads ?? {}).filter(([, names]) => names[row]?.length);
+  const copies = itself?.[row];
+  return [
+    ...read.map(([name, names]) => h("p.reads", {}, `its ${name} read `, ...listed(names[row]!, host))),
+    ...(typeof copies === "number" ? [h("p.reads", {}, `raises the token that it looks at: ${percent(copies)}`)] : []),
+  ];
+}
 
 /** The card of a head; `texts` are those of the examples. */
 export function cardOf(
@@ -138,6 +157,7 @@ export function cardOf(
       ...info.roles.map((role) => h("span.role", {}, role)),
     ),
     h("ul.best", {}, ...standings),
+    ...readsAndWrites(host, cell),
     h("h3.cap", {}, `strongest · ${info.least ? `lowest ${title} first` : title}`),
     info.strongest.length > 0
       ? strongest

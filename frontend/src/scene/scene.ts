@@ -62,8 +62,6 @@ export interface Owner {
   readonly printing: boolean;
   /** Exact values of a head's row, by pieces; null where nobody can be asked. */
   exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null;
-  /** Why a line is there; null where that is not in the page, and nobody can be asked. */
-  why(scene: Scene, line: Line): ReadsInfo | Promise<ReadsInfo> | null;
   /** Say what went wrong in the place of the pictures. */
   fail(error: unknown): void;
 }

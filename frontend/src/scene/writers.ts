@@ -4,11 +4,15 @@ import type { PartInfo, ReadsInfo } from "../protocol";
 import type { Item } from "./axis";
 import type { Line, Scene } from "./scene";
 
-/** The line of the chosen tokens; null where none is chosen, or what is drawn is of no single head of one input. */
+/** Whether what is drawn are lines of single heads of one input, of single tokens. */
+export const single = ({ lacking, state, against, aggregated, part }: Scene): boolean =>
+  lacking === null && state.scale !== "model" && !against && !aggregated && !part.query.counts;
+
+/** The line of the chosen tokens; null where no query is chosen. */
 export function lineOf(scene: Scene): Line | null {
-  const { pinned, rows, columns, state, head, part } = scene;
+  const { pinned, rows, columns, state, head } = scene;
   const row = rows.items[pinned?.from ?? -1];
-  if (!row || scene.against || scene.aggregated || part.query.counts) return null;
+  if (!row) return null;
   const column = columns.items[pinned?.to ?? -1];
   const [query, key] = column ? strongest(scene, row, column) : [row.end - 1, null];
   return { layer: state.layer, head, query, key };

@@ -71,10 +71,6 @@ class Paper implements Owner {
     return null;
   }
 
-  why(): null {
-    return null;
-  }
-
   fail(error: unknown): void {
     throw error;
   }

@@ -1,15 +1,14 @@
 // The explorer: one head at three distances, of one input or two.
 
 import { forPaper } from "../draw/canvas";
-import type { ExplorerPayload, ExplorerState, ReadsInfo } from "../protocol";
+import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { find, type Side } from "../scene/axis";
 import type { Theme } from "../scene/color";
 import type { Store } from "../scene/data";
 import { alike, Made, Of } from "../scene/made";
-import { type Focus, type Line, type Owner, Scene, type Sides } from "../scene/scene";
+import { type Focus, type Owner, Scene, type Sides } from "../scene/scene";
 import { Data } from "../scene/source";
 import { begins, changed, DEFAULTS, type Full, settle } from "../scene/state";
-import { carried } from "../scene/writers";
 import { MARGIN, still } from "../still/still";
 import { BertViz } from "./bertviz";
 import { clicked } from "./between";
@@ -359,10 +358,6 @@ export class Explorer implements Owner {
       place: row,
     };
     return this.answers.of(Object.values(question), () => host.exact!(question));
-  }
-
-  why(scene: Scene, line: Line): ReadsInfo | Promise<ReadsInfo> | null {
-    return carried(scene.part, line) ?? this.host.why?.(scene.place, scene.part.name, line) ?? null;
   }
 
   private applyTheme(): boolean {

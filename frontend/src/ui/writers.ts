@@ -5,8 +5,11 @@ import { code, fixed, percent, shown } from "../scene/format";
 import { alike, Of } from "../scene/made";
 import type { Line, Scene } from "../scene/scene";
 import { headsOf } from "../scene/state";
-import { lineOf } from "../scene/writers";
+import { carried, lineOf, single } from "../scene/writers";
 import { h } from "./dom";
+
+/** A model is not asked of every letter that is typed. */
+const PAUSE = 200;
 
 const token = (text: string | undefined): HTMLElement => h("bdi", {}, `“${shown(text ?? "", false)}”`);
 
@@ -23,8 +26,9 @@ export class Writers {
 
   update(): void {
     const { scene, root } = this;
-    const { state, owner, part } = scene;
-    root.hidden = scene.lacking !== null || state.scale === "model" || !(owner.host.why || part.reads);
+    const { part } = scene;
+    const { host } = scene.owner;
+    root.hidden = !single(scene) || !(host.why || part.reads);
     if (root.hidden) return;
     const line = lineOf(scene);
     if (!this.asked.renewed(scene.data, part.name, line)) return;
@@ -32,15 +36,22 @@ export class Writers {
     [this.line, this.next] = [line, null];
     const turn = ++this.turn;
     if (!line) return this.say("Choose a query, or a query and a key, to see why the head looks there.");
-    const known = owner.why(scene, line);
-    if (known === null)
-      return this.say("Why this line is there is not in this page: it has the strongest of each query.");
-    if (!(known instanceof Promise)) return this.draw(known);
+    const known = carried(part, line);
+    if (known) return this.draw(known);
+    if (!host.why) return this.say("This page does not say why this line is there, as it does of stronger ones.");
     root.setAttribute("aria-busy", "true");
-    known.then(
-      (why) => turn === this.turn && this.draw(why),
-      (error: unknown) => turn === this.turn && this.say(error instanceof Error ? error.message : String(error)),
-    );
+    window.setTimeout(() => void this.ask(line, turn), PAUSE);
+  }
+
+  private async ask(line: Line, turn: number): Promise<void> {
+    const { owner, place, part } = this.scene;
+    if (turn !== this.turn) return;
+    try {
+      const why = await owner.host.why!(place, part.name, line);
+      if (turn === this.turn) this.draw(why);
+    } catch (error) {
+      if (turn === this.turn) this.say(error instanceof Error ? error.message : String(error));
+    }
   }
 
   private say(text: string): void {

@@ -35,8 +35,8 @@ BARS = 6
 MOST = 150
 """Up to how many lines of further heads travel in a page."""
 
-AT_ONCE = 64
-"""So many lines of a layer are told at once."""
+AT_ONCE = 32
+"""So many lines of a layer are told at once: each has a number for every pair of tokens."""
 
 
 class Line(NamedTuple):
@@ -98,17 +98,16 @@ class Lines:
                 f"{self.model.name}: expected attention over the whole input, found {record.shape[0]} windows"
             )
         (queries, _), (keys, _) = sides(self.model, self.part, [record], 0, self.ready, self.axes)
-        asked: list[tuple[Line, Asked]] = []
-        for line in lines:
-            with nullcontext() if every else suppress(InputError):
-                row = place("query", line.query, queries)
-                key, one = ask(self.model, record, line.head.head, keys, row, line.key, "mean")
-                asked.append((Line(line.head, row, key), one))
         still, found = self._read.unturned(call), list[ReadsInfo]()
-        for start in range(0, len(asked), AT_ONCE):
-            some = asked[start : start + AT_ONCE]
-            terms = terms_of(self._read, record, [one for _, one in some])
-            for (line, one), of in zip(some, terms, strict=True):
+        for start in range(0, len(lines), AT_ONCE):
+            asked: dict[Line, Asked] = {}
+            for line in lines[start : start + AT_ONCE]:
+                with nullcontext() if every else suppress(InputError):
+                    row = place("query", line.query, queries)
+                    key, one = ask(self.model, record, line.head.head, keys, row, line.key, "mean")
+                    asked[Line(line.head, row, key)] = one
+            terms = terms_of(self._read, record, list(asked.values())) if asked else []
+            for (line, one), of in zip(asked.items(), terms, strict=True):
                 content = None if still is None else float(one.numbers(still, "key").detach())
                 found.append(self._told(line, of, content, record))
         return found

@@ -16,6 +16,7 @@ def run(
     head: str | None = None,
     of: str = "attended",
     ablated: Number = 3,
+    reinitialised: Number | None = None,
     repeated: Number = 0,
     needles: Number = 0,
     **options: Any,
@@ -26,8 +27,10 @@ def run(
         model: from `headscope.load`.
         corpus: of texts.
         head: all writers that this head reads, with chance and ablation beside them.
-        of: as in headscope.reads.
-        ablated: as in headscope.reads.
+        of: with --head, the keys that are asked about: induction, previous, another measure of pairs of tokens,
+            link:LABEL, or attended, those that are looked at most.
+        ablated: with --head, so many heads with the largest shares are ablated, one at a time.
+        reinitialised: with --head, also the shares in the model re-initialised with this seed.
         repeated: read so many sequences of random tokens that come twice in place of texts, on which induction shows.
         needles: read so many texts with a needle and a question for it, made of the corpus; with --head asked is where
             the model finds what it answers.
@@ -46,7 +49,7 @@ def run(
         of = "link:needle" if of == "attended" else of
     if head is None:
         return composition(model, inputs, **options)
-    return reads(model, inputs, head, of=of, ablated=ablated, **options)
+    return reads(model, inputs, head, of=of, ablated=ablated, reinitialised=reinitialised, **options)
 
 
 def shown(result: Any, *, head: str | None = None) -> Shown:

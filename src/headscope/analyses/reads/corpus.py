@@ -19,6 +19,7 @@ from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.analyses.reads import statistics
 from headscope.analyses.reads.work import Shares, Summed, Work
+from headscope.attention.load import load
 from headscope.attention.reading import PAIR, Asked, call_of, compared, names, part_of, single, visible
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Reader, Who
@@ -39,7 +40,8 @@ from headscope.runs.options import RunOptions
 from headscope.statistics import jackknife
 from headscope.statistics.significance import false_discovery
 
-ATTENDED, LINK = "attended", "link:"
+ATTENDED = "attended"
+LINK = "link:"
 
 
 @dataclass
@@ -116,8 +118,11 @@ class _Work(Work):
             chosen: BoolArray = np.arange(len(tokens)) == most[:, None]
             worth = np.where(chosen & among, weights, 0.0).sum(-1)
         else:
-            linked = isinstance(self.of, str)
-            chosen = _linked(self.of, example, self.model.causal) if linked else _pairs(self.of, tokens)
+            chosen = (
+                _linked(self.of, example, self.model.causal)
+                if isinstance(self.of, str)
+                else _pairs(self.of, tokens)
+            )
             worth = np.ones(len(tokens))
         contrast = _less_mean(chosen & among, among & ~chosen) * worth[:, None]
         return torch.as_tensor(contrast, device=record.q.device)
@@ -284,19 +289,24 @@ def over_corpus(
     head: AnyHead,
     *,
     ablated: int,
+    reinitialised: int | None,
     options: Mapping[str, Any],
     **asked: Any,
 ) -> xr.Dataset:
-    """Shares over a corpus, and what is left without the heads that have the largest ones.
+    """Shares over a corpus, those of the re-initialised model, and what is left without the heads with the largest.
 
-    The second pass takes no checkpoint, and a shard has none.
+    Passes beside the first take no checkpoint, and a shard has none.
     """
     result = shares(model, corpus, head, **asked, **options)
     of = str(asked["of"])
     if of.startswith(LINK) and "share" in result and not float(result["queries"]):
         raise InputError(f"of: expected a label of links or relations that the corpus has, found {of!r}")
-    if not ablated or "share" not in result or options.get("shard") is not None:
+    if "share" not in result or options.get("shard") is not None:
         return result
+    rest = {name: value for name, value in options.items() if name != "resume"}
+    if reinitialised is not None:
+        other = shares(load(model, untrained=reinitialised), corpus, head, **asked, **rest)
+        result[statistics.UNTRAINED] = other["share"].reindex(writer=result["writer"])
     largest = np.abs(result["share"].values).max(0)
     order = [int(place) for place in np.argsort(-largest, kind="stable")]
     heads = [place for place in order if result["kind"].values[place] == "head"]
@@ -304,7 +314,6 @@ def over_corpus(
     if not most:
         return result
     writers = [str(result["written"].values[place]) for place in most]
-    rest = {name: value for name, value in options.items() if name != "resume"}
     left = _ablated(model, corpus, head, writers=writers, **asked, **rest)
     for name in statistics.CORPUS_ABLATED:
         column = np.full(result.sizes["writer"], np.nan)

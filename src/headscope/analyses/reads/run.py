@@ -42,6 +42,7 @@ def reads(
     pairs: Number = 0,
     of: str = ATTENDED,
     ablated: Number = 3,
+    reinitialised: Seed | None = None,
     seed: Seed = 0,
     **options: Unpack[Options],
 ) -> xr.Dataset:
@@ -86,6 +87,7 @@ def reads(
             (``link:obj``; in a causal model the later end is the query); or ``attended``: of each query the one with
             the largest weight, special tokens and the first of a causal model aside, contrasts counted by that weight.
         ablated: of a corpus, so many heads with the largest shares are ablated, one at a time.
+        reinitialised: of a corpus, also the shares in this model with its weights re-initialised with this seed.
         seed: of the keys that are shuffled.
 
     Returns:
@@ -93,7 +95,8 @@ def reads(
         ``looks_at``, the token at which a head that writes looks most from where it wrote; the ``contrast`` that the
         terms of either side sum to, and the ``weight``. With `pairs`, ``pair`` over ``(of, writer)``. Of a corpus
         ``share`` with ``share_se``, ``share_low``, ``share_high``, ``chance``, ``p`` and ``q``; over ``writer``
-        ``contrast_left`` and ``attention_left`` with their errors; and the mean ``contrast``.
+        ``contrast_left`` and ``attention_left`` with their errors; and the mean ``contrast``. With `reinitialised`
+        ``share_untrained``.
 
     Raises:
         InputError: no such head, part or position, or a key that the query does not see; a measure that is of no pairs.
@@ -114,7 +117,16 @@ def reads(
         if (query, key, pairs) != (None, None, 0):
             raise InputError("query, key, pairs: are of one input, and a corpus was given")
         corpus = cast("Corpus | Sequence[Example]", text)
-        return over_corpus(model, corpus, head, of=of, seed=seed, ablated=ablated, options=options)
+        return over_corpus(
+            model,
+            corpus,
+            head,
+            of=of,
+            seed=seed,
+            ablated=ablated,
+            reinitialised=reinitialised,
+            options=options,
+        )
     if of != ATTENDED:
         raise InputError(f"of: is of a corpus, and one input was given; found {of!r}")
     asked = Head.parse(head) if isinstance(head, str) else Head(*head)

@@ -24,6 +24,9 @@ CORPUS = ("side", "writer", "layer", "head", "paper", "share", "se", "ci_low", "
 CORPUS_ABLATED = ("contrast_left", "left_se", "attention_left", "attention_se")
 """Columns of the table of a corpus, and those of writers that were ablated."""
 
+UNTRAINED = "share_untrained"
+"""The column of the same model with its weights re-initialised."""
+
 
 def dataset(
     writers: Sequence[tuple[str, str, int, int]],
@@ -71,6 +74,7 @@ _ABOUT = {
     "weight": "The attention of the query to the key.",
     "share": "The mean share of a contrast that a writer's part of one side has, over queries.",
     "chance": "The same with the keys of each query shuffled among those that it sees.",
+    UNTRAINED: "The same in the model with its weights re-initialised.",
 }
 
 
@@ -105,6 +109,7 @@ def _of_one(result: xr.Dataset) -> pd.DataFrame:
 def _of_corpus(result: xr.Dataset) -> pd.DataFrame:
     names = {"share": "share", "se": "share_se", "ci_low": "share_low", "ci_high": "share_high"}
     names |= {"chance": "chance", "p": "p", "q": "q"}
+    names |= {UNTRAINED: UNTRAINED} if UNTRAINED in result else {}
     ablated = {name: name for name in CORPUS_ABLATED if name in result}
     rows: list[dict[str, Any]] = []
     for at, side in enumerate(SIDES):
@@ -116,7 +121,8 @@ def _of_corpus(result: xr.Dataset) -> pd.DataFrame:
             rows.append(row | {column: result[name].values[place] for column, name in ablated.items()})
         if len(small):
             rows.append({"side": side, "writer": REST, "share": shares[small].sum()})
-    return _frame(rows, (*CORPUS, *ablated))
+    untrained = (UNTRAINED,) if UNTRAINED in result else ()
+    return _frame(rows, (*CORPUS, *untrained, *ablated))
 
 
 def _writer(result: xr.Dataset, place: int) -> dict[str, Any]:

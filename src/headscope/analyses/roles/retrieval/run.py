@@ -134,7 +134,7 @@ def needle_examples(
     made = hidden(model, words_of(builtin(pack=None) if corpus is None else corpus), needles, lengths, seed)
     examples: list[Example] = []
     for number, needle in enumerate(made):
-        right = _answered(model, needle, lambda _: None)
+        right = _answered(model, needle, _pass)
         pairs = [
             pair
             for pair, here in zip(zip(needle.answer, needle.inside, strict=True), right, strict=True)
@@ -146,6 +146,10 @@ def needle_examples(
         ]
         examples.append(Example(tokens=needle.tokens, links=links, document=number))
     return examples
+
+
+def _pass(record: AttentionRecord) -> None:
+    """Nothing is kept of a call."""
 
 
 def _identity(needle: Needle) -> object:
