@@ -19,7 +19,6 @@ import transformers
 import headscope as hs
 from headscope.models import Model
 from tests.helpers.dice import dice
-from tests.helpers.patience import PATIENCE
 from tests.helpers.served import TOKEN, Server
 from tests.helpers.small_models import sharpen
 from tests.helpers.small_tokenizers import byte_level
