@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import tomllib
@@ -92,6 +93,7 @@ def test_a_missing_extra_has_one_exit_code(
     typed: Typed, library: str, extra: str, words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    importlib.import_module("h5netcdf")  # for the tests to come: it looks for h5py once
     for name in [each for each in sys.modules if each == library or each.startswith(f"{library}.")]:
         monkeypatch.delitem(sys.modules, name)
     for name in [each for each in sys.modules if each.startswith("headscope.live.server")]:

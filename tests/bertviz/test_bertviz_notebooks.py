@@ -1,10 +1,8 @@
-"""Notebooks in the form of BertViz's, run with nothing changed but where `bertviz` is imported from."""
+"""What `headscope.bertviz` gives back to transformers; whole notebooks run in tests/browser/test_notebooks.py."""
 
 from __future__ import annotations
 
 import io
-from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,41 +10,10 @@ import pytest
 import torch
 import transformers
 
-import headscope
 from headscope.bertviz import given_back
 from headscope.bertviz.attention_views import head_view
 from headscope.core.demo import demo_folder
 from headscope.errors import InputError
-from tests.helpers.course import VIEWS, course_cells, save_hub
-from tests.helpers.patience import PATIENCE
-
-
-@pytest.mark.slow
-def test_only_the_imports_of_bertviz_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One after another in one kernel; what was given back is said once."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(headscope.__file__).resolve().parents[1]))
-    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
-    save_hub(tmp_path)
-    notebook = nbformat.v4.new_notebook(cells=course_cells(nbformat))
-    resources = {"metadata": {"path": tmp_path}}
-    nbclient.NotebookClient(
-        notebook, timeout=2 * PATIENCE, kernel_name="python3", resources=resources
-    ).execute()
-    shown = Counter(
-        cell.metadata["of"]
-        for cell in notebook.cells
-        for output in cell.outputs
-        if "image/png" in output.get("data", {})
-    )
-    assert shown == VIEWS
-    outputs = [output for cell in notebook.cells for output in cell.outputs]
-    said = {
-        name: "".join(each.text for each in outputs if each.get("name") == name)
-        for name in ("stdout", "stderr")
-    }
-    assert said["stdout"].count("headscope.bertviz: gave back to transformers") == 1
-    assert "headscope" not in said["stderr"]  # a red box
 
 
 class TestGivenBack:

@@ -297,7 +297,10 @@ def one_types_and_looks(tab: Any) -> None:
 
 
 def test_course_notebooks_are_done_as_they_say(lab: Server, tab: Any) -> None:
-    """What they tell a reader to do with BertViz is where they say: filter, layer, head, hover, +."""
+    """Nothing changed but where `bertviz` is imported from: what they tell a reader to do is where they say.
+
+    Filter, layer, head, hover, +; and what was given back to transformers is said once.
+    """
     errors = complaints(tab)
     tab.set_viewport_size({"width": 1400, "height": 14_000})  # JupyterLab draws what is in sight
     save_hub(lab.folder)
@@ -315,9 +318,15 @@ def test_course_notebooks_are_done_as_they_say(lab: Server, tab: Any) -> None:
         """The views of a notebook, one after another."""
         return [each for at in places[name] for each in cell_of(tab, at).locator(".inbook").all()]
 
+    def said(stream: str) -> str:
+        return "\n".join(tab.locator(f".jp-OutputArea-output[data-mime-type*={stream}]").all_inner_texts())
+
     def choose(view: Any, name: str, option: str) -> None:
         view.locator(".bertviz").get_by_label(name, exact=True).select_option(option)
 
+    assert {name: len(views(name)) for name in places} == VIEWS_OF_COURSE
+    assert said("stdout").count("headscope.bertviz: gave back to transformers") == 1
+    assert "headscope" not in said("stderr")  # a red box
     dark = views("pair")[0]
     assert dark.evaluate("view => getComputedStyle(view).backgroundColor") == "rgb(0, 0, 0)"
     assert dark.locator("[aria-label=Thumbnails] [data-v=lines]").get_attribute("aria-checked") == "true"

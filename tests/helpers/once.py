@@ -39,17 +39,8 @@ def share_roles(folder: Path, patch: Callable[[Any, str, Any], None] = setattr) 
     def once(model: Any, corpus: Any, seed: int, through: Any, retrieved: Any) -> Any:
         if not isinstance(through.engine, here) or through.resume is not None or retrieved is not None:
             return tested(model, corpus, seed, through, retrieved)
-        of = (
-            model.name,
-            model.notes,
-            model.config,
-            corpus.name,
-            corpus.pack,
-            list(corpus),
-            seed,
-            run.SEQUENCES,
-        )
-        key = hashlib.sha256(repr((*of, through.limit, through.skip_failures)).encode())
+        of = (model.name, model.notes, model.config, corpus.name, corpus.pack, list(corpus), seed)
+        key = hashlib.sha256(repr((*of, run.SEQUENCES, through.limit, through.skip_failures)).encode())
         for each in model.module.parameters():
             key.update(each.detach().numpy())
         return kept(folder / key.hexdigest(), lambda: tested(model, corpus, seed, through, retrieved))

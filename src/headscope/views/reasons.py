@@ -93,7 +93,7 @@ def seen(
     for place, one in enumerate(examples):
         if isinstance(one, SideBySide):
             continue
-        maps = one.first
+        maps, standing = one.first, places(one)
         for layer, index in enumerate(maps.index):
             present = [head for head in range(len(maps.layers[layer])) if head in heads]
             row, columns = list(layers).index(index), [list(heads).index(head) for head in present]
@@ -105,7 +105,7 @@ def seen(
                 chosen = np.array(columns)[nearer]
                 away[at, row, chosen] = shown.away[nearer]
                 where[at, row, chosen, 0] = place
-                where[at, row, chosen, 1] = places(one)[shown.query[nearer]]
+                where[at, row, chosen, 1] = standing[shown.query[nearer]]
                 here[at, row, chosen] = shown.mean[nearer]
     return where, here
 

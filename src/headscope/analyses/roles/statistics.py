@@ -199,7 +199,7 @@ def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
     """The roles that a table of all tests supports, as `roles` gives them."""
     if not 0 < level < 1:
         raise InputError(f"level: expected a number between 0 and 1, found {level!r}")
-    rows: Any = tests
+    rows: Any = pd.DataFrame(tests)  # without attributes, which pandas would copy at each step
     passed = rows[rows["q"] <= level]
     unless = {role.name: {*role.unless} for role in ROLES}
     given = roles_of(passed, broad=True)
