@@ -14,7 +14,7 @@ def said(values: dict[str, Any], chance: dict[str, Any]) -> list[tuple[str | Non
         {name: np.asarray(each, np.float64) for name, each in some.items()} for some in (values, chance)
     ]
     found = far(arrays[0], arrays[1], [0, 3], [0, 2])
-    return [(about, "".join(part["text"] for part in parts)) for about, parts in found]
+    return [(about, "".join(part["text"] for part in parts)) for about, parts, _ in found]
 
 
 def test_distance_grows_and_is_seen_in_its_heads() -> None:
