@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,8 @@ def test_what_a_lab_cannot_be_of(demo: Model, stories: Model) -> None:
         hs.lab("copying", demo)
     with pytest.raises(InputError, match="heads expects an encoder"):
         hs.lab("heads", stories)
+    with pytest.raises(InputError, match="heads expects an encoder of texts"):
+        hs.lab("heads", replace(demo, tokenizer=None))
     with pytest.raises(InputError, match="a second model for finetuning alone"):
         hs.lab("heads", demo, demo)
 

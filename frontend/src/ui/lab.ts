@@ -33,7 +33,7 @@ export function lacking({ check, text }: LabTask, seen: Seen, typed: string): st
   const same = seen.text === undefined || seen.text.trim() === text;
   if (low !== undefined && figure === null) return "A figure is missing, such as .25.";
   if (own && same) return "This is still the text of the lab: type one of your own.";
-  if (!own && !same) return "This is another text than the task's: show the picture again.";
+  if ((pin || low !== undefined) && !same) return "This is another text than the task's: show the picture again.";
   if (heads && !heads.some((head) => alike(head, open))) return "This head is not it.";
   if (pin && !(seen.state.pin?.[0] === "from" && pin.includes(seen.state.pin[1] as number)))
     return "The token is not pinned at the left yet: click it.";

@@ -48,5 +48,5 @@ def lab(
     made.given = [each for each in (model.model, against) if each is not None]
     made.save(output, instructor=instructor, weights=weights)
     if output.suffix == ".html":
-        say(f"the page holds the model: {output.stat().st_size / 1e6:.0f} MB")
+        say(f"{'the page holds the model: ' * (len(made.models) == 1)}{output.stat().st_size / 1e6:.0f} MB")
     print(output.resolve())

@@ -49,6 +49,14 @@ class Scores(NamedTuple):
         return min(self.of, key=lambda head: self.of[head] if low else -self.of[head])
 
     @property
+    def layers(self) -> list[float]:
+        """The mean of each layer."""
+        return [
+            float(np.mean([value for head, value in self.of.items() if head.layer == layer]))
+            for layer in sorted({head.layer for head in self.of})
+        ]
+
+    @property
     def right(self) -> list[Head]:
         """The best head, and those that do nearly as well."""
         best, room = self.of[self.best], (1 - self.near) * abs(self.of[self.best] - self.of[self.worst])

@@ -220,6 +220,7 @@ def _task(
         "uniform": short(math.log(len(tokens))),
         "baseline": short(of.baseline),
         "least": named(of, [worst]),
+        "layers": ", ".join(short(mean) for mean in of.layers),
     }
     pin = places(tokens, task["pin"])[-1] if "pin" in task else 0
     if "head" in checks:
@@ -267,7 +268,7 @@ def lacking(
         return "A figure is missing, such as .25."
     if check.get("own") and same:
         return "This is still the text of the lab: type one of your own."
-    if not check.get("own") and not same:
+    if ("pin" in check or "low" in check) and not same:
         return "This is another text than the task's: show the picture again."
     if "heads" in check and [state.get("layer"), (state.get("heads") or [None])[-1]] not in check["heads"]:
         return "This head is not it."
@@ -303,12 +304,12 @@ def lab(name: str, model: Any = None, against: Any = None) -> Lab:
     'Show the picture first: lab.show(1)'
     """
     content = lesson(name)
-    given = [str(one) for one in (model, against) if isinstance(one, str)]
+    given = [str(one) for one in (model, against) if isinstance(one, (str, os.PathLike))]
     if against is not None and name != "finetuning":
         raise InputError(f"lab: expected a second model for finetuning alone, found one for {name}")
     first = _loaded(content.get("model") if model is None else model)
-    if first.causal is not bool(content.get("causal")):
-        kinds = ("an encoder such as BERT", "a language model that writes, such as GPT-2")
+    if first.tokenizer is None or first.encoder_decoder or first.causal is not bool(content.get("causal")):
+        kinds = ("an encoder of texts such as BERT", "a language model that writes, such as GPT-2")
         raise InputError(f"lab: {name} expects {kinds[bool(content.get('causal'))]}, found {first.name}")
     if name != "finetuning":
         return Lab(name, [first], given)

@@ -35,7 +35,7 @@ def fine_tuned(model: Model, *, steps: int = STEPS, seed: int = 0) -> Model:
         given = model.tokenizer(texts, padding=True, truncation=True, max_length=64, return_tensors="pt").to(
             model.device
         )
-        states = module(**given).last_hidden_state
+        states = module(**given, output_hidden_states=True).hidden_states[-1]
         loss = nn.functional.cross_entropy(last(states.mean(1)), labels)
         learns.zero_grad()
         loss.backward()
