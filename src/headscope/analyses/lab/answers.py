@@ -70,11 +70,13 @@ def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None
     """
     lowest, near = bool(spec.get("lowest")), spec.get("near", NEAR)
     baseline = float("nan")
+    array: Any
     if "measure" in spec:
         texts = builtin(model) if spec.get("corpus") else [Example(tokens=tokens, document=0, source="lab")]
-        array = measure(model, texts, measures=[spec["measure"]])[spec["measure"]]
+        measured: Any = measure(model, texts, measures=[spec["measure"]])
+        array = measured[spec["measure"]]
     elif "relation" in spec:
-        found = syntax(model, corpora.builtin_trees(), least=10).sel(relation=spec["relation"])
+        found: Any = syntax(model, corpora.builtin_trees(), least=10).sel(relation=spec["relation"])
         array = found["accuracy"].sel(direction="dep->head")
         baseline = float(found["baseline"].max())
     elif "drift" in spec:
@@ -121,7 +123,8 @@ def places(tokens: Any, word: str) -> list[int]:
     if len(starts) < number:
         raise InputError(f"lab: expected {word!r} in the text, found {read!r}")
     begin, end = starts[number - 1], starts[number - 1] + len(match[1])
-    found, at = [], 0
+    found: list[int] = []
+    at = 0
     for place in kept:
         after = at + len(tokens.texts[place])
         if at < end and after > begin and read[at:after].strip():

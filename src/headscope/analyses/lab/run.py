@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from headscope.analyses.compare.models.run import models as compare_models
 from headscope.analyses.lab.answers import READ, Scores, builtin, figure, named, places, said, scores, short
@@ -59,8 +59,8 @@ class Lab:
         self._measures: Any = None
         self._shown: dict[int, Exploration | View] = {}
         if len(models) == 2:
-            figures = compare_models(*models, builtin(models[0]), measures=["entropy"]).figures
-            self._measures = figures[["js"]].rename(js="drift")
+            compared: Any = compare_models(models[0], models[1], builtin(models[0]), measures=["entropy"])
+            self._measures = compared.figures[["js"]].rename(js="drift")
             self._measures["drift"].attrs |= {"title": "drift", "units": "nats"}
             self.intro = self.intro.format(a=models[0].name, b=models[1].name)
         of = None
@@ -151,7 +151,7 @@ class Lab:
         if len(self.models) == 2:
             shown: Any = self._picture(first)
             return views_page([(shown.payload, shown.blobs)], title=self.title, lab=info)
-        model, state = self.models[0], dict(first["state"])
+        model, state = self.models[0], cast("dict[str, Any]", first["state"])
         given = LiveInput(text=first["text"])
         if first["pair"] is not None:
             given["pair"] = first["pair"]
@@ -181,7 +181,7 @@ class Lab:
             cells += [("code", f"lab.check({number}{typed})")]
             if instructor:
                 cells += [("markdown", f"**Answer.** {task['answer']}\n\n**Hint.** {task['hint']}")]
-        kept = [
+        kept: list[dict[str, Any]] = [
             {"cell_type": kind, "id": f"lab-{place}", "metadata": {}, "source": source}
             | ({"execution_count": None, "outputs": []} if kind == "code" else {})
             for place, (kind, source) in enumerate(cells)
@@ -282,7 +282,7 @@ def lacking(
         [change] == (asked or {}).get("changes") for change in check["changes"]
     ):
         return "The change is not made, or not alone."
-    if "low" in check and typed is not None and not check["low"] <= typed <= check["high"]:
+    if typed is not None and not check.get("low", -math.inf) <= typed <= check.get("high", math.inf):
         return "This figure is not it."
     return None
 
@@ -304,7 +304,7 @@ def lab(name: str, model: Any = None, against: Any = None) -> Lab:
     'Show the picture first: lab.show(1)'
     """
     content = lesson(name)
-    given = [str(one) for one in (model, against) if isinstance(one, (str, os.PathLike))]
+    given = [str(one) for one in (model, against) if isinstance(one, (str, Path))]
     if against is not None and name != "finetuning":
         raise InputError(f"lab: expected a second model for finetuning alone, found one for {name}")
     first = _loaded(content.get("model") if model is None else model)
