@@ -23,6 +23,9 @@ from headscope.views.digits import bare, fixed
 NEAR = 0.8
 """A head is right, too, so far up from the worst one's score to the best one's."""
 
+NAMED = 6
+"""So many right heads are named in an answer."""
+
 READ = {"score": 0.03, "weight": 0.03, "heads": 0.5, "says": 0.05}
 """How far a figure may be from that of the model: a page rounds weights, and readers round figures."""
 
@@ -165,8 +168,9 @@ def figure(
 
 
 def named(of: Scores, heads: Sequence[Head]) -> str:
-    """Heads with their scores: ``L0H2 (.993), L2H11 (.340)``."""
-    return ", ".join(f"{head} ({short(of.of[head])})" for head in heads)
+    """The first heads with their scores: ``L0H2 (.993), L2H11 (.340) and 7 more``."""
+    told = ", ".join(f"{head} ({short(of.of[head])})" for head in heads[:NAMED])
+    return told if len(heads) <= NAMED else f"{told} and {len(heads) - NAMED} more"
 
 
 def short(value: float) -> str:

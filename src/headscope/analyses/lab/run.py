@@ -62,7 +62,8 @@ class Lab:
             compared: Any = compare_models(models[0], models[1], builtin(models[0]), measures=["entropy"])
             self._measures = compared.figures[["js"]].rename(js="drift")
             self._measures["drift"].attrs |= {"title": "drift", "units": "nats"}
-            self.intro = self.intro.format(a=models[0].name, b=models[1].name)
+            note = "".join(f" ({each})" for each in models[0].notes)
+            self.intro = self.intro.format(a=models[0].name + note, b=models[1].name)
         of = None
         self.tasks: list[LabTask] = []
         for task in content["task"]:

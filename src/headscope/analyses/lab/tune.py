@@ -40,4 +40,7 @@ def fine_tuned(model: Model, *, steps: int = STEPS, seed: int = 0) -> Model:
         learns.zero_grad()
         loss.backward()
         learns.step()
-    return replace(model, module=module, name=f"{model.name}, fine-tuned", revision=None, recipe=None)
+    note = f"trained in {steps} steps to tell sentences from their words in another order"
+    return replace(
+        model, module=module, name=f"{model.name}, fine-tuned", notes=[note], revision=None, recipe=None
+    )
