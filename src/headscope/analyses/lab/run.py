@@ -88,8 +88,8 @@ class Lab:
         self._shown[task] = self._picture(this)
         return self._shown[task]
 
-    def check(self, task: int, answer: float | str | None = None) -> str:
-        """Whether a task is solved by what its picture shows now, and by the figure that is given, if one is asked for.
+    def check(self, task: int, answer: Any = None) -> str:
+        """Whether a task is solved by what its picture shows now, and by the figure `answer`, if one is asked for.
 
         Where a picture cannot be clicked, `answer` is the name of a head.
         """
@@ -101,7 +101,7 @@ class Lab:
             head = Head.parse(answer)
             state = {**state, "layer": head.layer, "heads": [head.head]}
         asked = shown.asked if isinstance(shown, Exploration) else None
-        lacks = lacking(this, state, asked, None if isinstance(answer, str) else answer)
+        lacks = lacking(this, state, asked, answer if isinstance(answer, int | float) else None)
         return f"Yes. {this['answer']}" if lacks is None else f"{lacks} lab.hint({task}) helps."
 
     def hint(self, task: int) -> str:
@@ -178,7 +178,7 @@ class Lab:
                 cells += [("markdown", task["ask"])]
             else:
                 cells += [("markdown", asked + task["ask"]), ("code", f"lab.show({number})")]
-            typed = ", …" if "low" in task["check"] else ""
+            typed = ", ..." if "low" in task["check"] else ""
             cells += [("code", f"lab.check({number}{typed})")]
             if instructor:
                 cells += [("markdown", f"**Answer.** {task['answer']}\n\n**Hint.** {task['hint']}")]
