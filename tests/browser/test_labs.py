@@ -143,8 +143,9 @@ def test_a_student_clicks_and_an_instructor_reads(tab: Callable[..., Any], tmp_p
     box.get_by_text("Yes.", exact=True).wait_for()
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_function(READY)
-    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_function(
+        "() => document.documentElement.scrollWidth <= innerWidth"
+    )  # when it is drawn anew
     teacher = tab(lab.save(tmp_path / "answers.html", instructor=True).as_uri())
     teacher.wait_for_function(READY)
     for number, task in enumerate(lab.tasks):

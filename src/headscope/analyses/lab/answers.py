@@ -85,7 +85,7 @@ def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None
     elif "drift" in spec:
         array = drift["drift"]
     else:
-        maps = _maps(model, tokens)
+        maps = maps_of(model, tokens)
         query, keys = places(tokens, spec["from"])[-1], places(tokens, spec["to"])
         weights = [(layer, maps.layers[at][:, query, keys].sum(-1)) for at, layer in enumerate(maps.index)]
         return Scores(
@@ -106,7 +106,8 @@ def builtin(model: Model) -> corpora.Corpus:
     return corpora.builtin(pack=min(128, model.max_length or 128))
 
 
-def _maps(model: Model, tokens: Any) -> AttentionMaps:
+def maps_of(model: Model, tokens: Any) -> AttentionMaps:
+    """The maps of an encoder, or of a decoder alone."""
     maps = capture(model, tokens)
     assert isinstance(maps, AttentionMaps)
     return maps
@@ -151,20 +152,6 @@ def said(model: Model, text: str, changes: Sequence[str] = ()) -> Said:
     first = answer["says"][0]["top"][0]
     answer, _ = live.answer({**asked, "changes": list(changes), "chosen": first["id"]})
     return Said(first["text"].strip(), float(answer["says"][-1]["chosen"]["p"]))
-
-
-def figure(
-    kind: str, model: Model, tokens: Any, of: Scores, *, text: str, pin: int, changes: Sequence[str]
-) -> float:
-    """The figure that a task asks for."""
-    if kind == "heads":
-        return len(of.of)
-    if kind == "says":
-        return said(model, text, changes).p
-    if kind == "score":
-        return of.of[of.best]
-    maps = _maps(model, tokens)
-    return float(maps[of.best][pin].max())
 
 
 def named(of: Scores, heads: Sequence[Head]) -> str:

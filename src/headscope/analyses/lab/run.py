@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from headscope.analyses.compare.models.run import models as compare_models
-from headscope.analyses.lab.answers import READ, Scores, builtin, figure, named, places, said, scores, short
+from headscope.analyses.lab.answers import READ, Scores, builtin, maps_of, named, places, said, scores, short
 from headscope.analyses.lab.tune import fine_tuned
 from headscope.attention.load import load
 from headscope.attention.one import tokens_of
@@ -108,10 +108,6 @@ class Lab:
         """Help with a task."""
         return self._task(task)["hint"]
 
-    def info(self, *, instructor: bool = False) -> LabInfo:
-        """What a page has of the lab."""
-        return LabInfo(title=self.title, intro=self.intro, tasks=self.tasks, answers=instructor)
-
     def save(
         self, path: str | os.PathLike[str], *, instructor: bool = False, weights: Weights = "int8"
     ) -> Path:
@@ -148,7 +144,8 @@ class Lab:
         return view(model, task["text"], pair=task["pair"], against=against, measures=self._measures, **state)
 
     def _page(self, instructor: bool, weights: Weights) -> str:
-        first, info = self.tasks[0], self.info(instructor=instructor)
+        first = self.tasks[0]
+        info = LabInfo(title=self.title, intro=self.intro, tasks=self.tasks, answers=instructor)
         if len(self.models) == 2:
             shown: Any = self._picture(first)
             return views_page([(shown.payload, shown.blobs)], title=self.title, lab=info)
@@ -205,11 +202,10 @@ def _task(
 ) -> LabTask:
     """A task with what is right, and with the figures that its text names."""
     checks = task["check"]
-    best, worst = of.best, of.worst
-    opened = best if task.get("open", "best" if "head" not in checks else "other") == "best" else worst
+    best, right = of.best, of.right
+    opened = best if task.get("open") == "best" else of.worst
     state = ExplorerState(layer=opened.layer, heads=[opened.head])
     state.update(task.get("state", {}))
-    right = of.right
     check = LabCheck()
     values: dict[str, Any] = {
         "best": best,
@@ -220,7 +216,7 @@ def _task(
         "tokens": len(tokens),
         "uniform": short(math.log(len(tokens))),
         "baseline": short(of.baseline),
-        "least": named(of, [worst]),
+        "least": named(of, [of.worst]),
         "layers": ", ".join(short(mean) for mean in of.layers),
     }
     pin = places(tokens, task["pin"])[-1] if "pin" in task else 0
@@ -236,12 +232,16 @@ def _task(
         check["changes"] = [f"{best} off"]
     if "own" in checks:
         check["own"] = True
-    if model.causal and ("says" in task or task.get("figure") == "says"):
-        first, without = said(model, text), said(model, text, [f"{best} off"])
-        values |= {"token": first.token, "before": short(first.p), "after": short(without.p)}
     if "figure" in checks:
         kind = task["figure"]
-        value = figure(kind, model, tokens, of, text=text, pin=pin, changes=check.get("changes", []))
+        if kind == "says":
+            first, without = said(model, text), said(model, text, [f"{best} off"])
+            values |= {"token": first.token, "before": short(first.p), "after": short(without.p)}
+            value = without.p if "change" in checks else first.p
+        elif kind == "weight":
+            value = float(maps_of(model, tokens)[best][pin].max())
+        else:
+            value = len(of.of) if kind == "heads" else of.of[best]
         check["low"], check["high"] = value - READ[kind], value + READ[kind]
         values["figure"] = f"{value:.0f}" if kind == "heads" else short(value)
     guess = task.get("guess")
