@@ -130,6 +130,7 @@ def test_a_student_clicks_and_an_instructor_reads(tab: Callable[..., Any], tmp_p
     box = page.get_by_label("Lab", exact=True)
     for _ in range(2):
         box.get_by_role("button", name="Check", exact=True).click()
+    assert page.evaluate("() => document.activeElement.innerText") == "Check"  # keys go on from here
     box.get_by_role("button", name="Show the answer", exact=True).click()
     assert lab.tasks[0]["answer"].split("\n")[0] in box.inner_text()
     for _ in range(2):
