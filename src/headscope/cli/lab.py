@@ -25,7 +25,7 @@ def lab(
 
     Args:
         model: which one.
-        name: of the lab.
+        name: heads, patterns, clark, copying or finetuning.
         output: the page (.html) or the notebook (.ipynb).
         against: of finetuning, what the model was before (hub name, folder or demo; @REVISION); by default it is
             fine-tuned here, in seconds.
