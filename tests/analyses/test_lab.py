@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,11 @@ def test_the_notebook_of_a_lab(lab: Any, tmp_path: Path, instructor: bool) -> No
     code = [cell.source for cell in book.cells if cell.cell_type == "code"]
     assert code[0].endswith("lab = hs.lab('heads')")
     assert [line.count("lab.show") for line in code].count(1) == len(lab.tasks)
+    here: dict[str, Any] = {"lab": lab}
+    for line in code[1:]:  # nobody has typed a figure or clicked a head yet
+        exec(line.replace("lab.check", "told = lab.check"), here)
+    assert here["told"].startswith("The picture does not show that yet.")
+    assert lab.check(1, ...).startswith("A figure is missing")
 
 
 def test_what_a_lab_cannot_be_of(demo: Model, stories: Model) -> None:
@@ -86,6 +92,8 @@ def test_what_a_lab_cannot_be_of(demo: Model, stories: Model) -> None:
         hs.lab("copying", demo)
     with pytest.raises(InputError, match="heads expects an encoder"):
         hs.lab("heads", stories)
+    with pytest.raises(InputError, match="heads expects an encoder of texts"):
+        hs.lab("heads", replace(demo, tokenizer=None))
     with pytest.raises(InputError, match="a second model for finetuning alone"):
         hs.lab("heads", demo, demo)
 

@@ -130,6 +130,7 @@ def test_a_student_clicks_and_an_instructor_reads(tab: Callable[..., Any], tmp_p
     box = page.get_by_label("Lab", exact=True)
     for _ in range(2):
         box.get_by_role("button", name="Check", exact=True).click()
+    assert page.evaluate("() => document.activeElement.innerText") == "Check"  # keys go on from here
     box.get_by_role("button", name="Show the answer", exact=True).click()
     assert lab.tasks[0]["answer"].split("\n")[0] in box.inner_text()
     for _ in range(2):
@@ -143,8 +144,9 @@ def test_a_student_clicks_and_an_instructor_reads(tab: Callable[..., Any], tmp_p
     box.get_by_text("Yes.", exact=True).wait_for()
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_function(READY)
-    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_function(
+        "() => document.documentElement.scrollWidth <= innerWidth"
+    )  # when it is drawn anew
     teacher = tab(lab.save(tmp_path / "answers.html", instructor=True).as_uri())
     teacher.wait_for_function(READY)
     for number, task in enumerate(lab.tasks):

@@ -2,7 +2,7 @@
 
 import type { ExplorerState, LiveExample, LiveInfo, LiveInput, Prediction, Shown } from "../protocol";
 import type { Store } from "../scene/data";
-import { alike, Of } from "../scene/made";
+import { Of } from "../scene/made";
 import { DEFAULTS, type Full, partOf } from "../scene/state";
 import { h } from "../ui/dom";
 import { Explorer, type ExplorerHost, type ExplorerProps } from "../ui/explorer";
@@ -162,8 +162,7 @@ export class Live {
 
   /** Take over what is asked and shown from outside. */
   update(asked: Asked, state: ExplorerState): void {
-    // What stands there may not have the tokens that the state names.
-    if (!alike(asked.input, this.input)) this.begin = { ...DEFAULTS, ...state };
+    this.begin = state; // what stands there may not have the tokens that it names
     this.input = asked.input;
     this.chosen = asked.chosen;
     if (asked.changes.join("\n") !== this.history.changes.join("\n")) this.history.set(asked.changes);

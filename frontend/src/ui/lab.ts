@@ -33,7 +33,7 @@ export function lacking({ check, text }: LabTask, seen: Seen, typed: string): st
   const same = seen.text === undefined || seen.text.trim() === text;
   if (low !== undefined && figure === null) return "A figure is missing, such as .25.";
   if (own && same) return "This is still the text of the lab: type one of your own.";
-  if (!own && !same) return "This is another text than the task's: show the picture again.";
+  if ((pin || low !== undefined) && !same) return "This is another text than the task's: show the picture again.";
   if (heads && !heads.some((head) => alike(head, open))) return "This head is not it.";
   if (pin && !(seen.state.pin?.[0] === "from" && pin.includes(seen.state.pin[1] as number)))
     return "The token is not pinned at the left yet: click it.";
@@ -114,7 +114,9 @@ export class LabBox {
     const mine = this.progress[at]!;
     const count = this.progress.filter(({ end }) => end === "solved").length;
     const button = (name: string, onclick: () => void, kind = "button.press"): HTMLElement =>
-      h(kind as "button", { type: "button", onclick }, name);
+      h(kind as "button", { type: "button", "data-key": name, onclick }, name);
+    const focused = document.activeElement;
+    const key = focused && this.root.contains(focused) ? focused.getAttribute("data-key") : null;
     const last = at === lab.tasks.length - 1;
     this.told.textContent = told;
     this.root.replaceChildren(
@@ -132,6 +134,8 @@ export class LabBox {
         last && mine.end !== "" && h("span", {}, `That was the lab: ${plural(count, "task")} solved.`),
       ),
     );
+    // Who goes by keys stays where they are.
+    if (key !== null) this.root.querySelector<HTMLElement>(`[data-key=${CSS.escape(key)}]`)?.focus();
   }
 
   private guess({ ask, choices }: LabGuess): HTMLElement {
@@ -146,7 +150,13 @@ export class LabBox {
       h(
         "label",
         {},
-        h("input", { type: "radio", name: "guess", checked: mine.guessed === choice, onchange: () => choose(choice) }),
+        h("input", {
+          type: "radio",
+          name: "guess",
+          "data-key": choice,
+          checked: mine.guessed === choice,
+          onchange: () => choose(choice),
+        }),
         choice,
       );
     return h("fieldset", {}, h("legend", {}, ask), ...choices.map(one));
@@ -158,7 +168,13 @@ export class LabBox {
     button: (name: string, onclick: () => void, kind?: string) => HTMLElement,
   ): HTMLElement[] {
     const { task, lab } = this;
-    const box = h("input", { type: "text", inputmode: "decimal", value: this.typed, autocomplete: "off" });
+    const box = h("input", {
+      type: "text",
+      inputmode: "decimal",
+      value: this.typed,
+      autocomplete: "off",
+      "data-key": "figure",
+    });
     box.addEventListener("input", () => (this.typed = box.value));
     box.addEventListener("keydown", ({ key }) => key === "Enter" && this.check());
     const ended = mine.end !== "" || lab.answers;

@@ -25,7 +25,7 @@ def lab(
 
     Args:
         model: which one.
-        name: of the lab.
+        name: heads, patterns, clark, copying or finetuning.
         output: the page (.html) or the notebook (.ipynb).
         against: of finetuning, what the model was before (hub name, folder or demo; @REVISION); by default it is
             fine-tuned here, in seconds.
@@ -48,5 +48,5 @@ def lab(
     made.given = [each for each in (model.model, against) if each is not None]
     made.save(output, instructor=instructor, weights=weights)
     if output.suffix == ".html":
-        say(f"the page holds the model: {output.stat().st_size / 1e6:.0f} MB")
+        say(f"{'the page holds the model: ' * (len(made.models) == 1)}{output.stat().st_size / 1e6:.0f} MB")
     print(output.resolve())

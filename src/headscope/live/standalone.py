@@ -76,7 +76,7 @@ def standalone_page(
     blobs = Blobs()
     shown, _ = explorer_payload(view.inputs, state=view.state, model=view.payload["model"], blobs=blobs)
     payload = standalone(blobs)
-    payload = {**payload, "title": shown["title"], "view": shown}
+    payload["title"], payload["view"] = shown["title"], shown
     if lab is not None:
         payload["title"], payload["lab"] = lab["title"], lab
         payload["model"]["info"]["examples"] = []

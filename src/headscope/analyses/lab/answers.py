@@ -23,6 +23,9 @@ from headscope.views.digits import bare, fixed
 NEAR = 0.8
 """A head is right, too, so far up from the worst one's score to the best one's."""
 
+NAMED = 6
+"""So many right heads are named in an answer."""
+
 READ = {"score": 0.03, "weight": 0.03, "heads": 0.5, "says": 0.05}
 """How far a figure may be from that of the model: a page rounds weights, and readers round figures."""
 
@@ -49,6 +52,14 @@ class Scores(NamedTuple):
         return min(self.of, key=lambda head: self.of[head] if low else -self.of[head])
 
     @property
+    def layers(self) -> list[float]:
+        """The mean of each layer."""
+        return [
+            float(np.mean([value for head, value in self.of.items() if head.layer == layer]))
+            for layer in sorted({head.layer for head in self.of})
+        ]
+
+    @property
     def right(self) -> list[Head]:
         """The best head, and those that do nearly as well."""
         best, room = self.of[self.best], (1 - self.near) * abs(self.of[self.best] - self.of[self.worst])
@@ -62,17 +73,19 @@ def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None
     """
     lowest, near = bool(spec.get("lowest")), spec.get("near", NEAR)
     baseline = float("nan")
+    array: Any
     if "measure" in spec:
         texts = builtin(model) if spec.get("corpus") else [Example(tokens=tokens, document=0, source="lab")]
-        array = measure(model, texts, measures=[spec["measure"]])[spec["measure"]]
+        measured: Any = measure(model, texts, measures=[spec["measure"]])
+        array = measured[spec["measure"]]
     elif "relation" in spec:
-        found = syntax(model, corpora.builtin_trees(), least=10).sel(relation=spec["relation"])
+        found: Any = syntax(model, corpora.builtin_trees(), least=10).sel(relation=spec["relation"])
         array = found["accuracy"].sel(direction="dep->head")
         baseline = float(found["baseline"].max())
     elif "drift" in spec:
         array = drift["drift"]
     else:
-        maps = _maps(model, tokens)
+        maps = maps_of(model, tokens)
         query, keys = places(tokens, spec["from"])[-1], places(tokens, spec["to"])
         weights = [(layer, maps.layers[at][:, query, keys].sum(-1)) for at, layer in enumerate(maps.index)]
         return Scores(
@@ -93,7 +106,8 @@ def builtin(model: Model) -> corpora.Corpus:
     return corpora.builtin(pack=min(128, model.max_length or 128))
 
 
-def _maps(model: Model, tokens: Any) -> AttentionMaps:
+def maps_of(model: Model, tokens: Any) -> AttentionMaps:
+    """The maps of an encoder, or of a decoder alone."""
     maps = capture(model, tokens)
     assert isinstance(maps, AttentionMaps)
     return maps
@@ -113,7 +127,8 @@ def places(tokens: Any, word: str) -> list[int]:
     if len(starts) < number:
         raise InputError(f"lab: expected {word!r} in the text, found {read!r}")
     begin, end = starts[number - 1], starts[number - 1] + len(match[1])
-    found, at = [], 0
+    found: list[int] = []
+    at = 0
     for place in kept:
         after = at + len(tokens.texts[place])
         if at < end and after > begin and read[at:after].strip():
@@ -139,23 +154,10 @@ def said(model: Model, text: str, changes: Sequence[str] = ()) -> Said:
     return Said(first["text"].strip(), float(answer["says"][-1]["chosen"]["p"]))
 
 
-def figure(
-    kind: str, model: Model, tokens: Any, of: Scores, *, text: str, pin: int, changes: Sequence[str]
-) -> float:
-    """The figure that a task asks for."""
-    if kind == "heads":
-        return len(of.of)
-    if kind == "says":
-        return said(model, text, changes).p
-    if kind == "score":
-        return of.of[of.best]
-    maps = _maps(model, tokens)
-    return float(maps[of.best][pin].max())
-
-
 def named(of: Scores, heads: Sequence[Head]) -> str:
-    """Heads with their scores: ``L0H2 (.993), L2H11 (.340)``."""
-    return ", ".join(f"{head} ({short(of.of[head])})" for head in heads)
+    """The first heads with their scores: ``L0H2 (.993), L2H11 (.340) and 7 more``."""
+    told = ", ".join(f"{head} ({short(of.of[head])})" for head in heads[:NAMED])
+    return told if len(heads) <= NAMED else f"{told} and {len(heads) - NAMED} more"
 
 
 def short(value: float) -> str:

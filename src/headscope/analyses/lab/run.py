@@ -9,10 +9,10 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from headscope.analyses.compare.models.run import models as compare_models
-from headscope.analyses.lab.answers import READ, Scores, builtin, figure, named, places, said, scores, short
+from headscope.analyses.lab.answers import READ, Scores, builtin, maps_of, named, places, said, scores, short
 from headscope.analyses.lab.tune import fine_tuned
 from headscope.attention.load import load
 from headscope.attention.one import tokens_of
@@ -59,10 +59,11 @@ class Lab:
         self._measures: Any = None
         self._shown: dict[int, Exploration | View] = {}
         if len(models) == 2:
-            figures = compare_models(*models, builtin(models[0]), measures=["entropy"]).figures
-            self._measures = figures[["js"]].rename(js="drift")
+            compared: Any = compare_models(models[0], models[1], builtin(models[0]), measures=["entropy"])
+            self._measures = compared.figures[["js"]].rename(js="drift")
             self._measures["drift"].attrs |= {"title": "drift", "units": "nats"}
-            self.intro = self.intro.format(a=models[0].name, b=models[1].name)
+            note = "".join(f" ({each})" for each in models[0].notes)
+            self.intro = self.intro.format(a=models[0].name + note, b=models[1].name)
         of = None
         self.tasks: list[LabTask] = []
         for task in content["task"]:
@@ -87,8 +88,8 @@ class Lab:
         self._shown[task] = self._picture(this)
         return self._shown[task]
 
-    def check(self, task: int, answer: float | str | None = None) -> str:
-        """Whether a task is solved by what its picture shows now, and by the figure that is given, if one is asked for.
+    def check(self, task: int, answer: Any = None) -> str:
+        """Whether a task is solved by what its picture shows now, and by the figure `answer`, if one is asked for.
 
         Where a picture cannot be clicked, `answer` is the name of a head.
         """
@@ -100,16 +101,12 @@ class Lab:
             head = Head.parse(answer)
             state = {**state, "layer": head.layer, "heads": [head.head]}
         asked = shown.asked if isinstance(shown, Exploration) else None
-        lacks = lacking(this, state, asked, None if isinstance(answer, str) else answer)
+        lacks = lacking(this, state, asked, answer if isinstance(answer, int | float) else None)
         return f"Yes. {this['answer']}" if lacks is None else f"{lacks} lab.hint({task}) helps."
 
     def hint(self, task: int) -> str:
         """Help with a task."""
         return self._task(task)["hint"]
-
-    def info(self, *, instructor: bool = False) -> LabInfo:
-        """What a page has of the lab."""
-        return LabInfo(title=self.title, intro=self.intro, tasks=self.tasks, answers=instructor)
 
     def save(
         self, path: str | os.PathLike[str], *, instructor: bool = False, weights: Weights = "int8"
@@ -147,11 +144,12 @@ class Lab:
         return view(model, task["text"], pair=task["pair"], against=against, measures=self._measures, **state)
 
     def _page(self, instructor: bool, weights: Weights) -> str:
-        first, info = self.tasks[0], self.info(instructor=instructor)
+        first = self.tasks[0]
+        info = LabInfo(title=self.title, intro=self.intro, tasks=self.tasks, answers=instructor)
         if len(self.models) == 2:
             shown: Any = self._picture(first)
             return views_page([(shown.payload, shown.blobs)], title=self.title, lab=info)
-        model, state = self.models[0], dict(first["state"])
+        model, state = self.models[0], cast("dict[str, Any]", first["state"])
         given = LiveInput(text=first["text"])
         if first["pair"] is not None:
             given["pair"] = first["pair"]
@@ -177,11 +175,11 @@ class Lab:
                 cells += [("markdown", task["ask"])]
             else:
                 cells += [("markdown", asked + task["ask"]), ("code", f"lab.show({number})")]
-            typed = ", …" if "low" in task["check"] else ""
+            typed = ", ..." if "low" in task["check"] else ""
             cells += [("code", f"lab.check({number}{typed})")]
             if instructor:
                 cells += [("markdown", f"**Answer.** {task['answer']}\n\n**Hint.** {task['hint']}")]
-        kept = [
+        kept: list[dict[str, Any]] = [
             {"cell_type": kind, "id": f"lab-{place}", "metadata": {}, "source": source}
             | ({"execution_count": None, "outputs": []} if kind == "code" else {})
             for place, (kind, source) in enumerate(cells)
@@ -204,11 +202,10 @@ def _task(
 ) -> LabTask:
     """A task with what is right, and with the figures that its text names."""
     checks = task["check"]
-    best, worst = of.best, of.worst
-    opened = best if task.get("open", "best" if "head" not in checks else "other") == "best" else worst
+    best, right = of.best, of.right
+    opened = best if task.get("open") == "best" else of.worst
     state = ExplorerState(layer=opened.layer, heads=[opened.head])
     state.update(task.get("state", {}))
-    right = of.right
     check = LabCheck()
     values: dict[str, Any] = {
         "best": best,
@@ -219,7 +216,8 @@ def _task(
         "tokens": len(tokens),
         "uniform": short(math.log(len(tokens))),
         "baseline": short(of.baseline),
-        "least": named(of, [worst]),
+        "least": named(of, [of.worst]),
+        "layers": ", ".join(short(mean) for mean in of.layers),
     }
     pin = places(tokens, task["pin"])[-1] if "pin" in task else 0
     if "head" in checks:
@@ -234,12 +232,16 @@ def _task(
         check["changes"] = [f"{best} off"]
     if "own" in checks:
         check["own"] = True
-    if model.causal and ("says" in task or task.get("figure") == "says"):
-        first, without = said(model, text), said(model, text, [f"{best} off"])
-        values |= {"token": first.token, "before": short(first.p), "after": short(without.p)}
     if "figure" in checks:
         kind = task["figure"]
-        value = figure(kind, model, tokens, of, text=text, pin=pin, changes=check.get("changes", []))
+        if kind == "says":
+            first, without = said(model, text), said(model, text, [f"{best} off"])
+            values |= {"token": first.token, "before": short(first.p), "after": short(without.p)}
+            value = without.p if "change" in checks else first.p
+        elif kind == "weight":
+            value = float(maps_of(model, tokens)[best][pin].max())
+        else:
+            value = len(of.of) if kind == "heads" else of.of[best]
         check["low"], check["high"] = value - READ[kind], value + READ[kind]
         values["figure"] = f"{value:.0f}" if kind == "heads" else short(value)
     guess = task.get("guess")
@@ -267,7 +269,7 @@ def lacking(
         return "A figure is missing, such as .25."
     if check.get("own") and same:
         return "This is still the text of the lab: type one of your own."
-    if not check.get("own") and not same:
+    if ("pin" in check or "low" in check) and not same:
         return "This is another text than the task's: show the picture again."
     if "heads" in check and [state.get("layer"), (state.get("heads") or [None])[-1]] not in check["heads"]:
         return "This head is not it."
@@ -281,7 +283,7 @@ def lacking(
         [change] == (asked or {}).get("changes") for change in check["changes"]
     ):
         return "The change is not made, or not alone."
-    if "low" in check and typed is not None and not check["low"] <= typed <= check["high"]:
+    if typed is not None and not check.get("low", -math.inf) <= typed <= check.get("high", math.inf):
         return "This figure is not it."
     return None
 
@@ -303,12 +305,12 @@ def lab(name: str, model: Any = None, against: Any = None) -> Lab:
     'Show the picture first: lab.show(1)'
     """
     content = lesson(name)
-    given = [str(one) for one in (model, against) if isinstance(one, str)]
+    given = [str(one) for one in (model, against) if isinstance(one, (str, Path))]
     if against is not None and name != "finetuning":
         raise InputError(f"lab: expected a second model for finetuning alone, found one for {name}")
     first = _loaded(content.get("model") if model is None else model)
-    if first.causal is not bool(content.get("causal")):
-        kinds = ("an encoder such as BERT", "a language model that writes, such as GPT-2")
+    if first.tokenizer is None or first.encoder_decoder or first.causal is not bool(content.get("causal")):
+        kinds = ("an encoder of texts such as BERT", "a language model that writes, such as GPT-2")
         raise InputError(f"lab: {name} expects {kinds[bool(content.get('causal'))]}, found {first.name}")
     if name != "finetuning":
         return Lab(name, [first], given)
