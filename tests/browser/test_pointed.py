@@ -172,7 +172,9 @@ def test_an_address_has_the_tokens_and_large_maps_are_read_for_them(
 
 
 @pytest.mark.slow
-def test_beside_another_input_the_sentence_is_read_to_its_end(open_page: Callable[..., Any], demo: Model) -> None:
+def test_beside_another_input_the_sentence_is_read_to_its_end(
+    open_page: Callable[..., Any], demo: Model
+) -> None:
     one = (
         "The 2002 second quarter results don't include figures from our friends at Compaq.",
         "The year-ago numbers do not include figures from Compaq Computer.",

@@ -21,7 +21,7 @@ const COLUMNS: { readonly [about: string]: { name?: string; value: string; again
   writes: { value: "itself" },
 };
 
-const [MOST, ROW, LEFT, RIGHT, WIDEST] = [4, 16, 128, 40, 360];
+const [MOST, ROW, LEFT, RIGHT, WIDEST] = [4, 16, 128, 46, 360];
 /** Letters that have room before a row. */
 const LETTERS = 21;
 
