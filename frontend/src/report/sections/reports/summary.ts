@@ -37,7 +37,15 @@ export const section: Section<SummarySection> = (element, { marks, findings, lea
     const picture = pictures[i];
     const sentence = h("p", {}, ...spoken(parts, host, seen));
     const heads = parts.filter(({ reason }) => reason);
-    const named = heads.length > 0 && h("div.named", {}, ...firstHeads(heads, host));
+    const tick = figures[i]?.against;
+    const named =
+      (heads.length > 0 || tick) &&
+      h(
+        "div.named",
+        {},
+        ...(heads.length > 0 ? firstHeads(heads, host) : []),
+        tick && h("span.dim", {}, ` tick: ${tick}`),
+      );
     return h(
       picture ? (picture.wide ? "li.pictured.wide" : "li.pictured") : "li",
       {},
