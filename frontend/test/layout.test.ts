@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { textWidth } from "../src/draw/ruler";
 import { layout } from "../src/report/cells";
 import { placeNames } from "../src/report/names";
 import { headBox } from "../src/scene/headlayout";
@@ -25,6 +26,15 @@ test("names do not cover one another", () => {
       if (a !== b && a.anchor === b.anchor) expect(Math.abs(a.y - b.y)).toBeGreaterThanOrEqual(12);
     }
   }
+});
+
+test("a name ends before another begins, as wide as its letters are", () => {
+  const points = ["L0H4", "L1H8", "L11H10"].map((text, i) => ({ x: 40 + 26 * i, y: 50, text }));
+  const placed = placeNames(points, 400, 8).filter(({ anchor }) => anchor === "start");
+  expect(placed.length).toBeGreaterThan(1);
+  for (const a of placed)
+    for (const b of placed)
+      if (a.x < b.x && Math.abs(a.y - b.y) < 12) expect(a.x + textWidth(a.text, 11, 600)).toBeLessThan(b.x);
 });
 
 test("a phone's strips have room for a number, its heading and a bar", () => {

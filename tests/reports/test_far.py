@@ -9,12 +9,12 @@ import numpy as np
 from headscope.reports.far import far
 
 
-def said(values: dict[str, Any], chance: dict[str, Any]) -> list[tuple[str | None, str]]:
+def said(values: dict[str, Any], chance: dict[str, Any]) -> list[tuple[str | None, str, str]]:
     arrays = [
         {name: np.asarray(each, np.float64) for name, each in some.items()} for some in (values, chance)
     ]
     found = far(arrays[0], arrays[1], [0, 3], [0, 2])
-    return [(about, "".join(part["text"] for part in parts)) for about, parts, _ in found]
+    return [(about, "".join(part["text"] for part in parts), headline) for about, parts, headline in found]
 
 
 def test_distance_grows_and_is_seen_in_its_heads() -> None:
@@ -24,12 +24,14 @@ def test_distance_grows_and_is_seen_in_its_heads() -> None:
             "distance_pixels",
             "Mean attention distance grows from 40 px in layer 0 to 120 px in layer 3 (even attention: 110 px); "
             "farthest L3H2 (140 px) and closest L0H0 (20 px).",
+            "Attention distance grows from first to last layer",
         ),
-        (None, "In layer 0 L0H0 looks closest (20 px), L0H2 farthest (60 px)."),
+        (None, "In layer 0 L0H0 looks closest (20 px), L0H2 farthest (60 px).", ""),
         (
             "cls",
             "Heads give [CLS] <0.1% of their attention on average in layer 0, and 50% in layer 3; even attention "
             "would give 0.5%.",
+            "Heads give [CLS] <0.1%, in the last layer 50%",
         ),
     ]
 

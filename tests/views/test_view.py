@@ -245,7 +245,8 @@ class TestNotebook:
         wanted = (0, "self", "the gradient's number")
         assert (added["input"], added["part"], added["quantity"]["of"]) == wanted
         assert buffers == [shown.blobs.buffers[name] for name in message["arrays"]]
-        assert [ref["data"] for ref in added["quantity"]["layers"]] == message["arrays"]
+        refs = [*added["quantity"]["layers"], *(one["values"] for one in added["quantity"]["measures"])]
+        assert [ref["data"] for ref in refs] == message["arrays"]
         assert widget.blobs == shown.blobs.buffers, "what a page that is loaded again reads"
         assert widget.payload["inputs"][0]["parts"][0]["quantities"] == [added["quantity"]]
         shown.state = {"quantity": "gradient"}

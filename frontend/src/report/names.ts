@@ -1,5 +1,6 @@
 // Names beside the points of a drawing.
 
+import { textWidth } from "../draw/ruler";
 import { s } from "../ui/dom";
 
 interface Spot {
@@ -29,6 +30,9 @@ const SPOTS = [0, -8, 8].flatMap(
     ] as const,
 );
 
+/** Between two names. */
+const APART = 3;
+
 /** Places for names beside their points, most important first: none covers another, few cover one of the dots. */
 export function placeNames(
   points: readonly Name[],
@@ -40,7 +44,7 @@ export function placeNames(
   const boxes: Box[] = [];
   for (const { x, y, text } of points) {
     if (placed.length >= limit) break;
-    const wide = 6.4 * text.length;
+    const wide = textWidth(text, 11, 600) + APART;
     const free = SPOTS.flatMap(([side, shift]) => {
       const x0 = side > 0 ? x + 6 : x - 6 - wide;
       const box = { x0, x1: x0 + wide, y0: y + shift - 6, y1: y + shift + 6 };

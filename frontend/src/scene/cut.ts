@@ -56,25 +56,6 @@ export function fromValues(
   return { head, rows, columns, codes, sign, values, scale };
 }
 
-// From the pieces of a query to those of a key: the mean of the sums, as a share of the layer's scale.
-function mean({ numbers, encoding, shape, counts }: Layer, place: number, row: Item, column: Item): number {
-  const decode = encoding === "sqrt" ? SQUARE : encoding === "signed" ? SIGNED : null;
-  const [, queries, keys] = shape;
-  let [total, weights] = [0, 0];
-  for (let q = row.start; q < row.end; q++) {
-    const start = (place * queries + q) * keys;
-    const weight = counts?.[q] ?? 1;
-    let sum = 0;
-    for (let k = column.start; k < column.end; k++) {
-      const number = numbers[start + k]!;
-      sum += decode ? decode[number]! : number;
-    }
-    total += weight * sum;
-    weights += weight;
-  }
-  return total / weights;
-}
-
 /** What one head has from some tokens to others, [row column] as `cut` says it; renormalised over all the shown ones. */
 export function along(
   layer: Layer,
@@ -84,11 +65,34 @@ export function along(
   shown: Side,
   renormalise: boolean,
 ): Float64Array {
+  const { numbers, encoding, counts, scale } = layer;
+  const [, queries, keys] = layer.shape;
+  const decode = encoding === "sqrt" ? SQUARE : encoding === "signed" ? SIGNED : null;
   const found = new Float64Array(rows.length * columns.length);
+  const all = renormalise ? shown.items : columns;
+  const values = new Float64Array(all.length);
   rows.forEach((row, a) => {
-    const at = (column: Item): number => mean(layer, place, row, column) * layer.scale;
-    const sum = renormalise ? shown.items.reduce((total, column) => total + Math.abs(at(column)), 0) : 1;
-    columns.forEach((column, b) => (found[a * columns.length + b] = at(column) / (sum > 1e-6 ? sum : 1)));
+    // From the pieces of a query to those of a key: the mean of the sums.
+    let weights = 0;
+    for (let q = row.start; q < row.end; q++) weights += counts?.[q] ?? 1;
+    let total = 0;
+    for (let b = 0; b < all.length; b++) {
+      const { start, end } = all[b]!;
+      let sum = 0;
+      for (let q = row.start; q < row.end; q++) {
+        const weight = counts?.[q] ?? 1;
+        const base = (place * queries + q) * keys;
+        for (let k = start; k < end; k++) {
+          const number = numbers[base + k]!;
+          sum += weight * (decode ? decode[number]! : number);
+        }
+      }
+      values[b] = (sum / weights) * scale;
+      total += Math.abs(values[b]!);
+    }
+    const by = renormalise && total > 1e-6 ? total : 1;
+    for (let b = 0; b < columns.length; b++)
+      found[a * columns.length + b] = values[all === columns ? b : shown.of[columns[b]!.start]!]! / by;
   });
   return found;
 }

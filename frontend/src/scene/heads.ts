@@ -27,6 +27,8 @@ export interface Label {
   readonly at: number;
 }
 
+const pooled = new WeakMap<Float64Array, Thumb>();
+
 export class Heads {
   readonly thumbs: Thumbs;
   kind: Room["kind"] = "beside";
@@ -114,7 +116,14 @@ export class Heads {
     const quantity = part.quantities.find((each) => each.name === state.quantity);
     const across = focus.to === null ? line.length : 1;
     const signed = against !== null || quantity?.signed === true;
-    return pool(fromValues(head, line.length / across, across, Float32Array.from(line), quantity?.scale ?? 1, signed));
+    // Made once for a line: while others are read the cells are drawn again and again.
+    const made = pooled.get(line);
+    if (made) return made;
+    const thumb = pool(
+      fromValues(head, line.length / across, across, Float32Array.from(line), quantity?.scale ?? 1, signed),
+    );
+    pooled.set(line, thumb);
+    return thumb;
   }
 
   /** What the token that is pointed at gives to each piece, for cells that are pictures. */

@@ -85,7 +85,8 @@ class Align(Section):
 
     def headline(self) -> str:
         """The best head's accuracy."""
-        best: Any = table(self.result).iloc[0]
+        rows: Any = table(self.result)
+        best = rows.iloc[0]
         known = best["ci_low"] > float(self.result["chance"])
         head = Head(int(best["layer"]), int(best["head"]))
         return f"{head} hears {percent(best['accuracy'])} of words where they are" if known else ""

@@ -52,8 +52,9 @@ class Probes(Section):
 
     def headline(self) -> str:
         """What a probe of all heads gets."""
-        uas = float(self.result["uas"].sel(probe="attention"))
-        return f"All heads together find the head of {percent(uas)} of words"
+        result: Any = self.result
+        uas = percent(float(result["uas"].sel(probe="attention")))
+        return f"All heads together find the head of {uas} of words"
 
     def findings(self) -> list[list[Part]]:
         """What a probe of all heads gets, beside taking the next word; nothing where one of the two is not there."""

@@ -21,7 +21,7 @@ const COLUMNS: { readonly [about: string]: { name?: string; value: string; again
   writes: { value: "itself" },
 };
 
-const [MOST, ROW, LEFT, RIGHT, WIDEST] = [4, 16, 128, 40, 360];
+const [MOST, ROW, LEFT, RIGHT, WIDEST] = [3, 16, 128, 46, 360];
 /** Letters that have room before a row. */
 const LETTERS = 21;
 
@@ -62,11 +62,11 @@ function dotsOf(about: string, { figures }: Host): { rows: Dot[][]; against: str
   return { rows: [...rows.values()].slice(0, MOST), against: label };
 }
 
-/** The dots of a finding; null where it has no table of shares. */
+/** The dots of a finding, and what their ticks are; null where it has no table of shares. */
 export function dots(
   { about }: SummarySection["findings"][number],
   host: Host,
-): { readonly root: HTMLElement; readonly update: (now: Now) => void } | null {
+): { readonly root: HTMLElement; readonly against: string; readonly update: (now: Now) => void } | null {
   const found = about === null ? null : dotsOf(about, host);
   if (!found || found.rows.length === 0) return null;
   const { rows, against } = found;
@@ -81,12 +81,7 @@ export function dots(
   };
   const points = new Points(host, tip, open);
   const said = rows.map(([best]) => `${best!.name} ${percent(best!.value)}`).join(", ");
-  const root = h(
-    "div.figuredots",
-    { role: "img", "aria-label": said },
-    points.box,
-    against && h("span.dim", {}, `tick: ${against}`),
-  );
+  const root = h("div.figuredots", { role: "img", "aria-label": said }, points.box);
   let drawn = 0;
   const update = ({ cell }: Now): void => {
     const width = Math.min(WIDEST, points.box.clientWidth || WIDEST);
@@ -118,5 +113,5 @@ export function dots(
       cell,
     );
   };
-  return { root, update };
+  return { root, against, update };
 }

@@ -7,7 +7,7 @@ import { plural } from "../../../scene/format";
 import { h } from "../../../ui/dom";
 import { type Cell, tablesOf } from "../../figures";
 import type { Host, Now, Section } from "../../host";
-import { spoken } from "../../parts";
+import { firstHeads, spoken } from "../../parts";
 import { ofMeasure } from "../../reasons";
 import { folded } from "../../rows";
 import { dots } from "./dots";
@@ -36,12 +36,22 @@ export const section: Section<SummarySection> = (element, { marks, findings, lea
   const first = findings.slice(0, leads).map(({ parts, headline }, i) => {
     const picture = pictures[i];
     const sentence = h("p", {}, ...spoken(parts, host, seen));
+    const heads = parts.filter(({ reason }) => reason);
+    const tick = figures[i]?.against;
+    const named =
+      (heads.length > 0 || tick) &&
+      h(
+        "div.named",
+        {},
+        ...(heads.length > 0 ? firstHeads(heads, host) : []),
+        tick && h("span.dim", {}, ` tick: ${tick}`),
+      );
     return h(
       picture ? (picture.wide ? "li.pictured.wide" : "li.pictured") : "li",
       {},
       picture?.root,
       headline
-        ? h("div", {}, h("p.headline", {}, headline), figures[i]?.root, folded("Which, and how sure", sentence))
+        ? h("div", {}, h("p.headline", {}, headline), figures[i]?.root, named, folded("How sure", sentence))
         : sentence,
     );
   });

@@ -85,8 +85,9 @@ class Coref(Section):
 
     def headline(self) -> str:
         """What the best head finds, and the best rule."""
-        head, rules = best_head(self.result, "preceding_mentions"), self.result["rules"].sel(type="all")
-        scores = self.result["accuracy"].sel(
+        result: Any = self.result
+        head, rules = best_head(result, "preceding_mentions"), result["rules"].sel(type="all")
+        scores = result["accuracy"].sel(
             candidates="preceding_mentions", layer=head.layer, head=head.head, type="all"
         )
         rule = in_words(str(rules["rule"].values[rules.values.argmax()]))

@@ -87,7 +87,8 @@ class Retrieval(Section):
 
     def headline(self) -> str:
         """How many heads surely retrieve."""
-        count = int((table(self.result)["q"] <= LEVEL).sum())
+        rows: Any = table(self.result)
+        count = int((rows["q"] <= LEVEL).sum())
         return f"{blocks.count(count, 'head')} look{'s' * (count == 1)} at the token that is copied"
 
     def findings(self) -> Sequence[list[Part]]:
