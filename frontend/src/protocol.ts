@@ -565,14 +565,14 @@ export interface LabGuess {
  * What has to be so for a task to be solved; all that is there has to be.
  *
  * One of `heads` is open, a token at one of the places `pin` is pinned, the state has what `state` has, one of
- * `changes` is made, a text of the reader's `own` is read, and a figure from `low` to `high` is typed.
+ * `changes` is made, `own_text`: a text of the reader's is read, and a figure from `low` to `high` is typed.
  */
 export interface LabCheck {
   heads?: number[][];
   pin?: number[];
   state?: ExplorerState;
   changes?: string[];
-  own?: boolean;
+  own_text?: boolean;
   low?: number;
   high?: number;
 }

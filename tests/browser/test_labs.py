@@ -104,7 +104,7 @@ def test_a_lab_is_done_right_and_wrong(
         if "state" in check:
             assert student.does(number, **asked, typed=0.0)
             asked |= check["state"]
-        if check.get("own"):
+        if check.get("own_text"):
             assert student.does(number, **asked)
             asked["text"] = OWN
         elif student.live and ("low" in check or "pin" in check):

@@ -27,12 +27,12 @@ export function typedFigure(text: string): number | null {
 
 /** What a task still lacks; null: it is solved. */
 export function lacking({ check, text }: LabTask, seen: Seen, typed: string): string | null {
-  const { heads, pin, state, changes, own, low, high } = check;
+  const { heads, pin, state, changes, own_text, low, high } = check;
   const figure = typedFigure(typed);
   const open = [seen.state.layer, seen.state.heads?.at(-1)];
   const same = seen.text === undefined || seen.text.trim() === text;
   if (low !== undefined && figure === null) return "A figure is missing, such as .25.";
-  if (own && same) return "This is still the text of the lab: type one of your own.";
+  if (own_text && same) return "This is still the text of the lab: type one of your own.";
   if ((pin || low !== undefined) && !same) return "This is another text than the task's: show the picture again.";
   if (heads && !heads.some((head) => alike(head, open))) return "This head is not it.";
   if (pin && !(seen.state.pin?.[0] === "from" && pin.includes(seen.state.pin[1] as number)))

@@ -36,8 +36,8 @@ def lab(
     from headscope.analyses.lab.run import lab as run
 
     if name is None:
-        for each in LABS:
-            print(f"{each:<12}{lesson(each)['title']}")
+        for title in LABS:
+            print(f"{title:<12}{lesson(title)['title']}")
         return
     content = lesson(name)
     check_places(output, suffixes=(".html", ".ipynb"))
@@ -45,7 +45,7 @@ def lab(
         raise InputError("--against: expected -m MODEL beside it, which was trained from it")
     loaded = (replace(model, model=content.get("model")) if model.model is None else model).load()
     made = run(name, loaded, None if against is None else model.how.trained.named(against))
-    made.given = [each for each in (model.model, against) if each is not None]
+    made.given = [one for one in (model.model, against) if one is not None]
     made.save(output, instructor=instructor, weights=weights)
     if output.suffix == ".html":
         say(f"{'the page holds the model: ' * (len(made.models) == 1)}{output.stat().st_size / 1e6:.0f} MB")

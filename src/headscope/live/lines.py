@@ -70,14 +70,14 @@ class Lines:
     def chains(self, lines: Sequence[Line], more: int = MOST) -> list[ReadsInfo]:
         """Why these lines are there, then so many of the heads that they read, the largest terms first."""
         wanted = list(dict.fromkeys(lines))
-        seen, found, most = set(wanted), list[ReadsInfo](), len(wanted) + more
+        seen, every, most = set(wanted), list[ReadsInfo](), len(wanted) + more
         while wanted:
-            told: list[ReadsInfo] = []
+            answers: list[ReadsInfo] = []
             for layer in sorted({line.head.layer for line in wanted}):
-                told += self._of_layer([line for line in wanted if line.head.layer == layer], every=False)
-            found += told
+                answers += self._of_layer([line for line in wanted if line.head.layer == layer], every=False)
+            every += answers
             behind: dict[Line, float] = {}
-            for one in told:
+            for one in answers:
                 for bar in (*one["by_key"], *one["by_query"]):
                     if "head" in bar and "line" in bar:
                         line = Line(Head(*bar["head"]), *bar["line"])
@@ -85,7 +85,7 @@ class Lines:
             wanted = [line for line in sorted(behind, key=lambda line: -behind[line]) if line not in seen]
             wanted = wanted[: most - len(seen)]
             seen.update(wanted)
-        return found
+        return every
 
     def _call(self, head: Head) -> Call:
         return call_of(self._read, self.part, head)
@@ -98,7 +98,7 @@ class Lines:
                 f"{self.model.name}: expected attention over the whole input, found {record.shape[0]} windows"
             )
         (queries, _), (keys, _) = sides(self.model, self.part, [record], 0, self.ready, self.axes)
-        still, found = self._read.unturned(call), list[ReadsInfo]()
+        still, answers = self._read.unturned(call), list[ReadsInfo]()
         for start in range(0, len(lines), AT_ONCE):
             asked: dict[Line, Asked] = {}
             for line in lines[start : start + AT_ONCE]:
@@ -109,10 +109,10 @@ class Lines:
             terms = terms_of(self._read, record, list(asked.values())) if asked else []
             for (line, one), of in zip(asked.items(), terms, strict=True):
                 content = None if still is None else float(one.numbers(still, "key").detach())
-                found.append(self._told(line, of, content, record))
-        return found
+                answers.append(self._explained(line, of, content, record))
+        return answers
 
-    def _told(
+    def _explained(
         self,
         line: Line,
         terms: Mapping[str, Mapping[Who, float]],

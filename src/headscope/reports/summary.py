@@ -108,7 +108,7 @@ class Summary(Section):
     def info(self, blobs: Blobs) -> SummarySection | None:
         """The section; None where no head has a figure. Of each other section the most telling sentence comes first."""
         opening, others, aside = (
-            [_told(section) for section in self.sections if (section.opens, section.aside) == place]
+            [_of_section(section) for section in self.sections if (section.opens, section.aside) == place]
             for place in ((True, False), (False, False), (False, True))
         )
         groups = [*opening, self._of_measures(), *others, *aside]
@@ -192,7 +192,7 @@ class Summary(Section):
         return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
 
 
-def _told(section: Section) -> list[Finding]:
+def _of_section(section: Section) -> list[Finding]:
     findings = [Finding(parts=parts, about=section.pictured) for parts in section.findings()]
     if findings and (headline := section.headline()):
         findings[0]["headline"] = headline

@@ -611,14 +611,14 @@ class LabCheck(TypedDict, total=False):
     """What has to be so for a task to be solved; all that is there has to be.
 
     One of `heads` is open, a token at one of the places `pin` is pinned, the state has what `state` has, one of
-    `changes` is made, a text of the reader's `own` is read, and a figure from `low` to `high` is typed.
+    `changes` is made, `own_text`: a text of the reader's is read, and a figure from `low` to `high` is typed.
     """
 
     heads: list[list[int]]
     pin: list[int]
     state: ExplorerState
     changes: list[str]
-    own: bool
+    own_text: bool
     low: float
     high: float
 

@@ -79,9 +79,9 @@ def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None
         measured: Any = measure(model, texts, measures=[spec["measure"]])
         array = measured[spec["measure"]]
     elif "relation" in spec:
-        found: Any = syntax(model, corpora.builtin_trees(), least=10).sel(relation=spec["relation"])
-        array = found["accuracy"].sel(direction="dep->head")
-        baseline = float(found["baseline"].max())
+        relation: Any = syntax(model, corpora.builtin_trees(), least=10).sel(relation=spec["relation"])
+        array = relation["accuracy"].sel(direction="dep->head")
+        baseline = float(relation["baseline"].max())
     elif "drift" in spec:
         array = drift["drift"]
     else:
@@ -89,7 +89,7 @@ def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None
         query, keys = places(tokens, spec["from"])[-1], places(tokens, spec["to"])
         weights = [(layer, maps.layers[at][:, query, keys].sum(-1)) for at, layer in enumerate(maps.index)]
         return Scores(
-            {Head(layer, head): float(each) for layer, row in weights for head, each in enumerate(row)},
+            {Head(layer, head): float(weight) for layer, row in weights for head, weight in enumerate(row)},
             lowest,
             near,
         )
@@ -122,19 +122,19 @@ def places(tokens: Any, word: str) -> list[int]:
     side = 1 if match[3] else 0
     kept = [place for place, text in enumerate(tokens.sequence_ids) if text == side]
     read = "".join(tokens.texts[place] for place in kept)
-    starts = [found.start() for found in re.finditer(rf"\b{re.escape(match[1])}\b", read)]
+    starts = [match_.start() for match_ in re.finditer(rf"\b{re.escape(match[1])}\b", read)]
     number = int(match[2] or 1)
     if len(starts) < number:
         raise InputError(f"lab: expected {word!r} in the text, found {read!r}")
     begin, end = starts[number - 1], starts[number - 1] + len(match[1])
-    found: list[int] = []
+    covered: list[int] = []
     at = 0
     for place in kept:
         after = at + len(tokens.texts[place])
         if at < end and after > begin and read[at:after].strip():
-            found.append(place)
+            covered.append(place)
         at = after
-    return found
+    return covered
 
 
 class Said(NamedTuple):
@@ -144,7 +144,7 @@ class Said(NamedTuple):
     p: float
 
 
-def said(model: Model, text: str, changes: Sequence[str] = ()) -> Said:
+def spoken(model: Model, text: str, changes: Sequence[str] = ()) -> Said:
     """What a language model says at the end of a text, and what changes make of its probability."""
     live = Live(model)
     asked: dict[str, Any] = {"kind": "show", "id": 0, "input": {"text": text}, "changes": [], "chosen": None}
@@ -156,8 +156,8 @@ def said(model: Model, text: str, changes: Sequence[str] = ()) -> Said:
 
 def named(of: Scores, heads: Sequence[Head]) -> str:
     """The first heads with their scores: ``L0H2 (.993), L2H11 (.340) and 7 more``."""
-    told = ", ".join(f"{head} ({short(of.of[head])})" for head in heads[:NAMED])
-    return told if len(heads) <= NAMED else f"{told} and {len(heads) - NAMED} more"
+    listed = ", ".join(f"{head} ({short(of.of[head])})" for head in heads[:NAMED])
+    return listed if len(heads) <= NAMED else f"{listed} and {len(heads) - NAMED} more"
 
 
 def short(value: float) -> str:

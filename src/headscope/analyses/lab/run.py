@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from headscope.analyses.compare.models.run import models as compare_models
-from headscope.analyses.lab.answers import READ, Scores, builtin, maps_of, named, places, said, scores, short
+from headscope.analyses.lab.answers import (
+    READ,
+    Scores,
+    builtin,
+    maps_of,
+    named,
+    places,
+    scores,
+    short,
+    spoken,
+)
 from headscope.analyses.lab.tune import fine_tuned
 from headscope.attention.load import load
 from headscope.attention.one import tokens_of
@@ -62,7 +72,7 @@ class Lab:
             compared: Any = compare_models(models[0], models[1], builtin(models[0]), measures=["entropy"])
             self._measures = compared.figures[["js"]].rename(js="drift")
             self._measures["drift"].attrs |= {"title": "drift", "units": "nats"}
-            note = "".join(f" ({each})" for each in models[0].notes)
+            note = "".join(f" ({text})" for text in models[0].notes)
             self.intro = self.intro.format(a=models[0].name + note, b=models[1].name)
         of = None
         self.tasks: list[LabTask] = []
@@ -153,8 +163,8 @@ class Lab:
         given = LiveInput(text=first["text"])
         if first["pair"] is not None:
             given["pair"] = first["pair"]
-        carried = carry(model, given, weights=weights)
-        return standalone_page(view(model, first["text"], pair=first["pair"], **state), carried, lab=info)
+        runner = carry(model, given, weights=weights)
+        return standalone_page(view(model, first["text"], pair=first["pair"], **state), runner, lab=info)
 
     def _notebook(self, instructor: bool) -> str:
         cells = [
@@ -169,7 +179,7 @@ class Lab:
             asked = f"## {number}. {task['title']}\n\n"
             if guess is not None:
                 asked += "\n".join(
-                    [f"**Guess first.** {guess['ask']}\n", *(f"- {each}" for each in guess["choices"])]
+                    [f"**Guess first.** {guess['ask']}\n", *(f"- {choice}" for choice in guess["choices"])]
                 )
                 cells += [("markdown", asked), ("code", f'lab.show({number}, guess="…")')]
                 cells += [("markdown", task["ask"])]
@@ -231,11 +241,11 @@ def _task(
     if "change" in checks:
         check["changes"] = [f"{best} off"]
     if "own" in checks:
-        check["own"] = True
+        check["own_text"] = True
     if "figure" in checks:
         kind = task["figure"]
         if kind == "says":
-            first, without = said(model, text), said(model, text, [f"{best} off"])
+            first, without = spoken(model, text), spoken(model, text, [f"{best} off"])
             values |= {"token": first.token, "before": short(first.p), "after": short(without.p)}
             value = without.p if "change" in checks else first.p
         elif kind == "weight":
@@ -267,7 +277,7 @@ def lacking(
     same = asked is None or asked["input"].get("text", "").strip() == task["text"]
     if "low" in check and typed is None:
         return "A figure is missing, such as .25."
-    if check.get("own") and same:
+    if check.get("own_text") and same:
         return "This is still the text of the lab: type one of your own."
     if ("pin" in check or "low" in check) and not same:
         return "This is another text than the task's: show the picture again."
