@@ -413,7 +413,7 @@ def test_a_scale_says_what_it_is_of(open_page: Callable[..., Any], html: str):
     assert page.locator(".legend .ticks span").all_inner_texts() == ["0", ".05", ".25", ".5", "1"]
     page = open_page(html, fragment="#scale=head&draw=heat&quantity=gradient")
     assert page.locator(".scaled").inner_text() == "gradient"
-    assert page.locator(".measures h3").first.inner_text().startswith("Weights of L3H2 among all")
+    assert page.locator(".measures h3").first.inner_text().startswith("Gradient of L3H2 among all")
     ends = [text.replace("−", "-") for text in page.locator(".legend .ticks span").all_inner_texts()]
     assert [float(text) for text in ends] == pytest.approx([-1e-3, 0, 1e-3], rel=0.01)
     both = explorer_page([shown(), shown(1)], state={"side": "difference", "draw": "heat"})
