@@ -73,7 +73,7 @@ def placed(record: AttentionRecord) -> AttentionRecord:
 
 def by_kernel(record: AttentionRecord, columns: torch.Tensor) -> RowStatistics:
     """All statistics by the kernel, back on the processor."""
-    return fused.kernel_statistics(placed(record), columns, WANTED).each(torch.Tensor.cpu)
+    return fused.kernel_statistics(placed(record), columns, WANTED).map(torch.Tensor.cpu)
 
 
 @pytest.mark.parametrize("case", CALLS)
