@@ -42,6 +42,8 @@ def rows() -> dict[str, list[str]]:
 def test_every_interval_and_p_is_listed() -> None:
     listed, missing = rows(), list[str]()
     for package in sorted((ROOT / "src" / "headscope" / "analyses").iterdir()):
+        if package.name == "lab":  # its p is the probability of a token
+            continue
         names, called = printed(package) if package.is_dir() else (set[str](), set[str]())
         if (names or called) and package.name not in listed:
             missing.append(package.name)

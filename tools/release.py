@@ -30,6 +30,10 @@ PACKAGE = "headscope"
 STATIC = f"{PACKAGE}/views/static"
 DATA = [
     f"{PACKAGE}/analyses/bench/published.json",
+    *(
+        f"{PACKAGE}/analyses/lab/{name}.toml"
+        for name in ("clark", "copying", "finetuning", "heads", "patterns")
+    ),
     f"{PACKAGE}/analyses/model_card/schema.json",
     *(
         f"{PACKAGE}/corpora/data/{name}"

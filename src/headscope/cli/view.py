@@ -51,7 +51,7 @@ def view(
         text: the text to show, or with --replay a file.
         text_b: text B of a pair.
         output: the page or picture: .html, .svg, .png or .pdf.
-        scale: which view to begin with: model, with --live head.
+        scale: which view to begin with: model; with --live, --head or --heads head.
         layer: the layer to begin with, from 0.
         head: the head to begin with, from 0.
         heads: several heads of the layer to begin with, from 0.
@@ -107,7 +107,10 @@ def view(
         raise InputError("--replay: expected one file, found another text beside it")
     if line != 1 and not replay:
         raise InputError("--line: expected --replay beside it")
-    state: dict[str, Any] = {"scale": scale or ("head" if live else "model"), "theme": theme}
+    state: dict[str, Any] = {
+        "scale": scale or ("model" if head is None and heads is None and not live else "head"),
+        "theme": theme,
+    }
     if layer is not None:
         state["layer"] = layer
     if head is not None or heads is not None:

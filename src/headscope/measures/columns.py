@@ -169,7 +169,9 @@ def column(name: str, of: str = "", kind: str = "O") -> Column:
 
 def plain(value: Any, format: Format) -> str | int | float | bool | None:
     """A value of a column as JSON has it, with every digit; None for none, and for what is no finite number."""
-    if value is None or type(value).__name__ == "NAType" or value != value:  # of pandas, which is not loaded for it
+    if (
+        value is None or type(value).__name__ == "NAType" or value != value
+    ):  # of pandas, which is not loaded for it
         return None
     if format in ("text", "token", "tokens"):
         return str(value)

@@ -141,7 +141,7 @@ class Said(NamedTuple):
     """The likeliest token, and its probability with changes."""
 
     token: str
-    p: float
+    probability: float
 
 
 def spoken(model: Model, text: str, changes: Sequence[str] = ()) -> Said:

@@ -246,8 +246,12 @@ def _task(
         kind = task["figure"]
         if kind == "says":
             first, without = spoken(model, text), spoken(model, text, [f"{best} off"])
-            values |= {"token": first.token, "before": short(first.p), "after": short(without.p)}
-            value = without.p if "change" in checks else first.p
+            values |= {
+                "token": first.token,
+                "before": short(first.probability),
+                "after": short(without.probability),
+            }
+            value = without.probability if "change" in checks else first.probability
         elif kind == "weight":
             value = float(maps_of(model, tokens)[best][pin].max())
         else:

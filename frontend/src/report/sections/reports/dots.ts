@@ -84,7 +84,7 @@ export function dots(
   const root = h("div.figuredots", { role: "img", "aria-label": said }, points.box);
   let drawn = 0;
   const update = ({ cell }: Now): void => {
-    const width = Math.min(WIDEST, points.box.clientWidth || WIDEST);
+    const width = Math.min(WIDEST, Math.floor(points.box.getBoundingClientRect().width) || WIDEST);
     if (width === drawn) return points.select(cell);
     drawn = width;
     const x = (share: number): number => LEFT + Math.max(0, Math.min(1, share)) * (width - LEFT - RIGHT);
