@@ -149,7 +149,8 @@ def test_view_beside_another_model(typed: Typed, monkeypatch: pytest.MonkeyPatch
     (payload,) = pages.payload(page.read_text("utf-8"))["views"]
     expected = ["all-MiniLM-L6-v2, untrained, seed 0", "all-MiniLM-L6-v2"]
     assert [one["label"] for one in payload["inputs"]] == expected
-    assert (payload["state"]["layer"], payload["state"]["heads"]) == (1, [0, 3])
+    state = payload["state"]
+    assert (state["scale"], state["layer"], state["heads"]) == ("head", 1, [0, 3])
     for path, width in ((column, "column"), (inches, 5)):
         options = ("--against-text", "A dog sat.", "--view", "head", "--width", width)
         typed("view", "The cat sat.", *options, "-o", path)
