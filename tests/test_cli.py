@@ -143,7 +143,7 @@ def test_view_beside_another_model(typed: Typed, monkeypatch: pytest.MonkeyPatch
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
     page, column, inches = tmp_path / "both.html", tmp_path / "column.svg", tmp_path / "inches.svg"
-    options = ("--untrained", 0, "--against", "demo", "--view", "head", "--layer", 1, "--heads", "0,3")
+    options = ("--untrained", 0, "--against", "demo", "--layer", 1, "--heads", "0,3")
     typed("view", "The cat sat.", *options, "--open", "-o", page)
     assert opened == [page.as_uri()]
     (payload,) = pages.payload(page.read_text("utf-8"))["views"]
