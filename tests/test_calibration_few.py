@@ -41,6 +41,7 @@ def test_scores_of_few_needles_have_intervals_that_hold(few: ModuleType) -> None
     assert row["p ≤ 0.05"] <= 1.42
 
 
+@pytest.mark.slow
 def test_sources_of_answers_have_intervals_and_levels_that_hold(few: ModuleType) -> None:
     """Three errors of 2,000 intervals are .015, of 300 p of .05 .038."""
     for row in few.answers(2_000):

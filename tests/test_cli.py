@@ -30,6 +30,7 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_check(typed: Typed) -> None:
     out = typed("check").out
     assert out.startswith("all-MiniLM-L6-v2: BertModel, 22,713,216 weights, torch.float32, by interface\n")
@@ -40,6 +41,7 @@ def test_check(typed: Typed) -> None:
     assert found["english"]["unknown"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning")
 def test_check_says_that_a_tokenizer_is_another_models(typed: Typed, tmp_path: Path) -> None:
     save_bert(tmp_path, listed(tuple("CNO"), letters=True), vocab_size=591)
@@ -90,6 +92,7 @@ def test_absent_measures_are_said(typed: Typed, shared: Path, text: Path) -> Non
     assert "next" not in found.out.splitlines()[0].split()
 
 
+@pytest.mark.slow
 def test_roles(typed: Typed, text: Path, tmp_path: Path) -> None:
     line = text.read_text(encoding="utf-8")
     first = line.splitlines()[0]

@@ -93,6 +93,7 @@ def test_of_two_models_it_is_said_whose() -> None:
     assert unseen({"model": other}) == unseen({"corpus": {"name": "c"}}) == ""
 
 
+@pytest.mark.slow
 def test_a_view_says_it_on_the_page_and_in_a_picture(model: Any, plain: Any) -> None:
     view = hs.view(model, "The old house was sold.")
     assert view.payload["inputs"][0]["unseen"] == SAID

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
+import pytest
 
 import headscope as hs
 from headscope.analyses.composition.run import Work
@@ -26,6 +27,7 @@ def study(model: Model, examples: int = 1) -> Study:
     return Study(model, corpus, ["composition"], examples, figures=figures)
 
 
+@pytest.mark.slow
 def test_an_edge_opens_both_heads_where_it_is_strongest() -> None:
     asked = study(hs.load((circuit().module, reader())))
     (made,) = section(asked)

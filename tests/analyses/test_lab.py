@@ -67,6 +67,7 @@ def test_a_notebook_shows_checks_and_hints(lab: Any) -> None:
         lab.show(8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instructor", [False, True])
 def test_the_notebook_of_a_lab(lab: Any, tmp_path: Path, instructor: bool) -> None:
     nbformat = pytest.importorskip("nbformat")

@@ -179,6 +179,7 @@ def test_unknown_options(tmp_path: Path) -> None:
         corpora.conllu(write(tmp_path, PLAIN), words="pieces")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_real_treebanks(shared: Path) -> None:
     bank = list(corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu"))
     assert (len(bank), sum(len(example.words or ()) for example in bank)) == (2077, 25094)

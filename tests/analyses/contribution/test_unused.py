@@ -64,6 +64,7 @@ def test_a_causal_model_sees_a_last_token_nowhere_and_a_first_everywhere(stories
     np.testing.assert_allclose(end.previous_change, 0.0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_errors_are_of_paired_differences(demo: Model) -> None:
     texts = [
         PAIR,

@@ -47,6 +47,7 @@ def test_a_causal_model_looks_back(stories: Model) -> None:
         assert np.array_equal(one["n"], again[f"{one['measure']}_n"].values)
 
 
+@pytest.mark.slow
 def test_an_encoder_looks_both_ways(demo: Model) -> None:
     info, _ = made(demo)
     groups = [one["group"] for one in info["columns"]]

@@ -76,6 +76,7 @@ def test_what_an_earlier_version_kept_is_refused_by_name(tmp_path: Path) -> None
         store(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_changes_no_figure(tmp_path: Path) -> None:
     """Wherever it is, one sentence names the file."""
     store(tmp_path).append(stored([0, 1, 2]))

@@ -32,6 +32,7 @@ def sentences(demo: Any, shared: Path) -> list[Example]:
     return list(islice(treebank.encoded(demo), 60))
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_sentence(demo: Any, sentences: list[Example]) -> None:
     """Maps over words, and attention to [CLS] and [SEP]; the mean of the hidden states of a word's pieces."""
     batch = [sentences[3], sentences[8]]

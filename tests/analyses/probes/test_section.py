@@ -112,6 +112,7 @@ def _probes(model: Model, treebank: Any, **options: Any) -> Any:
     return module.section(study)[0]
 
 
+@pytest.mark.slow
 def test_probes_are_scored_on_documents_that_they_did_not_see(
     demo: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:

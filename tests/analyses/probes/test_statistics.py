@@ -56,6 +56,7 @@ def test_the_spanning_tree_leaves_out_punctuation() -> None:
     assert Edges.of(TWO).spanned(TWO, 0, np.zeros((4, 4))).sum() >= 1  # distances of 0 are edges, too
 
 
+@pytest.mark.slow
 @given(st.integers(0, 200))
 @settings(deadline=None)
 def test_gold_distances_and_depths_score_one(seed: int) -> None:

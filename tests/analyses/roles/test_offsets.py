@@ -83,6 +83,7 @@ def test_inputs_of_other_lengths_share_a_profile() -> None:
     np.testing.assert_allclose(null.diagonal()[1:], 0.5)
 
 
+@pytest.mark.slow
 def test_the_model_runs_once_a_batch(demo: Any) -> None:
     ran: list[int] = []
     corpus = hs.corpora.texts(["The cat sat.", "She left the house at two, and it was late."] * 3)

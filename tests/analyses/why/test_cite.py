@@ -63,6 +63,7 @@ def test_marks_and_their_threshold(writer: Any, tmp_path: Path) -> None:
     assert lines[1] == {"statement": "The dog sat.", "sources": []}
 
 
+@pytest.mark.slow
 def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
     files = {name: str(tmp_path / name) for name in ("why.svg", "cited.jsonl", "why.csv")}
     prompt = ("why", TEXT, "-m", str(folder), "--answer", " It slept.")
@@ -91,6 +92,7 @@ def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
         typed.refuses(message, "why", TEXT, "-m", folder, *wrong)
 
 
+@pytest.mark.slow
 def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in ROWS))

@@ -104,6 +104,7 @@ def test_trees(demo: Any, shared: Path) -> None:
     assert "tree UAS" in list(table(found)["relation"])
 
 
+@pytest.mark.slow
 def test_trees_of_single_words(demo: Any, shared: Path) -> None:
     """A sentence of one word has no edge: among others it adds none, and alone there are no rows of trees."""
     pytest.importorskip("ufal.chu_liu_edmonds")

@@ -222,6 +222,7 @@ def test_what_cannot_retrieve_is_refused() -> None:
         hs.retrieval(circuit(), TEXT)
 
 
+@pytest.mark.slow
 def test_the_command(typed: Typed, planted: Model, tmp_path: Path) -> None:
     planted.module.save_pretrained(tmp_path / "model")
     reader().save_pretrained(tmp_path / "model")
