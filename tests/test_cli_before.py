@@ -115,6 +115,7 @@ def test_where_room_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         check_place(tmp_path / "a.csv", 2e7)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device without room")
 def test_a_report_on_a_full_disk_leaves_the_old_one(
     demo: Any, typed: Typed, monkeypatch: pytest.MonkeyPatch

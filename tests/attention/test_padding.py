@@ -85,6 +85,7 @@ def _blocks(model: Model) -> Any:
     return hs.corpora.blocks(hs.corpora.texts(TEXTS * 3).encoded(model), same_length=True)
 
 
+@pytest.mark.slow
 def test_every_analysis_batches_so(convolved: Model) -> None:
     """Each of these would raise where a batch held inputs of several lengths."""
     corpus, trees = hs.corpora.texts(TEXTS), hs.corpora.builtin_trees()

@@ -114,6 +114,7 @@ def still(name: str, **more: Any) -> Still:
     return stills(inputs)(state, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "key", "value", "heeded"),
     [
@@ -158,6 +159,7 @@ def test_stills_in_one_page_share_no_names() -> None:
     assert len(known) > 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_it_is_written_as_each_kind_of_file(name: str) -> None:
     assert converted(still(name).svg, "pdf").startswith(b"%PDF")

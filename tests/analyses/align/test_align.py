@@ -191,6 +191,7 @@ def test_a_file_is_heard_as_its_samples(whisper: Model, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_bad_input_is_refused(whisper: Model, demo: Model, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="sampling_rate: expected the rate of the samples, such as 16000"):
         hs.align(whisper, NOISE, WORDS)

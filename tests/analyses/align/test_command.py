@@ -23,6 +23,7 @@ def folder(workspace: Path) -> Path:
     return workspace
 
 
+@pytest.mark.slow
 def test_times_are_printed_and_written(typed: Typed, folder: Path) -> None:
     told = typed(*TOGETHER)
     assert [line.split()[0] for line in told.out.splitlines()] == ["word", "so", "it", "was"]
@@ -37,6 +38,7 @@ def test_times_are_printed_and_written(typed: Typed, folder: Path) -> None:
     assert not in_english["mass"].equals(rows["mass"])
 
 
+@pytest.mark.slow
 def test_heads_are_ranked_and_written(typed: Typed, folder: Path) -> None:
     choosing = ("align", "--choose", "speech.jsonl", "-m", "own")
     stored = folder / "own" / "generation_config.json"

@@ -43,6 +43,7 @@ def files(tmp_path: Path) -> list[Path]:
     return [tmp_path / name for name in texts]
 
 
+@pytest.mark.slow
 def test_hidden_states_align_as_sets_do(small: Model, files: list[Path]) -> None:
     """One sentence by hand: the layer's nearest words, each way, against the gold sets."""
     corpus = list(hs.corpora.alignments(*files, base=1))

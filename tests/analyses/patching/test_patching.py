@@ -463,6 +463,7 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
 GOOD = {"clean": "a b c a", "corrupted": "a b d a", "answer": "b", "wrong": "e"}
 
 
+@pytest.mark.slow
 def test_the_command(typed: Typed, tmp_path: Path, folder: Path) -> None:
     rows = [
         {**GOOD, "clean": f"a b {one} a", "corrupted": f"a b {other} a"}

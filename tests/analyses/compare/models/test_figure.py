@@ -56,6 +56,7 @@ def test_drift_of_heads_and_means_of_layers() -> None:
     assert right.get_ylim() == left.get_ylim()  # layer beside layer
 
 
+@pytest.mark.slow
 def test_the_caption_says_what_b_is() -> None:
     caption = figure(drift()).caption
     assert "nats a piece" in caption

@@ -38,6 +38,7 @@ def test_the_reference(demo: Any, shared: Path) -> None:
 SENTENCE = "1\tAnn\tAnn\tPROPN\t_\t_\t0\troot\t_\t{}\n"
 
 
+@pytest.mark.slow
 def test_what_is_refused(demo: Any, tmp_path: Path) -> None:
     plain = tmp_path / "plain.conllu"
     plain.write_text(SENTENCE.format("_"))

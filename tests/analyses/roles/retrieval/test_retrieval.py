@@ -206,6 +206,7 @@ def test_a_tokenizer_of_many_pieces_a_word_fits_as_well(stories: Model) -> None:
         assert not (found["q"] <= 0.05).any()
 
 
+@pytest.mark.slow
 def test_a_tokenizer_whose_spaces_are_pieces_is_read(tmp_path: Path) -> None:
     """An answer has a piece between its words, which stands nowhere in the text."""
     save_gpt2(tmp_path, n_positions=256)
