@@ -129,6 +129,16 @@ def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
     assert [table.loc[("one", "source_place"), "value"] for table in (rows, moved)] == [1, 0]
 
 
+@pytest.mark.filterwarnings("default:left out 1 input")
+def test_a_page_has_the_first_prompts_that_the_run_has(folder: Path, tmp_path: Path, typed: Typed) -> None:
+    """What is too long is left out of both, and no more are shown than are asked for."""
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in ({**ROWS[1], "text": TEXT * 100}, *ROWS[1:3])))
+    written = ("-m", folder, "--limit", 1, "-o", tmp_path / "page.html")
+    assert "page.html: the figures, and 1 of the prompts" in typed("why", path, *written).err
+    assert " A cat." not in (tmp_path / "page.html").read_text()
+
+
 def test_beside_another_model(folder: Path, writer: Any, tmp_path: Path, typed: Typed) -> None:
     """What a model makes of the context, less what another makes of it for the same answers."""
     other = save_llama(tmp_path / "other", **{**SIZE, "num_hidden_layers": 3})

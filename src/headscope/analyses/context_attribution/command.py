@@ -84,7 +84,11 @@ def run(
             return result
         from headscope.analyses.context_attribution.page import shaded
 
-        known = {name: given[name] for name in ("max_new_tokens", "batch_size") if name in given}
+        known = {
+            name: value
+            for name, value in {**given, **many}.items()
+            if name in ("max_new_tokens", "batch_size", "limit")
+        }
         return Explained(result, model, shaded(model, prompts(path), units, exact=exact, **known))
     if than or many.get("shard") or many.get("resume"):
         raise InputError("--than, --shard, --resume: expected a data set (.jsonl), found one prompt")
@@ -169,7 +173,7 @@ def shown(
     def listed_on(path: Path) -> str:
         with replacing(path) as file:
             file.write_text(page(result, views), encoding="utf-8")
-        return f"the figures, and {len(views)} prompts"
+        return f"the figures, and {len(views)} of the prompts"
 
     if "masked" not in result:
         return Shown(rows, printed(rows), result, drawn=listed_on, opens=open_)

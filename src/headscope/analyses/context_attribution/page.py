@@ -8,6 +8,7 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.analyses.context_attribution.run import Readable
 from headscope.analyses.context_attribution.statistics import FIGURES, table
 from headscope.analyses.shown import cells
 from headscope.analyses.why.run import why
@@ -25,10 +26,12 @@ SHADED = 3
 """So many prompts are shaded."""
 
 
-def shaded(model: Model, corpus: Iterable[Example], spans: Any, **options: Any) -> list[Showable]:
-    """The first prompts of a data set, each shaded; `options` are of `headscope.why`."""
+def shaded(
+    model: Model, corpus: Iterable[Example], spans: Any, limit: int = SHADED, **options: Any
+) -> list[Showable]:
+    """The first prompts of a data set that the model can read, each shaded; `options` are of `headscope.why`."""
     views: list[Showable] = []
-    for example in islice(corpus, SHADED):
+    for example in islice(Readable(model)(corpus), min(limit, SHADED)):
         asked = dict(example.asked or {})
         more = {name: asked[name] for name in ("tools", "documents") if name in asked}
         units = asked.get("spans") or spans

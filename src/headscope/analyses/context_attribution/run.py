@@ -110,7 +110,7 @@ def context_attribution(
         through,
         decides=decides,
         identity={"than": [about_model(other) for other in others]},
-        inputs=_Read(model),
+        inputs=Readable(model),
         size=BLOCK,
         others=others,
     )
@@ -120,12 +120,13 @@ estimate, merge = context_attribution.estimate, context_attribution.merge
 
 
 @dataclass(frozen=True)
-class _Read:
-    """The prompts of a corpus, with their tokens."""
+class Readable:
+    """The prompts of a corpus that a model can read, with their tokens."""
 
     model: Model
 
     def __call__(self, corpus: Corpus | Iterable[Example]) -> Iterator[Example]:
+        """The prompts; the others are left out, as the corpus says at its end."""
         for example in plain(corpus):
             try:
                 yield replace(example, tokens=self._tokens(example))
