@@ -8,7 +8,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import InputError
-from headscope.live.lines import BARS, MOST
+from headscope.live.lines import BARS, MOST, Lines
 from headscope.live.session import Live
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader
@@ -71,6 +71,19 @@ def test_a_saved_page_carries_the_chain(model: hs.Model) -> None:
     assert (behind["key"], behind["by_query"][0]["name"]) == (4, "token and position")
     assert all(len(one[side]) <= BARS + 1 for one in lines for side in ("by_key", "by_query"))
     assert "reads" not in hs.view(model, TEXT, quantities=()).payload["inputs"][0]["parts"][0]
+
+
+def test_where_few_lines_have_room_those_of_the_largest_terms_are_followed(
+    model: hs.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lines.chains, "__defaults__", (1,))
+    lines = hs.view(model, TEXT, layer=1, heads=[0], quantities=(), reads=True).payload["inputs"][0]["parts"][
+        0
+    ]["reads"]
+    (further,) = [one for one in lines if one["layer"] == 0]
+    bars = [bar for one in lines for side in ("by_key", "by_query") for bar in one[side] if "line" in bar]
+    largest = max(bars, key=lambda bar: bar["term"])
+    assert [[0, further["head"]], [further["query"], further["key"]]] == [largest["head"], largest["line"]]
 
 
 def test_lines_are_told_of_named_heads_of_a_model(model: hs.Model) -> None:
