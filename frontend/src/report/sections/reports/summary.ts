@@ -7,7 +7,7 @@ import { plural } from "../../../scene/format";
 import { h } from "../../../ui/dom";
 import { type Cell, tablesOf } from "../../figures";
 import type { Host, Now, Section } from "../../host";
-import { firstHeads, spoken } from "../../parts";
+import { firstHeads, headsOf, spoken } from "../../parts";
 import { ofMeasure } from "../../reasons";
 import { folded } from "../../rows";
 import { dots } from "./dots";
@@ -36,7 +36,7 @@ export const section: Section<SummarySection> = (element, { marks, findings, lea
   const first = findings.slice(0, leads).map(({ parts, headline }, i) => {
     const picture = pictures[i];
     const sentence = h("p", {}, ...spoken(parts, host, seen));
-    const heads = parts.filter(({ reason }) => reason);
+    const heads = headsOf(parts);
     const tick = figures[i]?.against;
     const named =
       (heads.length > 0 || tick) &&
