@@ -196,6 +196,7 @@ def test_a_long_input_opens_as_a_matrix_and_has_lines_for_what_is_pinned(
     page.locator(".hv .toks.l .tok").nth(3).click()
     settled(page)
     assert page.eval_on_selector(".hv .over", inked)
+    page.wait_for_function("() => location.hash.includes('picture=')")
     page.reload()
     page.wait_for_selector("#headscope[data-ready]")
     assert page.locator(".hv").is_visible()  # what is chosen stays in the address

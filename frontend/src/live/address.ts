@@ -16,6 +16,7 @@ export class Address {
     window.addEventListener("hashchange", () => {
       if (window.location.hash === this.written) return;
       this.written = window.location.hash;
+      window.clearTimeout(this.timer);
       moved(this.asked, this.state);
     });
   }
@@ -42,6 +43,7 @@ export class Address {
 
   private keep(): void {
     window.clearTimeout(this.timer);
+    if (window.location.hash !== this.written) return; // what was put there meanwhile is read first
     try {
       if (this.next !== window.location.hash)
         history.replaceState(null, "", this.next || window.location.pathname + window.location.search);

@@ -283,6 +283,7 @@ class Report implements Host {
   // entry of the history: Back leads to the one before.
   private write(): void {
     window.clearTimeout(this.timer);
+    if (window.location.hash !== this.written) return; // what was put there meanwhile is read first
     const step = this.stepped();
     const hash = writeFragment(this.state, this.defaults, this.figures, this.opened.fragment);
     const beside: Kept = { drawer: this.aside.classList.contains("open") };
@@ -296,14 +297,14 @@ class Report implements Host {
 
   private readonly readBack = (): void => {
     if (window.location.hash === this.written) return;
+    this.written = window.location.hash;
     // A link to a section: the browser goes there, and the address keeps the state.
-    const section = sectionOf(window.location.hash);
+    const section = sectionOf(this.written);
     if (section) {
       this.state = { ...this.state, section: section.id };
       return this.write();
     }
     const [state, view] = this.fragment();
-    this.written = window.location.hash;
     this.set({ ...this.defaults, theme: this.state.theme, ...state });
     this.opened.restore(view);
     this.stepped();

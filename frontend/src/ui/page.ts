@@ -155,6 +155,7 @@ class Page {
   // Another head or scale is another entry of the history: Back leads to the one before.
   private write(): void {
     window.clearTimeout(this.timer);
+    if (window.location.hash !== this.written) return; // what was put there meanwhile is read first
     const step = this.stepped();
     const fragment = this.fragments.filter(Boolean).join("&");
     const hash = fragment && `#${fragment}`;
