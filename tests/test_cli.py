@@ -133,9 +133,7 @@ def test_view(typed: Typed, suffix: str, tmp_path: Path) -> None:
     out = tmp_path / f"view{suffix}"
     assert (
         str(out)
-        in typed(
-            "view", "The cat sat.", "It was tired.", "--view", "head", "--layer", 1, "--head", 8, "-o", out
-        ).out
+        in typed("view", "The cat sat.", "It was tired.", "--view", "head", "--head", "L1H8", "-o", out).out
     )
     assert out.stat().st_size > 4000
     typed.refuses("layer", "view", "The cat sat.", "--layer", 9, "-o", out)
@@ -192,7 +190,7 @@ def test_summaries_of_commands_are_whole(typed: Typed) -> None:
 def test_report(typed: Typed, text: Path, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     sections = ("--sections", "figures,roles,cards,table")
-    said = typed("report", "--text", text, "-o", out, *sections, "--title", "</script><b>title")
+    said = typed("report", text, "-o", out, *sections, "--title", "</script><b>title")
     assert str(out) in said.out
     assert "section roles is left out: 1.9 effective documents, where a test needs 5" in said.err
     page = out.read_text(encoding="utf-8")

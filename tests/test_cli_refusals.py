@@ -65,7 +65,7 @@ CALLS: list[tuple[tuple[str, ...], str]] = [
     ((*VIEW, "-m", "gpt2", "--untrained", "-1"), "untrained: expected a seed from 0 to 4294967295, found -1"),
     ((*VIEW, "-m", "gpt2", "--untrained", "9" * 25), "untrained: expected a seed"),
     ((*VIEW, "-m", "gpt2", "--layer", "9" * 30), "layer takes 0, 1"),
-    ((*VIEW, "-m", "gpt2", "--head", "-1"), "heads takes"),
+    ((*VIEW, "-m", "gpt2", "--head", "-1"), "expected a head such as 'L7H9' or '7-9', found '-1'"),
     ((*VIEW, "-m", "gpt2", "-o", "x" * 400 + ".html"), "cannot be written (File name too long)"),
     ((*VIEW, "-m", "gpt2", "-o", "none/a.html"), "cannot be written (no such folder)"),
     ((*VIEW, "-m", "gpt2", "-o", "."), "expected a name that ends in"),
@@ -127,7 +127,7 @@ OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
     },
     (*VIEW, "-m", "gpt2"): {
         "--layer": [("99", "layer takes 0, 1"), ("x", "valid int")],
-        "--head": [("99", "heads takes 0 to 3"), ("x", "valid int")],
+        "--head": [("99", "heads takes 0 to 3"), ("x", "expected a head such as"), ("L0H99", "heads takes 0 to 3")],
         "--target": [("x", "target is for encoder-decoders")],
         "--theme": [("x", "is not one of")],
         "--view": [("x", "is not one of")],
@@ -209,6 +209,9 @@ CALLS += [
     (("view", "hello", "--audio", "a.wav"), "--audio: expected --target beside it, or nothing, found another input"),
     (("view", "hello", "--no-sound"), "--no-sound: expected --audio beside it"),
     (("view", "", "-m", "gpt2"), "expected at least one token"),
+    (("view", "a.txt", "-m", "gpt2"), 'TEXT: a.txt is a file; give what it says, as in headscope view "$(cat a.txt)"'),
+    ((*VIEW, "--layer", "2", "--head", "L2H3"), "--layer: expected none beside --head L2H3, which says it"),
+    (("why", "The cat sat.", "-m", "none", "--exact", "0"), "exact: expected at least 1, found 0"),
     (("view", "a" * 5000, "-m", "gpt2"), "takes at most 64"),
     (("compare", "inputs", "", "", "-m", "gpt2"), "expected at least one token"),
 ]  # fmt: skip

@@ -235,7 +235,7 @@ def test_inputs_that_no_model_takes(function: str, inputs: Any, words: str) -> N
 TEXTS: list[tuple[Any, str]] = [
     (5, "a string, (A, B)"),
     (b"x", "a string, (A, B)"),
-    (["a", "b"], "text[0]: expected a dict"),
+    (["a", "b"], "text[0]: expected a message"),
     (("a",), "a string, (A, B)"),
     (("a", 5), "a string"),
     ([{}], "{'role': …"),

@@ -48,8 +48,11 @@ ADVICE = "give text that it knows, or say --allow-unknown (allow_unknown=True of
 """Where a text is not known."""
 
 Captured = AttentionMaps | Parts
+Message = Annotated[
+    Mapping[str, Any], Expected("a message {'role': …, 'content': …} (a text is one string, a pair a tuple)")
+]
 Text = Annotated[
-    str | tuple[str, str] | Sequence[Mapping[str, Any]] | Tokens,
+    str | tuple[str, str] | Sequence[Message] | Tokens,
     Expected("a string, (A, B), a list of messages or Tokens"),
 ]
 """What is read: a text, a pair, a conversation or tokens."""

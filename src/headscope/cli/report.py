@@ -29,6 +29,7 @@ def report(
     model: console.ModelOptions,
     reading: sources.ReadingOptions,
     modalities: sources.ModalityOptions,
+    corpus: Annotated[list[Path] | None, typer.Argument(metavar="CORPUS")] = None,
     *,
     text: Paths = None,
     treebank: Paths = None,
@@ -48,6 +49,7 @@ def report(
 
     Args:
         model, reading, modalities: which model, and how the corpus is read.
+        corpus: the same as --text CORPUS.
         text: text or jsonl to measure; by default the built-in corpus of what the model reads.
         treebank: trees for tables 1 and 3: .conllu, _conll or word-heads .txt; the built-in ones by default.
         coref: coreference for table 2, as `coref` reads it; the built-in corpus by default.
@@ -74,6 +76,7 @@ def report(
     browser = find_browser() if output.suffix.lower() == ".pdf" else None
     if label is not None and pairs is None:
         raise InputError("--label: expected --pairs as well")
+    text = [*(corpus or []), *(text or [])] or None
     started = time.monotonic()
     texts, loaded = modalities.read(reading, text, model)
     count = EXAMPLES[texts.kind] if examples is None else examples

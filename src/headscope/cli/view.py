@@ -9,6 +9,7 @@ import typer
 
 from headscope.analyses.shown import Theme
 from headscope.console.options import PAGES, PICTURES, ModelName, ModelOptions, check_places, open_page, say
+from headscope.core.heads import Head
 from headscope.core.validation import Count
 from headscope.errors import InputError
 
@@ -25,7 +26,7 @@ def view(
     output: Annotated[Path, typer.Option("-o", "--output")] = Path("view.html"),
     scale: Annotated[Literal["model", "head", "neuron"] | None, typer.Option("--view")] = None,
     layer: int | None = None,
-    head: int | None = None,
+    head: Annotated[str | None, typer.Option(metavar="HEAD")] = None,
     heads: Annotated[str | None, typer.Option(metavar="A,B")] = None,
     against: ModelName = None,
     against_text: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
@@ -53,7 +54,7 @@ def view(
         output: the page or picture: .html, .svg, .png or .pdf.
         scale: which view to begin with: model; with --live, --head or --heads head.
         layer: the layer to begin with, from 0.
-        head: the head to begin with, from 0.
+        head: the head to begin with: L7H9, or with --layer its number, from 0.
         heads: several heads of the layer to begin with, from 0.
         against: beside this model on the same text (hub name, folder or demo; @REVISION).
         against_text: beside the same model on this text.
@@ -77,6 +78,8 @@ def view(
     check_places(output, suffixes=(".html",) if live else PAGES)
     if text is None and image is None and audio is None:
         raise InputError("TEXT: expected a text, --image or --audio, found none of them")
+    if text and not replay and _is_file(text):
+        raise InputError(f'TEXT: {text} is a file; give what it says, as in headscope view "$(cat {text})"')
     if audio is not None and (
         live or replay or text is not None or image is not None or against_text is not None
     ):
@@ -111,10 +114,15 @@ def view(
         "scale": scale or ("model" if head is None and heads is None and not live else "head"),
         "theme": theme,
     }
+    if head is not None and not head.isdecimal():
+        if layer is not None:
+            raise InputError(f"--layer: expected none beside --head {head}, which says it")
+        layer, number = Head.parse(head)
+        heads = str(number)
     if layer is not None:
         state["layer"] = layer
     if head is not None or heads is not None:
-        state["heads"] = [head] if heads is None else _numbers(heads)
+        state["heads"] = _numbers(heads or head or "")
     size = {"width": _width(width)} if width is not None else {}
 
     from headscope.core.saving import replacing
@@ -173,6 +181,13 @@ def _logged(model: Encoder, path: str, line: int) -> Tokens:
         if broken.line == line:
             raise broken
     raise InputError(f"--line: expected a line of {path} that holds an input, found {line}")
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # longer than a name may be
+        return False
 
 
 def _numbers(heads: str) -> list[int]:

@@ -198,8 +198,8 @@ class Made:
         for name, written in files.items():
             if written is not None:
                 console.check_places(given[name], suffixes=written.suffixes)
-        for name, option in self.options.items():
-            option.check(given[name])
+        for option in self.options.values():
+            option.check(self._value(option, given))
         if self.command.checks:
             self._call(self.command.checks, given)
 

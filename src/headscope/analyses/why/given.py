@@ -10,7 +10,7 @@ import numpy as np
 
 from headscope.analyses.why.spans import Prompt, Stretch
 from headscope.attention.generate import written_texts
-from headscope.attention.one import prepare, tokens_of
+from headscope.attention.one import Message, prepare, tokens_of
 from headscope.attention.parts import from_ids
 from headscope.core.audio import Audio
 from headscope.core.conversations import content
@@ -21,7 +21,7 @@ from headscope.models import Model
 from headscope.models.chat import render
 
 Given = Annotated[
-    str | tuple[str, str] | Sequence[Mapping[str, Any]] | Sequence[int] | Tokens,
+    str | tuple[str, str] | Sequence[Message] | Sequence[int] | Tokens,
     Expected("a string, (A, B), a list of messages, ids or Tokens"),
 ]
 """A prompt."""
