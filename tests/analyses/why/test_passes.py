@@ -79,3 +79,20 @@ def test_tokens_that_no_other_sees_are_left_out(kind: str, drops: bool) -> None:
         passes.slopes(torch.ones(1, len(asked.targets)))
         assert tokens(0) == 10
         assert tokens(0, 1, 2) == 10
+
+
+def test_nothing_is_kept_for_gradients_of_weights() -> None:
+    asked = KINDS["Llama"]()
+    kept: list[int] = []
+    for trained in (False, True):
+        asked.model.module.requires_grad_(trained)
+        sizes: list[int] = []
+
+        def keep(tensor: torch.Tensor, sizes: list[int] = sizes) -> torch.Tensor:
+            sizes.append(tensor.numel())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            Passes(asked, sources(asked)).slopes(torch.ones(1, len(asked.targets)))
+        kept.append(sum(sizes))
+    assert kept[0] == kept[1]

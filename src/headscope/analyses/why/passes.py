@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from operator import itemgetter
@@ -10,14 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from headscope.analyses.why.asked import Asked
 from headscope.analyses.why.spans import Source
 from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import edits, evaluating, recording
+from headscope.attention.recording import edits, evaluating, recording, route
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.errors import RefusedError
@@ -264,8 +266,10 @@ class Passes:
         made = Slopes()
         self._kept, self._drops = [], False
         watch = _Watch(self, made, len(statements))
+        fixed = _Fixed() if route(self.module) == "interface" else nullcontext()
         with torch.enable_grad(), evaluating(self.module), recording(self.module, watch, fused=True):
-            scores, output = self.run({**self.asked.ready, **self._caches})
+            with fixed:
+                scores, output = self.run({**self.asked.ready, **self._caches})
             log_p = self.asked.log_p(scores)[0]
             if not made.heads:
                 raise self._unseen()
@@ -421,6 +425,16 @@ class _Watch:
         if cross or not rows.any():  # of a class any token may be
             rows = torch.ones(queries, dtype=torch.bool, device=rows.device)
         return rows[-queries:]
+
+
+class _Fixed(TorchFunctionMode):
+    """Within it weights are no part of the graph: what their gradients would need is not kept."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def fixed(value: Any) -> Any:
+            return value.detach() if isinstance(value, nn.Parameter) and value.requires_grad else value
+
+        return func(*map(fixed, args), **{name: fixed(value) for name, value in (kwargs or {}).items()})
 
 
 class _Attend(torch.autograd.Function):
