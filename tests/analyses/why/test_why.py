@@ -66,7 +66,7 @@ def test_deletion_and_heads_are_passes_by_hand(writer: Any, found: Any) -> None:
     rows = statistics.heads(found)
     assert rows["effect"].notna().all()
     assert about["together"] == pytest.approx(float(found["masked"].max()), abs=1e-4)  # of all 8 heads
-    assert about["others"] == 0
+    assert about["others"] == pytest.approx(0, abs=1e-4)  # there are none
 
 
 def _ids(writer: Any, text: str) -> list[int]:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from inspect import signature
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from headscope.analyses.why.asked import Asked
 from headscope.analyses.why.spans import Source
 from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import evaluating, recording
+from headscope.attention.recording import edits, evaluating, recording, route
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.errors import RefusedError
@@ -28,6 +32,12 @@ TOKENS = 4096
 LOGITS = 1 << 26
 """Logits of the rows of a batch."""
 
+KEPT = 3
+"""Passes with one span masked whose keys and values are kept: of those that the answer loses most by."""
+
+BLOCK = 1 << 20
+"""Weights that are made at once, as fit a processor's cache."""
+
 Place = tuple[str, int]
 """A part of the model, and the index of a layer in it."""
 
@@ -37,6 +47,14 @@ class Masked(NamedTuple):
 
     spans: tuple[int, ...]
     heads: frozenset[tuple[str, Head]] | None = None
+
+
+class Kept(NamedTuple):
+    """Keys and values of a pass, by layer, of the tokens that were not hidden."""
+
+    hidden: Tensor
+    layers: Sequence[tuple[Tensor, Tensor]]
+    sure: float = -torch.inf
 
 
 @dataclass(eq=False)
@@ -80,7 +98,8 @@ class Passes:
         self.members = torch.as_tensor(members, device=device)
         self.rows = torch.as_tensor(asked.rows, device=device)
         self.runs = 0.0
-        self._prefix: list[tuple[Tensor, Tensor]] | None = None
+        self._kept: list[Kept] = []
+        self._drops = False
 
     def concerns(self, record: AttentionRecord, *, grows: bool = False) -> bool:
         """Whether a call is attention to the prompt; where it `grows`, with any tokens written after it."""
@@ -118,7 +137,8 @@ class Passes:
         layers: list[Any] = list(cache.layers)
         there = all(type(layer) is DynamicLayer and layer.keys is not None for layer in layers)
         if there and all(layer.keys.shape[-2] == self.asked.length for layer in layers):
-            self._prefix = [(layer.keys.detach(), layer.values.detach()) for layer in layers]
+            both = [(layer.keys.detach(), layer.values.detach()) for layer in layers]
+            self._kept = [Kept(torch.zeros_like(self.rows), both)]
 
     def masked(self, every: Sequence[Masked], receive: Callable[[Sequence[int], Tensor], None]) -> None:
         """Run the model with spans masked, each row by itself.
@@ -129,11 +149,54 @@ class Passes:
         """
         first = [self._first(one) for one in every]
         order = sorted(range(len(every)), key=first.__getitem__)
+        if self._drops and self._at_once(self.asked.length) < max(self._size, 2):
+            for place in [place for place in order if every[place].heads is None]:
+                receive([place], self._dropped(every[place].spans))
+            order = [place for place in order if every[place].heads is not None]
         while order:
-            begin = first[order[0]] if self._prefix is not None else 0
+            begin = first[order[0]] if self._kept else 0
             count = self._at_once(self.asked.length - begin)
             some, order = order[:count], order[count:]
             receive(some, self._run([every[place] for place in some], begin))
+
+    def _dropped(self, spans: Sequence[int]) -> Tensor:
+        """The logits of a row without the tokens that no other sees: what masking them gives, of fewer tokens."""
+        length = self.asked.length
+        last = length - len(self.asked.targets)
+        hidden = self.members[list(spans)].any(0)
+        # The prompt's last token may lie in a span: it gives the answer, but what is written does not see it.
+        ends = [last + 1, length] if hidden[last] and last + 1 < length else [length]
+        hidden &= ~self.rows
+        begin, kept = 0, self._kept[0]
+        for one in self._kept:
+            same = [*(one.hidden ^ hidden)[:last].nonzero().flatten().tolist(), last][0]
+            begin, kept = max((begin, kept), (same, one), key=itemgetter(0))
+        cache = self._cache(kept, int((~kept.hidden[:begin]).sum()), 1)
+        places = torch.arange(length, device=hidden.device)
+        parts: list[Tensor] = []
+        for end in ends:
+            here = places[begin:end][~hidden[begin:end]]
+            ids = self.asked.ready["input_ids"][:, here]
+            taken = {
+                "input_ids": ids,
+                "position_ids": here[None],
+                "past_key_values": cache,
+                "use_cache": True,
+            }
+            if parts:
+                cache.crop(-1)
+            with torch.no_grad(), evaluating(self.module), recording(self.module, lambda _: None, fused=True):
+                scores, _ = self.run(taken)
+            parts.append(scores if end == length else scores[:, -1:])
+            self.runs += len(here) / length
+            begin = end
+        made = torch.cat(parts, 1)
+        if len(spans) == 1:  # two of these are masked together later
+            sure = float(self.asked.log_p(made)[0, torch.as_tensor(self.asked.part)].sum())
+            layers = [(layer.keys, layer.values) for layer in cache.layers]
+            rest = sorted([*self._kept[1:], Kept(hidden, layers, sure)], key=lambda one: one.sure)
+            self._kept = [self._kept[0], *rest[:KEPT]]
+        return made
 
     def _at_once(self, queries: int) -> int:
         choices = self.model.embedding_rows or 1
@@ -157,8 +220,9 @@ class Passes:
             else value
             for name, value in self.asked.ready.items()
         }
-        if self._prefix is not None:
-            ready |= self._continued(ready, begin, len(every))
+        if self._kept:
+            cache = self._cache(self._kept[0], begin, len(every))
+            ready |= {"input_ids": ready["input_ids"][:, begin:], "past_key_values": cache, "use_cache": True}
         with torch.no_grad(), evaluating(self.module), recording(self.module, hide, fused=True):
             scores, _ = self.run(ready)
         self.runs += len(every) * (self.asked.length - begin) / self.asked.length
@@ -172,16 +236,16 @@ class Passes:
             f"{self.model.name}: expected attention along the {tokens} tokens of the prompt, found none on such an axis"
         )
 
-    def _continued(self, ready: Mapping[str, Any], begin: int, rows: int) -> dict[str, Any]:
-        """What a module takes to go on behind a prefix whose keys and values are known."""
+    @staticmethod
+    def _cache(kept: Kept, count: int, rows: int) -> Any:
+        """The first keys and values of a pass, which a module goes on behind."""
         from transformers.cache_utils import DynamicCache
 
-        assert self._prefix is not None
         cache: Any = DynamicCache()
-        for layer, both in enumerate(self._prefix if begin else ()):
-            keys, values = (part[:, :, :begin].expand(rows, -1, -1, -1) for part in both)
+        for layer, both in enumerate(kept.layers if count else ()):
+            keys, values = (part[:, :, :count].expand(rows, -1, -1, -1) for part in both)
             cache.update(keys, values, layer)
-        return {"input_ids": ready["input_ids"][:, begin:], "past_key_values": cache, "use_cache": True}
+        return cache
 
     def deleted(self, spans: Sequence[int]) -> Tensor:
         """The log-probability of the answer's tokens where spans are not in the prompt, ``[token]``."""
@@ -200,9 +264,12 @@ class Passes:
             statements: how much each of the answer's tokens counts, ``[statement token]``.
         """
         made = Slopes()
+        self._kept, self._drops = [], False
         watch = _Watch(self, made, len(statements))
+        fixed = _Fixed() if route(self.module) == "interface" else nullcontext()
         with torch.enable_grad(), evaluating(self.module), recording(self.module, watch, fused=True):
-            scores, output = self.run({**self.asked.ready, **self._caches})
+            with fixed:
+                scores, output = self.run({**self.asked.ready, **self._caches})
             log_p = self.asked.log_p(scores)[0]
             if not made.heads:
                 raise self._unseen()
@@ -215,6 +282,11 @@ class Passes:
         made.scores, made.log_p = scores[0].detach(), log_p.detach()
         if self._caches:
             self._keep(getattr(output, "past_key_values", None))
+        takes = signature(self.module.forward).parameters
+        if self._kept and watch.causal and "position_ids" in takes and not edits.now():
+            # Not where a model counts its positions otherwise.
+            error = (self._dropped([])[0] - made.scores).abs().max()
+            self._drops = bool(error <= torch.finfo(made.scores.dtype).eps ** 0.5 * made.scores.abs().max())
         return made
 
     def _sized(self, keys: int) -> tuple[Tensor, Tensor]:
@@ -287,6 +359,7 @@ class _Watch:
         self._passes, self._made, self._statements = passes, made, statements
         self.zero = torch.zeros((), device=passes.model.device, dtype=passes.model.dtype, requires_grad=True)
         self.statement = 0
+        self.causal = True
         self._members = passes.members.T
 
     def __call__(self, record: AttentionRecord) -> Tensor | None:
@@ -294,13 +367,17 @@ class _Watch:
         if not self._passes.concerns(record):
             return None
         place = record.kind, record.layer
-        heads, queries, cross = record.shape[1], record.shape[2], record.kind == "cross"
-        spans = len(self._passes.members)
+        _, heads, queries, keys = record.shape
+        cross, device, spans = record.kind == "cross", record.q.device, len(self._passes.members)
         sums = torch.zeros(self._statements, heads, spans, dtype=torch.float64)
         shares = torch.zeros(heads, spans, dtype=torch.float64)
         self._made.heads[place], self._made.attention[place] = sums, shares
-        members, device = self._members.to(record.q), record.q.device
-        outside = self._passes.outside(queries, record.shape[3], cross).to(device)
+        self.causal &= record.is_causal and record.mask is None and record.bias is None
+        members = self._members.to(record.q)
+        by_key = torch.zeros(
+            heads, keys, device=device, dtype=torch.promote_types(members.dtype, torch.float32)
+        )
+        inside = ~self._passes.outside(queries, keys, cross).to(device)
         read = self._read(queries, cross).to(device)
 
         def add_attention(rows: slice, weights: Tensor) -> None:
@@ -309,19 +386,27 @@ class _Watch:
             )
 
         def add_slopes(rows: slice, slopes: Tensor) -> None:
-            by_span = ((slopes[0] @ members) * outside[rows]).sum(1)
+            seen = slopes.shape[-1]
+            by_key[:, :seen] += slopes[0].sum(1, dtype=by_key.dtype)
+            here = inside[rows].any(0)
+            if here.any():  # what tokens of a span see of it
+                of_them = members[:seen, here]
+                theirs = of_them.any(1)
+                within = (slopes[0][:, :, theirs] @ of_them[theirs]) * inside[rows][:, here]
+                sums[self.statement][:, here.cpu()] -= within.sum(1).double().cpu()
             if not cross:  # no token is hidden from itself
                 at = torch.arange(queries, device=device)[rows]
-                to_itself = (
-                    slopes[0][:, torch.arange(len(at), device=device), at] * self._passes.rows.to(device)[at]
-                )
-                by_span = by_span - to_itself @ members[at]
-            sums[self.statement] += by_span.double().cpu()
+                at = at[self._passes.rows.to(device)[at]]
+                to_itself = slopes[0][:, at - rows.start, at]
+                sums[self.statement] -= (to_itself @ members[at]).double().cpu()
+            if rows.stop == queries:
+                sums[self.statement] += (by_key.to(members) @ members).double().cpu()
+                by_key.zero_()
 
         if record.route == "interface" and record.given is None:
             attend: Any = _Attend
             record.output = attend.apply(
-                record.q, record.k, record.v, self.zero, record, add_attention, add_slopes
+                record.q, record.k, record.v, self.zero, record, read, add_attention, add_slopes
             )
             return None
         weights: Any = record.weights() + self.zero
@@ -342,6 +427,16 @@ class _Watch:
         return rows[-queries:]
 
 
+class _Fixed(TorchFunctionMode):
+    """Within it weights are no part of the graph: what their gradients would need is not kept."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def fixed(value: Any) -> Any:
+            return value.detach() if isinstance(value, nn.Parameter) and value.requires_grad else value
+
+        return func(*map(fixed, args), **{name: fixed(value) for name, value in (kwargs or {}).items()})
+
+
 class _Attend(torch.autograd.Function):
     """Attention by blocks of queries, whose scores' gradients are shown: memory is linear in length."""
 
@@ -353,34 +448,83 @@ class _Attend(torch.autograd.Function):
         v: Tensor,
         zero: Tensor,
         record: AttentionRecord,
+        read: Tensor,
         add_attention: Any,
         add_slopes: Any,
     ) -> Tensor:
         """What the values give by the weights."""
         ctx.save_for_backward(q, k, v)
-        ctx.record, ctx.add_slopes = _light(record), add_slopes
+        ctx.record, ctx.add_slopes, ctx.plain = _light(record), add_slopes, _plain(record)
         parts: list[Tensor] = []
-        for rows, weights in record.blocks():
-            add_attention(rows, weights)
-            parts.append(weights @ record.values)
-        return torch.cat(parts, 2)
+        for rows in record.rows():
+            if not ctx.plain or read[rows].any():
+                weights = record.weights(rows)
+                add_attention(rows, weights)
+                if not ctx.plain:
+                    parts.append(weights @ record.values)
+        if not ctx.plain:
+            return torch.cat(parts, 2)
+        return functional.scaled_dot_product_attention(
+            q, record.keys, record.values, is_causal=record.is_causal, scale=record.scaling
+        )
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         """The gradients of queries, keys and values."""
         (gradient,) = gradients
-        q, k, v = (tensor.detach().requires_grad_() for tensor in ctx.saved_tensors)
-        made = replace(ctx.record, q=q, k=k, v=v)
-        sums = [torch.zeros_like(part) for part in (q, k, v)]
-        for rows in made.rows():
-            with torch.enable_grad():
-                scores = made.scores(rows)
-                output = made.softmax(scores) @ made.values
-            *parts, slopes = torch.autograd.grad(output, [q, k, v, scores], gradient[:, :, rows])
-            for total, part in zip(sums, parts, strict=True):
-                total += part
-            ctx.add_slopes(rows, slopes)
-        return (*sums, gradient.new_zeros(()), None, None, None)
+        made = replace(ctx.record, **dict(zip("qkv", ctx.saved_tensors, strict=True)))
+        sums = (_gradients if ctx.plain else _followed)(made, gradient, ctx.add_slopes)
+        return (*sums, gradient.new_zeros(()), None, None, None, None)
+
+
+def _plain(record: AttentionRecord) -> bool:
+    """Whether a call is nothing but the softmax of scaled products, of all keys or those before each query."""
+    added = (record.mask, record.bias, record.softcap, record.sinks)
+    square = not record.is_causal or record.shape[2] == record.shape[3]
+    alike = record.v is not None and record.v.shape == record.k.shape
+    return all(part is None for part in added) and square and alike
+
+
+def _gradients(record: AttentionRecord, gradient: Tensor, add_slopes: Any) -> Sequence[Tensor]:
+    """Those of a plain call's queries, keys and values, of keys after a query nothing."""
+    batch, heads, _, keys = record.shape
+    q, k, v = record.q * record.scaling, record.k, record.v
+    assert v is not None
+    of_q, of_k, of_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+    for rows in record.rows(BLOCK):
+        count, seen = rows.stop - rows.start, rows.stop if record.is_causal else keys
+        # Heads that share keys are rows of one product.
+        queries, given = (
+            part[:, :, rows].reshape(batch, k.shape[1], -1, k.shape[3]) for part in (q, gradient)
+        )
+        weights = queries @ k[:, :, :seen].mT
+        if record.is_causal:
+            after = torch.ones(count, count, dtype=torch.bool, device=q.device).triu(1)
+            weights.view(batch, heads, count, seen)[..., rows].masked_fill_(after, -torch.inf)
+        weights = weights.softmax(-1)
+        of_v[:, :, :seen] += weights.mT @ given
+        slopes = given @ v[:, :, :seen].mT
+        slopes = slopes.sub_(torch.linalg.vecdot(weights, slopes)[..., None]).mul_(weights)
+        of_q[:, :, rows] = (slopes @ k[:, :, :seen]).view(batch, heads, count, -1) * record.scaling
+        of_k[:, :, :seen] += slopes.mT @ queries
+        add_slopes(rows, slopes.view(batch, heads, count, seen))
+    return of_q, of_k, of_v
+
+
+def _followed(record: AttentionRecord, gradient: Tensor, add_slopes: Any) -> Sequence[Tensor]:
+    """Those of any call, by torch."""
+    q, k, v = leaves = [part.detach().requires_grad_() for part in (record.q, record.k, record.v)]
+    made = replace(record, q=q, k=k, v=v)
+    sums = [torch.zeros_like(part) for part in leaves]
+    for rows in made.rows():
+        with torch.enable_grad():
+            scores = made.scores(rows)
+            output = made.softmax(scores) @ made.values
+        *parts, slopes = torch.autograd.grad(output, [*leaves, scores], gradient[:, :, rows])
+        for total, part in zip(sums, parts, strict=True):
+            total += part
+        add_slopes(rows, slopes)
+    return sums
 
 
 def _light(record: AttentionRecord) -> AttentionRecord:
