@@ -10,7 +10,9 @@ function lettered(bytes: Uint8Array): string {
   const padded = new Uint8Array(4 * Math.ceil(bytes.length / 4));
   padded.set(bytes);
   const words = Array.from({ length: padded.length / 4 }, (_, at) => new DataView(padded.buffer).getUint32(4 * at));
-  const text = words.map((word) => [4, 3, 2, 1, 0].map((power) => LETTERS[Math.floor(word / 85 ** power) % 85]).join(""));
+  const text = words.map((word) =>
+    [4, 3, 2, 1, 0].map((power) => LETTERS[Math.floor(word / 85 ** power) % 85]).join(""),
+  );
   return text.join("").slice(0, Math.ceil((5 * bytes.length) / 4));
 }
 
@@ -31,13 +33,7 @@ export function packPieces(heads: readonly Uint8Array[], shape: number[]): Array
   const streams = heads.map((head) => gzipSync(head));
   const filled = streams.flatMap((stream) => [...stream, ...Array<number>(-stream.length & 3).fill(0)]);
   texts.set(data, lettered(Uint8Array.from(filled)));
-  return {
-    dtype: "uint8",
-    shape,
-    encoding: "sqrt",
-    data,
-    pieces: streams.map((stream) => stream.length),
-  };
+  return { dtype: "uint8", shape, encoding: "sqrt", data, pieces: streams.map((stream) => stream.length) };
 }
 
 const info = (name: string, units = "share"): MeasureInfo => ({
