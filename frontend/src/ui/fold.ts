@@ -46,7 +46,9 @@ function address(src: string): string {
   let found = addresses.get(src);
   if (!found) {
     const [, kind = "image/jpeg", data = ""] = /^data:([^;]+);base64,(.*)$/s.exec(src) ?? [];
-    found = data ? URL.createObjectURL(new Blob([Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))], { type: kind })) : src;
+    found = data
+      ? URL.createObjectURL(new Blob([Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))], { type: kind }))
+      : src;
     addresses.set(src, found);
   }
   return found;
