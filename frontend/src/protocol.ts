@@ -1,11 +1,11 @@
 // Generated from the typed dictionaries in src/headscope by tools/protocol.py: edit those, and run this.
 
 /**
- * An array in a blob: little-endian, in C order, gzip, base64.
+ * An array in a blob: little-endian, in C order, gzip, and in a page `lettered`.
  *
  * An array of large heads comes in `pieces`, a gzip stream a head, so that a page unpacks only those it shows:
- * each says how many bytes its stream has. Zeros fill up each stream to a multiple of three bytes, so that its
- * base64 stands apart too.
+ * each says how many bytes its stream has. Zeros fill up each stream to a multiple of four bytes, so that its
+ * letters stand apart too.
  *
  * With the encoding "sqrt" a byte b stands for the weight (b / 255)², which is off by less than 0.004. With
  * "signed" it stands for ±((b - 127) / 127)², the sign that of b - 127: a share of a scale said beside it.

@@ -6,6 +6,17 @@ import { pack, packPieces, texts } from "./sample";
 
 const text = (name: string): string => texts.get(name) ?? "";
 
+test("letters are those of Python, of any number of bytes", () => {
+  // base64.b85encode(bytes).replace(b"<", b".")
+  for (const [letters, bytes] of [
+    ["VIXi}XJr", [97, 32, 112, 97, 103, 101]],
+    ["|NsC0{r", [255, 255, 255, 255, 254]],
+    ["2>.", [9, 0]],
+    ["0R", [1]],
+  ] as const)
+    expect([letters, ...bytesOf(letters)]).toEqual([letters, ...bytes]);
+});
+
 test("an array comes back with its values", async () => {
   const ref = pack(Float32Array.from([1, 0.5, NaN]), [3]);
   expect([...(await decode(ref, text(ref.data)))]).toEqual([1, 0.5, NaN]);
@@ -31,7 +42,7 @@ const HEADS = [
   [0, 1, 0, 1],
 ].map((codes) => Uint8Array.from(codes));
 
-test("an array that comes in pieces is read whole, and a piece at a time, of base64 and of bytes", async () => {
+test("an array that comes in pieces is read whole, and a piece at a time, of letters and of bytes", async () => {
   const ref = packPieces(HEADS, [4, 2, 2]);
   expect([...(await decode(ref, text(ref.data)))]).toEqual(HEADS.flatMap((head) => [...head]));
   for (const blob of [text(ref.data), bytesOf(text(ref.data))]) {

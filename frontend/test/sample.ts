@@ -1,9 +1,20 @@
 import { gzipSync } from "node:zlib";
 import type { ArrayRef, MeasureInfo, ReportPayload } from "../src/protocol";
 import { Figures } from "../src/report/figures";
-import { Store } from "../src/scene/data";
+import { LETTERS, Store } from "../src/scene/data";
 
 export const texts = new Map<string, string>();
+
+/** Bytes as `lettered` in blobs.py writes them. */
+function lettered(bytes: Uint8Array): string {
+  const padded = new Uint8Array(4 * Math.ceil(bytes.length / 4));
+  padded.set(bytes);
+  const words = Array.from({ length: padded.length / 4 }, (_, at) => new DataView(padded.buffer).getUint32(4 * at));
+  const text = words.map((word) =>
+    [4, 3, 2, 1, 0].map((power) => LETTERS[Math.floor(word / 85 ** power) % 85]).join(""),
+  );
+  return text.join("").slice(0, Math.ceil((5 * bytes.length) / 4));
+}
 
 export function pack(
   numbers: Float64Array | Float32Array | Uint8Array,
@@ -12,23 +23,17 @@ export function pack(
 ): ArrayRef {
   const data = String(texts.size);
   const dtype = numbers instanceof Uint8Array ? "uint8" : numbers instanceof Float32Array ? "float32" : "float64";
-  texts.set(data, gzipSync(new Uint8Array(numbers.buffer)).toString("base64"));
+  texts.set(data, lettered(gzipSync(new Uint8Array(numbers.buffer))));
   return { dtype, shape, encoding, data };
 }
 
 /** Heads that come a piece each, as `Blobs` packs large layers. */
 export function packPieces(heads: readonly Uint8Array[], shape: number[]): ArrayRef {
   const data = String(texts.size);
-  const streams = heads.map((head) => gzipSync(head).toString("base64"));
-  // In base64 a zero byte in the place of the padding is an A in the place of each =.
-  texts.set(data, streams.map((stream) => stream.replaceAll("=", "A")).join(""));
-  return {
-    dtype: "uint8",
-    shape,
-    encoding: "sqrt",
-    data,
-    pieces: streams.map((stream) => (3 * stream.length) / 4 - (stream.match(/=/g) ?? []).length),
-  };
+  const streams = heads.map((head) => gzipSync(head));
+  const filled = streams.flatMap((stream) => [...stream, ...Array<number>(-stream.length & 3).fill(0)]);
+  texts.set(data, lettered(Uint8Array.from(filled)));
+  return { dtype: "uint8", shape, encoding: "sqrt", data, pieces: streams.map((stream) => stream.length) };
 }
 
 const info = (name: string, units = "share"): MeasureInfo => ({

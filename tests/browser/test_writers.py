@@ -10,6 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.models import Model
+from tests.helpers.pages import saved
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.served import Server
@@ -67,6 +68,8 @@ def test_an_edge_of_a_report_opens_its_reader_with_the_way_to_its_writer(
     corpus = hs.corpora.texts([" ".join(words[start:]) for start in range(12)])
     page = open_page(hs.report(model, corpus, sections=["composition", "cards"], examples=2))
     assert page.locator("[data-head=L1H0] .reads").inner_text().startswith("its keys read L0H0 ")
+    drawing = saved(page.locator("section", has=page.locator(".graph")).locator("[title='Save as SVG']"))
+    assert all(f">{text}<" in drawing for text in ("L0H0", "L1H0", "layer 0"))
     page.locator(".graph path[data-opens]").dispatch_event("click")
     page.locator(".writers h3", has_text="Why L1H0 looks from").wait_for()
     page.locator(".writers").get_by_role("button", name="L0H0").click()

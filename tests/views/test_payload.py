@@ -8,7 +8,7 @@ import protocol
 import pytest
 
 from headscope.errors import ShapeError
-from headscope.views.blobs import Blobs, decode
+from headscope.views.blobs import Blobs, decode, lettered
 
 
 def test_weights_travel_as_a_byte_of_the_root():
@@ -38,7 +38,14 @@ def test_bytes_are_little_endian_and_the_same_every_time():
     ref = one.plain(np.array([1], dtype=">i4"), "int32")
     two.plain([1], "int32")
     assert one.texts == two.texts
-    assert gzip.decompress(base64.b64decode(one.texts[ref["data"]])) == b"\x01\x00\x00\x00"
+    assert gzip.decompress(one.packed(ref["data"])) == b"\x01\x00\x00\x00"
+
+
+def test_letters_are_base85_that_begins_no_tag():
+    raw = np.random.default_rng(0).bytes(1003)
+    assert b"<" in base64.b85encode(raw)
+    for size in (*range(9), 1003):
+        assert lettered(raw[:size]) == base64.b85encode(raw[:size]).decode().replace("<", ".")
 
 
 def test_a_sliced_array_travels_in_its_own_order():
@@ -59,8 +66,8 @@ def test_a_layer_of_large_heads_travels_a_head_at_a_time(scale: float | None):
     text, at = blobs.texts[ref["data"]], 0
     small = Blobs()
     for size, head in zip(sizes, weights, strict=True):
-        letters = 4 * -(-size // 3)
-        stream = base64.b64decode(text[at : at + letters])
+        letters = 5 * -(-size // 4)
+        stream = base64.b85decode(text[at : at + letters].replace(".", "<"))
         alone = small.weights(head) if scale is None else small.shares(scale * head, scale, signed=True)
         assert gzip.decompress(stream[:size]) == gzip.decompress(small.buffers[alone["data"]])
         assert not any(stream[size:])

@@ -143,6 +143,19 @@ class TestLines:
         largest = float(tiny[1][1][2].max())
         assert any(abs(float(text) / largest - 1) < 0.1 for text in texts if re.fullmatch(r"0\.0\d+", text))
 
+    def test_small_numbers_with_a_sign_have_room_beside_their_bars(self) -> None:
+        tiny = [(layer - 0.2) * 1e-3 for layer in some().layers]
+        small = Input({"self": some()}, matrices={"gradient": {"self": tiny}})
+        found = still({**HEAD, "quantity": "gradient"}, [small])
+        numbers = [
+            (each.x + each.at("x"), text)
+            for each in found.of("text")
+            if re.fullmatch(r"−?0\.000\d+", text := "".join(each.element.itertext()))
+        ]
+        assert len({text for _, text in numbers}) > 2
+        edge = float(found.root.get("width", "0")) - 16  # of the column of the texts
+        assert [text for x, text in numbers if x + 6.5 * len(text) > edge] == []
+
     def test_strips_of_several_heads_are_named(self) -> None:
         assert {"0", "1"} <= set(still(MANY).texts)
         assert "heads 0–1" in still(MANY).said

@@ -9,6 +9,7 @@ import type { Lines } from "../scene/lines";
 import type { Focus, Scene } from "../scene/scene";
 import { area, curve, FONT, lettering, type Pen, ratio, write } from "./canvas";
 import { drawLinks } from "./golddraw";
+import { textWidth } from "./ruler";
 
 /** How opaque the lines of all are beside those of what is pointed at. */
 export const others = (focus: Focus | null): number => {
@@ -178,6 +179,9 @@ function bars(
     Math.max(0, Math.floor(scrolled / box.row) - 1),
     Math.min(rows, Math.ceil((scrolled + box.height) / box.row) + 1),
   ];
+  // Beside its bar there is room for the longest number.
+  const numbers = maps === 1 && !box.tiny ? Array.from({ length: rows }, (_, row) => bar(0, row).text) : [];
+  const beside = 5 + Math.max(25, ...numbers.map((text) => Math.ceil(textWidth(text, 11, 500))));
   for (let row = first; row < last; row++) {
     const y = middle(box, row, scrolled);
     const tall = box.row - 5;
@@ -185,7 +189,7 @@ function bars(
       const { share: size, text, color, sign } = bar(m, row);
       if (maps === 1 && sign) {
         // To the right of its line what is positive, to the left what is negative; where there is room the number after it.
-        const room = box.tiny ? width : width - 38;
+        const room = box.tiny ? width : width - beside;
         const zero = Math.round((right ? x : x - room) + room / 2);
         const length = Math.max(text ? 1 : 0, (room / 2) * Math.min(1, size));
         const [top, high] = box.tiny ? [y + tall / 2 - 3, 3] : [y - tall / 2, tall];
@@ -195,7 +199,7 @@ function bars(
         if (length > 0.4) area(pen, color, sign < 0 ? zero - length : zero + 1, top, length, high);
         pen.globalAlpha = 1;
         lettering(pen, "500 11px", right && !box.tiny ? "left" : "right", "middle");
-        const at = box.tiny ? x + (right ? width : 0) : x + (right ? 1 : -1) * (room + 4);
+        const at = box.tiny ? x + (right ? width : 0) : x + (right ? 1 : -1) * (room + 5);
         if (text) write(pen, ink(faint ? "--ink3" : "--ink2"), text, at, box.tiny ? y - 2 : y + 0.5);
       } else if (maps === 1 && box.tiny) {
         // No room beside each other: the number stands over its bar.
@@ -207,7 +211,7 @@ function bars(
         if (length > 0.4) area(pen, color, edge - length, y + tall / 2 - 3, length, 3);
         pen.globalAlpha = 1;
       } else if (maps === 1) {
-        const length = Math.max(text ? 1 : 0, (width - 30) * size);
+        const length = Math.max(text ? 1 : 0, (width - beside) * size);
         pen.globalAlpha = faint ? 0.38 : 0.9;
         pen.fillStyle = color;
         if (length > 0.4) pen.fillRect(right ? x : x - length, y - tall / 2, length, tall);

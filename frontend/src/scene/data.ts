@@ -1,4 +1,4 @@
-// Arrays as they arrive: base64, gzip, little-endian, with dtype and shape.
+// Arrays as they arrive: base85, gzip, little-endian, with dtype and shape.
 
 import type { ArrayRef } from "../protocol";
 
@@ -9,13 +9,20 @@ const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array, flo
 /** w = (b / 255)² for each byte. */
 export const SQUARE = Float32Array.from({ length: 256 }, (_, byte) => (byte / 255) ** 2);
 
-export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
-  if (native) return native.call(Uint8Array, base64);
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
+export const LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;.=>?@^_`{|}~";
+const DIGITS = new Uint8Array(128);
+for (const [digit, letter] of [...LETTERS].entries()) DIGITS[letter.charCodeAt(0)] = digit;
+
+/** Bytes from base85: five letters are four of them, and ~ fills up the last. */
+export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(4 * Math.ceil(text.length / 5));
+  const view = new DataView(bytes.buffer);
+  for (let at = 0, from = 0; at < bytes.length; at += 4) {
+    let word = 0;
+    for (const end = from + 5; from < end; from++) word = 85 * word + (DIGITS[text.charCodeAt(from)] ?? 84);
+    view.setUint32(at, word);
+  }
+  return bytes.subarray(0, Math.floor((4 * text.length) / 5));
 }
 
 export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
@@ -53,11 +60,11 @@ async function unpack(ref: ArrayRef, blob: Packed, expected: number, open: Unpac
 /** The numbers of one piece of an array that comes in pieces, such as a head of a layer. */
 export function decodePiece(ref: ArrayRef, blob: Packed, place: number, open: Unpack = gunzip): Promise<Numbers> {
   const pieces = ref.pieces ?? [];
-  const threes = (bytes: number): number => Math.ceil(bytes / 3);
-  const start = pieces.slice(0, place).reduce((sum, bytes) => sum + threes(bytes), 0);
+  const fours = (bytes: number): number => Math.ceil(bytes / 4);
+  const start = pieces.slice(0, place).reduce((sum, bytes) => sum + fours(bytes), 0);
   const bytes = pieces[place] ?? 0;
   const part =
-    typeof blob === "string" ? bytesOf(blob.slice(4 * start, 4 * (start + threes(bytes)))) : blob.subarray(3 * start);
+    typeof blob === "string" ? bytesOf(blob.slice(5 * start, 5 * (start + fours(bytes)))) : blob.subarray(4 * start);
   return unpack(ref, part.subarray(0, bytes), length(ref.shape.slice(1)), open);
 }
 
@@ -70,7 +77,7 @@ export async function decode(ref: ArrayRef, blob: Packed, open: Unpack = gunzip)
   return numbers;
 }
 
-/** Where blobs come from: base64 in a page, one script element each; bytes in a notebook. */
+/** Where blobs come from: base85 in a page, one script element each; bytes in a notebook. */
 export type Source = (name: string) => Packed | Promise<Packed>;
 
 /** Decodes each array once, when it is first asked for. */

@@ -7,7 +7,7 @@ import { type Source, Store } from "../scene/data";
 import { Data } from "../scene/source";
 import { type Asked, sourcesStill, still } from "./still";
 
-let waiting = new Map<string, (base64: string) => void>();
+let waiting = new Map<string, (text: string) => void>();
 let outcome: { svg?: string; error?: string } = {};
 
 const headscope = {
@@ -30,10 +30,10 @@ const headscope = {
   },
   /** The names of the arrays that it waits for. */
   wanted: (): string[] => [...waiting.keys()],
-  give(name: string, base64: string): null {
+  give(name: string, text: string): null {
     const give = waiting.get(name);
     waiting.delete(name);
-    give?.(base64);
+    give?.(text);
     return null;
   },
   /** The SVG, or why there is none. */

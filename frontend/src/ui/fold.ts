@@ -3,7 +3,6 @@
 import { imageOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
 import type { Within } from "../scene/axis";
-import { bytesOf } from "../scene/data";
 import { plural } from "../scene/format";
 import type { Scene } from "../scene/scene";
 import { cropWidth } from "../scene/talking";
@@ -47,7 +46,9 @@ function address(src: string): string {
   let found = addresses.get(src);
   if (!found) {
     const [, kind = "image/jpeg", data = ""] = /^data:([^;]+);base64,(.*)$/s.exec(src) ?? [];
-    found = data ? URL.createObjectURL(new Blob([bytesOf(data)], { type: kind })) : src;
+    found = data
+      ? URL.createObjectURL(new Blob([Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))], { type: kind }))
+      : src;
     addresses.set(src, found);
   }
   return found;

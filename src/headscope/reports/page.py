@@ -94,7 +94,7 @@ def report_payload(
     exact: bool = False,
     halves: bool = False,
 ) -> tuple[ReportPayload, dict[str, str]]:
-    """What the report's page is given: the payload, and its arrays in base64 by the names of their scripts."""
+    """What the report's page is given: the payload, and its arrays in letters by the names of their scripts."""
     names = measure_names(dataset)
     layers = [int(layer) for layer in dataset["layer"].values]
     heads = [int(head) for head in dataset["head"].values]

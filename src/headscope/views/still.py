@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import base64
 import functools
 import html
 import json
@@ -21,7 +20,7 @@ from typing import Any, Literal, cast
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.views import fonts
-from headscope.views.blobs import Blobs
+from headscope.views.blobs import Blobs, lettered
 from headscope.views.paper import Kind, Width, inches
 
 DOTS = 96.0
@@ -57,7 +56,7 @@ def drawn(payload: Mapping[str, Any], blobs: Blobs, *, width: Width = "page", ti
         run.call("headscope.begin", json.dumps(payload), json.dumps(asked))
         while wanted := run.call("headscope.wanted"):
             for name in wanted:
-                run.call("headscope.give", name, base64.b64encode(blobs.packed(name)).decode("ascii"))
+                run.call("headscope.give", name, lettered(blobs.packed(name)))
         outcome = cast("dict[str, str]", run.call("headscope.outcome"))
     if "svg" not in outcome:
         raise InputError(f"state: {outcome.get('error', 'it cannot be drawn')}")

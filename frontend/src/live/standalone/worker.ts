@@ -14,7 +14,7 @@ export type Word =
 
 interface Boot {
   readonly page: StandalonePayload;
-  /** Arrays of the page, in base64. */
+  /** Arrays of the page, in base85. */
   readonly texts: Record<string, string>;
 }
 
