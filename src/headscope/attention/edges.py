@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.outputs import Outputs
+from headscope.attention.outputs import Change, Outputs
 from headscope.attention.recording import evaluating
 from headscope.attention.residual import attention_calls, layer_and_attention, no_stream
 from headscope.core.heads import Head
@@ -116,10 +116,17 @@ class Graph:
         change[:, :, : queries.start or 0] = 0.0
         start, end = one.before[0], other.before[0]
         total = torch.zeros(0)
-        for share in [0.0] if steps == 0 else [(step + 0.5) / steps for step in range(steps)]:
-            slopes = self._slopes(base, objective, start + share * (end - start))
+        shares = [0.0] if steps == 0 else [(step + 0.5) / steps for step in range(steps)]
+        size = max(1, self.at_once(start.shape[1]) // len(start))
+        for some in (shares[first : first + size] for first in range(0, len(shares), size)):
+            slopes = self._slopes(
+                {name: value.repeat(len(some), *[1] * (value.ndim - 1)) for name, value in base.items()},
+                lambda logits, many=len(some): torch.cat([objective(each) for each in logits.chunk(many)]),
+                torch.cat([start + share * (end - start) for share in some]),
+            )
+            slopes = slopes.unflatten(1, (len(some), -1)).sum(1)
             total = slopes if not len(total) else total + slopes
-        products = torch.einsum("wbqe,rbqe->bwr", change, total / max(steps, 1))
+        products = torch.einsum("wbqe,rbqe->bwr", change, total / len(shares))
         return products * self.edges.to(products.device)
 
     def circuits(
@@ -158,12 +165,12 @@ class Graph:
         for place, heads in enumerate(self._outputs.heads):
             for head in range(heads):
                 if keep[:, at].any():  # else it reads what it read in the corrupted run
-                    z = self._rerun(run, place, run.before[place] + read(at))[0]
+                    z = self._heads(run, place, run.before[place] + read(at))
                     change[at + 1] = z[:, :, head] @ self._w[place][head] - theirs[at + 1]
                 at += 1
             if keep[:, at].any():
                 before = run.before[place] + read(at)
-                after = self._rerun(run, place, before, run.z[place])[1]
+                after = self._rerun(run, place, before, lambda *_, place=place: run.z[place])
                 change[at + 1] = after - before - self._mixed(run.z[place], place) - theirs[at + 1]
             at += 1
         return self._pass(ready, last=run.after[-1] + read(at)).logits
@@ -213,20 +220,23 @@ class Graph:
             mlp = sum(many + 1 for many in self._outputs.heads[: place + 1]) - 1
             self.edges[mlp + 1 - heads : mlp + 1, mlp] = True
 
-    def _rerun(
-        self, run: _Layers, place: int, before: Tensor, z: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """The outputs of the heads of a layer, and the stream after it, from another stream before it."""
+    def _heads(self, run: _Layers, place: int, before: Tensor) -> Tensor:
+        """The outputs of the heads of a layer from another stream before it; the rest of the layer is not run."""
         seen: list[Tensor] = []
 
-        def change(_: int, given: Tensor) -> Tensor | None:
-            seen.append(given)
-            return z
+        def end(_: int, z: Tensor) -> None:
+            seen.append(z)
+            raise _EnoughError
 
+        with suppress(_EnoughError):
+            self._rerun(run, place, before, end)
+        return seen[0]
+
+    def _rerun(self, run: _Layers, place: int, before: Tensor, change: Change) -> Tensor:
+        """The stream after a layer, from another stream before it."""
         args, kwargs = _with(before, *run.given[place])
         with evaluating(self._model.module), self._outputs.changing(change, len(before)):
-            after = _first(self._blocks[place](*args, **kwargs))
-        return seen[0], after
+            return _first(self._blocks[place](*args, **kwargs))
 
     def _pass(
         self,
@@ -274,6 +284,10 @@ class Graph:
                 hooks.callback(block.register_forward_hook(leave).remove)
             run.logits = self._outputs.run(ready, change)
         return run
+
+
+class _EnoughError(Exception):
+    """The heads of a layer were seen."""
 
 
 def live(keep: Tensor) -> Tensor:
