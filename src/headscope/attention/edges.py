@@ -107,7 +107,8 @@ class Graph:
         Args:
             base, source: the inputs of the two runs.
             objective: what is changed.
-            steps: at how many places between the two embeddings gradients are taken; 0: at the base alone.
+            steps: at how many places between the two embeddings gradients are taken, in one pass where there is
+                room; 0: at the base alone.
             queries: at which tokens writers give what they do in the other run.
         """
         with torch.no_grad():
@@ -115,15 +116,16 @@ class Graph:
             change = self._writes(other) - self._writes(one)
         change[:, :, : queries.start or 0] = 0.0
         start, end = one.before[0], other.before[0]
-        total = torch.zeros(0)
         shares = [0.0] if steps == 0 else [(step + 0.5) / steps for step in range(steps)]
         size = max(1, self.at_once(start.shape[1]) // len(start))
+        total = torch.zeros(0)
+
+        def each(logits: Tensor) -> Tensor:
+            return torch.cat([objective(step) for step in logits.split(len(start))])
+
         for some in (shares[first : first + size] for first in range(0, len(shares), size)):
-            slopes = self._slopes(
-                {name: value.repeat(len(some), *[1] * (value.ndim - 1)) for name, value in base.items()},
-                lambda logits, many=len(some): torch.cat([objective(each) for each in logits.chunk(many)]),
-                torch.cat([start + share * (end - start) for share in some]),
-            )
+            ready = {name: torch.cat([value] * len(some)) for name, value in base.items()}
+            slopes = self._slopes(ready, each, torch.cat([start + share * (end - start) for share in some]))
             slopes = slopes.unflatten(1, (len(some), -1)).sum(1)
             total = slopes if not len(total) else total + slopes
         products = torch.einsum("wbqe,rbqe->bwr", change, total / len(shares))
