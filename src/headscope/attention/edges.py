@@ -156,12 +156,12 @@ class Graph:
     ) -> Tensor:
         """The logits of one circuit."""
         keep = live(keep & self.edges)
-        mask = keep.to(theirs)
+        keep = keep.to(theirs.device)
         change = torch.zeros_like(theirs)  # of what each writer gives
         change[0] = start - theirs[0]
 
         def read(reader: int) -> Tensor:
-            return torch.einsum("w,wbqe->bqe", mask[:, reader], change)
+            return change[keep[:, reader]].sum(0)
 
         at = 0
         for place, heads in enumerate(self._outputs.heads):
