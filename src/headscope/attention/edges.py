@@ -18,7 +18,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.outputs import Change, Outputs
+from headscope.attention.outputs import Outputs
 from headscope.attention.recording import evaluating
 from headscope.attention.residual import attention_calls, layer_and_attention, no_stream
 from headscope.core.heads import Head
@@ -121,12 +121,12 @@ class Graph:
         total = torch.zeros(0)
 
         def each(logits: Tensor) -> Tensor:
-            return torch.cat([objective(step) for step in logits.split(len(start))])
+            return torch.cat([objective(step) for step in logits.chunk(len(logits) // len(start))])
 
         for some in (shares[first : first + size] for first in range(0, len(shares), size)):
             ready = {name: torch.cat([value] * len(some)) for name, value in base.items()}
             slopes = self._slopes(ready, each, torch.cat([start + share * (end - start) for share in some]))
-            slopes = slopes.unflatten(1, (len(some), -1)).sum(1)
+            slopes = slopes.reshape(len(slopes), len(some), *start.shape).sum(1)
             total = slopes if not len(total) else total + slopes
         products = torch.einsum("wbqe,rbqe->bwr", change, total / len(shares))
         return products * self.edges.to(products.device)
@@ -156,7 +156,6 @@ class Graph:
     ) -> Tensor:
         """The logits of one circuit."""
         keep = live(keep & self.edges)
-        keep = keep.to(theirs.device)
         change = torch.zeros_like(theirs)  # of what each writer gives
         change[0] = start - theirs[0]
 
@@ -167,12 +166,12 @@ class Graph:
         for place, heads in enumerate(self._outputs.heads):
             for head in range(heads):
                 if keep[:, at].any():  # else it reads what it read in the corrupted run
-                    z = self._heads(run, place, run.before[place] + read(at))
+                    z = self._rerun(run, place, run.before[place] + read(at))
                     change[at + 1] = z[:, :, head] @ self._w[place][head] - theirs[at + 1]
                 at += 1
             if keep[:, at].any():
                 before = run.before[place] + read(at)
-                after = self._rerun(run, place, before, lambda *_, place=place: run.z[place])
+                after = self._rerun(run, place, before, run.z[place])
                 change[at + 1] = after - before - self._mixed(run.z[place], place) - theirs[at + 1]
             at += 1
         return self._pass(ready, last=run.after[-1] + read(at)).logits
@@ -222,23 +221,25 @@ class Graph:
             mlp = sum(many + 1 for many in self._outputs.heads[: place + 1]) - 1
             self.edges[mlp + 1 - heads : mlp + 1, mlp] = True
 
-    def _heads(self, run: _Layers, place: int, before: Tensor) -> Tensor:
-        """The outputs of the heads of a layer from another stream before it; the rest of the layer is not run."""
+    def _rerun(self, run: _Layers, place: int, before: Tensor, z: Tensor | None = None) -> Tensor:
+        """The stream after a layer, from another before it and these outputs of its heads; without them what its heads
+        give, and no more of the layer is run."""
         seen: list[Tensor] = []
 
-        def end(_: int, z: Tensor) -> None:
-            seen.append(z)
-            raise _EnoughError
+        def change(_: int, given: Tensor) -> Tensor:
+            if z is None:
+                seen.append(given)
+                raise _EnoughError
+            return z
 
-        with suppress(_EnoughError):
-            self._rerun(run, place, before, end)
-        return seen[0]
-
-    def _rerun(self, run: _Layers, place: int, before: Tensor, change: Change) -> Tensor:
-        """The stream after a layer, from another stream before it."""
         args, kwargs = _with(before, *run.given[place])
-        with evaluating(self._model.module), self._outputs.changing(change, len(before)):
+        with (
+            suppress(_EnoughError),
+            evaluating(self._model.module),
+            self._outputs.changing(change, len(before)),
+        ):
             return _first(self._blocks[place](*args, **kwargs))
+        return seen[0]
 
     def _pass(
         self,
