@@ -137,6 +137,11 @@ HYBRIDS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"attention_hidden_size": 32, "context_length": 64},
         "All 4 layers have no attention map: recurrence (RwkvSelfAttention, RwkvFeedForward).",
     ),
+    "xlstm": (
+        "xLSTMForCausalLM",
+        {"hidden_size": 128, "num_heads": 4, "num_hidden_layers": 2},
+        "All 2 layers have no attention map: recurrence (xLSTMLayer).",
+    ),
     "llama": ("LlamaForCausalLM", {}, ""),
     "bert": ("BertModel", {}, ""),
 }  # fmt: skip

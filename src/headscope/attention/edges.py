@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -107,7 +107,8 @@ class Graph:
         Args:
             base, source: the inputs of the two runs.
             objective: what is changed.
-            steps: at how many places between the two embeddings gradients are taken; 0: at the base alone.
+            steps: at how many places between the two embeddings gradients are taken, in one pass where there is
+                room; 0: at the base alone.
             queries: at which tokens writers give what they do in the other run.
         """
         with torch.no_grad():
@@ -115,11 +116,19 @@ class Graph:
             change = self._writes(other) - self._writes(one)
         change[:, :, : queries.start or 0] = 0.0
         start, end = one.before[0], other.before[0]
+        shares = [0.0] if steps == 0 else [(step + 0.5) / steps for step in range(steps)]
+        size = max(1, self.at_once(start.shape[1]) // len(start))
         total = torch.zeros(0)
-        for share in [0.0] if steps == 0 else [(step + 0.5) / steps for step in range(steps)]:
-            slopes = self._slopes(base, objective, start + share * (end - start))
+
+        def each(logits: Tensor) -> Tensor:
+            return torch.cat([objective(step) for step in logits.chunk(len(logits) // len(start))])
+
+        for some in (shares[first : first + size] for first in range(0, len(shares), size)):
+            ready = {name: torch.cat([value] * len(some)) for name, value in base.items()}
+            slopes = self._slopes(ready, each, torch.cat([start + share * (end - start) for share in some]))
+            slopes = slopes.reshape(len(slopes), len(some), *start.shape).sum(1)
             total = slopes if not len(total) else total + slopes
-        products = torch.einsum("wbqe,rbqe->bwr", change, total / max(steps, 1))
+        products = torch.einsum("wbqe,rbqe->bwr", change, total / len(shares))
         return products * self.edges.to(products.device)
 
     def circuits(
@@ -147,23 +156,22 @@ class Graph:
     ) -> Tensor:
         """The logits of one circuit."""
         keep = live(keep & self.edges)
-        mask = keep.to(theirs)
         change = torch.zeros_like(theirs)  # of what each writer gives
         change[0] = start - theirs[0]
 
         def read(reader: int) -> Tensor:
-            return torch.einsum("w,wbqe->bqe", mask[:, reader], change)
+            return change[keep[:, reader]].sum(0)
 
         at = 0
         for place, heads in enumerate(self._outputs.heads):
             for head in range(heads):
                 if keep[:, at].any():  # else it reads what it read in the corrupted run
-                    z = self._rerun(run, place, run.before[place] + read(at))[0]
+                    z = self._rerun(run, place, run.before[place] + read(at))
                     change[at + 1] = z[:, :, head] @ self._w[place][head] - theirs[at + 1]
                 at += 1
             if keep[:, at].any():
                 before = run.before[place] + read(at)
-                after = self._rerun(run, place, before, run.z[place])[1]
+                after = self._rerun(run, place, before, run.z[place])
                 change[at + 1] = after - before - self._mixed(run.z[place], place) - theirs[at + 1]
             at += 1
         return self._pass(ready, last=run.after[-1] + read(at)).logits
@@ -213,20 +221,25 @@ class Graph:
             mlp = sum(many + 1 for many in self._outputs.heads[: place + 1]) - 1
             self.edges[mlp + 1 - heads : mlp + 1, mlp] = True
 
-    def _rerun(
-        self, run: _Layers, place: int, before: Tensor, z: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """The outputs of the heads of a layer, and the stream after it, from another stream before it."""
+    def _rerun(self, run: _Layers, place: int, before: Tensor, z: Tensor | None = None) -> Tensor:
+        """The stream after a layer, from another before it and these outputs of its heads; without them what its heads
+        give, and no more of the layer is run."""
         seen: list[Tensor] = []
 
-        def change(_: int, given: Tensor) -> Tensor | None:
-            seen.append(given)
+        def change(_: int, given: Tensor) -> Tensor:
+            if z is None:
+                seen.append(given)
+                raise _EnoughError
             return z
 
         args, kwargs = _with(before, *run.given[place])
-        with evaluating(self._model.module), self._outputs.changing(change, len(before)):
-            after = _first(self._blocks[place](*args, **kwargs))
-        return seen[0], after
+        with (
+            suppress(_EnoughError),
+            evaluating(self._model.module),
+            self._outputs.changing(change, len(before)),
+        ):
+            return _first(self._blocks[place](*args, **kwargs))
+        return seen[0]
 
     def _pass(
         self,
@@ -274,6 +287,10 @@ class Graph:
                 hooks.callback(block.register_forward_hook(leave).remove)
             run.logits = self._outputs.run(ready, change)
         return run
+
+
+class _EnoughError(Exception):
+    """The heads of a layer were seen."""
 
 
 def live(keep: Tensor) -> Tensor:

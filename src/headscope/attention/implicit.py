@@ -50,6 +50,12 @@ _FUNCTIONS = {
 }
 """Functions of transformers' files that mix tokens: which argument is the values, and how these and the output lie."""
 
+_OWN = {
+    "RecurrentGemmaRglru": ("_rnn_scan", "hidden_states", _TOKENS),
+    "xLSTMLayer": ("mlstm_backend", "value", _HEADS_FIRST),
+}
+"""By the name of the class, what of a module itself mixes tokens, and the same of it."""
+
 
 @dataclass(frozen=True)
 class _Inline:
@@ -79,7 +85,11 @@ class _Call:
 
 def mixers(model: nn.Module) -> list[nn.Module]:
     """The modules of a model whose implicit maps can be had."""
-    return [module for module in model.modules() if _inline(module) is not None or _function(module)]
+    return [
+        module
+        for module in model.modules()
+        if _inline(module) is not None or type(module).__name__ in _OWN or _function(module)
+    ]
 
 
 @contextmanager
@@ -167,9 +177,10 @@ def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             return _lying(other.output, inline.output)
 
         return [_Call(_lying(seen.values, inline.values), _lying(seen.output, inline.output), with_values)]
-    forward, name = _forward(module), _function(module)
-    argument, lies = _FUNCTIONS[name]
-    function: Callable[..., Any] = forward.__globals__[name]
+    forward, own = _forward(module), _OWN.get(type(module).__name__)
+    name, argument, lies = own or (_function(module), *_FUNCTIONS[_function(module)])
+    mixes: Any = getattr(module, name) if own else forward.__globals__[name]
+    function: Callable[..., Any] = getattr(mixes, "forward", mixes)
     calls: list[_Call] = []
 
     def watched(*given: Any, **named: Any) -> Any:
@@ -185,6 +196,9 @@ def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         )
         return output
 
+    if own:
+        forward(_Instead(module, name, watched), *args, **kwargs)
+        return calls
     # The forward with another function by that name: nothing of the model or its file is changed.
     globals_ = {**forward.__globals__, name: watched}
     rerun = FunctionType(forward.__code__, globals_, None, forward.__defaults__, forward.__closure__)
@@ -210,6 +224,20 @@ class _Seen(TorchFunctionMode):
         if func == self._inline.join:
             self.output = output
         return output
+
+
+class _Instead:
+    """A module as its forward sees it with another function by a name, and no states of the run before."""
+
+    recurrent_states = None
+
+    def __init__(self, module: nn.Module, name: str, function: Callable[..., Any]) -> None:
+        self._module = module
+        setattr(self, name, function)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the module has by another name."""
+        return getattr(self._module, name)
 
 
 def _inline(module: nn.Module) -> _Inline | None:
@@ -239,6 +267,8 @@ def _given(x: Tensor, lies: str) -> Tensor:
     """``[batch head token dim]`` as a mixer takes it."""
     if lies == _HEADS:
         return x.transpose(1, 2).contiguous()
+    if lies == _HEADS_FIRST:
+        return x
     return x[..., 0] if lies == _CHANNELS else x[..., 0].transpose(1, 2).contiguous()
 
 

@@ -11,6 +11,7 @@ import torch
 import headscope as hs
 from headscope.analyses.patching.curve import ORDERS
 from headscope.analyses.patching.statistics import curve_table
+from headscope.attention import edges
 from headscope.attention.edges import EMBEDDING, LOGITS, Graph, live
 from headscope.attention.outputs import Outputs
 from headscope.errors import RefusedError
@@ -72,6 +73,19 @@ def test_edges_sum_to_attribution_patching_and_circuits_to_the_model(name: str) 
 def _ending(model: Model, name: str) -> tuple[Any, Any]:
     module = model.module
     return (module.model.norm if name == "Qwen3" else module.transformer.ln_f), module.lm_head
+
+
+def test_steps_are_one_pass_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = hs.load(build(family("GPT-2")).double())
+    graph, runs = Graph(model, Outputs(model, CLEAN), CLEAN), []
+    model.module.register_forward_hook(lambda *_: runs.append(1))
+    at_once = graph.scores(CORRUPTED, CLEAN, objective, 5)
+    assert len(runs) == 3  # both inputs, and all steps between them
+    monkeypatch.setattr(edges, "AT_ONCE", 0)
+    one_by_one = graph.scores(CORRUPTED, CLEAN, objective, 5)
+    assert len(runs) == 3 + 7
+    size = float(one_by_one.abs().max())
+    np.testing.assert_allclose(at_once / size, one_by_one / size, rtol=0, atol=1e-12)
 
 
 def test_an_edge_that_leads_nowhere_changes_nothing() -> None:
