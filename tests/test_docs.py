@@ -44,8 +44,16 @@ QUOTING = ["README.md", "docs/tour.md", *(page for page in BLOCKS if page.starts
 """Pages whose prose rests on what their own code prints."""
 
 LESS = {
-    "report": ["--limit", "4", "--sections", "figures", "--examples", "1"]
-}  # test_cli_report makes a whole one
+    "report": [
+        "--limit",
+        "4",
+        "--sections",
+        "figures",
+        "--examples",
+        "1",
+    ],  # test_cli_report makes a whole one
+    "bench": ["--limit", "8"],
+}
 
 MEASURES = "docs/measures.md"  # is written by a tool and speaks of any model and corpus
 

@@ -223,6 +223,8 @@ def test_a_notebook_runs(name: str, kernel: Any, built: Path, tmp_path: Path) ->
         assert unseen == [], f"quoted and not shown beside it: {unseen} in {prose}"
     assert [part for part in drawn_in_docs(name) if part not in captions(notebook)] == []
     assert [column for table in tables(notebook) for column in empty_columns(table)] == []
+    if name != "tour":  # which has views and a figure; the others' outputs are of the same kinds
+        return
     convert = pytest.importorskip("nbconvert")
     del notebook.metadata["widgets"]
     page, _ = convert.HTMLExporter().from_notebook_node(notebook)

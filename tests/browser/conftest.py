@@ -19,6 +19,7 @@ from hatch_build import find_node
 from headscope.analyses.reproduce import Typed
 from headscope.models import Model
 from headscope.runs.provenance import COMMAND
+from tests.helpers import once
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE, eventually
 from tests.helpers.served import Server
@@ -80,6 +81,12 @@ def serve() -> Iterator[Callable[..., str]]:
         except subprocess.TimeoutExpired:  # it waits for kernels that do not answer
             process.kill()
             process.wait()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def graphs(built: Path) -> None:
+    """Exports are compared with their models in tests/live/test_live_graph.py; here each is made once."""
+    once.share_graphs(built)
 
 
 @pytest.fixture(scope="session")

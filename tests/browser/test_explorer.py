@@ -268,16 +268,13 @@ def test_chips_toggle_isolate_and_restore(page: Any):
     assert chips.count() == HEADS
     chips.nth(2).click()
     assert title(page) == "Layer 3, head 2", "the last one stays"
-    page.wait_for_timeout(500)
     chips.nth(13).click()
     chips.nth(5).click()
     assert title(page) == "Layer 3, 3 heads"
     assert chips.nth(13).evaluate("e => e.classList.contains('alt')")
     assert page.locator(".hv .axis .hn").all_inner_texts() == ["2", "13", "5"]
-    page.wait_for_timeout(500)
     chips.nth(7).dblclick()
     assert title(page) == "Layer 3, head 7"
-    page.wait_for_timeout(500)
     chips.nth(7).dblclick()
     assert title(page).startswith("Layer 3, ")
     assert title(page).endswith(" heads")

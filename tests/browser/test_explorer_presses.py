@@ -15,7 +15,7 @@ from tests.helpers import view_sample
 
 pytestmark = pytest.mark.browser
 
-PRESSES = 300
+PRESSES = 120
 PRESS = """async ([times, seed]) => {
   // A download is made, and not handed over: a browser asks about the second.
   const click = HTMLAnchorElement.prototype.click;

@@ -25,9 +25,7 @@ def shown(page: Any) -> list[str]:
 
 
 def wait_for(page: Any, fragment: str, there: bool = True) -> None:
-    page.wait_for_function(
-        "([text, there]) => location.hash.includes(text) === there", arg=[fragment, there], timeout=5000
-    )
+    page.wait_for_function("([text, there]) => location.hash.includes(text) === there", arg=[fragment, there])
 
 
 def test_a_column_sorts_both_ways_and_back(open_page: Any, html: str) -> None:

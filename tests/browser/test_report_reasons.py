@@ -185,7 +185,7 @@ def test_a_copied_link_carries_the_reason(open_page: Any, html: str) -> None:
     for _, place in kinds:
         page.evaluate("place => document.querySelectorAll('[data-opens]')[place].click()", place)
         page.wait_for_function(SETTLED)
-        shown.append((page.evaluate(SHOWN), page.url))
+        shown.append((page.evaluate(SHOWN), page.evaluate("location.href")))
     assert any(one["pinned"] for one, _ in shown)
     assert any(one["gold"] for one, _ in shown)
     for wanted, address in shown:

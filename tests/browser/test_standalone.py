@@ -402,7 +402,7 @@ def test_random_actions_leave_no_error(standalone: Any, page_of: Any) -> None:
     draw = dice()
     box = page.get_by_label("Text", exact=True)
     pressed = 0
-    for _ in range(120):
+    for _ in range(60):
         deed = draw.randrange(6)
         if deed == 0:
             box.fill(draw.choice(["The cat", "A dog barked. It ran", "", "x", "[[ </b> ☃ 日本"]))
@@ -416,7 +416,7 @@ def test_random_actions_leave_no_error(standalone: Any, page_of: Any) -> None:
             pressed += page.evaluate(PRESS, [".whatif button", draw.choice(["Undo", "Redo"]), 0])
         else:
             pressed += page.evaluate(PRESS, ["[role=radio]", draw.choice(["Model", "Head", "Neurons"]), 0])
-    assert pressed > 30
+    assert pressed > 15
     box.fill("The cat sat.")
     page.wait_for_function("() => document.querySelector('.hx')?.innerText.includes('The cat sat.')")
     page.wait_for_function(DRAWN)

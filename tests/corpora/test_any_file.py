@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from headscope import corpora
 from headscope.corpora.treebank import MOST_WORDS
 from headscope.errors import CorpusError
+from tests.helpers.patience import PATIENCE
 
 ENDS = st.sampled_from(["\n", "\r\n", "\r", "\n\n", "\n \t\n", "\u2028", "\x0b", "\x85"])
 LETTERS = st.text(st.characters(), max_size=12) | st.sampled_from(
@@ -226,5 +227,5 @@ def test_a_pipe_is_refused_and_never_waited_for(tmp_path: Path, make: Callable[.
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(PATIENCE)
     assert said == [f"{path}: expected a file, which can be read again, found a pipe or a device"]

@@ -45,7 +45,7 @@ from tests.helpers.patience import PATIENCE
 from tests.helpers.small_tokenizers import demo
 from tests.helpers.workspace import CHATS, CONLL2012, LINKS, NEWS, PAIRS, SCOPES, WORD_HEADS, few
 
-COUNT = int(os.environ.get("MUTATED", "8"))
+COUNT = int(os.environ.get("MUTATED", "5"))
 DATA = resources.files("headscope.corpora") / "data"
 TEXT = few((DATA / "builtin.txt").read_text("utf-8"))
 TREES = "\n\n".join((DATA / "builtin.conllu").read_text("utf-8").split("\n\n")[:6]) + "\n"

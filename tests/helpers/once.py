@@ -36,13 +36,31 @@ def share_roles(folder: Path, patch: Callable[[Any, str, Any], None] = setattr) 
     here = importlib.import_module("headscope.engines").Here
     tested = run._every_role
 
-    def once(model: Any, corpus: Any, seed: int, through: Any, retrieved: Any) -> Any:
-        if not isinstance(through.engine, here) or through.resume is not None or retrieved is not None:
-            return tested(model, corpus, seed, through, retrieved)
+    def once(model: Any, corpus: Any, seed: int, through: Any, *given: Any) -> Any:
+        if not isinstance(through.engine, here) or through.resume is not None or given[0] is not None:
+            return tested(model, corpus, seed, through, *given)
         of = (model.name, model.notes, model.config, corpus.name, corpus.pack, list(corpus), seed)
-        key = hashlib.sha256(repr((*of, run.SEQUENCES, through.limit, through.skip_failures)).encode())
-        for each in model.module.parameters():
-            key.update(each.detach().numpy())
-        return kept(folder / key.hexdigest(), lambda: tested(model, corpus, seed, through, retrieved))
+        of = (*of, run.SEQUENCES, through.limit, through.skip_failures)
+        return kept(folder / _key(model, of), lambda: tested(model, corpus, seed, through, *given))
 
     patch(run, "_every_role", once)
+
+
+def share_graphs(folder: Path, patch: Callable[[Any, str, Any], None] = setattr) -> None:
+    """From here on a model, by its weights, is exported once for the pages that carry it."""
+    standalone = importlib.import_module("headscope.live.standalone")
+    exported = standalone.graphs
+
+    def once(model: Any, sample: Any) -> Any:
+        of = (type(model.module), model.config, sorted(sample))
+        return kept(folder / f"graphs {_key(model, of)}", lambda: exported(model, sample))
+
+    patch(standalone, "graphs", once)
+
+
+def _key(model: Any, of: object) -> str:
+    """What names a model, by its weights, and what it is asked."""
+    key = hashlib.sha256(repr(of).encode())
+    for each in model.module.parameters():
+        key.update(each.detach().numpy())
+    return key.hexdigest()

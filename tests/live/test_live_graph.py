@@ -143,8 +143,10 @@ def test_the_page_says_what_its_weights_do(kind: Any, monkeypatch: pytest.Monkey
     assert len(data) == size * one["shape"][0] * one["shape"][1]
 
 
-def test_exploration_is_saved_with_its_model(tmp_path: Path) -> None:
-    exploration = hs.explore(encoder(), TEXT, changes=["L0H1 off"], layer=1)
+def test_exploration_is_saved_with_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, whole = exported()
+    monkeypatch.setattr(standalone, "graphs", lambda *_: whole)
+    exploration = hs.explore(model, TEXT, changes=["L0H1 off"], layer=1)
     path = exploration.save(tmp_path / "page.html")
     assert b'"changes":["L0H1 off"]' in path.read_bytes()
     with pytest.raises(InputError, match=r"expected a file that ends in \.html, found \.png"):

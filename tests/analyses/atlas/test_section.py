@@ -73,8 +73,8 @@ def test_a_query_that_looks_at_none_has_no_weight() -> None:
 
 @pytest.fixture(scope="module")
 def study(demo: Any) -> Study:
-    study = Study(demo, hs.corpora.builtin(), ["atlas"], 2, limit=12)
-    study.figures.append(hs.measure(demo, study.corpus, measures=["previous", "entropy"], limit=12))
+    study = Study(demo, hs.corpora.builtin(), ["atlas"], 2, limit=4)
+    study.figures.append(hs.measure(demo, study.corpus, measures=["previous", "entropy"], limit=4))
     return study
 
 
@@ -95,7 +95,7 @@ def test_alone_it_brings_its_cards(study: Study) -> None:
 
 @pytest.mark.slow
 def test_beside_the_section_of_cards_it_has_none(demo: Any, study: Study) -> None:
-    both = Study(demo, study.corpus, ["cards", "atlas"], 2, limit=12, figures=study.figures)
+    both = Study(demo, study.corpus, ["cards", "atlas"], 2, limit=4, figures=study.figures)
     (made,) = section(both)
     assert made.info(Blobs())["cards"] == []
 

@@ -65,7 +65,7 @@ def card(
     Returns:
         A `headscope.analyses.model_card.card.Card`: ``card.heads("retrieval", q=.05)``, ``card.save(FOLDER)``.
 
-    >>> made = hs.card(model, hs.corpora.builtin(), limit=24)
+    >>> made = hs.card(model, hs.corpora.builtin(), limit=12)
     >>> made.heads("previous token")[0]
     L0H2
     """

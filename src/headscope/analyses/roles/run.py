@@ -108,16 +108,18 @@ def every_role(
     *,
     seed: int = 0,
     retrieved: Callable[[], xr.Dataset] | None = None,
+    measured: Sequence[xr.Dataset] = (),
     **options: Unpack[Resumed],
 ) -> pd.DataFrame:
     """Every head against every role, a row each, whether it has it or not; the rest as in `roles`.
 
-    `retrieved` gives what is known of retrieval; by default that is measured.
+    `retrieved` gives what is known of retrieval, `measured` the figures of all `readings`; by default they are
+    measured.
     """
     expect_model(model)
     through = RunOptions(**options)
     with engine_of(through.engine) as workers:  # for all readings
-        return _every_role(model, corpus, seed, replace(through, engine=workers), retrieved)
+        return _every_role(model, corpus, seed, replace(through, engine=workers), retrieved, measured)
 
 
 def _every_role(
@@ -126,6 +128,7 @@ def _every_role(
     seed: int,
     through: RunOptions,
     retrieved: Callable[[], xr.Dataset] | None,
+    measured: Sequence[xr.Dataset],
 ) -> pd.DataFrame:
     def kept(name: str) -> Path | None:
         return None if through.resume is None else Path(through.resume) / name
@@ -142,7 +145,9 @@ def _every_role(
         inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
         one = replace(through, resume=kept(READINGS[place]), progress=through.progress and not place)
         with unwatched():  # unknown pieces of the corpus are told where tokens are counted
-            datasets.append(measure(model, inputs, measures=measures, **vars(one)))
+            datasets.append(
+                measured[place] if measured else measure(model, inputs, measures=measures, **vars(one))
+            )
         read.append((inputs, measures))
         if "induction" in measures and isinstance(inputs, list):
             copies = copying(model, inputs)

@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
+import pandas as pd
 import pytest
 
 import headscope as hs
+from headscope.analyses.roles.run import every_role
 from headscope.errors import InputError
 from headscope.models import Model
+from headscope.runs.task import Task
+from tests.helpers.compared_models import perturbed
+from tests.helpers.small_models import small_bert
+from tests.helpers.small_tokenizers import demo as wordpiece
+
+
+def test_each_model_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is told of each is what is told of it alone."""
+    a = small_bert(wordpiece())
+    b = perturbed(a, 1, 0)
+    corpus = hs.corpora.texts(
+        [f"The cat sat on the {what}, and it slept." for what in ("mat", "hat", "bed") * 3]
+    )
+    alone = [every_role(model, corpus) for model in (a, b)]
+    read: Counter[Any] = Counter()
+    measured = Task.measured
+    monkeypatch.setattr(
+        Task, "measured", lambda self, *given: read.update([self.model]) or measured(self, *given)
+    )
+    found = hs.compare.roles(a, b, corpus)
+    assert read == {a: 1, b: 1}
+    for mine, theirs in zip(found.tests, alone, strict=True):
+        pd.testing.assert_frame_equal(mine, theirs)
+        assert mine.attrs["meta"]["model"] == theirs.attrs["meta"]["model"]
+    assert found.changes["paired"].any()
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
 from operator import add
@@ -52,9 +52,13 @@ class Models(Comparison):
 
     Attributes:
         figures: see `headscope.analyses.compare.models.statistics.dataset`.
+        sums: what they are made of.
+        measures: that were compared.
     """
 
     figures: xr.Dataset
+    sums: Sums = field(repr=False)
+    measures: Sequence[Measure] = field(repr=False)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -166,7 +170,8 @@ def models(
         "command": COMMAND.get(),
         "seconds": round(time.monotonic() - started, 3),
     }
-    return Models(statistics.dataset(total, definitions, causal=a.causal, absent=absent, meta=meta))
+    figures = statistics.dataset(total, definitions, causal=a.causal, absent=absent, meta=meta)
+    return Models(figures, total, definitions)
 
 
 def same_tokens(a: Model, b: Model, corpus: object) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +87,18 @@ def stacked(
 def names(measures: Sequence[Measure]) -> list[str]:
     """What is gathered: each measure of A, of B and their difference, and `DRIFT`."""
     return [f"{which}:{one.name}" for which in ("a", "b", "a-b") for one in measures] + list(DRIFT)
+
+
+def side(sums: Sums, measures: Sequence[Measure], which: Literal["a", "b"]) -> Sums:
+    """The sums of one model's measures, of what was gathered by `stacked`."""
+    first = "ab".index(which) * len(measures)
+    own = slice(first, first + len(measures))
+    return replace(
+        sums,
+        measures=tuple(measure.name for measure in measures),
+        apart=tuple(part._replace(s=part.s[own], n=part.n[own]) for part in sums.apart),
+        **{name: getattr(sums, name)[own] for name in sums.names()},
+    )
 
 
 def dataset(

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Literal, Unpack
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.compare.models.run import models, same_tokens
+from headscope.analyses.compare.models.run import Models, models, same_tokens
 from headscope.analyses.compare.models.shapes import counterparts
+from headscope.analyses.compare.models.statistics import side as side_of
 from headscope.analyses.compare.roles import statistics
 from headscope.analyses.options import Reading, with_options
 from headscope.analyses.roles.run import every_role, readings
 from headscope.analyses.roles.statistics import named
 from headscope.core.validation import Level, Seed
 from headscope.corpora import Corpus
+from headscope.measures.dataset import dataset, description
 from headscope.models import Model
 from headscope.runs.inputs import unwatched
 
@@ -72,15 +74,28 @@ def roles(
     >>> hs.compare.roles(model, model, hs.corpora.builtin(), limit=12).changes["change"].unique().tolist()
     ['kept']
     """
-    first, second = (every_role(model, corpus, seed=seed, **options) for model in (a, b))
-    quiet: Reading = {**options, "progress": False}
-    paired: list[xr.Dataset] = []
+    both: list[Models] = []
     if counterparts(a, b) is None and same_tokens(a, b, corpus):
-        with unwatched():  # unknown pieces are told above
+        with unwatched():  # unknown pieces are told where roles are
             for inputs, measures in readings(a, corpus, limit=options.get("limit"), seed=seed):
-                compared = models(a, b, inputs, measures=measures, **quiet)
-                paired.append(compared.figures)
+                both.append(models(a, b, inputs, measures=measures, **options))
+                options = {**options, "progress": False}
+    first, second = (
+        every_role(
+            model, corpus, seed=seed, measured=[_measured(each, side, model) for each in both], **options
+        )
+        for side, model in (("a", a), ("b", b))
+    )
     tables = [named(result, level) for result in (first, second)]
     for table, result in zip(tables, (first, second), strict=True):
         table.attrs["meta"] = result.attrs["meta"] | {"level": level, "tests": len(result)}
-    return Roles(tables[0], tables[1], (first, second), paired, level)
+    return Roles(tables[0], tables[1], (first, second), [each.figures for each in both], level)
+
+
+def _measured(compared: Models, side: Literal["a", "b"], model: Model) -> xr.Dataset:
+    """What `headscope.measure` gives of one of two models that were compared."""
+    sums = side_of(compared.sums, compared.measures, side)
+    meta = description(compared.figures)
+    about = {**meta[side], "layers": len(sums.layers), "heads": sums.s.shape[2]}
+    meta = {name: told for name, told in meta.items() if name not in ("a", "b", "over", "difference")}
+    return dataset(sums, compared.measures, causal=model.causal, meta={**meta, "model": about})
