@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +129,17 @@ def test_the_lists_of_a_causal_model_are_given_to_others(tmp_path: Path, shared:
 
 def test_a_planted_retrieval_head_is_listed_with_the_overlap_of_needles() -> None:
     planted = hs.load((circuit().module, reader()), allow_unknown=True)
+    corpus, calls = hs.corpora.texts([" ".join([HAY] * 4)] * 12), Counter[str]()
+    planted.backbone.register_forward_pre_hook(lambda *_: calls.update([of]))
+    of = "card"
     with pytest.warns(HeadscopeWarning, match="unknown"):
-        card = hs.card(planted, hs.corpora.texts([" ".join([HAY] * 4)] * 12))
+        card = hs.card(planted, corpus)
+    of = "analyses"
+    with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):
+        hs.roles(planted, corpus)
+        hs.contribution.importance(planted, corpus)
+        hs.writes(planted)
+    assert calls["card"] == calls["analyses"]  # nothing is read again for halves
     assert card.heads("retrieval") == [hs.Head(1, 0)]
     overlap = card.lists["retrieval"]["stability"]
     assert (overlap["top"], overlap["share"], overlap["chance"]) == (2, 1, 0.5)
