@@ -49,11 +49,13 @@ class Halves:
 
     Attributes:
         seed: of halvings and needles.
+        corpus: its name.
         read: what was read, by what for.
         overlaps: of each list; None with too few documents.
     """
 
     seed: int
+    corpus: str
     read: dict[str, Read] = field(default_factory=dict[str, Read])
     overlaps: dict[str, Overlap | None] = field(default_factory=dict[str, "Overlap | None"])
 
@@ -63,20 +65,21 @@ class Halves:
         """The figures of the next of `READINGS`, as `headscope.measure` has them."""
         model, chosen, through = reader_of(model, corpus), choose(measures), RunOptions(**options)
         documents = Documents([measure.name for measure in chosen])
-        seen = _Seen(corpus.name if isinstance(corpus, Corpus) else "repeated random tokens")
+        name = READINGS[len(self.read)]
+        seen = _Seen("repeated random tokens" if name == "repeated" else self.corpus)
         inputs = examples(model, corpus, through.limit)
         for block in over_blocks(model, corpus, Task(model, chosen).measured, through, inputs=inputs):
             for batch, rows in block:
                 for example, *arrays in zip(batch, rows.sums, rows.chance, rows.divisors, strict=True):
                     documents.add(example.document, tokens_of(example), rows.layers, *arrays)
                     seen.add(example, arrays[0], arrays[-1])
-        self._keep(READINGS[len(self.read)], seen, [measure.name for measure in chosen])
+        self._keep(name, seen, [measure.name for measure in chosen])
         meta = described(model, corpus, inputs)
         return dataset(documents.close(), chosen, causal=model.causal, meta=meta)
 
     def importance(self, model: Model, corpus: Corpus, options: RunOptions) -> xr.Dataset:
         """Head importance."""
-        seen = _Seen(corpus.name)
+        seen = _Seen(self.corpus)
         result = by_gates(objective(model), corpus, options, seen=seen.add)
         self._keep(NAME, seen, [NAME])
         return result

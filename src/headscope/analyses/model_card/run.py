@@ -32,6 +32,7 @@ from headscope.models.weights import stored
 from headscope.runs.identity import about_model, versions, weights
 from headscope.runs.options import RunOptions
 from headscope.statistics.overlap import Overlap
+from headscope.statistics.significance import false_discovery
 
 IMPORTANCE = 64
 """Inputs of whose objective the gradient is taken, at most."""
@@ -75,7 +76,7 @@ def card(
     through = RunOptions(**options)
     lists: dict[str, dict[str, Any]] = {}
     not_told: dict[str, str] = {}
-    halves = Halves(seed)
+    halves = Halves(seed, corpus.name)
     retrieved = partial(halves.needles, model)
     table = _tried(
         not_told,
@@ -95,12 +96,13 @@ def card(
     if corpus.kind == "sounds":
         aligned = _tried(not_told, "alignment", lambda: alignment_heads(model, corpus, limit=through.limit))
         if aligned is not None:
-            why = "Share of words that the head looks at most where they are heard."
+            why = "Share of words that the decoder's head, of its cross-attention, looks at most where they are heard."
+            aligned = aligned.assign(aligned_chance=aligned["chance"] + 0 * aligned["aligned"])
             lists["alignment"] = _listed(aligned, "aligned", why, "it is not told of halves")
     wrote = _tried(not_told, "copying", lambda: writes(model, seed=seed))
     if wrote is not None:
         lists["copying"] = _listed(
-            wrote,
+            promoting(wrote),
             "copying",
             "Copying score of the weights: 1 for a head that promotes what it looks at (Elhage et al. 2021).",
             "it is told from the weights alone",
@@ -125,8 +127,22 @@ def _tried(not_told: dict[str, str], name: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except HeadscopeError as error:
-        not_told[name] = str(error)
+        not_told[name] = str(error).removeprefix(f"{name}: ")
         return None
+
+
+def promoting(wrote: xr.Dataset) -> xr.Dataset:
+    """Copying scores with p and q of those above 0, what they are by chance: a head that suppresses has none.
+
+    >>> import numpy as np
+    >>> both = xr.Dataset({name: (("layer", "head"), np.array([value])) for name, value in
+    ...     {"copying": [1.0, -1.0], "copying_p": [0.01, 0.01]}.items()})
+    >>> promoting(both)["copying_q"].values.round(3).tolist()
+    [[0.01, 0.995]]
+    """
+    p = xr.where(wrote["copying"] > 0, wrote["copying_p"] / 2, 1 - wrote["copying_p"] / 2)
+    q = p.copy(data=false_discovery(p.values.ravel()).reshape(p.shape))
+    return wrote.assign(copying_p=p, copying_q=q, copying_chance=0 * wrote["copying"])
 
 
 def placeless(text: str) -> str:
@@ -190,9 +206,8 @@ def _rounded(figures: Mapping[str, Any]) -> dict[str, Any]:
     rounded: dict[str, Any] = {}
     for name, value in figures.items():
         finite = math.isfinite(value)
-        rounded[name] = (
-            None if not finite else int(value) if float(value).is_integer() else round(float(value), 9)
-        )
+        small = round(float(value), 9) or float(f"{value:.0e}")  # no p is 0
+        rounded[name] = None if not finite else int(value) if float(value).is_integer() else small
     return rounded
 
 
