@@ -104,34 +104,33 @@ class RowStatistics:
 
 
 class Operands(NamedTuple):
-    """What scores are made of, at least in float32, heads by the key head that they share.
+    """What scores are made of, heads by the key head that they share.
 
     Attributes:
-        q: scaled queries ``[batch key_head group query dim]``.
-        k: keys less their head's mean ``[batch key_head key dim]``; as they are where there is a softcap.
-        shift: what that took off a row's scores ``[batch key_head group query]``; None where not needed.
+        q: queries as they are ``[batch key_head group query dim]``: a block scales its own.
+        k: keys, at least in float32, less their head's mean ``[batch key_head key dim]``; all of them where there is a
+            softcap.
+        mean: that mean ``[batch key_head 1 dim]``; None where not needed.
     """
 
     q: Tensor
     k: Tensor
-    shift: Tensor | None
+    mean: Tensor | None
 
 
 def operands(record: AttentionRecord, items: slice = slice(None), key_heads: slice = slice(None)) -> Operands:
-    """Scaled queries, and keys less their mean, of some inputs and key heads.
+    """Queries, and keys less their mean, of some inputs and key heads.
 
     Taking off a vector that all keys of a head share changes no weight, and scores whose large part is shared
     keep their digits. Padding counts in the mean; any vector would do.
     """
     dtype = torch.float64 if record.q.dtype == torch.float64 else torch.float32
     q = by_key_head(record.q, record.groups)[items, key_heads]
-    q = q * record.scaling if q.dtype == dtype else q.to(dtype).mul_(record.scaling)  # one copy
     k = record.k[items, key_heads].to(dtype)
     if record.softcap is not None:
         return Operands(q, k, None)
     mean = k.mean(-2, keepdim=True)
-    shift = None if record.sinks is None else (q @ mean[:, :, None].mT)[..., 0]
-    return Operands(q, k - mean, shift)
+    return Operands(q, k - mean, None if record.sinks is None else mean)
 
 
 def penalty(mask: Tensor, dtype: torch.dtype) -> Tensor:
@@ -257,20 +256,21 @@ def _rows(
 ) -> RowStatistics | None:
     """Statistics of one block, heads as ``[key_head group]``; None where none of its rows sees a key."""
     _, _, queries, keys = record.shape
-    hidden = _hidden(record, part, parts.q.dtype)
+    hidden = _hidden(record, part, parts.k.dtype)
     width = hidden.width
     if width.start == width.stop:
         return None
     entropy = share = None
     exact = wanted.entropy and not wanted.smoothing
     if record.given is not None:
-        weights = _cut(record.given, record.groups, part)[..., width].to(parts.q.dtype)
+        weights = _cut(record.given, record.groups, part)[..., width].to(parts.k.dtype)
         seen = hidden.seen()
         weights = weights if seen is None else torch.where(seen, weights, 0.0)
         largest = weights.amax(-1) if wanted.largest else None
         entropy = -torch.xlogy(weights, weights).sum(-1) if exact else None
     else:
-        scores = _scores(record, parts, part, hidden)
+        q = parts.q[..., part.rows, :].to(parts.k.dtype) * record.scaling
+        scores = _scores(record, q, parts.k, part, hidden)
         top = scores.amax(-1)
         weights = scores.softmax(-1)
         largest = weights.amax(-1)
@@ -278,7 +278,7 @@ def _rows(
         entropy = (lse - scores.mul_(weights).sum(-1)).clamp_min(0.0) if exact else None
         if record.sinks is not None or record.bias is not None or hidden.blind:
             sinks = None if record.sinks is None else record.sinks.reshape(-1, record.groups, 1)[part.heads]
-            shift = None if parts.shift is None else parts.shift[..., part.rows]
+            shift = None if parts.mean is None else (q @ parts.mean[:, :, None].mT)[..., 0]
             share = share_of_keys(lse, shift, sinks)
     output = None
     if values is None:
@@ -307,10 +307,9 @@ def _rows(
     return statistics
 
 
-def _scores(record: AttentionRecord, parts: Operands, part: _Part, hidden: _Hidden) -> Tensor:
+def _scores(record: AttentionRecord, q: Tensor, k: Tensor, part: _Part, hidden: _Hidden) -> Tensor:
     """What softmax is taken of, ``[item key_head group row key]``; each row less what all its keys share."""
-    q = parts.q[..., part.rows, :]
-    scores = (q.flatten(2, 3) @ parts.k[..., hidden.width, :].mT).view(*q.shape[:4], -1)
+    scores = (q.flatten(2, 3) @ k[..., hidden.width, :].mT).view(*q.shape[:4], -1)
     if record.bias is not None:
         bias = _cut(four(record.bias, record.shape[3]), record.groups, part)[..., hidden.width]
         scores += bias.to(scores.dtype).clamp_min(HIDDEN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,12 +12,17 @@ import torch
 import headscope as hs
 from headscope.analyses.bench import Name
 from headscope.analyses.bench.alignment import Sentence, by_halves, by_heads, by_hidden_states, sentences
-from headscope.analyses.bench.run import published
+from headscope.analyses.bench.run import SEPARATION, published
+from headscope.attention.record import AttentionRecord
+from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.alignment_by_sets import aligned
-from tests.helpers.small_models import small_bert
-from tests.helpers.small_tokenizers import demo
+from tests.helpers.planted_alignment import PLANTED, planting, recordings
+from tests.helpers.planted_induction import circuit
+from tests.helpers.planted_needles import reader
+from tests.helpers.small_models import small_bert, whisper_parts
+from tests.helpers.small_tokenizers import demo, listed
 from tests.helpers.typed import Typed
 
 
@@ -100,6 +105,93 @@ def test_a_row_stands_beside_the_published_ones(
     small.tokenizer.save_pretrained(model)
     typed("bench", "induction", model, "--limit", "8", "-o", tmp_path / "row.csv")
     assert "expected three files" in typed("bench", "aer", model, files[0], code=2).err
+
+
+def row(table: Any, system: str) -> Any:
+    """The measured row of a system, and no other."""
+    mine = table[(table["source"] == "measured here") & table["system"].str.startswith(system)]
+    assert len(mine) == 1
+    return mine.iloc[0]
+
+
+@pytest.mark.slow
+def test_timing_of_a_planted_head() -> None:
+    """Of the planted head each word begins and ends within a frame of 20 ms."""
+    whisper = hs.load(whisper_parts(4))
+    speech = recordings(whisper, 6)
+    with hs.edit(whisper, planting(whisper, speech[:5])):
+        table = hs.bench("timing", whisper, [speech], limit=5)
+    best, together = row(table, "best_head"), row(table, "together, 1 head")
+    assert (best["layer"], best["head"]) == PLANTED
+    assert 0 <= best["timing"] == together["timing"] < 20
+    assert best["n"] == together["n"] == sum(len(example.words or ()) for example in speech[:5])
+    assert together["system"] == "together, 1 head"
+
+
+@pytest.mark.slow
+def test_contacts_of_a_planted_head() -> None:
+    """One head looks at what is in contact 24 or more apart, and more at what is nearer, which does not count."""
+    acids, length = "ACDEFGHIKLMNPQRSTVWY", 40
+    draw = np.random.default_rng(0)
+    proteins = ["".join(draw.choice(list(acids), length)) for _ in range(12)]
+    first, second = np.triu_indices(length, SEPARATION)
+    chosen = draw.choice(len(first), length, replace=False)
+    contacts = np.zeros((length + 2, length + 2), np.bool_)
+    contacts[first[chosen] + 1, second[chosen] + 1] = True
+    contacts |= contacts.T
+    near = np.abs(np.subtract.outer(*[np.arange(length + 2)] * 2)) == SEPARATION - 1
+    model = small_bert(listed(tuple(acids), letters=True))
+
+    def change(record: AttentionRecord) -> torch.Tensor:
+        weights = torch.as_tensor(np.random.default_rng(record.layer).random(record.shape))
+        if record.layer == 1:
+            weights[:, 2] += torch.as_tensor(20.0 * contacts + 99.0 * near)
+        return (weights / weights.sum(-1, keepdim=True)).float()
+
+    with hs.edit(model, change):
+        table = hs.bench("contacts", model, [hs.corpora.linked(proteins, [contacts] * 12)])
+    best = row(table, "best_head")
+    assert (best["layer"], best["head"], best["contacts"], best["n"]) == (1, 2, 100, 12)
+    assert row(table, "together")["contacts"] > 95
+
+
+@pytest.mark.slow
+def test_uuas_of_a_planted_head(small: Model) -> None:
+    """Each word hangs from the one after it, where one head looks."""
+    draw = np.random.default_rng(0)
+    words = ["cat", "dog", "old", "new", "house", "tree", "moon", "sea"]
+    trees: list[Example] = []
+    for place, size in enumerate(draw.integers(4, 8, 60).tolist()):
+        chosen, heads = draw.choice(words, size).tolist(), [*range(1, size), -1]
+        of: Any = {"tokens": small.from_words(chosen), "words": chosen, "heads": heads}
+        trees.append(Example(**of, relations=["dep"] * size, document=place))
+
+    def change(record: AttentionRecord) -> torch.Tensor | None:
+        if record.layer:
+            return None
+        weights = record.weights().clone()
+        weights[:, 1] = torch.eye(record.shape[-1]).roll(1, 1)
+        return weights
+
+    with hs.edit(small, change):
+        table = hs.bench("uuas", small, [trees[:40], trees[40:]])
+    assert row(table, "attention")["uuas"] > 95
+    assert 0 < row(table, "structural")["uuas"] <= 100
+
+
+@pytest.mark.slow
+def test_retrieval_of_a_planted_head() -> None:
+    planted = hs.load((circuit().module, reader()), allow_unknown=True)
+    table = hs.bench("retrieval", planted, limit=8)
+    best = row(table, "best_head")
+    assert (best["layer"], best["head"]) == (1, 0)
+    assert best["retrieval"] > 90
+    share = row(table, "share of heads")
+    assert (share["retrieval"], share["n"]) == (25, 4)
+    with torch.no_grad():
+        planted.module.lm_head.weight.zero_()  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="the model produced no token of an answer"):
+        hs.bench("retrieval", planted, limit=8)
 
 
 def test_published_rows_say_where_they_come_from() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,8 @@ def test_its_lists_are_those_of_the_analyses(small: Model, made: Card) -> None:
             *roles[roles["role"] == name][["layer", "head"]].itertuples(index=False, name=None)
         }
     assert len(made.heads("importance", top=5)) == 5
-    assert set(made.data["corpora"]) == {"corpus", "importance"}
+    assert {read["name"] for read in made.data["corpora"].values()} == {"built-in corpus"}
+    assert all(row["p"] > 0 for name in roles["role"].unique() for row in made.rows(name))
     with pytest.raises(InputError, match="no list 'retrieval': a role in causal models only"):
         made.heads("retrieval")
     with pytest.raises(InputError, match=r"importance: expected no q, which this list does not have"):
@@ -119,6 +122,8 @@ def test_the_lists_of_a_causal_model_are_given_to_others(tmp_path: Path, shared:
     assert budgets.min() >= 0.05
     assert (np.diff(budgets.ravel()) >= 0).all()
     np.testing.assert_allclose(budgets[0] - 0.05, gates[0] * (budgets[0, 1] - 0.05), atol=1e-12)
+    names = [read["name"] for read in card.data["corpora"].values()]
+    assert names == ["built-in corpus"] * 2 + ["repeated random tokens", "built-in corpus"]
     card.save_tsv(tmp_path / "lists.tsv")
     lines = (tmp_path / "lists.tsv").read_text().splitlines()
     assert lines[0].split("\t") == ["list", "layer", "head", "paper", *FIGURES]
@@ -127,8 +132,17 @@ def test_the_lists_of_a_causal_model_are_given_to_others(tmp_path: Path, shared:
 
 def test_a_planted_retrieval_head_is_listed_with_the_overlap_of_needles() -> None:
     planted = hs.load((circuit().module, reader()), allow_unknown=True)
+    corpus, calls = hs.corpora.texts([" ".join([HAY] * 4)] * 12), Counter[str]()
+    planted.backbone.register_forward_pre_hook(lambda *_: calls.update([of]))
+    of = "card"
     with pytest.warns(HeadscopeWarning, match="unknown"):
-        card = hs.card(planted, hs.corpora.texts([" ".join([HAY] * 4)] * 12))
+        card = hs.card(planted, corpus)
+    of = "analyses"
+    with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):
+        hs.roles(planted, corpus)
+        hs.contribution.importance(planted, corpus)
+        hs.writes(planted)
+    assert calls["card"] == calls["analyses"]  # nothing is read again for halves
     assert card.heads("retrieval") == [hs.Head(1, 0)]
     overlap = card.lists["retrieval"]["stability"]
     assert (overlap["top"], overlap["share"], overlap["chance"]) == (2, 1, 0.5)

@@ -151,7 +151,12 @@ def _timing(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Ma
     n = int(meta["words"])
     best = {"layer": int(result["layer"].values[layer]), "head": int(result["head"].values[head])}
     yield {"system": "best_head", "value": 1000 * float(error[layer, head]), "n": n, **best}
-    yield {"system": f"together, {len(meta['heads'])} heads", "value": 1000 * float(meta["error"]), "n": n}
+    count = len(meta["heads"])
+    yield {
+        "system": f"together, {count} head{'s' * (count != 1)}",
+        "value": 1000 * float(meta["error"]),
+        "n": n,
+    }
 
 
 def _uuas(model: Model, train: Source, dev: Source, *, seed: int, limit: int | None) -> Made:
@@ -162,7 +167,10 @@ def _uuas(model: Model, train: Source, dev: Source, *, seed: int, limit: int | N
 
 
 def _retrieval(model: Model, *, seed: int, limit: int | None) -> Made:
-    rows: Any = table(retrieval(model, seed=seed, k=0, needles=min(limit or 32, 32)))
+    lengths = [min(length, model.max_length or length) for length in (256, 512)]
+    rows: Any = table(retrieval(model, seed=seed, k=0, lengths=lengths, needles=min(limit or 32, 32)))
+    if not rows["n"].any():
+        raise InputError(f"{model.name}: the model produced no token of an answer to a needle")
     yield _head(rows.iloc[0], "score") | {"n": rows.iloc[0]["n"]}
     share = 100 * float((rows["score"] > 0.1).mean())
     yield {"system": "share of heads above .1", "value": share, "n": len(rows)}

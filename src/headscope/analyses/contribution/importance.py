@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -71,23 +71,32 @@ def importance(
     >>> (result.importance >= 0).all().item(), result.importance.attrs["units"]
     (True, 'objective')
     """
-    number = make_objective(model, objective)
+    return by_gates(make_objective(model, objective), corpus, RunOptions(**options), normalise=normalise)
+
+
+def by_gates(
+    number: Objective,
+    corpus: Corpus | Iterable[Example],
+    options: RunOptions,
+    *,
+    normalise: bool = False,
+    seen: Callable[[Example, Floats, Floats], None] | None = None,
+) -> xr.Dataset:
+    """`importance` by an objective; `seen` as in `over_inputs`."""
     text = "Mean over inputs of the size of the derivative of the objective by a gate on the head's output."
     if normalise:
         text += " Divided by the l2 norm over the heads of its layer."
     units = "share" if normalise else "objective"
     result = over_inputs(
-        model,
+        number.model,
         corpus,
         [figure(NAME, "importance", text, units, "Michel et al. 2019, §4.1")],
         lambda tokens: gates(number, tokens),
         title="importance",
-        options=RunOptions(**options),
-        asked={
-            "objective": number.identity,
-            "normalise": normalise,
-        },
+        options=options,
+        asked={"objective": number.identity, "normalise": normalise},
         meta=lambda: {"objective": number.description, "command": COMMAND.get()},
+        seen=seen,
     )
     if normalise:
         norm = np.sqrt(np.nansum(result[NAME].values ** 2, 1, keepdims=True))

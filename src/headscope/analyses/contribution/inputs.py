@@ -44,6 +44,7 @@ def over_inputs(
     options: RunOptions,
     asked: Mapping[str, Any],
     meta: Callable[[], Mapping[str, Any]],
+    seen: Callable[[Example, Floats, Floats], None] | None = None,
 ) -> xr.Dataset:
     """The mean over inputs of what each of them gives, with errors by document.
 
@@ -55,6 +56,7 @@ def over_inputs(
         options: how it goes through the corpus.
         asked: what else was asked for, for the record.
         meta: more for the record, asked for at the end.
+        seen: is shown each input, its figures ``[figure layer head]``, and 1 for each that it has.
 
     Raises `InputError` for a corpus without inputs, and `RunError` that names the input at which the model failed.
     """
@@ -78,6 +80,8 @@ def over_inputs(
                     raise not_finite(model.name, model.module, f"{example.source}: {title}")
                 chance = np.full(value.shape[:2], np.nan)
                 documents.add(example.document, tokens_of(example), layers, value, chance, count)
+                if seen is not None:
+                    seen(example, value, np.broadcast_to(count[:, None, None], value.shape))
         total = documents.close() if total is None else total + documents.close()
     assert total is not None
     record = {**described(model, corpus, inputs), **meta()}

@@ -3,107 +3,119 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from headscope.analyses.contribution.importance import gates
-from headscope.analyses.roles.retrieval.needles import hidden, words_of
-from headscope.analyses.roles.retrieval.run import looked_at
-from headscope.analyses.roles.run import NEEDLE_TEXT, NEEDLES
-from headscope.attention.objective import Objective
+from headscope.analyses.contribution.importance import NAME, by_gates
+from headscope.analyses.roles.run import READINGS, needles
+from headscope.attention.objective import objective
 from headscope.core.arrays import Floats
 from headscope.corpora import Corpus, Example
-from headscope.corpora.readers import builtin
 from headscope.measures.choose import choose
+from headscope.measures.dataset import dataset
+from headscope.measures.sums import Documents
 from headscope.models import Model
-from headscope.runs.batches import examples, over_blocks, tokens_of
+from headscope.runs.batches import examples, over_blocks, reader_of, tokens_of
+from headscope.runs.long import described
 from headscope.runs.options import RunOptions
 from headscope.runs.task import Task
 from headscope.statistics.overlap import Overlap, overlap
 
-Work = Callable[[Sequence[Example]], tuple[Floats, Floats]]
-"""Sums and counts ``[input list layer head]`` of a batch."""
 
-
-@dataclass(frozen=True)
+@dataclass
 class Read:
-    """What was read of a corpus, and the overlap of each list.
+    """What was read of a corpus.
 
     Attributes:
         name: of the corpus.
         sha256: of the pieces of all inputs, in their order.
         documents, inputs, tokens: how many.
-        overlaps: by list; None with too few documents.
     """
 
     name: str
-    sha256: str
-    documents: int
-    inputs: int
-    tokens: int
-    overlaps: dict[str, Overlap | None]
+    sha256: str = ""
+    documents: int = 0
+    inputs: int = 0
+    tokens: int = 0
 
 
-def of_measures(
-    model: Model, corpus: Corpus | Iterable[Example], measures: Sequence[str], options: RunOptions, seed: int
-) -> Read:
-    """What is read where these measures are taken."""
-    task = Task(model, choose(measures))
+@dataclass
+class Halves:
+    """Measures what lists are made of, and keeps what two halves of it say: nothing is read twice.
 
-    def work(batch: Sequence[Example]) -> tuple[Floats, Floats]:
-        measured = task.measured(batch)
-        return measured.sums, measured.divisors
+    Attributes:
+        seed: of halvings and needles.
+        corpus: its name.
+        read: what was read, by what for.
+        overlaps: of each list; None with too few documents.
+    """
 
-    return _read(model, corpus, [one.name for one in task.measures], work, options, seed)
+    seed: int
+    corpus: str
+    read: dict[str, Read] = field(default_factory=dict[str, Read])
+    overlaps: dict[str, Overlap | None] = field(default_factory=dict[str, "Overlap | None"])
+
+    def measure(
+        self, model: Model, corpus: Corpus | Iterable[Example], *, measures: Any, **options: Any
+    ) -> xr.Dataset:
+        """The figures of the next of `READINGS`, as `headscope.measure` has them."""
+        model, chosen, through = reader_of(model, corpus), choose(measures), RunOptions(**options)
+        documents = Documents([measure.name for measure in chosen])
+        name = READINGS[len(self.read)]
+        seen = _Seen("repeated random tokens" if name == "repeated" else self.corpus)
+        inputs = examples(model, corpus, through.limit)
+        for block in over_blocks(model, corpus, Task(model, chosen).measured, through, inputs=inputs):
+            for batch, rows in block:
+                for example, *arrays in zip(batch, rows.sums, rows.chance, rows.divisors, strict=True):
+                    documents.add(example.document, tokens_of(example), rows.layers, *arrays)
+                    seen.add(example, arrays[0], arrays[-1])
+        self._keep(name, seen, [measure.name for measure in chosen])
+        meta = described(model, corpus, inputs)
+        return dataset(documents.close(), chosen, causal=model.causal, meta=meta)
+
+    def importance(self, model: Model, corpus: Corpus, options: RunOptions) -> xr.Dataset:
+        """Head importance."""
+        seen = _Seen(self.corpus)
+        result = by_gates(objective(model), corpus, options, seen=seen.add)
+        self._keep(NAME, seen, [NAME])
+        return result
+
+    def needles(self, model: Model) -> xr.Dataset:
+        """What is known of retrieval."""
+        result = needles(model, self.seed)
+        hits = result["hits"].values.reshape(result.sizes["needle"], -1)
+        counts = np.broadcast_to(result["answered"].values[:, None], hits.shape)
+        self.overlaps["retrieval"] = overlap(hits, counts, seed=self.seed)
+        return result
+
+    def _keep(self, name: str, seen: _Seen, names: list[str]) -> None:
+        both = [np.stack([seen.sums[document][side] for document in sorted(seen.sums)]) for side in (0, 1)]
+        s, n = (array.reshape(*array.shape[:2], -1) for array in both)
+        self.overlaps |= {
+            one: overlap(s[:, place], n[:, place], seed=self.seed) for place, one in enumerate(names)
+        }
+        self.read[name] = seen.told()
 
 
-def of_importance(
-    objective: Objective, corpus: Corpus | Iterable[Example], options: RunOptions, seed: int
-) -> Read:
-    """What is read where importance is taken."""
+class _Seen:
+    """What inputs were seen, and what their documents gave."""
 
-    def work(batch: Sequence[Example]) -> tuple[Floats, Floats]:
-        values = gates(objective, [tokens_of(example) for example in batch]).values
-        return values, np.ones_like(values)
+    def __init__(self, name: str) -> None:
+        self.sums: dict[int, tuple[Floats, Floats]] = {}
+        self._digest, self._read = hashlib.sha256(), Read(name)
 
-    return _read(objective.model, corpus, ["importance"], work, options, seed)
+    def add(self, example: Example, s: Floats, n: Floats) -> None:
+        pieces = tokens_of(example).pieces
+        self._digest.update("\n".join([*pieces, ""]).encode())
+        self._read.inputs += 1
+        self._read.tokens += len(pieces)
+        before = self.sums.get(example.document, (0.0, 0.0))
+        self.sums[example.document] = (before[0] + s, before[1] + n)
 
-
-def of_needles(model: Model, seed: int) -> Overlap | None:
-    """The overlap of retrieval's list over two halves of the needles that roles are tested with."""
-    length = min(NEEDLE_TEXT, model.max_length or NEEDLE_TEXT)
-    made = hidden(model, words_of(builtin(pack=None)), NEEDLES, (length,), seed)
-    rows = [looked_at(model, needle, lambda _: None) for needle in made]
-    s = np.stack([np.asarray(row["hits"], np.float64).ravel() for row in rows])
-    n = np.array([float(row["produced"]) for row in rows])
-    return overlap(s, np.repeat(n[:, None], s.shape[1], 1), seed=seed)
-
-
-def _read(
-    model: Model,
-    corpus: Corpus | Iterable[Example],
-    names: Sequence[str],
-    work: Work,
-    options: RunOptions,
-    seed: int,
-) -> Read:
-    digest, inputs, tokens = hashlib.sha256(), 0, 0
-    sums: dict[int, tuple[Floats, Floats]] = {}
-    read = examples(model, corpus, options.limit)
-    for block in over_blocks(model, corpus, work, options, inputs=read, title="halves"):
-        for batch, (s, n) in block:
-            for example, *values in zip(batch, s, n, strict=True):
-                pieces = tokens_of(example).pieces
-                digest.update("\n".join([*pieces, ""]).encode())
-                inputs, tokens = inputs + 1, tokens + len(pieces)
-                before = sums.get(example.document, (0.0, 0.0))
-                sums[example.document] = (before[0] + values[0], before[1] + values[1])
-    both = [np.stack([sums[document][side] for document in sorted(sums)]) for side in (0, 1)]
-    flat = [array.reshape(len(sums), len(names), -1) for array in both]
-    overlaps = {
-        name: overlap(flat[0][:, place], flat[1][:, place], seed=seed) for place, name in enumerate(names)
-    }
-    name = corpus.name if isinstance(corpus, Corpus) else "repeated random tokens"
-    return Read(name, digest.hexdigest(), len(sums), inputs, tokens, overlaps)
+    def told(self) -> Read:
+        self._read.sha256, self._read.documents = self._digest.hexdigest(), len(self.sums)
+        return self._read

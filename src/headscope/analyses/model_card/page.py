@@ -14,7 +14,7 @@ body { max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; }
 th, td { text-align: right; padding: .15rem .6rem;
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
-th { font-weight: 600; } th:first-child, td:first-child, td.text { text-align: left; }
+th { font-weight: 600; } th:first-child, td:first-child, .text { text-align: left; }
 .note { opacity: .7; } code { font-size: .9em; overflow-wrap: anywhere; } summary { cursor: pointer; }
 """
 
@@ -51,8 +51,8 @@ def page(card: Mapping[str, Any]) -> str:
         for name, one in card["corpora"].items()
     ]
     parts += ["<h2>What made it</h2>", _table(["read for", "corpus", *counts, "sha256"], corpora)]
-    made = [("weights", model["weights"]), *card["made"].items(), *card["options"].items()]
-    parts.append(_table(["", ""], made, text=True))
+    made = {"weights": model["weights"], **card["made"], **card["options"]}
+    parts.append(_table(["", ""], [row for row in made.items() if row[1] is not None], text=True))
     return _html(f"{model['name']}: its heads", parts)
 
 
@@ -117,7 +117,7 @@ def _figure(value: Any) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, text: bool = False) -> str:
     kind = ' class="text"' if text else ""
-    top = "".join(f"<th>{html_text(cell)}</th>" for cell in head)
+    top = "".join(f"<th{kind}>{html_text(cell)}</th>" for cell in head)
     body = "".join(
         "<tr>" + "".join(f"<td{kind}>{html_text(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
     )

@@ -6,34 +6,33 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import torch
 import xarray as xr
 
 from headscope.analyses.align.heads import alignment_heads
-from headscope.analyses.contribution.importance import importance
+from headscope.analyses.contribution.importance import NAME
 from headscope.analyses.model_card.card import DIGITS, FIGURES, FORMAT, Card
-from headscope.analyses.model_card.halves import Read, of_importance, of_measures, of_needles
+from headscope.analyses.model_card.halves import Halves
 from headscope.analyses.options import Reading, with_options
 from headscope.analyses.roles.definitions import ROLES
-from headscope.analyses.roles.run import READINGS, every_role, readings, seen_measures
+from headscope.analyses.roles.run import every_role
 from headscope.analyses.writes.run import writes
-from headscope.attention.objective import objective
 from headscope.core.heads import Head
 from headscope.core.validation import Seed
 from headscope.corpora import Corpus, readers
 from headscope.corpora.shipped import shipped
-from headscope.errors import HeadscopeError, InputError
+from headscope.errors import HeadscopeError
 from headscope.models import Model, expect_model
 from headscope.models.model import expect_attention
 from headscope.models.perceive import reads
 from headscope.models.weights import stored
 from headscope.runs.identity import about_model, versions, weights
-from headscope.runs.inputs import unwatched
 from headscope.runs.options import RunOptions
 from headscope.statistics.overlap import Overlap
+from headscope.statistics.significance import false_discovery
 
 IMPORTANCE = 64
 """Inputs of whose objective the gradient is taken, at most."""
@@ -75,47 +74,35 @@ def card(
     if corpus is None:
         corpus = readers.builtin() if kind == "text" else shipped(kind)
     through = RunOptions(**options)
-    here = replace(through, engine=None)
     lists: dict[str, dict[str, Any]] = {}
     not_told: dict[str, str] = {}
-    corpora: dict[str, Read] = {}
-    overlaps: dict[str, Overlap | None] = {}
-    with unwatched():
-        for name, (inputs, measures) in _readings(model, corpus, through, seed).items():
-            inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
-            try:
-                corpora[name] = of_measures(model, inputs, measures, here, seed)
-            except InputError as error:
-                not_told[f"stability of {name}"] = str(error)
-            else:
-                overlaps |= corpora[name].overlaps
-    table = _tried(not_told, "roles", lambda: every_role(model, corpus, seed=seed, **options))
+    halves = Halves(seed, corpus.name)
+    retrieved = partial(halves.needles, model)
+    table = _tried(
+        not_told,
+        "roles",
+        lambda: every_role(model, corpus, seed=seed, measured=halves.measure, retrieved=retrieved, **options),
+    )
     if table is not None:
         not_told |= table.attrs["untested"]
-        if "retrieval" in set(table["role"]):
-            overlaps["retrieval"] = of_needles(model, seed)
-        lists |= _of_roles(table, overlaps)
+        lists |= _of_roles(table, halves.overlaps)
     if corpus.kind == "text":
-        few: Any = {"batch_size": through.batch_size, "limit": min(through.limit or IMPORTANCE, IMPORTANCE)}
-        result = _tried(not_told, "importance", lambda: importance(model, corpus, **few))
+        few = RunOptions(through.batch_size, min(through.limit or IMPORTANCE, IMPORTANCE))
+        result = _tried(not_told, NAME, lambda: halves.importance(model, corpus, few))
         if result is not None:
-            with unwatched():
-                read = of_importance(objective(model), corpus, RunOptions(**few), seed)
-            corpora["importance"] = read
-            lists["importance"] = _listed(
-                result, "importance", result["importance"].attrs["description"], read.overlaps["importance"]
-            )
+            lists[NAME] = _listed(result, NAME, result[NAME].attrs["description"], halves.overlaps[NAME])
     else:
-        not_told["importance"] = "it is taken of texts"
+        not_told[NAME] = "it is taken of texts"
     if corpus.kind == "sounds":
         aligned = _tried(not_told, "alignment", lambda: alignment_heads(model, corpus, limit=through.limit))
         if aligned is not None:
-            why = "Share of words that the head looks at most where they are heard."
+            why = "Share of words that the decoder's head, of its cross-attention, looks at most where they are heard."
+            aligned = aligned.assign(aligned_chance=aligned["chance"] + 0 * aligned["aligned"])
             lists["alignment"] = _listed(aligned, "aligned", why, "it is not told of halves")
     wrote = _tried(not_told, "copying", lambda: writes(model, seed=seed))
     if wrote is not None:
         lists["copying"] = _listed(
-            wrote,
+            promoting(wrote),
             "copying",
             "Copying score of the weights: 1 for a head that promotes what it looks at (Elhage et al. 2021).",
             "it is told from the weights alone",
@@ -128,10 +115,7 @@ def card(
             "model": _model(model),
             "made": versions(),
             "options": {"seed": seed, "limit": through.limit},
-            "corpora": {
-                name: {key: value for key, value in vars(read).items() if key != "overlaps"}
-                for name, read in corpora.items()
-            },
+            "corpora": {name: vars(read) for name, read in halves.read.items()},
             "lists": lists,
             "not_told": {name: placeless(why) for name, why in not_told.items()},
         }
@@ -143,8 +127,22 @@ def _tried(not_told: dict[str, str], name: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except HeadscopeError as error:
-        not_told[name] = str(error)
+        not_told[name] = str(error).removeprefix(f"{name}: ")
         return None
+
+
+def promoting(wrote: xr.Dataset) -> xr.Dataset:
+    """Copying scores with p and q of those above 0, what they are by chance: a head that suppresses has none.
+
+    >>> import numpy as np
+    >>> both = xr.Dataset({name: (("layer", "head"), np.array([value])) for name, value in
+    ...     {"copying": [1.0, -1.0], "copying_p": [0.01, 0.01]}.items()})
+    >>> promoting(both)["copying_q"].values.round(3).tolist()
+    [[0.01, 0.995]]
+    """
+    p = xr.where(wrote["copying"] > 0, wrote["copying_p"] / 2, 1 - wrote["copying_p"] / 2)
+    q = p.copy(data=false_discovery(p.values.ravel()).reshape(p.shape))
+    return wrote.assign(copying_p=p, copying_q=q, copying_chance=0 * wrote["copying"])
 
 
 def placeless(text: str) -> str:
@@ -154,14 +152,6 @@ def placeless(text: str) -> str:
     'a.wav: expected at most 2 s'
     """
     return re.sub(r"(?<![\w.])(?:[A-Za-z]:\\|/)(?:[^\s:/\\]+[/\\])*", "", text)
-
-
-def _readings(model: Model, corpus: Corpus, through: RunOptions, seed: int) -> Mapping[str, Any]:
-    """What is read, and what is measured on each."""
-    if corpus.kind != "text":
-        return {"corpus": (corpus, seen_measures(corpus.kind))}
-    every = readings(model, corpus, limit=through.limit, seed=seed)
-    return dict(zip(READINGS, every, strict=False))
 
 
 def _of_roles(table: Any, overlaps: Mapping[str, Overlap | None]) -> dict[str, dict[str, Any]]:
@@ -216,9 +206,8 @@ def _rounded(figures: Mapping[str, Any]) -> dict[str, Any]:
     rounded: dict[str, Any] = {}
     for name, value in figures.items():
         finite = math.isfinite(value)
-        rounded[name] = (
-            None if not finite else int(value) if float(value).is_integer() else round(float(value), 9)
-        )
+        small = round(float(value), 9) or float(f"{value:.0e}")  # no p is 0
+        rounded[name] = None if not finite else int(value) if float(value).is_integer() else small
     return rounded
 
 

@@ -107,19 +107,19 @@ def every_role(
     corpus: Corpus,
     *,
     seed: int = 0,
+    measured: Callable[..., xr.Dataset] = measure,
     retrieved: Callable[[], xr.Dataset] | None = None,
-    measured: Sequence[xr.Dataset] = (),
     **options: Unpack[Resumed],
 ) -> pd.DataFrame:
     """Every head against every role, a row each, whether it has it or not; the rest as in `roles`.
 
-    `retrieved` gives what is known of retrieval, `measured` the figures of all `readings`; by default they are
+    `measured` is called as `headscope.measure` is. `retrieved` gives what is known of retrieval; by default that is
     measured.
     """
     expect_model(model)
     through = RunOptions(**options)
     with engine_of(through.engine) as workers:  # for all readings
-        return _every_role(model, corpus, seed, replace(through, engine=workers), retrieved, measured)
+        return _every_role(model, corpus, seed, replace(through, engine=workers), measured, retrieved)
 
 
 def _every_role(
@@ -127,15 +127,15 @@ def _every_role(
     corpus: Corpus,
     seed: int,
     through: RunOptions,
+    measured: Callable[..., xr.Dataset],
     retrieved: Callable[[], xr.Dataset] | None,
-    measured: Sequence[xr.Dataset],
 ) -> pd.DataFrame:
     def kept(name: str) -> Path | None:
         return None if through.resume is None else Path(through.resume) / name
 
     if corpus.kind != "text":
         one = replace(through, resume=kept("inputs"))
-        figures = measure(model, corpus, measures=seen_measures(corpus.kind), **vars(one))
+        figures = measured(model, corpus, measures=seen_measures(corpus.kind), **vars(one))
         find_artefacts = partial(artefacts, model, corpus, batch_size=through.batch_size, limit=through.limit)
         return seen_roles(figures, find_artefacts)
     datasets: list[xr.Dataset] = []
@@ -145,9 +145,7 @@ def _every_role(
         inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
         one = replace(through, resume=kept(READINGS[place]), progress=through.progress and not place)
         with unwatched():  # unknown pieces of the corpus are told where tokens are counted
-            datasets.append(
-                measured[place] if measured else measure(model, inputs, measures=measures, **vars(one))
-            )
+            datasets.append(measured(model, inputs, measures=measures, **vars(one)))
         read.append((inputs, measures))
         if "induction" in measures and isinstance(inputs, list):
             copies = copying(model, inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Unpack
 
@@ -13,6 +13,7 @@ from headscope.analyses.compare.models.run import Models, models, same_tokens
 from headscope.analyses.compare.models.shapes import counterparts
 from headscope.analyses.compare.models.statistics import side as side_of
 from headscope.analyses.compare.roles import statistics
+from headscope.analyses.measure.run import measure
 from headscope.analyses.options import Reading, with_options
 from headscope.analyses.roles.run import every_role, readings
 from headscope.analyses.roles.statistics import named
@@ -81,9 +82,7 @@ def roles(
                 both.append(models(a, b, inputs, measures=measures, **options))
                 options = {**options, "progress": False}
     first, second = (
-        every_role(
-            model, corpus, seed=seed, measured=[_measured(each, side, model) for each in both], **options
-        )
+        every_role(model, corpus, seed=seed, measured=_measuring(both, side), **options)
         for side, model in (("a", a), ("b", b))
     )
     tables = [named(result, level) for result in (first, second)]
@@ -92,10 +91,16 @@ def roles(
     return Roles(tables[0], tables[1], (first, second), [each.figures for each in both], level)
 
 
-def _measured(compared: Models, side: Literal["a", "b"], model: Model) -> xr.Dataset:
-    """What `headscope.measure` gives of one of two models that were compared."""
-    sums = side_of(compared.sums, compared.measures, side)
-    meta = description(compared.figures)
-    about = {**meta[side], "layers": len(sums.layers), "heads": sums.s.shape[2]}
-    meta = {name: told for name, told in meta.items() if name not in ("a", "b", "over", "difference")}
-    return dataset(sums, compared.measures, causal=model.causal, meta={**meta, "model": about})
+def _measuring(compared: Sequence[Models], side: Literal["a", "b"]) -> Callable[..., xr.Dataset]:
+    """What gives the readings of one of two models that were compared, one after another, or measures."""
+    made = iter(compared)
+
+    def measured(model: Model, *_: object, **__: object) -> xr.Dataset:
+        each = next(made)
+        sums = side_of(each.sums, each.measures, side)
+        meta = description(each.figures)
+        about = {**meta[side], "layers": len(sums.layers), "heads": sums.s.shape[2]}
+        meta = {name: told for name, told in meta.items() if name not in ("a", "b", "over", "difference")}
+        return dataset(sums, each.measures, causal=model.causal, meta={**meta, "model": about})
+
+    return measured if compared else measure

@@ -78,7 +78,8 @@ def retrieval(
         A dataset over ``(layer, head)``: ``retrieval`` with ``_low``, ``_high``, ``_se``, ``p`` and ``q``; over
         ``condition`` ("all heads", "without the top k", "without k others") ``accuracy`` with ``_low`` and ``_high``;
         ``loss``, by how much accuracy is lower without the top than without others. ``produced`` says how many
-        tokens of answers the model produced. Its table has one row a head.
+        tokens of answers the model produced, ``answered`` how many of each ``needle``, and ``hits`` at how many of
+        these a head looked. Its table has one row a head.
 
     Raises:
         InputError: too few words or heads, a length that does not fit, or a model without a tokenizer.

@@ -85,6 +85,8 @@ def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
         "q": false_discovery(p.ravel()).reshape(p.shape),
         "chance": chance,
         "n": int(counts.sum()),
+        "hits": hits,
+        "answered": counts,
     }
 
 
@@ -94,6 +96,10 @@ def dataset(
     """Label scores, and the accuracies of an ablation."""
     variables: dict[str, Any] = {name: (("layer", "head"), figures[name]) for name in FIGURES}
     variables |= {"chance": ((), figures["chance"]), "produced": ((), figures["n"])}
+    variables |= {
+        "hits": (("needle", "layer", "head"), figures["hits"]),
+        "answered": ("needle", figures["answered"]),
+    }
     coords: dict[str, Any] = {"layer": list(layers), "head": list(range(figures["retrieval"].shape[1]))}
     if ablation is not None:
         all_heads, top, *others = ablation.answered
