@@ -254,6 +254,9 @@ def readings(
     model: Model, corpus: Corpus, *, limit: int | None = None, seed: int = 0
 ) -> Iterator[tuple[Corpus | Iterable[Example], Sequence[str]]]:
     """The inputs on which roles are told, and what is measured on each: the corpus, and more for a causal model."""
+    if corpus.kind != "text":
+        yield corpus, seen_measures(corpus.kind)
+        return
     yield with_rarest(model, corpus, limit=limit), _MEASURES
     if model.causal:
         yield _long(model, corpus), ("sink", "first")

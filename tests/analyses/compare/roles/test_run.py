@@ -10,11 +10,12 @@ import pytest
 
 import headscope as hs
 from headscope.analyses.roles.run import every_role
+from headscope.corpora.shipped import shipped
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.task import Task
 from tests.helpers.compared_models import perturbed
-from tests.helpers.small_models import small_bert
+from tests.helpers.small_models import seeing, small_bert
 from tests.helpers.small_tokenizers import demo as wordpiece
 
 
@@ -48,3 +49,11 @@ def test_models_of_other_shapes_are_compared_by_role(demo: Model, stories: Model
     assert by.loc["previous token", "share_b"] == by.loc["previous token", "heads_b"] / 40
     with pytest.raises(InputError, match="heads have no counterparts"):
         _ = found.changes
+
+
+def test_models_of_pictures_are_compared() -> None:
+    model = seeing()
+    found = hs.compare.roles(model, model, shipped("images"))
+    assert set(found.by_role["role"]) == set(found.tests[0]["role"])
+    assert not found.changes.empty
+    assert (found.changes["change"] == "kept").all()
