@@ -176,13 +176,13 @@ def explain(model: Any, rows: Iterator[dict[str, Any]], folder: Path, **options:
 
 
 def none(model: str, seeds: int, first: int) -> str:
-    """How often a span of an untrained model passes the threshold."""
+    """How often a span passes the threshold in untrained models, or, of no seed, in the model as it is."""
     import headscope as hs
 
     passed: list[bool] = []
     smallest: list[float] = []
-    for seed in range(first, first + seeds):
-        loaded = hs.load(model, untrained=seed)
+    for seed in range(first, first + (seeds or 20)):
+        loaded = hs.load(model, untrained=seed if seeds else None)
         for row in planted(4, "scoring", seed):
             found = hs.why(
                 loaded, row["text"], spans=row["spans"], max_new_tokens=1 if seed % 2 else 8, exact="all"
@@ -191,7 +191,7 @@ def none(model: str, seeds: int, first: int) -> str:
             smallest += found["p"].values.tolist()
     low = [float((np.array(smallest) <= level).mean()) for level in (0.05, 0.01)]
     return (
-        f"{len(passed)} prompts of {seeds} untrained models: a span passes (q ≤ .05) in {np.mean(passed):.3f}; "
+        f"{len(passed)} prompts of {seeds or 'no'} untrained models: a span passes (q ≤ .05) in {np.mean(passed):.3f}; "
         f"p ≤ .05 in {low[0]:.3f}, ≤ .01 in {low[1]:.3f} of {len(smallest)} spans"
     )
 
