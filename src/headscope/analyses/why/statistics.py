@@ -149,7 +149,8 @@ def agreement(first: Floats, second: Floats) -> float:
     known = np.isfinite(first) & np.isfinite(second)
     if known.sum() < LEAST or not np.ptp(first[known]) or not np.ptp(second[known]):
         return float("nan")
-    return float(module("scipy.stats").spearmanr(first[known], second[known])[0])
+    rank = float(module("scipy.stats").spearmanr(first[known], second[known])[0])
+    return round(rank, 12)  # so that .5 is no less than .5
 
 
 def lexical(answer: str, texts: Sequence[str]) -> Floats:
