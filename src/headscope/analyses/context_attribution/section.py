@@ -53,8 +53,8 @@ class Sources(Section):
                 blocks.table("sources", self.rows, COLUMNS, cells, of="why", title="Answers", faint="unsure")
             ],
             notes=[
-                f"A row is grey where q > {LEVEL:g}: other words would have lost as much. Looked at and not used: twice "
-                "the usual attention or more, less than ln 2 nats lost; used without looking: half of it or less, and "
+                f"A row is grey where q > {LEVEL:g}: other words would have lost as much. Looked at and not used: twice"
+                " the usual attention or more, less than ln 2 nats lost; used without looking: half of it or less, and "
                 "more lost.",
             ],
             command=self.command,
