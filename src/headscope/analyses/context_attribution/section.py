@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -25,6 +26,9 @@ from headscope.views.sentences import sentence
 PROMPTS = 20
 """So many prompts are explained; the command explains all."""
 
+WIDTHS = {"answer": 20, "part": 28, **dict.fromkeys(statistics.NOTES, 14)}
+"""So many characters of a text are shown; all are saved."""
+
 COLUMNS = ("answer", "part", "effect", "q", *statistics.NOTES)
 
 
@@ -38,11 +42,19 @@ class Sources(Section):
     @property
     def rows(self) -> pd.DataFrame:
         """A row an answer."""
-        return pd.DataFrame([_row(one) for one in self.found], columns=[*COLUMNS, "unsure"])
+        return pd.DataFrame(
+            [_row(one) for one in self.found], columns=[*COLUMNS, *map(_shown, WIDTHS), "unsure"]
+        )
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """A row an answer: what it came from, and what its model looked at beside."""
-        cells = ("answer", CellInfo(of="part", tone="strong"), "effect", "q", *statistics.NOTES)
+        cells = (
+            CellInfo(of=_shown("answer"), label="answer", title="answer"),
+            CellInfo(of=_shown("part"), label="part", title="part", tone="strong"),
+            *("effect", "q"),
+            CellInfo(of=_shown(statistics.NOTES[0]), label="only looked at", title=statistics.NOTES[0]),
+            CellInfo(of=_shown(statistics.NOTES[1]), label="used unseen", title=statistics.NOTES[1]),
+        )
         return BlocksSection(
             kind="blocks",
             name="sources",
@@ -72,11 +84,15 @@ class Sources(Section):
         ]
 
 
+def _shown(column: str) -> str:
+    return f"{column}, shown"
+
+
 def _row(found: xr.Dataset) -> dict[str, Any]:
     best = statistics.first(found)
     q, texts = float(found["q"][best]), [plain_text(str(text)) for text in found["text"].values]
     notes = statistics.notes(found)
-    return {
+    row = {
         "answer": plain_text(description(found)["answer"].strip()),
         "part": texts[best],
         "effect": float(found["masked"][best]),
@@ -87,6 +103,7 @@ def _row(found: xr.Dataset) -> dict[str, Any]:
             for name in statistics.NOTES
         },
     }
+    return row | {_shown(name): shorten(row[name], width, placeholder="…") for name, width in WIDTHS.items()}
 
 
 def section(study: Study) -> list[Section]:
