@@ -13,6 +13,7 @@ import transformers
 import headscope as hs
 from headscope.analyses.why import statistics
 from headscope.measures.dataset import description
+from tests.helpers.small_models import sizes
 from tests.helpers.small_tokenizers import listed
 
 CLUES = 10
@@ -25,13 +26,7 @@ def encoder() -> Any:
     tokenizer = listed(tuple(WORDS))
     size, first = len(tokenizer), int(tokenizer.convert_tokens_to_ids("clue0"))
     config = transformers.BertConfig(
-        vocab_size=size,
-        hidden_size=2 * size,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        intermediate_size=1,
-        max_position_embeddings=160,
-        tie_word_embeddings=False,
+        vocab_size=size, tie_word_embeddings=False, **sizes(2 * size, 1, 1, inner=1, length=160)
     )
     module = transformers.BertForMaskedLM(config).eval()
     tokens, clues = torch.arange(size), torch.arange(first, first + CLUES)

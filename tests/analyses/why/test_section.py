@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 import headscope as hs
 from headscope.errors import InputError
 from headscope.views.page import plain_text
+from tests.analyses.why.test_cite import SIZE
 from tests.analyses.why.test_spans import CHATML
 from tests.helpers import pages
 from tests.helpers.section_blocks import rows
@@ -27,31 +27,22 @@ ROW: dict[str, Any] = {
 
 
 @pytest.mark.slow
-def test_a_report_says_which_tool_document_or_message_an_answer_came_from(
-    tmp_path: Path, typed: Typed
-) -> None:
-    size = {
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "intermediate_size": 48,
-        "max_position_embeddings": 512,
-    }
-    folder = save_llama(tmp_path / "model", **size)
+def test_a_report_says_which_part_an_answer_came_from(tmp_path: Path, typed: Typed) -> None:
+    folder = save_llama(tmp_path / "model", **SIZE)
     loaded = hs.load(folder)
-    tokenizer = copy.deepcopy(loaded.tokenizer)
+    tokenizer: Any = loaded.tokenizer
     tokenizer.chat_template = CHATML
     tokenizer.save_pretrained(folder)
     prompts, text = tmp_path / "prompts.jsonl", tmp_path / "text.txt"
     prompts.write_text(
-        "\n".join(json.dumps(row) for row in (ROW, {"text": "It rained. A dog ran.", "answer": " Wet."}))
+        "\n".join(map(json.dumps, (ROW, {"text": "It rained. A dog ran.", "answer": " Wet."})))
     )
     text.write_text("The cat sat here. A dog ran.\n\nIt was late.\n")
     page = tmp_path / "page.html"
     given = ("-m", folder, "--examples", 0, "--sections", "sources", "-o", page)
     typed("report", "--text", text, "--prompts", prompts, *given)
-    (info,) = [
-        one for one in pages.payload(page.read_text("utf-8"))["sections"] if one.get("name") == "sources"
-    ]
+    made = pages.payload(page.read_text("utf-8"))["sections"]
+    (info,) = [one for one in made if one.get("name") == "sources"]
     told = hs.why(hs.load(folder), TALK, spans="part", tools=ROW["tools"], documents=ROW["documents"])
     assert [one[:5] for one in told["text"].values] == ["weath", "doc-3", "user:"]
     first, second = rows(info, "sources")

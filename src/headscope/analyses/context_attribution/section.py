@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any
@@ -13,7 +12,6 @@ import xarray as xr
 from headscope.analyses.context_attribution.page import told
 from headscope.analyses.study import LEVEL, Study
 from headscope.analyses.why import statistics
-from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
@@ -26,34 +24,26 @@ from headscope.views.sentences import sentence
 PROMPTS = 20
 """So many prompts are explained; the command explains all."""
 
-WIDTHS = {"answer": 20, "part": 28, **dict.fromkeys(statistics.NOTES, 14)}
-"""So many characters of a text are shown; all are saved."""
-
-COLUMNS = ("answer", "part", "effect", "q", *statistics.NOTES)
+TEXTS = {
+    "answer": ("answer", 20),
+    "part": ("part", 28),
+    statistics.NOTES[0]: ("only looked at", 14),
+    statistics.NOTES[1]: ("used unseen", 14),
+}
+"""Labels of texts, and how many characters of each are shown; all are saved."""
 
 
 @dataclass(frozen=True)
 class Sources(Section):
-    """The prompts, each as `headscope.why` explains it, and the command that explains them all."""
+    """A row an answer, as `headscope.why` explains it, and the command that explains them all."""
 
-    found: Sequence[xr.Dataset]
+    rows: pd.DataFrame
     command: str | None = None
-
-    @property
-    def rows(self) -> pd.DataFrame:
-        """A row an answer."""
-        return pd.DataFrame(
-            [_row(one) for one in self.found], columns=[*COLUMNS, *map(_shown, WIDTHS), "unsure"]
-        )
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """A row an answer: what it came from, and what its model looked at beside."""
-        cells = (
-            CellInfo(of=_shown("answer"), label="answer", title="answer"),
-            CellInfo(of=_shown("part"), label="part", title="part", tone="strong"),
-            *("effect", "q"),
-            CellInfo(of=_shown(statistics.NOTES[0]), label="only looked at", title=statistics.NOTES[0]),
-            CellInfo(of=_shown(statistics.NOTES[1]), label="used unseen", title=statistics.NOTES[1]),
+        answer, part, *notes = (
+            CellInfo(of=f"{name}, shown", label=label, title=name) for name, (label, _) in TEXTS.items()
         )
         return BlocksSection(
             kind="blocks",
@@ -62,7 +52,15 @@ class Sources(Section):
             about="Tool descriptions, documents and messages of each prompt, or sentences where it has none of these: "
             "what the answer loses most by where it does not see it.",
             blocks=[
-                blocks.table("sources", self.rows, COLUMNS, cells, of="why", title="Answers", faint="unsure")
+                blocks.table(
+                    "sources",
+                    self.rows,
+                    ("answer", "part", "effect", "q", *statistics.NOTES),
+                    (answer, part, "effect", "q", *notes),
+                    of="why",
+                    title="Answers",
+                    faint="unsure",
+                )
             ],
             notes=[
                 f"A row is grey where q > {LEVEL:g}: other words would have lost as much. Looked at and not used: twice"
@@ -84,10 +82,6 @@ class Sources(Section):
         ]
 
 
-def _shown(column: str) -> str:
-    return f"{column}, shown"
-
-
 def _row(found: xr.Dataset) -> dict[str, Any]:
     best = statistics.first(found)
     q, texts = float(found["q"][best]), [plain_text(str(text)) for text in found["text"].values]
@@ -103,12 +97,17 @@ def _row(found: xr.Dataset) -> dict[str, Any]:
             for name in statistics.NOTES
         },
     }
-    return row | {_shown(name): shorten(row[name], width, placeholder="…") for name, width in WIDTHS.items()}
+    return row | {
+        f"{name}, shown": shorten(row[name], most, placeholder="…") for name, (_, most) in TEXTS.items()
+    }
 
 
 def section(study: Study) -> list[Section]:
     """Which part of each of the prompts that were given its answer came from."""
-    if study.prompts is None:
-        raise InputError("prompts: expected prompts, found none")
-    found = [*told(study.model, study.prompts, None, min(PROMPTS, study.limit or PROMPTS))]
-    return [Sources(found, study.typed and study.typed.on("why", "--prompts"))]
+    assert study.prompts is not None
+    found = told(study.model, study.prompts, None, min(PROMPTS, study.limit or PROMPTS))
+    return [
+        Sources(
+            pd.DataFrame([_row(one) for one in found]), study.typed and study.typed.on("why", "--prompts")
+        )
+    ]
