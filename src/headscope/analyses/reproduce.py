@@ -28,7 +28,7 @@ class Typed:
         read_by: the option that they were given to, where they are no texts: ``--images`` or ``--audio``.
         options: those of the model and of reading, by name, with what was given; a flag has an empty text.
         sections: what was given to the options ``--treebank``, ``--coref``, ``--against``, ``--pairs``, ``--label``,
-            ``--links``.
+            ``--links``, ``--prompts``.
         limit: the most inputs.
         limit_sentences: the most sentences of the treebank, of coreference and of links.
     """

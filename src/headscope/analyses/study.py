@@ -108,7 +108,7 @@ class Study:
         examples: texts or pairs to show heads on, or how many to choose from the corpus.
         limit: measure at most this many inputs of the corpus, and of the pairs.
         limit_sentences: of the treebank, of coreference and of links at most this many sentences.
-        treebank, coref, pairs, links: annotated corpora; None: the built-in ones, or none.
+        treebank, coref, pairs, links, prompts: annotated corpora; None: the built-in ones, or none.
         against: another model to compare with.
         progress: whether to show progress on stderr.
         typed: what was typed, for the commands that give single figures again.
@@ -129,6 +129,7 @@ class Study:
     against: Model | None = None
     pairs: Corpus | None = None
     links: Corpus | None = None
+    prompts: Corpus | None = None
     progress: bool = False
     typed: Typed | None = None
     limit_sentences: int | None = None

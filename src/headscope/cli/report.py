@@ -38,6 +38,7 @@ def report(
     pairs: Annotated[Path | None, typer.Option()] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN")] = None,
     links: Paths = None,
+    prompts: Paths = None,
     output: Annotated[Path, typer.Option("-o", "--output")] = Path("report.html"),
     title: str | None = None,
     examples: Number | None = None,
@@ -57,6 +58,7 @@ def report(
         pairs: labelled texts or pairs whose groups are compared: .tsv, .txt (by tabs), .csv or .jsonl.
         label: with --pairs: the labels; by default a column that is known.
         links: links whose best heads are shown, as headscope links reads them; of several files each with --links.
+        prompts: prompts whose answers are explained, as headscope why reads a data set of them: .jsonl.
         output: the page, .html; or .pdf, printed by a browser that is installed.
         title: title of the page.
         examples: how many examples to show heads on, at most: 20, or 8 pictures or sounds.
@@ -82,7 +84,7 @@ def report(
     count = EXAMPLES[texts.kind] if examples is None else examples
     check_place(output, room_of(loaded, count, texts.kind))
     modality, files = modalities.given
-    several = {"treebank": treebank, "coref": coref, "links": links}
+    several = {"treebank": treebank, "coref": coref, "links": links, "prompts": prompts}
     one = {"against": against, "pairs": pairs, "label": label}
     asked = several | {name: [value] for name, value in one.items() if value}
     typed = Typed(
@@ -107,6 +109,7 @@ def report(
         against=model.how.trained.named(against) if against else None,
         pairs=once(corpora.pairs(pairs, label=label, strict=reading.strict)) if pairs else None,
         links=once(sources.linked(links, None, strict=reading.strict)) if links else None,
+        prompts=corpora.prompts(prompts, strict=reading.strict) if prompts else None,
         limit_sentences=limit_sentences,
         live=live,
         progress=True,

@@ -104,6 +104,7 @@ def report(
     against: Model | None = None,
     pairs: Corpus | None = None,
     links: Corpus | None = None,
+    prompts: Corpus | None = None,
     limit_sentences: Count | None = None,
     live: bool = False,
     progress: bool = False,
@@ -128,6 +129,8 @@ def report(
             is left out.
         links: inputs with links (`headscope.corpora.links`, `linked`, `alignments`), whose best heads are shown;
             without them that section is left out.
+        prompts: prompts with their answers (`headscope.corpora.prompts`): which tool description, document or message
+            each came from; without them that section is left out.
         limit_sentences: measure at most this many sentences of the treebank, of coreference and of links.
         live: put the model into the page, to type and look there (an encoder like BERT or a decoder like GPT-2 and
             Llama, of at most 150 million weights); needs the extra ``page``.
@@ -145,6 +148,7 @@ def report(
     '<!doctype html>'
     """
     inputs = {"treebank": treebank, "coref": coref, "against": against, "pairs": pairs, "links": links}
+    inputs["prompts"] = prompts
     known = available()
     measured = load() if model is None else model
     expect_attention(measured)
@@ -164,7 +168,13 @@ def report(
             given = option.removeprefix("--")
             if name not in asked and inputs.get(given) is not None:
                 raise InputError(f"{given}: only the section {name} takes it; add that to the sections")
-    for read in (treebank, coref, pairs, links):  # a broken file is told before the model runs for long
+    for read in (
+        treebank,
+        coref,
+        pairs,
+        links,
+        prompts,
+    ):  # a broken file is told before the model runs for long
         for _ in read or ():
             pass
     measured = reader_of(measured, texts)
@@ -188,6 +198,7 @@ def report(
         against,
         pairs,
         links,
+        prompts,
         progress,
         typed,
         limit_sentences,

@@ -144,6 +144,12 @@ def test_p_of_a_token_that_loses_as_any_other_does() -> None:
     assert np.isnan(q[1])
 
 
+@pytest.mark.parametrize(("order", "rank"), [((1, 0, 3, 2, 4), 0.8), ((0, 2, 4, 1, 3), 0.5)])
+def test_a_rank_correlation_at_the_threshold_is_at_it(order: tuple[int, ...], rank: float) -> None:
+    """Of five it is 1 less a 20th of the squared differences of ranks."""
+    assert statistics.agreement(np.arange(5.0), np.array(order, np.float64)) == rank
+
+
 def test_what_is_said_of_a_twice_told_fact(writer: Any, found: Any) -> None:
     made = found.copy(deep=True)
     made["masked"].values[:] = [0.1, 0.2, 0.0, 0.0, 0.0]

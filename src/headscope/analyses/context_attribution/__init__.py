@@ -1,6 +1,6 @@
 """Where answers come from, over a data set of prompts."""
 
-from headscope.analyses.record import Analysis, Command, Position
+from headscope.analyses.record import Analysis, Command, Entry, Position
 from headscope.core.saving import PAGES, TABLES
 
 ANALYSIS = Analysis(
@@ -32,4 +32,15 @@ ANALYSIS = Analysis(
     axis="attributed",
     table="statistics:table",
     merge="run:merge",
+    sections=(
+        Entry(
+            "sources",
+            "which part of each prompt its answer came from (--prompts)",
+            46,
+            "section:section",
+            needs="prompts",
+            reads="prompts",
+            options=("--prompts",),
+        ),
+    ),
 )

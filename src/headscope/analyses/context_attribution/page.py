@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,6 +10,7 @@ import xarray as xr
 
 from headscope.analyses.context_attribution.run import Readable
 from headscope.analyses.context_attribution.statistics import FIGURES, table
+from headscope.analyses.result import Result
 from headscope.analyses.shown import cells
 from headscope.analyses.why.run import why
 from headscope.corpora.example import Example
@@ -30,13 +31,16 @@ def shaded(
     model: Model, corpus: Iterable[Example], spans: Any, limit: int = SHADED, **options: Any
 ) -> list[Showable]:
     """The first prompts of a data set that the model can read, each shaded; `options` are of `headscope.why`."""
-    views: list[Showable] = []
-    for example in islice(Readable(model)(corpus), min(limit, SHADED)):
+    return [found.view() for found in told(model, corpus, spans, min(limit, SHADED), **options)]
+
+
+def told(model: Model, corpus: Iterable[Example], spans: Any, limit: int, **options: Any) -> Iterator[Result]:
+    """The same, each explained; of no spans by its messages, tools and documents, or by sentences."""
+    for example in islice(Readable(model)(corpus), limit):
         asked = dict(example.asked or {})
         more = {name: asked[name] for name in ("tools", "documents") if name in asked}
-        units = asked.get("spans") or spans
-        views.append(why(model, given_of(example), asked.get("answer"), units, **more, **options).view())
-    return views
+        units = asked.get("spans") or spans or ("sentence" if example.messages is None else "part")
+        yield why(model, given_of(example), asked.get("answer"), units, **more, **options)
 
 
 def page(result: xr.Dataset, views: Sequence[Showable]) -> str:

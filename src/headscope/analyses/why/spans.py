@@ -18,7 +18,8 @@ from headscope.core.validation import Expected
 from headscope.errors import InputError
 
 Level = Literal[
-    "message", "tool", "document", "paragraph", "line", "sentence", "word", "token", "image", "sound"
+    *("part", "message", "tool", "document"),
+    *("paragraph", "line", "sentence", "word", "token", "image", "sound"),
 ]
 """What a prompt is cut into."""
 
@@ -37,7 +38,7 @@ SECONDS = 1.0
 """A sound is cut into stretches of so many seconds."""
 
 _NAMES = ", ".join(get_args(Level))
-_OWN = ("message", "tool", "document")
+_OWN = ("part", "message", "tool", "document")
 
 
 class Stretch(NamedTuple):
@@ -162,19 +163,25 @@ def _levels(prompt: Prompt, levels: Sequence[str]) -> Iterator[Source]:
 
 def _outermost(prompt: Prompt, level: str) -> list[Stretch]:
     """The stretches in which the first level is cut: all the text, or what the prompt says its parts are."""
-    parts = [stretch for stretches in prompt.parts.values() for stretch in stretches]
+    parts = _parts(prompt)
     if level in _OWN or not parts:
         sides = [Stretch(0, prompt.pair), Stretch(prompt.pair, len(prompt.text))]
         return sides if prompt.pair and level not in _OWN else [Stretch(0, len(prompt.text))]
-    return sorted(parts)
+    return parts
+
+
+def _parts(prompt: Prompt) -> list[Stretch]:
+    """Messages, tools and documents in their order."""
+    return sorted(stretch for stretches in prompt.parts.values() for stretch in stretches)
 
 
 def _units(prompt: Prompt, level: str, outer: Stretch) -> Iterator[Stretch]:
     text = prompt.text[outer.start : outer.end]
     if level in _OWN and (prompt.parts or level != "document"):
-        if not prompt.parts.get(level):
+        parts = _parts(prompt) if level == "part" else prompt.parts.get(level)
+        if not parts:
             raise InputError(f"spans: expected a prompt with {level}s, found none that it names")
-        yield from (one for one in prompt.parts[level] if outer.start <= one.start and one.end <= outer.end)
+        yield from (one for one in parts if outer.start <= one.start and one.end <= outer.end)
     elif level in ("word", "token"):
         words = re.finditer(r"\w+|[^\w\s]+", text)
         ends = (

@@ -69,6 +69,9 @@ MATTERS = float(np.log(2))
 TOKENS = 12
 """Tokens of an answer that an interval needs."""
 
+NOTES = ("looked at and not used", "used without looking")
+"""What a note on a span begins with."""
+
 LEAST = 5
 """Spans that a rank correlation needs."""
 
@@ -149,7 +152,8 @@ def agreement(first: Floats, second: Floats) -> float:
     known = np.isfinite(first) & np.isfinite(second)
     if known.sum() < LEAST or not np.ptp(first[known]) or not np.ptp(second[known]):
         return float("nan")
-    return float(module("scipy.stats").spearmanr(first[known], second[known])[0])
+    rank = float(module("scipy.stats").spearmanr(first[known], second[known])[0])
+    return round(rank, 12)  # so that .5 is no less than .5
 
 
 def lexical(answer: str, texts: Sequence[str]) -> Floats:
@@ -312,12 +316,9 @@ def notes(result: xr.Dataset) -> list[str]:
     attention, effects = result["attention"].values, result["masked"].values
     usual = attention.sum() / tokens.sum()
     looked = attention / tokens / (usual if usual > 0 else np.nan)
-    tests = {
-        "looked at and not used": (looked >= 2) & (np.abs(effects) < MATTERS),
-        "used without looking": (looked <= 0.5)
-        & (effects >= MATTERS)
-        & (np.nan_to_num(result["q"].values, nan=0.0) <= 0.05),
-    }
+    passes = np.nan_to_num(result["q"].values, nan=0.0) <= 0.05
+    unused, unseen = (looked >= 2) & (np.abs(effects) < MATTERS), (looked <= 0.5) & (effects >= MATTERS)
+    tests = dict(zip(NOTES, (unused, unseen & passes), strict=True))
     return [
         next(
             (f"{words}: {times:.1f} × the usual attention" for words, there in tests.items() if there[span]),
