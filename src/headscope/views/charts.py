@@ -10,13 +10,14 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 import headscope
 from headscope.core import lazy
+from headscope.core.arrays import Floats
 from headscope.core.saving import check_place, replacing
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.measures.dataset import unseen
@@ -36,12 +37,19 @@ from headscope.views.paper import (
     wrapped,
 )
 
-Floats = npt.NDArray[np.float64]
-
 _STYLE = Path(__file__).with_name("charts.mplstyle")
 
 PANELS = 6
 """At most so many measures are drawn side by side, unless they are named."""
+
+
+class Look(TypedDict, total=False):
+    """How a chart is drawn, and where: as in `headscope.figure`."""
+
+    theme: Theme
+    width: Width
+    title: str | None
+    ax: Any
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,11 @@ class Figure:
     caption: str
     about: Mapping[str, str]
     theme: Theme = "light"
+
+    @property
+    def colours(self) -> Palette:
+        """Those of its ground."""
+        return palette(self.theme)
 
     def save(self, path: str | os.PathLike[str], *, dots: float = 300.0) -> Path:
         """Write it as ``.svg``, ``.pdf`` or ``.png`` (so many `dots` an inch), and return its path.
@@ -160,8 +173,8 @@ def style(theme: Theme) -> Generator[Palette]:
 
 @contextmanager
 def chart(
-    ax: Any,
-    panels: int,
+    ax: Any = None,
+    panels: int = 1,
     *,
     high: float,
     across: int = 1,
@@ -190,7 +203,7 @@ def chart(
     """
     caption = plain_text(" · ".join(filter(None, [caption, unseen(meta)])))
     with style(theme) as colours:
-        if ax is not None:
+        if given(ax, panels):
             axes = listed(ax)
             figure = axes[0].get_figure(root=True)
         else:
@@ -352,12 +365,9 @@ def map_of_heads(
     scale: str,
     caption: Sequence[str],
     about_text: str,
-    theme: Theme,
-    width: Width,
-    title: str | None,
-    ax: Any,
     root: bool = False,
     across: str = "head",
+    **look: Unpack[Look],
 ) -> Figure:
     """One map of heads by itself, some of them with an edge.
 
@@ -369,27 +379,22 @@ def map_of_heads(
         scale: what the colours are of.
         caption: what the numbers are, in parts, behind the model's name.
         about_text: the figure's name in its file.
-        theme, width, title, ax: as in `headscope.figure`.
+        **look: as in `headscope.figure`.
     """
-    meta, colours = meta_of(dataset), palette(theme)
-    given(ax, 1)
+    meta = meta_of(dataset)
     layers, heads = values.shape
-    wide = inches(width) * POINTS - 2 * MARGIN - 64.0
+    wide = inches(look.get("width", "page")) * POINTS - 2 * MARGIN - 64.0
     with chart(
-        ax,
-        1,
         high=layers * min(_CELL, max(wide / heads, 8.0)),
         across=1,
         pad=(26.0, 38.0, 16.0, 24.0),
-        theme=theme,
-        width=width,
-        title=title,
         caption=" · ".join([model_name(meta["model"]), *caption]),
         meta=meta,
         about=about_text,
+        **look,
     ) as drawn:
-        mesh = grid_of_heads(drawn.axes[0], values, dataset, limits, colours, root=root, across=across)
-        outline(drawn.axes[0], np.argwhere(edged), colours.ink)
+        mesh = grid_of_heads(drawn.axes[0], values, dataset, limits, drawn.colours, root=root, across=across)
+        outline(drawn.axes[0], np.argwhere(edged), drawn.colours.ink)
         heading(drawn.axes[0], heading_text)
         colour_bar(drawn.axes[0], mesh, scale)
     return drawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -15,10 +15,9 @@ from headscope.analyses.distance.statistics import heads
 from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.views import charts, fonts
-from headscope.views.charts import Figure, Floats
+from headscope.views.charts import Figure, Floats, Look
 from headscope.views.page import plain_text
-from headscope.views.palette import Palette, Theme, palette
-from headscope.views.paper import Width
+from headscope.views.palette import Palette, palette
 
 _NAMED = 24  # how many functions' heads are named
 _LABEL = 6.5  # size of the heads' names
@@ -31,10 +30,7 @@ def figure(
     *,
     notable: Sequence[Head] | None = None,
     places: pd.DataFrame | None = None,
-    theme: Theme = "light",
-    width: Width = "page",
-    title: str | None = None,
-    ax: Any = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """Two panels of the same map: heads coloured by layer, and by function.
 
@@ -52,8 +48,9 @@ def figure(
 
     Raises `InputError` for a head that is not there, and for more functions than there are colours.
     """
-    inches, colours, names = charts.inches(width), palette(theme), heads(dataset)
-    panels = charts.given(ax, 1, 2) or 2
+    inches, names = charts.inches(look.get("width", "page")), heads(dataset)
+    colours = palette(look.get("theme", "light"))
+    panels = charts.given(look.get("ax"), 1, 2) or 2
     places = head_map(dataset) if places is None else places
     by, rest = "by function", "none of these"
     if notable is None and functions is not None and len(functions) <= _NAMED:
@@ -96,17 +93,14 @@ def figure(
     high, span = _spans(xy, wide)
     meta = charts.meta_of(dataset)
     with charts.chart(
-        ax,
-        panels,
+        panels=panels,
         high=high,
         across=across,
         pad=(34.0, 10.0, 16.0, 30.0 + max(26.0, below)),
-        theme=theme,
-        width=width,
-        title=title,
         caption=_caption(dataset, places, meta),
         meta=meta,
         about=f"Distances between heads of {meta.get('model', {}).get('name', 'a model')}",
+        **look,
     ) as chart:
         units = str(dataset["distance"].attrs["units"])
         middle = (xy.min(0) + xy.max(0)) / 2

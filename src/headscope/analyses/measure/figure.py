@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
@@ -12,12 +12,11 @@ import xarray as xr
 from headscope.errors import InputError
 from headscope.measures.dataset import mean_chance_of, means_over
 from headscope.views import charts
-from headscope.views.charts import Figure, Floats, number
+from headscope.views.charts import Figure, Floats, Look, number
 from headscope.views.columns import measure_names
 from headscope.views.digits import fixed, weight
 from headscope.views.page import plain_text
-from headscope.views.palette import Palette, Theme, palette
-from headscope.views.paper import Width
+from headscope.views.palette import Palette, palette
 
 _HIGH = 108.0  # of a plot, in points
 
@@ -27,10 +26,7 @@ def figure(
     names: str | Sequence[str] | None = None,
     *,
     together: bool = False,
-    theme: Theme = "light",
-    width: Width = "page",
-    title: str | None = None,
-    ax: Any = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """Measures by layer (a point a head, the line their mean, dashed what uniform attention gives), and as maps.
 
@@ -46,7 +42,7 @@ def figure(
 
     Raises `InputError` for a measure that is not there, and for more of them together than there are colours.
     """
-    known, colours = measure_names(dataset), palette(theme)
+    known, colours = measure_names(dataset), palette(look.get("theme", "light"))
     names = known if names is None else [names] if isinstance(names, str) else list(names)
     for name in names:
         if name not in known:
@@ -56,25 +52,24 @@ def figure(
     if together and not 1 <= len(names) <= len(colours.heads):
         raise InputError(f"figure: expected 1 to {len(colours.heads)} measures together, found {len(names)}")
     series = [_Series.of(dataset, name) for name in names]
-    inches = charts.inches(width)
+    inches = charts.inches(look.get("width", "page"))
     counts = (1,) if together else (len(series), 2 * len(series))
-    maps = (charts.given(ax, *counts) or counts[-1 if inches > charts.COLUMN else 0]) > len(series)
+    maps = (charts.given(look.get("ax"), *counts) or counts[-1 if inches > charts.COLUMN else 0]) > len(
+        series
+    )
     labels, above = [one.label for one in series], 16.0
     if together:
         above = 8.0 + 11.0 * -(-len(labels) // charts.legend_columns(labels, inches * charts.POINTS - 48.0))
     meta = charts.meta_of(dataset)
     with charts.chart(
-        ax,
-        counts[1 if maps else 0],
+        panels=counts[1 if maps else 0],
         high=_HIGH,
         across=2 if maps else 1,
         pad=(34.0, 30.0 if maps else 4.0, above, 26.0),
-        theme=theme,
-        width=width,
-        title=title,
         caption=_caption(meta, series, means_over(dataset, names), dashed=not together),
         meta=meta,
         about=f"{', '.join(names)}: the heads of {meta.get('model', {}).get('name', 'a model')}",
+        **look,
     ) as chart:
         if together:
             _curves(chart.axes[0], series, colours.heads, colours)

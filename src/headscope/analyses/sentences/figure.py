@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
@@ -11,9 +11,7 @@ from headscope.analyses.sentences.statistics import receivers
 from headscope.core.heads import AnyHead, Head
 from headscope.errors import InputError
 from headscope.views import charts
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme, palette
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Look
 
 _ROW = 11.0  # of a sentence, in points
 _MOST = 46
@@ -26,10 +24,7 @@ def figure(
     *,
     head: AnyHead | None = None,
     level: float = 0.05,
-    theme: Theme = "light",
-    width: Width = "page",
-    title: str | None = None,
-    ax: Any = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """Where sentences look back, as a map of later against earlier sentences.
 
@@ -46,7 +41,7 @@ def figure(
     """
     if "attention" not in dataset:
         raise InputError("figure: expected figures of one text, found those of several, which have no map")
-    meta, colours = charts.meta_of(dataset), palette(theme)
+    meta = charts.meta_of(dataset)
     layers: list[int] = dataset["layer"].values.tolist()
     if head is None:
         spots = receivers(dataset, level)
@@ -60,22 +55,18 @@ def figure(
             )
         spots, whose = [(layers.index(one.layer), one.head)], str(one)
     values = np.mean([dataset["attention"].values[spot] for spot in spots], 0).astype(np.float64)
-    charts.given(ax, 1)
     count = len(values)
     texts = [str(text) for text in dataset["text"].values]
     written = count <= _MOST
     with charts.chart(
-        ax,
-        1,
+        panels=1,
         high=count * (_ROW if written else max(2.0, _MOST * _ROW / count)),
         across=1,
         pad=(222.0 if written else 26.0, 38.0, 16.0, 24.0),
-        theme=theme,
-        width=width,
-        title=title,
         caption=" · ".join([charts.model_name(meta["model"]), whose, f"{meta['tokens']:,} tokens"]),
         meta=meta,
         about="Sentences",
+        **look,
     ) as chart:
         axes = chart.axes[0]
         place = np.arange(count)
@@ -83,7 +74,7 @@ def figure(
         high = float(np.nanmax(np.where(far, values, 0.0))) or float(np.nanmax(values))
         axis = xr.Dataset(coords={"sentence": place, "layer": place})
         mesh = charts.grid_of_heads(
-            axes, np.minimum(values, high), axis, (0.0, high), colours, root=True, across="sentence"
+            axes, np.minimum(values, high), axis, (0.0, high), chart.colours, root=True, across="sentence"
         )
         axes.set(xlabel="sentence looked at", ylabel="" if written else "sentence")
         if written:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
 
 from headscope.analyses.streaming.statistics import BAR
 from headscope.views import charts
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Look
 
 
 def figure(
     dataset: xr.Dataset,
     *,
     level: float = 0.05,
-    theme: Theme = "light",
-    width: Width = "page",
-    title: str | None = None,
-    ax: Any = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """What each key head is estimated to gain by the whole text as a map, layers down and key heads across.
 
@@ -48,10 +43,7 @@ def figure(
             f"edge: loses more than {BAR:g} nats a token with q ≤ {level:g} ({int(edged.sum())} key heads)",
         ],
         about_text="Streaming",
-        theme=theme,
-        width=width,
-        title=title,
-        ax=ax,
         root=True,
         across="key_head",
+        **look,
     )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
 
 from headscope.analyses.compare.groups.statistics import LEVEL, drawn, null_in
 from headscope.views import charts
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme, palette
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Look
 
 _CELL = 16.0  # of a head, in points, at most
 _MOST = 20.0  # of an effect that is drawn
@@ -23,10 +21,7 @@ def figure(
     measures: Sequence[str] | None = None,
     *,
     level: float = LEVEL,
-    theme: Theme = "light",
-    width: Width = "page",
-    title: str | None = None,
-    ax: Any = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
 
@@ -39,32 +34,29 @@ def figure(
         title: printed above.
         ax: matplotlib Axes to draw on in place of a new figure, one a measure.
     """
-    meta, colours = charts.meta_of(dataset), palette(theme)
+    meta, width = charts.meta_of(dataset), look.get("width", "page")
     effect, q = (dataset[name].transpose("measure", "layer", "head").values for name in ("effect", "q"))
     effect = np.clip(effect, -_MOST, _MOST)
     largest = np.where(np.isfinite(effect), np.abs(effect), -1.0).max((1, 2))
     least = np.where(np.isfinite(q), q, 2.0).min((1, 2))
     order = np.lexsort((-largest, least))[: int((largest >= 0).sum())]
     panels = charts.measures_to_draw(dataset, measures, order)
-    charts.given(ax, len(panels))
     limit = charts.rounded_up(float(np.nan_to_num(np.abs(effect[panels])).max()))
     across = charts.panels_across(len(panels), width)
     layers, heads = effect.shape[1:]
     wide = (charts.inches(width) * charts.POINTS - 2 * charts.MARGIN - 30.0) / across - 34.0
     with charts.chart(
-        ax,
-        len(panels),
+        panels=len(panels),
         high=min(layers * min(_CELL, max(wide / heads, 6.0)), 240.0),
         across=across,
         pad=(26.0, 8.0, 16.0, 24.0),
         right=30.0,
-        theme=theme,
-        width=width,
-        title=title,
         caption=_caption(meta, int((np.nan_to_num(q, nan=2.0).min(0) <= level).sum()), level),
         meta=meta,
         about="Two groups",
+        **look,
     ) as chart:
+        colours = chart.colours
         for number, (axes, panel) in enumerate(zip(chart.axes, panels, strict=True)):
             mesh = charts.grid_of_heads(axes, effect[panel], dataset, (-limit, limit), colours)
             charts.heading(axes, str(dataset["title"].values[panel]))

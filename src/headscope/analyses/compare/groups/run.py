@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses import tables
 from headscope.analyses.compare.groups import statistics
-from headscope.analyses.compare.groups.figure import figure
 from headscope.analyses.compare.groups.statistics import choose_groups
 from headscope.analyses.compare.groups.values import Values, values
 from headscope.analyses.options import Reading, with_options
@@ -39,9 +39,7 @@ from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.statistics.design import Design
 from headscope.statistics.draws import PERMUTATIONS
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Look
 from headscope.views.view import View
 
 MEASURES = ("surface", "patterns")
@@ -84,17 +82,14 @@ class Groups(Comparison):
         measures: Sequence[str] | None = None,
         *,
         level: float = statistics.LEVEL,
-        theme: Theme = "light",
-        width: Width = "page",
-        title: str | None = None,
-        ax: Any = None,
+        **look: Unpack[Look],
     ) -> Figure:
         """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
 
         By default the six measures of the smallest q. `theme`, `width`, `title` and `ax` are as in
         `headscope.figure`. The figure shows itself in a notebook, and has ``save("groups.svg")``.
         """
-        return figure(self.figures, measures, level=level, theme=theme, width=width, title=title, ax=ax)
+        return tables.figure(self.figures, measures, level=level, **look)
 
     def view(
         self, measure: str | None = None, layer: int | None = None, head: int | None = None, **state: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
@@ -10,21 +10,12 @@ import xarray as xr
 from headscope.analyses.compare.models.statistics import by_layer
 from headscope.statistics.jackknife import WHY
 from headscope.views import charts
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme, palette
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Look
 
 _CELL = 16.0  # of a head, in points, at most
 
 
-def figure(
-    dataset: xr.Dataset,
-    *,
-    theme: Theme = "light",
-    width: Width = "page",
-    title: str | None = None,
-    ax: Any = None,
-) -> Figure:
+def figure(dataset: xr.Dataset, **look: Unpack[Look]) -> Figure:
     """How far every head moved between two models, and the mean of each layer with its 95 % interval.
 
     Args:
@@ -34,7 +25,7 @@ def figure(
         title: printed above.
         ax: two matplotlib Axes to draw on in place of a new figure, or one for the heads.
     """
-    meta, colours = charts.meta_of(dataset), palette(theme)
+    meta, inches = charts.meta_of(dataset), charts.inches(look.get("width", "page"))
     js = dataset["js"].transpose("layer", "head").values
     means: Any = by_layer(dataset)
     mean, low, high = (np.asarray(means[name], np.float64) for name in ("js", "js_low", "js_high"))
@@ -42,22 +33,20 @@ def figure(
     highest = float(np.nanmax([*js.ravel(), *mean, *high]))
     limit = charts.rounded_up(max(highest, 1e-12))
     layers, heads = js.shape
-    across = 2 if charts.inches(width) > charts.COLUMN else 1
-    wide = (charts.inches(width) * charts.POINTS - 2 * charts.MARGIN) / across - 64.0
-    panels = charts.given(ax, 1, 2) or 2
+    across = 2 if inches > charts.COLUMN else 1
+    wide = (inches * charts.POINTS - 2 * charts.MARGIN) / across - 64.0
+    panels = charts.given(look.get("ax"), 1, 2) or 2
     with charts.chart(
-        ax,
-        panels,
+        panels=panels,
         high=layers * min(_CELL, max(wide / heads, 8.0)),
         across=across,
         pad=(26.0, 38.0, 16.0, 24.0),
-        theme=theme,
-        width=width,
-        title=title,
         caption=_caption(meta, bool(np.isfinite(reach).any())),
         meta=meta,
         about="Two models",
+        **look,
     ) as chart:
+        colours = chart.colours
         mesh = charts.grid_of_heads(chart.axes[0], js, dataset, (0.0, limit), colours, root=True)
         charts.heading(chart.axes[0], "drift of each head")
         charts.colour_bar(chart.axes[0], mesh, "nats")

@@ -15,8 +15,8 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import torch
 import xarray as xr
 
+from headscope.analyses import tables
 from headscope.analyses.compare.models import statistics, words
-from headscope.analyses.compare.models.figure import figure
 from headscope.analyses.compare.models.shapes import check_shapes, counterparts
 from headscope.analyses.options import Reading, with_options
 from headscope.analyses.result import Comparison
@@ -27,7 +27,7 @@ from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.runs.batches import Worked, checked_first, corpus_name, examples, over_blocks, tokens_of
 from headscope.runs.estimate import ahead, line
 from headscope.runs.inputs import Inputs
@@ -36,9 +36,7 @@ from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.runs.rows import Found
 from headscope.runs.task import Task
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Look
 
 MEASURES = ("surface", "patterns")
 """What is compared unless measures are named."""
@@ -75,15 +73,13 @@ class Models(Comparison):
         """One row a layer: the means over its heads."""
         return statistics.by_layer(self.figures)
 
-    def figure(
-        self, *, theme: Theme = "light", width: Width = "page", title: str | None = None, ax: Any = None
-    ) -> Figure:
+    def figure(self, **look: Unpack[Look]) -> Figure:
         """How far every head moved, and the mean of each layer with its 95 % interval.
 
         `theme`, `width`, `title` and `ax` are as in `headscope.figure`. The figure shows itself in a notebook, and
         has ``save("models.svg")``.
         """
-        return figure(self.figures, theme=theme, width=width, title=title, ax=ax)
+        return tables.figure(self.figures, **look)
 
 
 @with_options(batch_size=16)
@@ -124,8 +120,6 @@ def models(
     definitions = choose(MEASURES if measures is None else measures)
     if any(measure.matrix != "weights" for measure in definitions):
         raise InputError("measures: expected measures of attention weights, found one of gradients or norms")
-    for model in (a, b):
-        expect_model(model)
     if (why := counterparts(a, b)) is not None:
         raise InputError(f"models: {why}; compare them by role")
     over = "pieces" if same_tokens(a, b, corpus) else "words"

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
 
 from headscope.core.heads import Head
 from headscope.views import charts, fonts
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme, palette
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Look
 
 
 def figure(
     dataset: xr.Dataset,
     measures: Sequence[str] | None = None,
-    *,
-    theme: Theme = "light",
-    width: Width = "page",
-    title: str | None = None,
-    ax: Any = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """Measures over checkpoints, a panel a measure, a line a head, coloured by layer; the last checkpoint's top head is
     named.
@@ -36,14 +30,12 @@ def figure(
         title: printed above.
         ax: matplotlib Axes to draw on in place of a new figure, one a measure.
     """
-    meta, colours = charts.meta_of(dataset), palette(theme)
+    meta = charts.meta_of(dataset)
     value = dataset["value"].transpose("measure", "checkpoint", "layer", "head").values
     spread = np.nanstd(value, axis=(1, 2, 3))
     moved = np.nanmax(np.abs(value[:, -1] - value[:, 0]), axis=(1, 2)) / np.where(spread > 0, spread, 1.0)
     panels = charts.measures_to_draw(dataset, measures, np.argsort(-moved, kind="stable"))
-    charts.given(ax, len(panels))
     layers = dataset["layer"].values
-    hues = charts.layer_colours(len(layers), colours)
     checkpoints = [str(name) for name in dataset["checkpoint"].values]
     short = [name if len(name) <= 14 else "…" + name[-13:] for name in _without_prefix(checkpoints)]
     parts = [
@@ -52,18 +44,16 @@ def figure(
         f"{meta['corpus'].get('examples', 0):,} inputs",
     ]
     with charts.chart(
-        ax,
-        len(panels),
+        panels=len(panels),
         high=90.0,
-        across=charts.panels_across(len(panels), width),
+        across=charts.panels_across(len(panels), look.get("width", "page")),
         pad=(34.0, 26.0, 16.0, 24.0),
-        theme=theme,
-        width=width,
-        title=title,
         caption=" · ".join(parts),
         meta=meta,
         about="Over training",
+        **look,
     ) as chart:
+        hues = charts.layer_colours(len(layers), chart.colours)
         steps = np.arange(len(checkpoints))
         collection: Any = fonts.matplotlib().collections.LineCollection
         for axes, panel in zip(chart.axes, panels, strict=True):

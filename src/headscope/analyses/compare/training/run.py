@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.compare.training.figure import figure
+from headscope.analyses import tables
 from headscope.analyses.measure.run import measure
 from headscope.analyses.result import Comparison
 from headscope.attention.load import load
@@ -26,9 +26,7 @@ from headscope.measures.measure import Measure
 from headscope.measures.tidy import AXES, labelled, tidy
 from headscope.models import Model
 from headscope.models.revision import name_and_revision
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Look
 
 COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n", "chance")
 """Columns of the tidy table, one row a checkpoint, measure and head."""
@@ -58,18 +56,14 @@ class Training(Comparison):
     def figure(
         self,
         measures: Sequence[str] | None = None,
-        *,
-        theme: Theme = "light",
-        width: Width = "page",
-        title: str | None = None,
-        ax: Any = None,
+        **look: Unpack[Look],
     ) -> Figure:
         """Measures over checkpoints, a panel a measure, a line a head; by default the six that changed most.
 
         `theme`, `width`, `title` and `ax` are as in `headscope.figure`. The figure shows itself in a notebook, and
         has ``save("training.svg")``.
         """
-        return figure(self.figures, measures, theme=theme, width=width, title=title, ax=ax)
+        return tables.figure(self.figures, measures, **look)
 
 
 def table(dataset: xr.Dataset) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
@@ -10,19 +10,14 @@ import xarray as xr
 from headscope.analyses.roles.retrieval.statistics import BAR
 from headscope.errors import InputError
 from headscope.views import charts
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Look
 
 
 def figure(
     dataset: xr.Dataset,
     *,
     level: float = 0.05,
-    theme: Theme = "light",
-    width: Width = "page",
-    title: str | None = None,
-    ax: Any = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """The retrieval score of every head as a map, layers down and heads across.
 
@@ -54,8 +49,5 @@ def figure(
             f"edge: above {BAR:g} with q ≤ {level:g} ({int(edged.sum())} heads)",
         ],
         about_text="Retrieval",
-        theme=theme,
-        width=width,
-        title=title,
-        ax=ax,
+        **look,
     )
