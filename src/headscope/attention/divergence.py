@@ -27,9 +27,8 @@ from torch import Tensor
 from headscope.attention.record import AttentionRecord
 from headscope.attention.rows import four
 from headscope.core import lazy
+from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
-
-Floats = npt.NDArray[np.float64]
 
 _CHUNK = 2048  # weights of a head that are summed in the weights' own dtype
 _PARTNERS = (

@@ -22,7 +22,7 @@ from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.core.validation import Count, Seed, validated
 from headscope.errors import InputError, RefusedError
-from headscope.models.model import Model, expect_model
+from headscope.models.model import Model
 from headscope.models.perceive import of_tower
 from headscope.models.untrained import seeded
 
@@ -68,7 +68,6 @@ def generate(
     >>> int(maps.query.classes["generated"].sum())
     2
     """
-    expect_model(model)
     write: Any = getattr(model.module, "generate", None)
     if write is None or not getattr(model.module, "can_generate", lambda: True)():
         raise InputError(

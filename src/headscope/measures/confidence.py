@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.lexicon import texts
 from headscope.measures.measure import Measure, by_name, pair_measure, row_measure
 
-Floats = npt.NDArray[np.float64]
 _VOITA = ("voita2019",)
 _CIRCUITS = ("elhage2021", "olsson2022")
 

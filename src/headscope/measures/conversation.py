@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.measure import Measure, by_name, mask, row_measure
-
-Floats = npt.NDArray[np.float64]
 
 
 def _begins(tokens: Tokens) -> IntArray:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.maps import AttentionMaps, wrap
 from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.lexicon import lexicon
 from headscope.measures.measure import Measure, by_name, pair_measure, row_measure
 
-Floats = npt.NDArray[np.float64]
 _ONE, _TWO = ("vig2018patterns", "vig2019demo"), ("vig2019inner", "vig2019demo")
 SINK_TOKENS = 128
 """A sink is judged on inputs of so many tokens, at least: in short ones uniform attention gives the first one much."""

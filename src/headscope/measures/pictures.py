@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.measure import Measure, by_name, mask, pair_measure
 
-Floats = npt.NDArray[np.float64]
 _PATCH = ("patch",)
 _VIT = ("dosovitskiy2020",)
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.tokens import BoolArray, IntArray, Tokens
 from headscope.measures.measure import Measure, by_name, mask, pair_measure
 
-Floats = npt.NDArray[np.float64]
 NEAR = 0.1
 """Up to so many seconds away is near."""
 

@@ -20,11 +20,11 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, c
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.tokens import Tokens, is_space
 from headscope.errors import InputError
 from headscope.statistics import jackknife
 
-Floats = npt.NDArray[np.float64]
 Arrays = Mapping[str, npt.NDArray[Any]]
 By = Literal["token", "document", "segment"]
 

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.views.digits import percent
 from headscope.views.payload import Part
 from headscope.views.reasons import because
 from headscope.views.sentences import head_name, sentence, text
-
-Floats = npt.NDArray[np.float64]
 
 
 class _Unit(NamedTuple):

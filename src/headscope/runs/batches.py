@@ -14,7 +14,7 @@ from headscope.core.failures import out_of_memory
 from headscope.core.tokens import Tokens
 from headscope.corpora import Block, Corpus, Example, blocks
 from headscope.errors import HeadscopeError, InputError, RunError
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.models.model import IdsError
 from headscope.models.perceive import reads, tower
 from headscope.models.weights import LARGE, size_of
@@ -47,7 +47,6 @@ Worked = Iterator[tuple[Sequence[Example], T]]
 
 def examples(model: Model, corpus: Corpus | Iterable[Example], limit: int | None = None) -> Inputs:
     """The inputs of a model, with their tokens; their unknown pieces are counted."""
-    expect_model(model)
     if isinstance(corpus, Inputs):
         return corpus
     if not isinstance(corpus, Corpus):
@@ -123,8 +122,6 @@ def cut(
     windows: int | None = None,
 ) -> Iterator[Block]:
     """The numbered blocks of some inputs of these models, as `headscope.corpora.blocks` cuts them."""
-    for model in models:
-        expect_model(model)
     return blocks(
         inputs,
         size=size or BLOCK,

@@ -18,7 +18,7 @@ from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import Limits, Run, batches, checked, runs
 from headscope.corpora.content import content
 from headscope.corpora.cuts import Cuts, Stretch, fingerprint
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.runs import batches as streams
 from headscope.runs.identical import Documents
 from headscope.runs.read import LISTED, Broken, Read, Told
@@ -81,7 +81,6 @@ def reader_for(
     size: int | None,
 ) -> Reader:
     """How parts of a corpus become batches of a model, of at most so many inputs."""
-    expect_model(model)
     limits = Limits(batch_size, streams.tokens_per_batch(batch_size, model), model.same_length)
     return Reader(model, inputs, size or streams.BLOCK, limits, notes)
 

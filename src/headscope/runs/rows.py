@@ -15,11 +15,11 @@ from torch import Tensor
 from headscope.attention.fused import fused
 from headscope.attention.record import AttentionRecord
 from headscope.attention.rows import RowStatistics, Wanted, row_statistics
+from headscope.core.arrays import Floats
 from headscope.core.tokens import BoolArray, Tokens
 from headscope.errors import RefusedError
 from headscope.measures import measure as definitions
 from headscope.measures.measure import Matrix, Measure
-from headscope.measures.sums import Floats
 from headscope.runs.extras import extras
 from headscope.runs.forward import expect_square, foreign
 

@@ -21,14 +21,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.statistics.contrast import contrast
 from headscope.statistics.design import Design, flat, patterns, shape_of
 from headscope.statistics.draws import FEW, PERMUTATIONS, Tested, against, randoms
 from headscope.statistics.jackknife import equal, unseen
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _UNSEEN = (
     0.45  # the share of documents of a group that may be unlike the others and not be drawn; by simulation

@@ -14,13 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.statistics.jackknife import effective
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _DIGITS = 9  # of effective documents: five of the same size are five, whatever the rounding
 _CELLS = 1 << 22  # products of documents, coefficients and figures that are held at a time

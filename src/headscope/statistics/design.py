@@ -10,13 +10,10 @@ from math import comb, prod
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.errors import InputError
 from headscope.statistics import jackknife
 from headscope.statistics.contrast import contrast
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _ROUNDING = 1e-6  # of a figure: values are kept in float32
 

@@ -9,12 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.errors import InputError
 from headscope.statistics.significance import false_discovery, p_value
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 PERMUTATIONS = 20_000
 """How often labels are permuted, at least."""

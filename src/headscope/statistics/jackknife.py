@@ -15,10 +15,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.lazy import module
 from headscope.core.tokens import BoolArray
-
-Floats = npt.NDArray[np.float64]
 
 LEAST = 5.0
 """Effective documents that an interval and a test need."""

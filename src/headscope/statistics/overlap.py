@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.statistics.jackknife import LEAST
-
-Floats = npt.NDArray[np.float64]
 
 TOP = 10
 """How many of a list are compared."""

@@ -17,13 +17,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.statistics.design import Design, flat, patterns, shape_of
 from headscope.statistics.draws import FEW, PERMUTATIONS, TIE, Tested, against, randoms
 from headscope.statistics.significance import p_value
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _TINY = 1e-20  # of a figure's own spread, squared: what is below it is rounding
 

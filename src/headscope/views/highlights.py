@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.tokens import BoolArray, IntArray, Tokens, is_space, strip_markers
 from headscope.core.words import group
@@ -40,8 +40,6 @@ THIRDS, TENTHS = 3, 10
 
 DIFFERENCE = ("difference", "difference", "share")
 """The name, title and units of `difference` as a measure of a head."""
-
-Floats = npt.NDArray[np.float64]
 
 
 def sinks(included: Included) -> IntArray:

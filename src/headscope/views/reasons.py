@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.maps import AttentionMaps
 from headscope.errors import InputError
 from headscope.measures.choose import parse
@@ -24,8 +25,6 @@ from headscope.views.payload import Pin, Reason
 from headscope.views.section import SideBySide
 
 CORPUS = "over the corpus"
-
-Floats = npt.NDArray[np.float64]
 
 
 def because(

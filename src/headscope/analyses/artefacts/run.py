@@ -23,7 +23,7 @@ from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.measures.measure import mask
 from headscope.measures.sums import Documents, Floats, Gathering, Ratios
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.runs.batches import examples, no_input, over_blocks, reader_of, tokens_of
 from headscope.runs.forward import forward
 from headscope.runs.long import described
@@ -89,7 +89,6 @@ def artefacts(
     >>> found["attention"].shape, float(found["artefacts"]), int(found["artefacts_n"])
     ((2, 2), 0.0, 32)
     """
-    expect_model(model)
     if cutoff is not None and not cutoff > 0:
         raise InputError(f"cutoff: expected a number above 0, found {cutoff:g}")
     reader = reader_of(model, corpus)

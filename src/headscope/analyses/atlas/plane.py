@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.views.highlights import sinks
 from headscope.views.inputs import Included, Input, word_labels
-
-Floats = npt.NDArray[np.float64]
 
 POINTS = 256
 """At most so many tokens stand on a plane: it can still be read, and a token's place is a byte."""

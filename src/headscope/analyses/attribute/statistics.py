@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.measures.dataset import describe
-from headscope.measures.sums import Floats
 
 COLUMNS = ("part", "layer", "head", "paper", "contribution", "source", "token", "from_source")
 """Columns of the table: ``source`` is the index of the token from which most of a head's part comes."""

@@ -22,7 +22,7 @@ from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.errors import RefusedError
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.runs.batches import tokens_of
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
@@ -131,7 +131,6 @@ def composition(model: Model, corpus: Corpus | Iterable[Example], **options: Unp
     >>> found["share"].dims, found["share"].shape
     (('kind', 'reader', 'writer'), (3, 4, 4))
     """
-    expect_model(model)
     return Run(KIND, model, corpus, Work(model).block, RunOptions(**options), size=BLOCK)
 
 

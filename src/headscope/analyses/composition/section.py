@@ -21,11 +21,11 @@ from headscope.analyses.writes.section import COPIES, written
 from headscope.analyses.writes.statistics import table as writes_table
 from headscope.attention.one import prepare
 from headscope.attention.writers import Reader
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.live.lines import Line, Lines
-from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.views import blocks
 from headscope.views.blobs import Blobs

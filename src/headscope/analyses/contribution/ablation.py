@@ -21,11 +21,11 @@ from headscope.attention.objective import objective as make_objective
 from headscope.attention.record import AttentionRecord, silenced
 from headscope.attention.recording import recording
 from headscope.attention.scalar import Scalar
+from headscope.core.arrays import Floats
 from headscope.core.heads import AnyHead, Head
 from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
-from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.runs.batches import tokens_of

@@ -17,12 +17,12 @@ from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import Text, capture, expect_one_row, gradients, prepare
 from headscope.attention.scalar import Scalar, natural
+from headscope.core.arrays import Floats
 from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
-from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.runs.options import RunOptions

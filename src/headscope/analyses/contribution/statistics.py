@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core import kernels
+from headscope.core.arrays import Floats
 from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.validation import validated
 from headscope.errors import InputError, ShapeError
-
-Floats = npt.NDArray[np.float64]
 
 FLOW_SCALE = 1 << 29
 """Capacities are whole numbers of 1 / `FLOW_SCALE`."""

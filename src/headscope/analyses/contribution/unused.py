@@ -20,7 +20,7 @@ from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.single import surface
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 
@@ -89,7 +89,6 @@ def unused_token(
     >>> result.sep_change.dims
     ('layer', 'head')
     """
-    expect_model(model)
     if model.encoder_decoder:
         raise InputError(f"{model.name}: expected a model of one part, found an encoder-decoder")
     piece = _piece(model, token)

@@ -6,22 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import xarray as xr
 
 from headscope.analyses.result import returns_result
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.core.arrays import Floats
 from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.models.model import uncached
 from headscope.runs.batches import cut, examples
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,6 @@ def _corners(
     model: Model, corpus: Corpus, tokens: int, batch_size: int, limit: int | None, layers: list[int]
 ) -> Iterator[_Corner]:
     """The first rows and columns of each input that has as many."""
-    expect_model(model)
     inputs = examples(model, corpus, limit)
     long = (_cut(model, example, tokens) for example in inputs if len(example.tokens or ()) >= tokens)
     for block in cut(long, batch_size):

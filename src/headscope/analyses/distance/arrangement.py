@@ -14,11 +14,10 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.distance.statistics import heads
+from headscope.core.arrays import Floats
 from headscope.core.lazy import module
 from headscope.errors import InputError
 from headscope.statistics.permutation import nearer
-
-Floats = npt.NDArray[np.float64]
 
 MAP_COLUMNS = ("layer", "head", "paper", "x", "y")
 """Columns of a map of heads; ``paper`` is the 1-based label."""

@@ -23,7 +23,7 @@ from headscope.core.validation import Count, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.surface import Preset
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.runs.batches import at_least_one, reader_of, tokens_of, worked
 from headscope.runs.blocks import Encoded
@@ -198,7 +198,6 @@ def distance(
         raise InputError(f"preset: expected clark2019, found {preset!r}")
     if precision not in DTYPES:
         raise InputError(f"precision: expected float32 or float64, found {precision!r}")
-    expect_model(model)
     model = reader_of(model, corpus)
     return Run(
         KIND,

@@ -32,7 +32,7 @@ from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import LISTED, leave_out, plain
 from headscope.corpora.links import links_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError, RefusedError
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.models.model import uncached
 from headscope.runs.batches import checked_first, tokens_of, worked
@@ -85,7 +85,6 @@ class Engine:
         token_types: bool = True,
         full: bool = False,
     ) -> None:
-        expect_model(model)
         self.model, self.ways, self.baselines = model, tuple(ways), tuple(baselines)
         self.rows: Rows = rows
         self.token_types, self.full, self.aligned = token_types, full, full

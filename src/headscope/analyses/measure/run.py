@@ -26,7 +26,7 @@ from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.models.model import expect_attention
 from headscope.runs.batches import reader_of
 from headscope.runs.blocks import Encoded
@@ -99,7 +99,6 @@ def measure(
     >>> round(float(stats["previous"].sel(layer=0, head=2)), 2)
     1.0
     """
-    expect_model(model)
     model = reader_of(model, corpus)
     chosen = choose(_named(model, measures, corpus), preset)
     if by not in ("token", "document") or (preset is not None and by == "document"):

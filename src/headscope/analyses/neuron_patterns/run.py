@@ -14,7 +14,7 @@ from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.runs.batches import examples
 from headscope.runs.progress import bar
 
@@ -48,7 +48,6 @@ def neuron_patterns(
     >>> best[["layer", "head", "paper"]].values.tolist()
     [[1, 8, '2-9']]
     """
-    expect_model(model)
     if model.encoder_decoder:
         raise InputError(f"{model.name}: expected a model of one part, found an encoder-decoder")
     if isinstance(corpus, (str, tuple, Tokens)):

@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import BoolArray, Tokens
-
-Floats = npt.NDArray[np.float64]
 
 COLUMNS = (
     *("layer", "head", "paper", "pattern", "rank", "weight", "breadth", "score", "dimensions", "of", "which"),

@@ -23,12 +23,11 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.probes.trees import Trees, depths, distances
+from headscope.core.arrays import Floats
 from headscope.core.lazy import module
 from headscope.core.tokens import BoolArray, IntArray
 from headscope.statistics import jackknife
 from headscope.statistics.resample import Gain, share_interval
-
-Floats = npt.NDArray[np.float64]
 
 SHORTEST, LONGEST = 5, 50
 """Lengths of the sentences whose correlations count."""

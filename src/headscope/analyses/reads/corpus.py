@@ -23,6 +23,7 @@ from headscope.attention.load import load
 from headscope.attention.reading import PAIR, Asked, call_of, compared, names, part_of, single, visible
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Reader, Who
+from headscope.core.arrays import Floats
 from headscope.core.heads import AnyHead, Head
 from headscope.core.link import End, Span, Unit, located
 from headscope.core.terms import SHOWN, SIDES
@@ -32,8 +33,7 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
-from headscope.measures.sums import Floats
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.runs.batches import tokens_of
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
@@ -264,7 +264,6 @@ def _ablated(
 
 
 def _work(model: Model, head: AnyHead, of: str, seed: int) -> _Work:
-    expect_model(model)
     asked = Head.parse(head) if isinstance(head, str) else Head(*head)
     measure: Measure | str | None = None
     if of.startswith(LINK):

@@ -23,14 +23,14 @@ from headscope.analyses.roles.offsets import Look, look, offset_scores
 from headscope.analyses.roles.retrieval.run import retrieval
 from headscope.analyses.roles.suppression import suppression
 from headscope.analyses.roles.synthetic import repeated_tokens
+from headscope.core.arrays import Floats
 from headscope.core.modality import Kind
 from headscope.core.validation import Level, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
-from headscope.measures.sums import Floats
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.runs.engines import engine_of
 from headscope.runs.inputs import unwatched
 from headscope.runs.options import RunOptions
@@ -116,7 +116,6 @@ def every_role(
     `measured` is called as `headscope.measure` is. `retrieved` gives what is known of retrieval; by default that is
     measured.
     """
-    expect_model(model)
     through = RunOptions(**options)
     with engine_of(through.engine) as workers:  # for all readings
         return _every_role(model, corpus, seed, replace(through, engine=workers), measured, retrieved)

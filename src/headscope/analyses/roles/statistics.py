@@ -22,7 +22,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -37,6 +36,7 @@ from headscope.analyses.roles.definitions import (
     roles_on,
     units_of,
 )
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.modality import Kind
 from headscope.errors import FewError, InputError
@@ -44,8 +44,6 @@ from headscope.measures.dataset import chance_of, description, documents_of
 from headscope.measures.tidy import tidy
 from headscope.statistics.jackknife import LEAST, above, interval
 from headscope.statistics.significance import false_discovery
-
-Floats = npt.NDArray[np.float64]
 
 TESTED = (
     *("layer", "head", "paper", "role", "score", "ci_low", "ci_high", "threshold", "chance"),

@@ -17,13 +17,12 @@ from scipy.stats import rankdata  # pyright: ignore[reportMissingTypeStubs, repo
 
 from headscope.analyses.roles.copying import figures
 from headscope.attention.residual import attention_calls, followed, frozen_norm, rows_of, unembedding
+from headscope.core.arrays import Bools, Floats
 from headscope.corpora import Example
 from headscope.errors import RefusedError
 from headscope.models import Model
 from headscope.runs.batches import tokens_of
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.intp]
 
 TEXTS, TOKENS = 12, 128

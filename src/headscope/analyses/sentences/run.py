@@ -15,9 +15,9 @@ from headscope.analyses.sentences.split import Unit, split
 from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
+from headscope.core.arrays import Floats
 from headscope.core.validation import Number, validated
 from headscope.errors import InputError, RefusedError
-from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.model import uncached
 from headscope.runs.long import described

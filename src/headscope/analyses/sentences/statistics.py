@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe
-from headscope.measures.sums import Floats
 from headscope.statistics.jackknife import error, interval, skewness
 from headscope.statistics.significance import false_discovery
 

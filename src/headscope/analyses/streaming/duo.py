@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from headscope.core.arrays import Floats
 from headscope.core.saving import replacing
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures.dataset import description
-from headscope.measures.sums import Floats
 
 
 @validated

@@ -18,11 +18,11 @@ from headscope.attention.outputs import Outputs, Slopes
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.residual import unembedding
+from headscope.core.arrays import Floats
 from headscope.core.validation import Count, Level, Number, Seed, validated
 from headscope.corpora import Corpus, Example
 from headscope.corpora.readers import builtin
 from headscope.errors import InputError
-from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.model import uncached
 from headscope.runs.long import described

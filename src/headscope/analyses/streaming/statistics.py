@@ -11,8 +11,8 @@ import xarray as xr
 
 from headscope.analyses.patching.statistics import adjusted as adjusted
 from headscope.analyses.patching.statistics import agreement
+from headscope.core.arrays import Floats
 from headscope.measures.dataset import describe, description
-from headscope.measures.sums import Floats
 from headscope.statistics.jackknife import above, error, interval, skewness, unseen
 from headscope.statistics.resample import share_interval
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe, description
-from headscope.measures.sums import Floats
 from headscope.statistics.significance import false_discovery
 
 COLUMNS = (

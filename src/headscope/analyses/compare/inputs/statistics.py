@@ -21,7 +21,6 @@ from headscope.measures.single import surface
 from headscope.measures.tidy import labelled, tidy
 
 Align = Literal["position", "word"]
-Floats = npt.NDArray[np.float64]
 
 COLUMNS = (
     *("layer", "head", "paper", "measure", "a", "b", "difference"),

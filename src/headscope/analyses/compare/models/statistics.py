@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core import lazy
+from headscope.core.arrays import Floats
 from headscope.core.tokens import Tokens, is_punctuation
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import Sums
@@ -19,7 +19,6 @@ from headscope.measures.tidy import labelled, tidy
 from headscope.statistics.jackknife import differs, interval
 from headscope.statistics.significance import false_discovery
 
-Floats = npt.NDArray[np.float64]
 _ROUNDING = 1e-9  # of what a layer moved
 Gathered = tuple[Tokens, Sequence[int], Floats, Floats, Floats]
 """What one input gives: its axis, the layers, and what `stacked` makes."""

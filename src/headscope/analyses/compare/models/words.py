@@ -10,13 +10,13 @@ import numpy as np
 
 from headscope.analyses.compare.models import statistics
 from headscope.analyses.compare.models.shapes import check_shapes
+from headscope.core.arrays import Floats
 from headscope.core.tokens import BoolArray, Tokens
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
 from headscope.errors import InputError
 from headscope.measures.measure import Measure, selection
 from headscope.measures.single import row_statistic
-from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.runs.words import word_maps
 

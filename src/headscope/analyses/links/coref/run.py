@@ -26,7 +26,7 @@ from headscope.corpora import Corpus, Example, Mention
 from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.packing import spaced
 from headscope.errors import HeadscopeWarning
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.runs.blocks import Encoded
 from headscope.runs.estimate import CLUSTERS
 from headscope.runs.long import Kind, Run
@@ -81,7 +81,6 @@ def coreference(
     >>> int(accuracies["n"].sel(type="all"))
     104
     """
-    expect_model(model)
     size = window if model.max_length is None else min(window, model.max_length)
     through = RunOptions(**options)
     if through.limit is not None:

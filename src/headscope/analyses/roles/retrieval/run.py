@@ -20,13 +20,13 @@ from headscope.attention.outputs import Outputs
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
 from headscope.attention.residual import unembedding
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.link import Link, Span
 from headscope.core.validation import Count, Number, Seed
 from headscope.corpora import Corpus, Example
 from headscope.corpora.readers import builtin
 from headscope.errors import InputError
-from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.model import uncached
 from headscope.runs.long import described

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.measures.dataset import describe
-from headscope.measures.sums import Floats
 from headscope.statistics.jackknife import above, effective, error, skewness, unseen
 from headscope.statistics.resample import Gain, share_interval
 from headscope.statistics.significance import false_discovery
