@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.analyses.links.section import Drawn
 from headscope.analyses.links.syntax.examples import _draw, _shown
-from headscope.analyses.links.syntax.section import Drawn
 from headscope.analyses.links.syntax.statistics import table
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example

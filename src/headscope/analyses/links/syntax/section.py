@@ -2,87 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import xarray as xr
-
 from headscope.analyses.clusters import note
-from headscope.analyses.links.section import (
-    NONE_DRAWN,
-    Drawn,
-    Terms,
-    best_table,
-    finding,
-    headline,
-    of_kind,
-    split_note,
-)
-from headscope.analyses.links.syntax.statistics import ALL, WITHOUT, table
+from headscope.analyses.links.section import NONE_DRAWN, BestHeads, Terms, split_note
+from headscope.analyses.links.syntax.statistics import ALL, WITHOUT
 from headscope.analyses.published import TABLE_1, Printed, orientation
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
 from headscope.corpora.relations import in_words, meaning
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
-from headscope.views.blocks import BlocksSection, CellInfo, LinkSentence
+from headscope.views.blocks import BlocksSection, CellInfo
 from headscope.views.digits import share
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, Reason
-from headscope.views.section import Section, number
+from headscope.views.section import number
 
 
-@dataclass(frozen=True)
-class Syntax(Section):
-    """The best head of each relation, a row each.
+def _rule(row: Any) -> str:
+    return "by offset "
 
-    Attributes:
-        result: from `headscope.syntax`.
-        sentences: those that `examples` name by their indices.
-        examples: for each relation.
-        command: what gives the same table.
-    """
 
-    result: xr.Dataset
-    sentences: Sequence[LinkSentence] = ()
-    examples: Mapping[str, Drawn] = field(default_factory=dict[str, Drawn])
-    command: str | None = None
+_TERMS = Terms(
+    "dependency relation", "words", "the other word", "offset", _rule, False, "relations", "syntax", in_words
+)
+
+
+class Syntax(BestHeads):
+    """The best head of each relation, a row each."""
+
+    terms: ClassVar[Terms] = _TERMS
+    together: ClassVar[tuple[str, ...]] = (ALL, WITHOUT)
     pictured: ClassVar[str | None] = "syntax"
-
-    def headline(self) -> str:
-        """How many relations a head knows."""
-        return headline(table(self.result), _TERMS, (ALL, WITHOUT))
-
-    def findings(self) -> list[list[Part]]:
-        """A sentence for the summary."""
-        rows: Any = table(self.result)
-        relations = [row for row in rows.itertuples() if row.relation not in (ALL, WITHOUT)]
-        return [finding(relations, description(self.result), _TERMS, self._reason)]
 
     def marks(self) -> dict[str, list[Head]]:
         """The heads that find a relation better than the best offset."""
-        rows: Any = table(self.result)
-        heads = [
-            Head(int(row.layer), int(row.head))
-            for row in rows.itertuples()
-            if row.relation not in (ALL, WITHOUT) and not row.few and row.q < LEVEL
-        ]
+        heads = [Head(int(row.layer), int(row.head)) for row in self.kinds if not row.few and row.q < LEVEL]
         return {"dependencies": sorted({*heads})} if heads else {}
-
-    def named(self) -> Iterator[tuple[Head, int]]:
-        """The best head of each relation, on its sentences."""
-        rows: Any = table(self.result)
-        for row in rows.itertuples():
-            shown = self.examples.get(row.relation, Drawn())
-            for link in (*shown.right, *shown.wrong):
-                if (example := self.sentences[link["sentence"]]["example"]) is not None:
-                    yield Head(int(row.layer), int(row.head)), example
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """Table 1: the best head of each relation, and sentences that show it; below, what has no counterpart here."""
-        rows: Any = table(self.result)
-        rows = rows[rows["relation"] != "root"]
+        rows = self.rows[self.rows["relation"] != "root"]
         offsets = zip(rows["baseline_offset"], rows["baseline_accuracy"], strict=True)
         together = "These are all relations together; choose one to see sentences."
         none = NONE_DRAWN.format("sentence")
@@ -96,7 +56,7 @@ class Syntax(Section):
             title="Dependency relations, head by head",
             about=self._about(),
             blocks=[
-                best_table(
+                self.table(
                     "relations",
                     rows.assign(
                         rule=[
@@ -106,11 +66,7 @@ class Syntax(Section):
                         none=[together if name.startswith("all") else none for name in rows["relation"]],
                         **dict(zip(figures, zip(*map(_printed, published), strict=True), strict=True)),
                     ),
-                    _TERMS,
-                    [self._reason(row) for row in rows.itertuples()],
-                    self.examples,
-                    self.sentences,
-                    columns=list(rows.columns),
+                    [*rows.columns],
                     more=[CellInfo(of="printed", under="source", title="heading", tone="dim")],
                     others={
                         "relation": [row.label for row in others],
@@ -121,9 +77,6 @@ class Syntax(Section):
             notes=self._notes(),
             command=self.command,
         )
-
-    def _reason(self, row: Any) -> Reason:
-        return of_kind(row, _TERMS, self.examples, self.sentences)
 
     def _about(self) -> str:
         return (
@@ -173,12 +126,3 @@ def _printed(row: Printed | None) -> tuple[float | None, str | None, str | None]
         return None, None, None
     best = f"best offset {share(row.baseline / 100)} at {_signed(row.offset)}"
     return row.accuracy / 100, f"{row.label} {row.head}", f"{row.label}: head {row.head}, {best}"
-
-
-def _rule(row: Any) -> str:
-    return "by offset "
-
-
-_TERMS = Terms(
-    "dependency relation", "words", "the other word", "offset", _rule, False, "relations", "syntax", in_words
-)
