@@ -378,7 +378,6 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
 def test_stopped_while_it_starts(tmp_path: Path) -> None:
     code = "import sys; sys.argv = ['headscope', 'check']; from headscope.cli import main; print('', file=sys.stderr, flush=True); main()"
     started = start(code, tmp_path)
-    assert started.stderr is not None
     started.stderr.readline()
     time.sleep(0.05)
     started.send_signal(signal.SIGINT)

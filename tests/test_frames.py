@@ -14,7 +14,6 @@ from headscope.errors import InputError
 
 def test_a_frame_is_of_the_word_that_is_said_at_its_middle() -> None:
     axis = hs.Frames(6, 0.1, words=[("so", 0.04, 0.16), ("it", 0.16, 0.4), ("tick", 0.51, 0.52)])
-    assert axis.word_ids is not None
     # The middles are .05, .15, …; a word between two middles has the frame that holds it.
     assert axis.word_ids.tolist() == [0, 0, 1, 1, -1, 2]
     joined = _words.words(axis)
@@ -27,7 +26,6 @@ def test_words_that_overlap_or_have_no_time_take_what_is_left() -> None:
     axis = hs.Frames(
         4, 0.1, words=[("a", 0.0, 0.3), ("b", 0.1, 0.4), ("c", math.nan, math.nan), ("d", 0.02, 0.03)]
     )
-    assert axis.word_ids is not None
     assert axis.word_ids.tolist() == [0, 0, 0, 1]
 
 

@@ -34,7 +34,6 @@ with replacing(sys.argv[1]) as place:
 
 def begun(path: Path) -> subprocess.Popen[str]:
     process = subprocess.Popen([sys.executable, "-c", LIFE, str(path)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     assert process.stdout.readline() == "there\n"
     return process
 

@@ -30,9 +30,7 @@ def picture(seed: int = 0) -> Any:
 def test_frames_stand_together_in_stretches_that_follow_one_another() -> None:
     frames = hs.Frames(1500, 0.02, Sound(np.zeros(64_000, np.float32), 16_000))
     few = frames_together(frames, 60)
-    assert few is not None
     times = few.tokens.times
-    assert times is not None
     assert len(few.tokens) == 60
     assert (times[0, 0], times[-1, 1]) == (0.0, 30.0)
     np.testing.assert_allclose(times[1:, 0], times[:-1, 1])
@@ -69,7 +67,6 @@ def test_what_a_query_can_see_of_a_block_it_can_see_in_part() -> None:
     maps = maps.__class__(**{**vars(maps), "visible": [sight], "causal": False})
     pairs = Blocks(2, np.array([0, 0, 1, 1]), maps.query.take(np.array([0, 2])))
     found = put_together(maps, pairs, pairs)
-    assert found.visible is not None
     assert found.visible[0].tolist() == [[True, False], [True, True]]
 
 
@@ -113,7 +110,6 @@ def test_a_sound_has_its_words_and_what_the_decoder_hears_of_it() -> None:
     encoder, cross = found.parts.values()
     assert len(encoder.query) == len(encoder.key) == len(cross.key) == 30
     words = encoder.query.word_ids
-    assert words is not None
     assert set(words.tolist()) == {-1, 0, 1}
     captured: Any = hs.capture(model, audio=(noise, 16_000), target="so late")
     after = encoder.key.times[:, 0] >= 1.0 - 1e-9  # pyright: ignore[reportOptionalSubscript]

@@ -91,7 +91,6 @@ def test_what_is_not_given_has_its_default() -> None:
     assert read("a") == RunOptions(batch_size=4)
     assert read("a", limit=2, batch_size=3, more=1) == RunOptions(batch_size=3, limit=2)
     doc = inspect.getdoc(read)
-    assert doc is not None
     assert [line.split(":")[0].strip() for line in doc.splitlines()[3:-3]] == [
         "corpus",
         "limit, more",

@@ -238,7 +238,6 @@ def test_gradients_and_neurons_of_windows_lie_on_the_grid() -> None:
             again = np.exp(scores - scores.max(-1, keepdims=True))
             own = layer / layer.sum(-1, keepdims=True)  # without what goes to padding
             np.testing.assert_allclose(again / again.sum(-1, keepdims=True), own, atol=1e-5)
-        assert each.norms is not None
         assert each.norms[0].shape == maps.layers[0].shape
 
 
@@ -303,7 +302,6 @@ def test_a_text_knows_which_of_its_tokens_are_the_picture(family: str) -> None:
     text = next(maps for name, maps in parts.items() if name in ("language", "text"))
     image = text.query.mask("image")
     assert image.sum() >= 4
-    assert text.query.boxes is not None
     np.testing.assert_array_equal(np.isfinite(text.query.boxes[:, 0]), image)
     assert all(
         "patch[" in piece for piece, is_image in zip(text.query.pieces, image, strict=True) if is_image

@@ -86,7 +86,6 @@ def test_heads_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     model = hs.load(build(Family("Doge", of.cls, of.model_type, {**of.config, "keep_window_size": 5})))
     maps = hs.capture(model, inputs={"input_ids": of.inputs["input_ids"][:1]})
     assert isinstance(maps, AttentionMaps)
-    assert maps.visible is not None
     assert maps.visible[0].shape == maps.layers[0].shape
     for place, layer in enumerate(maps.layers):
         np.testing.assert_array_equal(np.broadcast_to(maps.sight(place), layer.shape), layer > 0)

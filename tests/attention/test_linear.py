@@ -88,7 +88,6 @@ def test_without_rotation_products_are_those_at_one_position() -> None:
     read = who.read(ready, ("self", 1))
     call = read.calls[-1]
     still = read.unturned(call)
-    assert still is not None
     assert len(read.calls) == 2
     one_place = torch.einsum("htd,htd->ht", call.record.q[0], call.record.keys[0])
     torch.testing.assert_close(torch.einsum("htd,htd->ht", still.q[0], still.keys[0]), one_place)
@@ -114,12 +113,10 @@ def test_a_head_writes_its_weights_times_values_through_w_o() -> None:
     scale = torch.rsqrt(state[4].square().mean() + layer.input_layernorm.variance_epsilon)
     part = (written[4, 2] @ matrix[2]) * scale * layer.input_layernorm.weight
     still = read.unturned(second)
-    assert still is not None
     query = still.q[0, 0, 7].detach()
     terms = read.terms((still.k[0, 0, 4] @ query)[None])
     place = [writer is head for writer in read.writers].index(True)
     found = terms[place]
-    assert found is not None
     expected = query @ (layer.self_attn.k_proj.weight[:8] @ part)
     torch.testing.assert_close(found[2, 0].float(), expected.detach())
 

@@ -76,8 +76,6 @@ def test_norms_are_of_what_each_key_contributes(name, projection) -> None:
     module = build(each)
     captured, neurons_ = capture_with_neurons(Model(module), inputs=one_row(each), values=True)
     found = neurons_["self"]
-    assert found.v is not None
-    assert found.norms is not None
     for layer, alpha in enumerate(captured.layers):
         matrix = projection(module, layer).detach().numpy()
         heads, queries, keys = alpha.shape

@@ -47,7 +47,6 @@ def test_blocks_equal_whole_maps(case: str, elements: int | None) -> None:
 def test_blocks_attend_in_place_of_the_model(case: str, elements: int | None) -> None:
     record = {**CASES, **BLOCKS_ONLY}[case]()
     found = row_statistics(record, classes(record), Wanted(entropy=True, output=True), elements)
-    assert found.output is not None
     torch.testing.assert_close(
         found.output.double(), whole(record) @ record.values.double(), atol=2 * near(record), rtol=0
     )
@@ -110,14 +109,12 @@ def test_smoothed_entropy_is_over_visible_keys() -> None:
     seen = (padded(19, 7, width=19) & lower(19)).double()
     mixed = (1 - 1e-2) * weights + 1e-2 * seen / seen.sum(-1, keepdim=True)
     found = row_statistics(record, classes(record), Wanted(entropy=True, smoothing=1e-2))
-    assert found.entropy is not None
     torch.testing.assert_close(found.entropy.double(), torch.special.entr(mixed).sum(-1), atol=1e-5, rtol=0)
 
 
 def test_rows_that_see_nothing_are_zero() -> None:
     record = make(mask=padded(19, 7, width=19, side="left") & lower(19))
     found = row_statistics(record, classes(record), EVERYTHING)
-    assert found.entropy is not None
     assert not found.entropy[1, :, :12].any()
     assert not found.mass[1, :, :12].any()
     assert not any(weight[1, :, :12].any() for weight in found.offsets.values())

@@ -54,7 +54,6 @@ class TestShow:
         assert views[0].state == {"scale": "head", "layer": 4, "heads": [3], "theme": "light"}
         tokens = views[0].inputs[0].parts["self"].query
         assert tokens.pieces == ("[CLS]", "the", "cat", "sat", "[SEP]", "on", "the", "mat", "[SEP]")
-        assert tokens.type_ids is not None
         assert tokens.type_ids.tolist() == [0] * 5 + [1] * 4
 
     def test_a_causal_model_of_any_class(self, views) -> None:

@@ -298,7 +298,6 @@ def test_read() -> None:
     examples = list(corpora.builtin_trees())
     second = examples[1]
     assert (second.name, second.source.split(":")[0], second.document) == ("news-2", "builtin.conllu", 0)
-    assert second.words is not None
     assert second.heads is not None
     assert second.relations is not None
     edges = {
@@ -310,7 +309,6 @@ def test_read() -> None:
         ("inspects", "acl:relcl", "Marta"),
         ("checking", "advcl", "noticed"),
     }
-    assert second.mentions is not None
     expected = ["Marta Quillan , who inspects bridges for the county", "the damage", "she"]
     assert [" ".join(second.words[m.start : m.end]) for m in second.mentions] == expected
     assert second.mentions[0].cluster == second.mentions[2].cluster != second.mentions[1].cluster
@@ -319,7 +317,6 @@ def test_read() -> None:
 
 def test_options() -> None:
     surface = list(corpora.builtin_trees(words="surface", relations="main"))[4]
-    assert surface.words is not None
     assert surface.relations is not None
     assert surface.words[1:4] == ["I", "didn't", "want"]
     assert not any(":" in relation for relation in surface.relations)

@@ -151,7 +151,6 @@ def test_a_line_of_many_megabytes_is_refused_in_cuts(
     path.write_text(f"short\n{'a' * 2_001}\nshort\n")
     corpus = corpora.text(path)
     cuts = corpus.cuts(size)
-    assert cuts is not None
     parts = (corpus.stretch(cuts.stretch(number)) for number in range(len(cuts)))
     with pytest.raises(CorpusError, match="expected lines of at most 1,000 bytes"):
         list(chain.from_iterable(part.examples() for part in parts))

@@ -106,18 +106,13 @@ def test_what_fits_is_packed() -> None:
 
 def test_shape_of_a_packed_input() -> None:
     (one,) = corpus([["The cat.", "A dog."]], 16).encoded(Reader(demo(), 512))
-    assert one.tokens is not None
     assert one.tokens.pieces == ("[CLS]", "the", "cat", ".", "[SEP]", "a", "dog", ".", "[SEP]")
-    assert one.tokens.type_ids is not None
     assert one.tokens.type_ids.tolist() == [0] * 5 + [1] * 4
     (one,) = corpus([["The cat.", "A dog."]], 40).encoded(Reader(roberta(), 512))
-    assert one.tokens is not None
     assert one.tokens.mask("sep").sum() == 3
     (one,) = corpus([["The cat.", "A dog."]], 40).encoded(Reader(unigram(), 512))
-    assert one.tokens is not None
     assert one.tokens.mask("eos").sum() == 2
     (one,) = corpus([["The cat."]], 16).encoded(Reader(demo(), 512))
-    assert one.tokens is not None
     assert one.tokens.pieces == ("[CLS]", "the", "cat", ".", "[SEP]")
 
 
@@ -130,11 +125,9 @@ def test_causal_models_get_windows(shared: Path) -> None:
     expected = [("The cat. A dog.", None), ("It sat. It sat. It sat. ", None)]
     assert [(one.text, one.pair) for one in found] == expected
     for one in found:
-        assert one.tokens is not None
         assert one.tokens.pieces[0] == "<s>"
         assert one.tokens.mask("special").sum() == 1
     (one,) = corpus([["The cat.", "A dog."]], 40).encoded(Reader(byte_level(), None, causal=True))
-    assert one.tokens is not None
     assert not one.tokens.mask("special").any()
 
 

@@ -40,9 +40,7 @@ def test_syntactic_words(tmp_path: Path) -> None:
     assert example.words == ["She", "do", "n't", "like", "du", "pain", "and", "tea"]
     assert example.heads == [3, 3, 3, -1, 5, 3, 7, 5]
     assert example.relations == ["nsubj:x", "aux", "advmod", "root", "case", "obl", "cc", "conj"]
-    assert example.tags is not None
     assert example.tags[0] == "PRON"
-    assert example.features is not None
     assert example.features[0] == {"Gender": "Fem", "Number": "Sing"}
     assert example.mentions == [Mention(0, 1, "e1"), Mention(4, 8, "e2"), Mention(4, 6, "e1")]
     assert example.name == "s-1"

@@ -111,8 +111,6 @@ def near(record: AttentionRecord) -> float:
 
 def compare(found: RowStatistics, truth: RowStatistics, atol: float = 1e-5) -> None:
     def close(name: str, got: Tensor | None, right: Tensor | None) -> None:
-        assert got is not None
-        assert right is not None
         assert got.shape == right.shape, name
         error = (got.double() - right).abs().max().item() if got.numel() else 0.0
         assert error <= atol, f"{name}: off by {error}"  # NaN fails as well

@@ -18,7 +18,6 @@ Units = list[list[int]]
 
 def words(tokens: Tokens, side: int | None = None) -> Units:
     """The tokens of each word of a text."""
-    assert tokens.word_ids is not None
     groups: dict[int, list[int]] = {}
     for place, word in enumerate(tokens.word_ids.tolist()):
         own = side is None or (tokens.sequence_ids is not None and tokens.sequence_ids[place] == side)

@@ -170,7 +170,6 @@ def display() -> Iterator[str]:
         text=True,
     )
     try:
-        assert server.stdout is not None
         yield f":{server.stdout.readline().strip()}"
     finally:
         server.terminate()

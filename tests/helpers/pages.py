@@ -17,7 +17,6 @@ def payload(html: str) -> Any:
     found = re.search(
         r'<script type="application/json" id="headscope-payload">(.*?)</script>', html, re.DOTALL
     )
-    assert found is not None
     return json.loads(found[1])
 
 

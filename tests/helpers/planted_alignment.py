@@ -51,7 +51,6 @@ def knowing(model: Model, example: Example) -> np.ndarray[Any, Any]:
     """A map ``[token frame]`` on which each token looks at its part of its word's frames, the end at what follows."""
     assert example.words is not None
     assert example.audio is not None
-    assert example.times is not None
     said = spoken(model, example.audio, example.words)
     assert said.tokens.word_ids is not None
     positions = said.inputs["input_features"].shape[-1] // 2

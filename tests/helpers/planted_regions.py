@@ -64,7 +64,6 @@ def planted(model: Model, examples: Sequence[Example]) -> Generator[None]:
             for target in link.targets:
                 weights[np.ix_(source, located(target, link.unit, tokens)[0])] = 1.0
         weights = np.tril(weights)
-        assert tokens.ids is not None
         own = torch.as_tensor(weights / weights.sum(1, keepdims=True), dtype=torch.float32)
         maps[tuple(tokens.ids.tolist())] = own
     read: list[list[int]] = []

@@ -50,7 +50,6 @@ def test_a_log_of_what_was_generated_is_replayed(stories: Any, tmp_path: Path) -
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps({"prompt_token_ids": ids[:-written], "token_ids": ids[-written:]}) + "\n")
     (example,) = hs.corpora.jsonl(log).encoded(stories)
-    assert example.tokens is not None
     assert example.tokens.mask("generated").tolist() == made.query.mask("generated").tolist()
     again = hs.capture(stories, example.tokens)
     for one, other in zip(again.layers, made.layers, strict=True):

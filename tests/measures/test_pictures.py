@@ -135,7 +135,6 @@ def test_patches_are_a_class_of_tokens() -> None:
 def test_a_measure_of_ones_own_says_what_it_needs() -> None:
     @pair_measure("left", "Mean mass to the left.", rows="all", needs=("patch",))
     def left(tokens: hs.Tokens, queries: Any) -> Any:
-        assert tokens.boxes is not None
         return tokens.boxes[:, 0] < tokens.boxes[queries, None, 0]
 
     axis = hs.Grid(1, 2, picture=picture(20, 10))

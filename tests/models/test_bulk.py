@@ -74,19 +74,16 @@ def test_joined_lines_are_what_their_text_is(kind: str, first: list[str], second
 @pytest.mark.parametrize("kind", ["demo", "byte_level", "roberta", "unigram"])
 def test_most_lines_are_read_together(kind: str) -> None:
     reader = bulk(KINDS[kind]())
-    assert reader is not None
     lines = ["the cat sat on the mat", "she asked it to", "nobody was there"]
     assert all(line is not None for line in reader.lines(lines))
 
 
 def test_what_needs_its_text_is_left_to_it() -> None:
     reader = bulk(demo())
-    assert reader is not None
     assert reader.join == "apart"
     for text in ("", " a", "a ", "a [SEP] b", "⒈ a", "a\u00a0b", "😀"):
         assert reader.lines([text]) == [None], text
     spaced = bulk(byte_level())
-    assert spaced is not None
     assert spaced.join == "spaced"
     assert spaced.lines(["“a”"]) == [None]  # half a character a piece
 
@@ -97,7 +94,6 @@ def test_what_needs_its_text_is_left_to_it() -> None:
 def test_a_long_line_is_cut_where_its_text_is(kind: str, text: str, size: int) -> None:
     tokenizer = KINDS[kind]()
     reader = bulk(tokenizer)
-    assert reader is not None
     (line,) = reader.lines([text])
     if line is None or line.alone <= size:
         return

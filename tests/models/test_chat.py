@@ -48,7 +48,6 @@ def talker(tokenizer: Any, template: str | None, added: list[str]) -> Any:
 
 def said(tokens: Tokens, text: str, name: str) -> str:
     """The characters of a class, in order, without white space (offsets may leave it out)."""
-    assert tokens.offsets is not None
     chosen = {
         place for start, end in tokens.offsets[tokens.mask(name)].tolist() for place in range(start, end)
     }
@@ -60,7 +59,6 @@ def test_chat_of_the_chatml_kind(prompt: bool) -> None:
     tokenizer = talker(byte_level(), CHATML, ["<|im_start|>", "<|im_end|>"])
     tokens = chat(tokenizer, TALK, add_generation_prompt=prompt)
     text = tokenizer.apply_chat_template(TALK, tokenize=False, add_generation_prompt=prompt)
-    assert tokens.ids is not None
     given = tokenizer.apply_chat_template(TALK, add_generation_prompt=prompt, return_dict=True)
     assert tokens.ids.tolist() == given["input_ids"]
     assert said(tokens, text, "system") == "Bebrief."

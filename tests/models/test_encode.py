@@ -43,8 +43,6 @@ HARD = "a\x00b </script> 👩‍🚀 שלום עולם 日本語 “quoted” " 
 
 def spans(tokens: Tokens) -> list[str]:
     """The pieces of each word, one string a word."""
-    assert tokens.word_ids is not None
-    assert tokens.sequence_ids is not None
     keys = zip(tokens.sequence_ids.tolist(), tokens.word_ids.tolist(), tokens.pieces, strict=True)
     inside = [(key, piece) for *key, piece in keys if key[1] >= 0]
     return [
@@ -100,15 +98,10 @@ def test_pair_of_bert() -> None:
         "##s",
         "[SEP]",
     )
-    assert tokens.ids is not None
     assert demo().convert_ids_to_tokens(tokens.ids.tolist()) == list(tokens.pieces)
-    assert tokens.type_ids is not None
     assert tokens.type_ids.tolist() == [0] * 7 + [1] * 6
-    assert tokens.sequence_ids is not None
     assert tokens.sequence_ids.tolist() == [-1, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, 1, -1]
-    assert tokens.word_ids is not None
     assert tokens.word_ids.tolist() == [-1, 0, 1, 2, 3, 4, -1, 0, 1, 1, 1, 1, -1]
-    assert tokens.offsets is not None
     assert tokens.offsets[[4, 7, 8]].tolist() == [[6, 10], [0, 3], [5, 7]]
     assert np.flatnonzero(tokens.mask("special")).tolist() == [0, 6, 12]
     assert np.flatnonzero(tokens.mask("sep")).tolist() == [6, 12]
@@ -120,7 +113,6 @@ def test_pair_of_bert() -> None:
 def test_ids_are_the_tokenizers_own(tokenizer: Any) -> None:
     for texts in (("The cat sat, late.",), ("The cat sat.", "“Why?” she asked…"), (HARD,)):
         tokens = encode(tokenizer, *texts)
-        assert tokens.ids is not None
         assert tokens.ids.tolist() == tokenizer(*texts)["input_ids"]
         raw = tokenizer.convert_ids_to_tokens(tokens.ids.tolist())
         assert [vocabulary_piece(piece) if "Ġ" in "".join(raw) else piece for piece in tokens.pieces] == raw
@@ -153,7 +145,6 @@ def test_control_tokens_in_the_text_are_special() -> None:
     tokens = encode(demo(), "left [SEP] right [MASK]")
     assert np.flatnonzero(tokens.mask("special")).tolist() == [0, 2, 4, 5]
     assert np.flatnonzero(tokens.mask("sep")).tolist() == [2, 5]
-    assert tokens.word_ids is not None
     assert tokens.word_ids.tolist() == [-1, 0, -1, 1, -1, -1]
 
 
@@ -197,7 +188,6 @@ def test_words_are_the_same_for_all_kinds(tokenizer: Any) -> None:
         "stories", "end", ".",
     ]  # fmt: skip
     tokens = encode(tokenizer, text)
-    assert tokens.word_ids is not None
     if tokens.offsets is None:
         assert int(tokens.word_ids.max()) + 1 == len(words)
         return
@@ -213,7 +203,6 @@ def test_words_of_bert_are_its_pre_tokenizers(shared: Path) -> None:
         for line in itertools.islice((line for line in file if line.strip()), 300):
             tokens = encode(demo(), line)
             given = demo()(line).encodings[0].word_ids
-            assert tokens.word_ids is not None
             assert tokens.word_ids.tolist() == [-1 if word is None else word for word in given]
 
 
@@ -252,7 +241,6 @@ def test_words_of_all_scripts(kind: str, text: str, shared: Path) -> None:
         return
     assert list(words.words(tokens).pieces) == SCRIPTS[text].split()
     assert merged("".join(tokens.pieces)).translate(SPACES).strip() == text
-    assert tokens.ids is not None
     for same in (tokens.pieces, tokenizer.convert_ids_to_tokens(tokens.ids.tolist())):
         assert np.array_equal(from_pieces(tokenizer, same).ids, tokens.ids)
 
@@ -276,8 +264,6 @@ def test_ids_that_are_no_text_have_readable_pieces() -> None:
 
 def test_words_do_not_depend_on_whether_offsets_hold_spaces() -> None:
     one, other = (encode(byte_level(trim=trim), HARD + "  two   spaces \n\n “ x") for trim in (True, False))
-    assert one.word_ids is not None
-    assert other.word_ids is not None
     assert one.word_ids.tolist() == other.word_ids.tolist()
 
 
@@ -315,7 +301,6 @@ def test_only_a_last_space_stands_alone(kind: str, shared: Path) -> None:
 def test_marks_alone_tell_the_same_words() -> None:
     pieces = ["▁The", "▁", "c", "at", "▁", "▁", "c", "at", ".", "▁", "▁The", "</s>"]
     tokens = from_pieces(unigram(), pieces)
-    assert tokens.word_ids is not None
     assert tokens.word_ids.tolist() == [0, 1, 1, 1, 2, 2, 2, 2, 3, 4, 4, -1]
 
 
@@ -333,7 +318,6 @@ def test_words_run_on_in_order(text: str) -> None:
         except InputError:  # a text without any piece
             assert count(tokenizer, [text]) == [0]
             continue
-        assert tokens.word_ids is not None
         words = tokens.word_ids[~tokens.mask("special")]
         assert len(words) == 0 or words[0] == 0
         assert set(np.diff(words).tolist()) <= {0, 1}
@@ -346,7 +330,6 @@ def test_words_run_on_in_order(text: str) -> None:
 def test_given_words_are_indexed(tokenizer: Any) -> None:
     words = ["Don't", "go", ",", "“", "Lily", "”", "10 000", "..."]
     tokens = from_words(tokenizer, words, ["The", "cat"])
-    assert tokens.word_ids is not None
     assert tokens.sequence_ids is not None
     for number, given_words in enumerate((words, ["The", "cat"])):
         here = tokens.word_ids[(tokens.sequence_ids == number) & ~tokens.mask("special")]
@@ -392,7 +375,6 @@ def test_given_words_of_a_treebank_have_the_pieces_of_each_word(shared: Path) ->
         tokens = from_words(demo(), words)
         encoding = demo()(words, is_split_into_words=True).encodings[0]
         assert list(tokens.pieces) == encoding.tokens
-        assert tokens.word_ids is not None
         assert tokens.word_ids.tolist() == [-1 if word is None else word for word in encoding.word_ids]
 
 
@@ -409,8 +391,6 @@ def test_slow_and_fast_agree(tmp_path: Path) -> None:
         words = [text.split() for text in texts]
         one, other = from_words(slow(tmp_path), *words), from_words(demo(), *words)
         assert one.pieces == other.pieces
-        assert one.word_ids is not None
-        assert other.word_ids is not None
         assert one.word_ids.tolist() == other.word_ids.tolist()
 
 
@@ -421,11 +401,9 @@ def test_reference_segments_keep_their_ids(shared: Path) -> None:
     segments = json.loads((shared / "reference" / "segments.json").read_text(encoding="utf-8"))
     for segment in segments:
         tokens = from_pieces(demo(), segment["tokens"])
-        assert tokens.ids is not None
         assert tokens.ids.tolist() == demo().convert_tokens_to_ids(segment["tokens"])
         assert list(tokens.pieces) == segment["tokens"]
         middle = segment["tokens"].index("[SEP]")
-        assert tokens.type_ids is not None
         assert tokens.type_ids.tolist() == [0] * (middle + 1) + [1] * (len(tokens) - middle - 1)
 
 
@@ -479,7 +457,6 @@ def test_the_unknown_piece_is_a_piece() -> None:
 
 def test_hard_texts_go_through(tokenizer: Any) -> None:
     tokens = encode(tokenizer, HARD, HARD)
-    assert tokens.ids is not None
     assert tokens.ids.tolist() == tokenizer(HARD, HARD)["input_ids"]
     if tokens.offsets is not None and tokens.sequence_ids is not None:
         for number in (0, 1):  # every character that is no space or control has its piece

@@ -77,7 +77,6 @@ def from_maps(
     from headscope.measures.single import row_statistic
 
     for example in corpus:
-        assert example.tokens is not None
         ids = torch.tensor(example.tokens.ids)[None]
         module = model.module.get_encoder() if model.encoder_decoder else model.module
         own = Model(module, name="own")

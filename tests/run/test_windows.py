@@ -120,9 +120,6 @@ def seen_and_used(model: Model, tokens: Tokens) -> list[tuple[NDArray[np.bool_],
 def definitions(tokens: Tokens) -> dict[str, Row]:
     """Every measure of the groups, of a row."""
     count, pieces, ids = len(tokens), tokens.pieces, tokens.ids
-    assert tokens.word_ids is not None
-    assert tokens.sequence_ids is not None
-    assert ids is not None
     word, sentence = tokens.word_ids.tolist(), tokens.sequence_ids.tolist()
     real = [not hidden for hidden in tokens.mask("special").tolist()]
     marks = {

@@ -98,9 +98,7 @@ def test_the_order_of_additions_shows_in_the_digits() -> None:
     backwards: Outcome[Numbers] = Outcome()
     for one in reversed(own):
         backwards = backwards.then(one)
-    assert backwards.sums is not None
     whole = run(Corpus(12)).sums
-    assert whole is not None
     assert backwards.sums.values.tobytes() != whole.values.tobytes()
 
 
@@ -219,7 +217,6 @@ def test_killed_at_random_moments(tmp_path: Path, shard: tuple[str, ...], wanted
     while kills < wanted:
         for _ in range(draw.randint(2, 6)):
             process = worker(tmp_path / str(place), *shard)
-            assert process.stdout is not None
             if draw.random() < 0.85:
                 process.stdout.readline()  # the folder is open: from here on blocks are done
             time.sleep(draw.uniform(0, 0.15))

@@ -130,7 +130,6 @@ class Played:
                 self.back(asked)
 
     def load(self, asked: Asked) -> None:
-        assert asked.loading is not None
         asked.loading, asked.ready = asked.loading.set_result(ABOUT), True
 
     def end(self, asked: Asked) -> None:

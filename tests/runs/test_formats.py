@@ -127,7 +127,6 @@ def compared(block: int) -> PairSums:
 
 def same(a: Ratios | None, b: Ratios) -> None:
     """All but the order of what was counted, and the order in which a numpy adds."""
-    assert a is not None
     assert a.counts == b.counts
     one, other = a.to_arrays(), b.to_arrays()
     assert one.keys() == other.keys()
@@ -183,7 +182,6 @@ def test_parts_of_before_merge(text: str, gather: type, kind: type[Ratios], tmp_
     whole = added([gather(number) for number in range(3)])
     assert about == {"what": "x"}
     same(merged.sums, whole)
-    assert merged.sums is not None
     np.testing.assert_allclose(merged.sums.value(), whole.value(), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(merged.sums.error(), whole.error(), rtol=1e-12, atol=1e-15)
 

@@ -216,7 +216,6 @@ def test_other_inputs_are_refused(model: Model, tmp_path: Path) -> None:
     measure(model, corpus(), measures=WANTED, resume=tmp_path)
     changed = corpus()
     tokens = changed[20].tokens
-    assert tokens is not None
     changed[20] = Example(
         tokens=tokens.with_classes(user=np.ones(len(tokens), bool)), document=10, source="corpus.txt:21"
     )

@@ -295,7 +295,6 @@ def test_hidden_pairs_travel_once_for_layers_that_share_them() -> None:
     one = AttentionMaps(layers, axis, axis, causal=True, visible=[near, causal, near])
     payload, blobs = explorer_payload([Input({"self": one})])
     hidden = payload["inputs"][0]["parts"][0]["hidden"]
-    assert hidden is not None
     assert hidden[0] == hidden[2] != hidden[1]
     np.testing.assert_array_equal(decode(hidden[0], blobs.texts)[0], ~near)
     plain = AttentionMaps([layers[1]], axis, axis, causal=True)

@@ -121,7 +121,6 @@ def test_the_grid_is_given_what_the_text_gives_to_the_picture() -> None:
     maps = random(tokens)
     payload, blobs = explorer_payload([Input({"self": maps})])
     ref = payload["inputs"][0]["parts"][0].get("looks")
-    assert ref is not None
     codes = np.frombuffer(gzip.decompress(blobs.buffers[ref["data"]]), np.uint8).reshape(ref["shape"])
     mean = maps.layers[1][2][1 + PATCHES :, 1 : 1 + PATCHES].mean(0)
     np.testing.assert_allclose((codes[5, 1 : 1 + PATCHES] / 255.0) ** 2, mean / mean.max(), atol=0.004)

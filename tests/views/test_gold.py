@@ -191,7 +191,6 @@ class TestRegions:
         """As in LLaVA: the vision part has [CLS], the language part the words and the picture."""
         vision = seen()
         patches = vision.key
-        assert patches.boxes is not None
         boxes = np.concatenate([patches.boxes[1:], np.full((2, 4), np.nan)])
         mixed = Tokens(
             [*patches.pieces[1:], "a", "b"],

@@ -131,7 +131,6 @@ class TestTogether:
         maps = random_maps()
         ragged = replace(maps, layers=[maps.layers[0][:1], *maps.layers[1:]])
         found = together(included(ragged)).rollout
-        assert found is not None
         np.testing.assert_allclose(found[2], hs.contribution.rollout(ragged)[2], atol=1e-6)
 
     @pytest.mark.parametrize(
@@ -182,7 +181,6 @@ class TestPayload:
         with pytest.warns(HeadscopeWarning, match=r"6 heads on 26 tokens .* blocks of 2 × 2 patches"):
             part, read = part_of(maps)
         found = blocks(included(maps))
-        assert found is not None
         assert part["query"]["counts"] == found.counts.tolist()
         assert part["query"]["boxes"][2] == [0, 0, 40, 40]
         assert len(part["key"]["pieces"]) == 26
@@ -204,7 +202,6 @@ class TestPayload:
             payload, blobs = explorer_payload([one])
         ref = payload["inputs"][0]["parts"][0]["quantities"][0]["layers"][1]
         found = blocks(included(maps))
-        assert found is not None
         scale = max(abs(layer).max() for layer in (found.mean(each) for each in slopes))
         np.testing.assert_allclose(decode(ref, blobs.texts) * scale, found.mean(slopes[1]), atol=0.02)
         with (

@@ -39,7 +39,6 @@ def test_special_tokens_are_pinned_where_no_other_row_counts() -> None:
     first = definition("entropy_first")
     assert first is not None
     found = nearest_rows(first, maps(BACK), 0, [0], np.array([0.0]))
-    assert found is not None
     assert found.query.tolist() == [0]
 
 

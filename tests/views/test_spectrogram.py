@@ -51,7 +51,6 @@ def test_what_lies_behind_the_sound_is_silence() -> None:
     assert (pixels[:, width // 2 :] == pixels[0, -1]).all()
     assert pixels[:, : width // 2].min() < 60
     boxes = stretches(axis)
-    assert boxes is not None
     np.testing.assert_allclose(boxes[[0, 10, 19], 0] / width, [0, 0.5, 0.95])
 
 
@@ -65,7 +64,6 @@ def test_samples_travel_as_they_were() -> None:
     assert "sound" in payload["inputs"][0]
     info = payload["inputs"][0]["sound"]
     assert (info["rate"], info["seconds"], info["heard"]) == (RATE, 2.0, 1.0)
-    assert info["samples"] is not None
     whole = np.frombuffer(gzip.decompress(blobs.buffers[info["samples"]["data"]]), "<i2")
     np.testing.assert_allclose(whole / 32767, tone(1000).samples, atol=1e-4)
     without, fewer = explorer_payload([Input({"self": maps(2.0)})], sound=False)
@@ -112,7 +110,6 @@ def test_times_of_an_alignment_are_given_to_a_view(speech: Model) -> None:
     assert {(row["word"], round(row["start"], 6)) for _, row in wide.iterrows()} <= found
     # The frames of the encoder know them, too: heads can be seen by words.
     words = view.payload["inputs"][0]["parts"][0]["key"]["words"]
-    assert words is not None
     assert {word["text"] for word in known} <= set(words["texts"])
 
 

@@ -69,7 +69,6 @@ def test_a_file_says_what_made_it(cat: hs.View) -> None:
     assert words is not None
     assert {one.tag.split("}")[-1]: one.text for one in words} == ABOUT
     info = PdfReader(io.BytesIO(made(cat, "pdf", about=ABOUT))).metadata
-    assert info is not None
     assert (info.title, info.subject, info.creator) == tuple(ABOUT.values())
     image = Image.open(io.BytesIO(made(cat, "png", about=ABOUT, dots=40)))
     image.load()

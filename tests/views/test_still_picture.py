@@ -45,7 +45,6 @@ def test_a_head_says_where_a_patch_looks() -> None:
     assert float(given) == pytest.approx(weights[0], abs=0.001)
     on = 100 * weights[2:].sum()
     share = re.search(r"Of what patch\[1,1\] looks at ([\d.]+) % is the picture", found.said)
-    assert share is not None
     assert float(share[1]) == pytest.approx(on, abs=0.3)
 
 

@@ -86,7 +86,6 @@ def test_tokens_that_are_all_alike() -> None:
 def test_every_head_has_the_same_tokens_and_the_key_that_serves_it() -> None:
     inputs = [example(6), example(5, seed=1)]
     found = planes(enumerate(inputs))
-    assert found is not None
     wanted = [*((0, place) for place in range(6)), *((1, place) for place in range(5))]
     assert [(point.example, point.place) for point in found.points] == wanted
     assert [point.piece for point in found.points[:3]] == ["t0", "t1", "t2"]
@@ -103,7 +102,6 @@ def test_every_head_has_the_same_tokens_and_the_key_that_serves_it() -> None:
 
 def test_no_more_tokens_than_asked_for() -> None:
     found = planes(enumerate([example(6), example(5), example(4)]), most=8)
-    assert found is not None
     assert [point.example for point in found.points] == [0] * 6 + [1] * 2
 
 
@@ -114,7 +112,6 @@ def test_nothing_without_queries_and_keys() -> None:
 
 def test_special_tokens_and_sinks_are_left_out(demo: Any) -> None:
     found = planes([(4, look(demo, demo.encode("The cat sat on the mat.")))])
-    assert found is not None
     assert [point.piece for point in found.points] == ["The", "cat", "sat", "on", "the", "mat", "."]
     assert {point.example for point in found.points} == {4}
 
@@ -124,7 +121,6 @@ def test_the_first_token_is_left_out_where_it_is_a_sink(sink: int, kept: str) ->
     weights = np.full((LAYERS, HEADS, 8, 8), 0.02)
     weights[..., sink] = 1 - 7 * 0.02
     found = planes([(0, Input({"self": wrap(weights, list("abcdefgh"))}, neurons=example(8).neurons))])
-    assert found is not None
     assert [point.piece for point in found.points] == list(kept)
 
 
@@ -132,6 +128,5 @@ def test_a_head_that_sees_no_other_token_of_the_plane_looks_at_none() -> None:
     weights = np.zeros((LAYERS, HEADS, 8, 8))
     weights[..., 0] = 1
     found = planes([(0, Input({"self": wrap(weights, list("abcdefgh"))}, neurons=example(8).neurons))])
-    assert found is not None
     assert len(found.points) == 7
     assert (found.key[Head(0, 0)] == -1).all()

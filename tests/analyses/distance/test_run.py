@@ -63,7 +63,6 @@ def from_maps(model: Model, examples: Sequence[Example]) -> np.ndarray:
     """Mean divergences from whole maps in float64, one input at a time."""
     total, rows = np.zeros(()), 0
     for example in examples:
-        assert example.tokens is not None
         ids = torch.tensor(example.tokens.ids)[None]
         module = model.module.get_encoder() if model.encoder_decoder else model.module
         maps: Any = capture(

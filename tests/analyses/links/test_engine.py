@@ -233,7 +233,6 @@ def test_cross_attention_of_an_encoder_decoder(tmp_path: Path) -> None:
     counts = {label: [[Alignment(0, 0, 0, 0)] * 4 for _ in range(2)] for label in ("b to a", "a to b")}
     for example in corpus:
         encoder, decoder = (model.from_words(each or ()) for each in (example.words, example.pair_words))
-        assert decoder.ids is not None
         read = np.concatenate([[2], decoder.ids[:-1]])
         inputs = {"input_ids": torch.tensor(encoder.ids)[None], "decoder_input_ids": torch.tensor(read)[None]}
         captured: Any = hs.capture(model, inputs=inputs)

@@ -129,7 +129,6 @@ def by_loop(
     blind: list[np.ndarray] = []
     for example in examples:
         tokens, maps = shown(model, example)
-        assert tokens.boxes is not None
         patches = np.flatnonzero(np.isfinite(tokens.boxes[:, 0])).tolist()
         words = tokens.word_ids
         heard: list[list[int]] = [[token] for token in range(len(tokens))]
@@ -605,14 +604,12 @@ def test_every_family_that_reads_both_is_asked_of_words_and_regions(family: str)
     tokens = model.see(picture, text)
     source, said = located(Span(start, start + len(word)), "characters", tokens)
     assert said == ""
-    assert tokens.texts is not None
     assert "".join(tokens.texts[place] for place in source.tolist()).strip() == word
     assert "".join(tokens.texts) == text
     corpus = hs.corpora.linked([text], [[((start, start + len(word)), spot)]], images=[picture])
     found = hs.links(model, corpus, least=1, direction="row")
     parts: Any = hs.capture(model, text, image=picture)
     maps = next(part for part in parts.values() if part.query.ids is not None)
-    assert maps.key.boxes is not None
     right = {*located(spot, "words", maps.key)[0].tolist()}
     patches = np.flatnonzero(np.isfinite(maps.key.boxes[:, 0])).tolist()
     each = figures(

@@ -80,7 +80,6 @@ def test_a_planted_head_in_the_other_direction(tmp_path: Path) -> None:
     class Turned(Data):
         def batch(self, sentences: Any) -> Batch:
             found = super().batch(sentences)
-            assert found.maps is not None
             width = found.maps.shape[1]
             turned = found.maps.clone()
             turned[:, :, :width] = found.maps[:, :, :width].transpose(1, 2)
@@ -98,8 +97,6 @@ def test_the_formula(kind: str) -> None:
     """Against loops over words and heads that write section 5 out."""
     batch, probe = toy([3, 5]), made(kind)
     assert isinstance(probe, AttentionProbe)
-    assert batch.maps is not None
-    assert batch.vectors is not None
     with torch.no_grad():
         logits = probe.logits(batch)
         for sentence, size in enumerate(batch.lengths.tolist()):
@@ -140,7 +137,6 @@ def test_features_of_distance() -> None:
 def test_the_distance_probe_by_loops() -> None:
     batch, probe = toy([2, 4]), made("distance")
     assert isinstance(probe, DistanceProbe)
-    assert batch.vectors is not None
     with torch.no_grad():
         logits, features = probe.logits(batch), probe._features(batch)
         for sentence, size in enumerate(batch.lengths.tolist()):
@@ -189,8 +185,6 @@ def test_batching_and_padding_do_not_matter(kind: str) -> None:
     total = 0.0
     heads = probe.predict(together)
     for place, size in enumerate(lengths):
-        assert together.maps is not None
-        assert together.vectors is not None
         width = together.maps.shape[1]
         among = [*range(size), *range(width, width + SPECIAL)]
         one = Batch(

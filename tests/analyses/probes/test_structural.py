@@ -31,7 +31,6 @@ def probes(rank: int = 3) -> tuple[TreeDistance, TreeDepth]:
 def test_gold_distances_and_losses_by_loops() -> None:
     heads, batch = forest([4, 1, 9])
     near, deep = (probe.requires_grad_(False) for probe in probes())
-    assert batch.states is not None
     between, far, low = tree_distances(batch), near(batch), deep(batch)
     loss = depth_loss = 0.0
     for place, each in enumerate(heads):

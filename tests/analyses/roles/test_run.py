@@ -32,8 +32,6 @@ def copied(model: Model) -> float:
     """How often the second copy of repeated tokens is continued as the first."""
     right: list[float] = []
     for example in repeated_tokens(model, tokens=20, sequences=8):
-        assert example.tokens is not None
-        assert example.tokens.ids is not None
         with torch.no_grad():
             output: Any = model.module(**model.inputs([example.tokens]))
         guess = output.logits[0].argmax(-1).numpy()
@@ -112,7 +110,6 @@ def test_repeated_tokens_of_models_with_special_tokens(demo: Any, stories: Any) 
         made = repeated_tokens(model, tokens=7, sequences=3, seed=5)
         assert [example.document for example in made] == [0, 1, 2]
         for example in made:
-            assert example.tokens is not None
             pieces = list(example.tokens.pieces)
             assert pieces[: len(before)] == before
             assert pieces[len(pieces) - len(after) :] == after

@@ -66,25 +66,21 @@ def kinds(tokens: Tokens) -> np.ndarray:
 
 def same(tokens: Tokens) -> np.ndarray:
     kind, text = kinds(tokens), tokens.sequence_ids
-    assert text is not None
     return (kind[:, None] == kind) & (text[:, None] == text) & ~np.eye(len(tokens), dtype=bool)
 
 
 def same_other(tokens: Tokens) -> np.ndarray:
     kind, text = kinds(tokens), tokens.sequence_ids
-    assert text is not None
     return (kind[:, None] == kind) & (text[:, None] != text)
 
 
 def sentence(tokens: Tokens) -> np.ndarray:
     text = tokens.sequence_ids
-    assert text is not None
     return text[:, None] == text
 
 
 def pieces(tokens: Tokens) -> np.ndarray:
     word = tokens.word_ids
-    assert word is not None
     return (word[:, None] == word) & (word >= 0) & sentence(tokens) & ~np.eye(len(tokens), dtype=bool)
 
 

@@ -60,7 +60,6 @@ def test_maps_are_means_over_pairs_of_tokens(make: Any) -> None:
     maps = hs.capture(make(), TEXT)
     tokens = maps.query
     starts = np.cumsum([0, *(len(each) + 1 for each in SENTENCES)])
-    assert tokens.offsets is not None
     of = np.searchsorted(starts, tokens.offsets[:, 0], "right") - 1
     for layer in range(2):
         weights = np.asarray(maps.layers[layer], np.float64)

@@ -83,7 +83,6 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
     head = Head(row["layer"], row["head"])
     maps = hs.capture(demo, expected.typical("previous", head)[0])
     back = np.abs(np.diagonal(maps.layers[head.layer][head.head], -1) - row["group_a"])
-    assert maps.query.special_mask is not None
     wanted = {"side": "from", "place": 1 + int(np.where(maps.query.special_mask[1:], np.inf, back).argmin())}
     assert row["reason"]["pin"] == wanted
     texts = {

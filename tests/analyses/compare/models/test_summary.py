@@ -184,7 +184,6 @@ def test_roles(a: Held, b: Held, lines: list[str]) -> None:
 
 def test_a_role_that_may_be_as_it_was_is_not_called_lost() -> None:
     one = compare(a={(0, 1): PUNCTUATION}, b={})
-    assert one.roles is not None
     other = one.roles[1]
     other.loc[(other["layer"] == 0) & (other["head"] == 1) & (other["role"] == "punctuation"), "score"] = 0.89
     assert said(one)[-1] == (
@@ -224,7 +223,6 @@ def test_names_open_heads_on_the_example_of_both() -> None:
     one = Compare("untrained", ("a", "b"), figures(MOVED), None, {Head(0, 1): 7})
     parts = {part["text"]: part for part in one.findings()[0] if part["head"] is not None}
     reason = parts["L0H1"]["reason"]
-    assert reason is not None
     assert (reason["says"], reason["figure"], reason["example"]) == ("drift", "0.60 nats", 7)
     reason = parts["L1H0"]["reason"]
     assert reason is not None
