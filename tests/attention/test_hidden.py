@@ -85,7 +85,6 @@ def test_heads_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     of = family("Doge")
     model = hs.load(build(Family("Doge", of.cls, of.model_type, {**of.config, "keep_window_size": 5})))
     maps = hs.capture(model, inputs={"input_ids": of.inputs["input_ids"][:1]})
-    assert isinstance(maps, AttentionMaps)
     assert maps.visible[0].shape == maps.layers[0].shape
     for place, layer in enumerate(maps.layers):
         np.testing.assert_array_equal(np.broadcast_to(maps.sight(place), layer.shape), layer > 0)
@@ -166,7 +165,6 @@ def test_a_replaced_map_does_not_show_the_future(name: str) -> None:
     plain = captured(name)
     with replace(model, {hs.Head(1, 2): 0.25}):
         edited = hs.capture(model, inputs=inputs)
-    assert isinstance(edited, AttentionMaps)
     np.testing.assert_array_equal(edited["L1H2"], 0.25 * plain.sight(1)[0])
     assert edited.causal
 
@@ -175,7 +173,6 @@ def test_an_edit_that_looks_ahead_is_shown_as_it_ran() -> None:
     model, inputs = one_row("GPT-2")
     with hs.edit(model, lambda record: torch.full(record.shape, 1 / 12) if record.layer == 1 else None):
         edited = hs.capture(model, inputs=inputs)
-    assert isinstance(edited, AttentionMaps)
     assert not edited.causal
     assert edited.sight(1).all()
     np.testing.assert_array_equal(edited.sight(0)[0], np.tri(12, dtype=bool))
@@ -207,9 +204,7 @@ def test_generated_text_has_what_each_step_saw() -> None:
         model = hs.load(build(of))
         prompt = hs.Tokens([str(i) for i in range(3, 9)], ids=np.arange(3, 9))
         found = hs.generate(model, prompt, max_new_tokens=8, min_new_tokens=8)
-        assert isinstance(found, AttentionMaps)
         whole = hs.capture(model, inputs={"input_ids": np.array(found.query.ids)[None]})
-        assert isinstance(whole, AttentionMaps)
         assert found.causal
         for place in range(3):
             np.testing.assert_array_equal(found.sight(place), whole.sight(place))

@@ -97,7 +97,6 @@ def test_gradients_equal_autograd_through_the_eager_model(name: str) -> None:
             slopes = np.tril(slopes)
         if name in ("Mistral", "Gemma 2", "gpt-oss", "GPT-Neo"):  # keys out of the window are not seen
             maps = hs.capture(Model(module), inputs={"input_ids": np.array(tokens.ids)[None]})
-            assert isinstance(maps, hs.AttentionMaps)
             slopes = slopes * (maps.weights > 0)
         expected = by_hand(slopes, tokens, model.causal)
         scale = np.abs(expected).max()

@@ -128,7 +128,6 @@ def test_a_model_of_two_towers_is_measured_by_the_one_that_sees() -> None:
     expected = hs.measure(alone, examples, measures=["entropy", "to_cls"])
     np.testing.assert_array_equal(measured["entropy"], expected["entropy"])
     maps = hs.capture(whole, image=pictures()[0])
-    assert isinstance(maps, AttentionMaps)
     assert maps.query.pieces[0] == "[CLS]"
     np.testing.assert_array_equal(maps.weights, hs.capture(alone, image=pictures()[0]).weights)  # pyright: ignore[reportAttributeAccessIssue]
 

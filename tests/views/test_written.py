@@ -132,6 +132,5 @@ def test_what_is_written_is_decoded_as_the_whole_is(text: str, cut: int) -> None
 def test_a_prompt_and_what_follows_it_read_as_a_text(tmp_path: Path) -> None:
     save_gpt2(tmp_path)
     maps = hs.generate(hs.load(str(tmp_path)), "It's late.", max_new_tokens=6)
-    assert isinstance(maps, hs.AttentionMaps)
     assert len(maps.query.texts or ()) == len(maps.query)
     assert joined(maps.query).startswith("It's late.")
