@@ -172,7 +172,6 @@ def test_maps_cut_into_windows_are_the_models_own(family: str, monkeypatch: pyte
             places = cut(grid, block.window_size).flatten(1) - 1
             hides = block.get_attn_mask(*grid.shape[1:3], dtype=torch.float32, device=grid.device)
             sight = np.zeros(layer.shape[1:], bool)
-            assert call.given is not None
             assert len(call.given) == len(places)
             for number, (spots, weights) in enumerate(zip(places, call.given, strict=True)):
                 kept = spots >= 0
@@ -232,7 +231,6 @@ def test_gradients_and_neurons_of_windows_lie_on_the_grid() -> None:
         each = seen[name]
         for place, layer in enumerate(maps.layers):
             bias = each.bias[place]
-            assert bias is not None
             scores = each.q[place] @ each.k[place].transpose(0, 2, 1) * each.scaling[place] + bias
             scores = np.where(maps.sight(place), scores, -np.inf)
             again = np.exp(scores - scores.max(-1, keepdims=True))

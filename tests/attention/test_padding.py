@@ -34,7 +34,6 @@ TEXTS = [
 @pytest.mark.parametrize("of", each([of for of in CAPTURED if of.reads in ("text", "target")]))
 def test_which_families_padding_moves(of: Family) -> None:
     found = hs.load(build(of)).checked
-    assert found.padding_error is not None
     assert found.same_length == (of.name in MOVED)
     if of.name not in MOVED:
         assert found.padding_error < PADDING / 10

@@ -31,7 +31,6 @@ def examples(documents: list[list[int]]) -> list[Example]:
 
 
 def size(example: Example) -> int:
-    assert example.tokens is not None
     return len(example.tokens)
 
 

@@ -276,8 +276,6 @@ def mention_faults(name: str, heads: list[int], mentions: list[Mention]) -> set[
 def test_mentions_are_phrases_of_clusters() -> None:
     clusters: Counter[tuple[int, str]] = Counter()
     for example in corpora.builtin_trees():
-        assert example.heads is not None
-        assert example.mentions is not None
         assert not mention_faults(example.name, list(example.heads), list(example.mentions)), example.name
         clusters.update((example.document, mention.cluster) for mention in example.mentions)
     assert min(clusters.values()) >= 2
@@ -298,8 +296,6 @@ def test_read() -> None:
     examples = list(corpora.builtin_trees())
     second = examples[1]
     assert (second.name, second.source.split(":")[0], second.document) == ("news-2", "builtin.conllu", 0)
-    assert second.heads is not None
-    assert second.relations is not None
     edges = {
         (word, relation, second.words[head])
         for word, relation, head in zip(second.words, second.relations, second.heads, strict=True)
@@ -317,7 +313,6 @@ def test_read() -> None:
 
 def test_options() -> None:
     surface = list(corpora.builtin_trees(words="surface", relations="main"))[4]
-    assert surface.relations is not None
     assert surface.words[1:4] == ["I", "didn't", "want"]
     assert not any(":" in relation for relation in surface.relations)
     with pytest.raises(InputError, match=r"words: expected syntactic or surface, found 'both'"):

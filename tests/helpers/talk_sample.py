@@ -25,7 +25,6 @@ def axis(pictures: int = 1, generated: int = 0) -> hs.Tokens:
     pieces, boxes, ids = [PIECES[0]], [[np.nan] * 4], [-1]
     for number in range(pictures):
         grid = hs.Grid(ROWS, COLUMNS, picture=picture())
-        assert grid.boxes is not None
         shift = np.array([number * WIDE, 0, number * WIDE, 0]) / pictures
         scale = np.array([1 / pictures, 1, 1 / pictures, 1])
         pieces += grid.pieces

@@ -115,7 +115,6 @@ class TestTogether:
         maps = random_maps(layers=4)
         found = together(included(maps, layers=[1, 3]))
         expected = hs.contribution.rollout(maps)
-        assert found.rollout is not None
         for mine, layer in zip(found.rollout, (1, 3), strict=True):
             np.testing.assert_allclose(mine, expected[layer], atol=1e-6)
         np.testing.assert_allclose(found.means[1], maps.layers[3].mean(0), atol=1e-6)

@@ -66,7 +66,6 @@ def test_a_paper_says_in_its_caption_what_is_open(cat: hs.View) -> None:
 
 def test_a_file_says_what_made_it(cat: hs.View) -> None:
     words = ElementTree.fromstring(made(cat, about=ABOUT)).find("{*}metadata")
-    assert words is not None
     assert {one.tag.split("}")[-1]: one.text for one in words} == ABOUT
     info = PdfReader(io.BytesIO(made(cat, "pdf", about=ABOUT))).metadata
     assert (info.title, info.subject, info.creator) == tuple(ABOUT.values())
