@@ -11,14 +11,9 @@ import transformers
 import headscope as hs
 from headscope.attention import interface
 from headscope.errors import RefusedError
+from tests.helpers.small_models import sizes
 
-SMALL: dict[str, Any] = {
-    "vocab_size": 60,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 24,
-}
+SMALL: dict[str, Any] = {"vocab_size": 60, **sizes(inner=24)}
 
 
 @pytest.fixture

@@ -21,13 +21,7 @@ from tests.helpers.families import build, family
 from tests.helpers.small_models import sizes
 from tests.helpers.small_tokenizers import listed
 
-SMALL: dict[str, Any] = {
-    "vocab_size": 60,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 24,
-}
+SMALL: dict[str, Any] = {"vocab_size": 60, **sizes(inner=24)}
 DECODER: dict[str, Any] = {
     **SMALL,
     "num_key_value_heads": 2,
@@ -192,14 +186,7 @@ class TestInputs:
         assert maps.query.pieces == ("patch 0", "patch 1", "patch 2", "patch 3", "patch 4")
 
     def test_two_towers(self) -> None:
-        vision = {
-            "hidden_size": 16,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "intermediate_size": 20,
-            "image_size": 16,
-            "patch_size": 8,
-        }
+        vision = {**sizes(16, 2, 2, inner=20), "image_size": 16, "patch_size": 8}
         config = transformers.CLIPConfig(
             text_config=dict(SMALL, num_hidden_layers=3), vision_config=vision, projection_dim=8
         )

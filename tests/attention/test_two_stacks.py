@@ -17,13 +17,9 @@ from headscope.attention.recording import recording
 from headscope.errors import RefusedError
 from headscope.models import Model
 from tests.helpers import small_tokenizers
+from tests.helpers.small_models import sizes
 
-SIZE: dict[str, Any] = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 37,
-}
+SIZE: dict[str, Any] = sizes(inner=37)
 TEXT = SIZE | {"vocab_size": 99, "max_position_embeddings": 64, "pad_token_id": 0}
 GPT = {"vocab_size": 99, "n_positions": 64, "n_embd": 32, "n_layer": 3, "n_head": 4}
 SPEECH = SIZE | {

@@ -13,15 +13,9 @@ import headscope as hs
 from headscope.attention.check import check
 from headscope.models import Model
 from tests.helpers.hybrids import HYBRIDS, KNOWN, hybrid
+from tests.helpers.small_models import sizes
 
-SMALL: dict[str, Any] = {
-    "vocab_size": 60,
-    "hidden_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "pad_token_id": 0,
-}
+SMALL: dict[str, Any] = {"vocab_size": 60, **sizes(layers=3, inner=48), "pad_token_id": 0}
 ROPE = {"rope_type": "default", "rope_theta": 1e4}
 TEXT = {"input_ids": torch.arange(3, 15)[None], "attention_mask": torch.ones(1, 12, dtype=torch.long)}
 

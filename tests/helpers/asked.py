@@ -17,7 +17,7 @@ from headscope.analyses.why.passes import Passes
 from headscope.analyses.why.spans import Source
 from headscope.attention.record import AttentionRecord
 from tests.helpers.families import VOCABULARY, build, family
-from tests.helpers.small_models import llava_parts, whisper_parts
+from tests.helpers.small_models import llava_parts, sizes, whisper_parts
 
 
 class Doubled(TorchFunctionMode):
@@ -47,15 +47,7 @@ def redrawn(cls: str, kind: str, **config: Any) -> Any:
     return module.eval()
 
 
-_BERT: dict[str, Any] = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": 64,
-    "pad_token_id": 0,
-}
+_BERT: dict[str, Any] = {"vocab_size": VOCABULARY, **sizes(inner=48, length=64), "pad_token_id": 0}
 
 
 def _tokens() -> hs.Tokens:

@@ -16,6 +16,8 @@ import torch
 import transformers
 from torch import Tensor, nn
 
+from tests.helpers.small_models import sizes
+
 LENGTH, SHORT, TARGET, VOCABULARY = 12, 9, 7, 120
 
 
@@ -130,14 +132,7 @@ def real(weights: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
 
 
 def _bert(**more: Any) -> dict[str, Any]:
-    return {
-        "vocab_size": VOCABULARY,
-        "hidden_size": 32,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-        "intermediate_size": 48,
-        "max_position_embeddings": 64,
-    } | more
+    return {"vocab_size": VOCABULARY, **sizes(layers=3, inner=48, length=64)} | more
 
 
 def _llama(**more: Any) -> dict[str, Any]:
@@ -158,16 +153,8 @@ def _gpt(**more: Any) -> dict[str, Any]:
 
 
 def _falcon(**more: Any) -> dict[str, Any]:
-    return {
-        "vocab_size": VOCABULARY,
-        "hidden_size": 32,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-        "bias": False,
-        "alibi": False,
-        "new_decoder_architecture": False,
-        "multi_query": False,
-    } | more
+    off = dict.fromkeys(("bias", "alibi", "new_decoder_architecture", "multi_query"), False)
+    return {"vocab_size": VOCABULARY, **sizes(layers=3), **off} | more
 
 
 def _bart(**more: Any) -> dict[str, Any]:
@@ -180,29 +167,24 @@ _ENDS = (("layers", 2), ("attention_heads", 4), ("ffn_dim", 48))
 
 
 def _t5(**more: Any) -> dict[str, Any]:
-    sizes = {"vocab_size": VOCABULARY, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
-    return sizes | {"decoder_start_token_id": 0, "pad_token_id": 0} | more
+    size = {"vocab_size": VOCABULARY, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+    return size | {"decoder_start_token_id": 0, "pad_token_id": 0} | more
 
 
 def _sound(**more: Any) -> dict[str, Any]:
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
-    convolutions = {
-        "conv_dim": (8, 8),
-        "conv_stride": (5, 2),
-        "conv_kernel": (10, 3),
-        "num_feat_extract_layers": 2,
-    }
-    return sizes | convolutions | {"num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2} | more
+    convolutions = {"conv_dim": (8, 8), "conv_stride": (5, 2), "conv_kernel": (10, 3)}
+    layers = {"num_feat_extract_layers": 2}
+    groups = {"num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2}
+    return sizes(inner=48) | convolutions | layers | groups | more
 
 
 def _vision(**more: Any) -> dict[str, Any]:
-    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48}
-    return sizes | {"image_size": 32, "patch_size": 8} | more
+    return sizes(layers=3, inner=48) | {"image_size": 32, "patch_size": 8} | more
 
 
 def _swin() -> dict[str, Any]:
-    sizes = {"embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4]}
-    return sizes | {"image_size": 32, "patch_size": 2, "window_size": 4}
+    size = {"embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4]}
+    return size | {"image_size": 32, "patch_size": 2, "window_size": 4}
 
 
 _EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}

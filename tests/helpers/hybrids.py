@@ -8,16 +8,12 @@ from typing import Any
 import transformers
 from transformers.models.auto import configuration_auto
 
+from tests.helpers.small_models import sizes
 from tests.helpers.small_tokenizers import byte_level
 
 _TEXT: dict[str, Any] = {
     "vocab_size": 120,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
+    **sizes(layers=4, inner=48, keys=2, length=64),
     "pad_token_id": 0,
     "bos_token_id": 1,
     "eos_token_id": 2,

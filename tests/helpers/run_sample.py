@@ -42,7 +42,7 @@ class Fails(nn.Module):
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
         if (input_ids == 59).any():
-            raise RuntimeError("no such token")
+            raise RuntimeError("no such token\nand more")
         return self.inner(input_ids=input_ids, attention_mask=attention_mask)
 
 

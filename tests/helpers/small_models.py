@@ -25,6 +25,26 @@ def sizes(
 SMALL: dict[str, Any] = {"vocab_size": 60, **sizes(layers=3, inner=48, length=64)}
 
 
+FAMILIES: dict[str, dict[str, Any]] = {
+    "bert": {},
+    "llama": {"num_key_value_heads": 2},
+    "gpt2": {"n_layer": 3, "n_head": 4, "n_embd": 32},
+    "mistral": {"num_key_value_heads": 2, "sliding_window": 4},
+    "gpt_oss": {
+        "num_key_value_heads": 2,
+        "num_local_experts": 2,
+        "num_experts_per_tok": 1,
+        "head_dim": 8,
+        "sliding_window": 4,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+    },
+    "t5": {"d_model": 32, "num_layers": 3, "num_heads": 4, "d_kv": 8, "d_ff": 48},
+    "gptj": {"n_layer": 3, "n_head": 4, "n_embd": 32, "rotary_dim": 4, "n_positions": 64},
+    "bloom": {"n_layer": 3, "n_head": 4},
+}
+"""Kinds of attention as `small` makes them: what their configurations have beside."""
+
+
 def sharpen(module: Any) -> Any:
     """A module, for inference, with weights so large that its heads tell tokens apart."""
     with torch.no_grad():

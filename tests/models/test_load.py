@@ -22,14 +22,9 @@ from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RefusedError
 from headscope.models import Model
 from headscope.models import load as find
+from tests.helpers.small_models import sizes
 
-SMALL: dict[str, Any] = {
-    "vocab_size": 50,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 20,
-}
+SMALL: dict[str, Any] = {"vocab_size": 50, **sizes(16, 2, 2, inner=20)}
 
 
 @pytest.fixture

@@ -11,14 +11,9 @@ from torch import nn
 
 from headscope.errors import InputError
 from headscope.models.untrained import reinitialise
+from tests.helpers.small_models import sizes
 
-SMALL: dict[str, Any] = {
-    "vocab_size": 50,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 20,
-}
+SMALL: dict[str, Any] = {"vocab_size": 50, **sizes(16, 2, 2, inner=20)}
 MODELS: dict[str, Any] = {
     "bert": lambda: transformers.BertForMaskedLM(transformers.BertConfig(**SMALL)),
     "gpt2": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0)),

@@ -30,7 +30,8 @@ from headscope.models import Model
 from headscope.runs.batches import cut
 from headscope.runs.provenance import COMMAND
 from headscope.runs.task import Task
-from tests.helpers.small_models import small
+from tests.helpers.run_sample import Fails
+from tests.helpers.small_models import FAMILIES, small
 
 REFERENCE = {
     "self": "current",
@@ -146,30 +147,16 @@ def test_the_published_figures_need_token_types_of_zero(demo: Model, shared: Pat
 
 # --- against whole maps
 
-FAMILIES: dict[str, tuple[dict[str, Any], Callable[[int, int], np.ndarray]]] = {
-    "bert": ({}, full),
-    "llama": ({"num_key_value_heads": 2}, lower),
-    "gpt2": ({"n_layer": 3, "n_head": 4, "n_embd": 32}, lower),
-    "mistral": (
-        {"num_key_value_heads": 2, "sliding_window": 4},
-        lambda _, count: np.tril(np.ones((count, count))) * (1 - np.tril(np.ones((count, count)), -4)),
-    ),
-    "gpt_oss": (
-        {
-            "num_key_value_heads": 2,
-            "num_local_experts": 2,
-            "num_experts_per_tok": 1,
-            "head_dim": 8,
-            "sliding_window": 4,
-            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
-        },
-        lambda layer, count: (
-            np.tril(np.ones((count, count))) * (1 - np.tril(np.ones((count, count)), -4) * (layer != 1))
-        ),
-    ),
-    "t5": ({"d_model": 32, "num_layers": 3, "num_heads": 4, "d_kv": 8, "d_ff": 48}, full),
-    "gptj": ({"n_layer": 3, "n_head": 4, "n_embd": 32, "rotary_dim": 4, "n_positions": 64}, lower),
-    "bloom": ({"n_layer": 3, "n_head": 4}, lower),
+
+def window(_: int, count: int) -> np.ndarray:
+    return np.tril(np.ones((count, count))) * (1 - np.tril(np.ones((count, count)), -4))
+
+
+SIGHTS: dict[str, Callable[[int, int], np.ndarray]] = {
+    **dict.fromkeys(("bert", "t5"), full),
+    **dict.fromkeys(("llama", "gpt2", "gptj", "bloom"), lower),
+    "mistral": window,
+    "gpt_oss": lambda layer, count: lower(layer, count) if layer == 1 else window(layer, count),
 }
 
 
@@ -177,8 +164,8 @@ FAMILIES: dict[str, tuple[dict[str, Any], Callable[[int, int], np.ndarray]]] = {
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_figures_are_those_of_whole_maps(kind: str) -> None:
     """Fused, padded and batched, with grouped queries, windows, sinks, biases, traced: as from maps one by one."""
-    more, sight = FAMILIES[kind]
-    model = small(kind, **more)
+    sight = SIGHTS[kind]
+    model = small(kind, **FAMILIES[kind])
     if kind != "gpt_oss":  # its experts have no float64
         model.module.double()  # large random weights make float32's unit larger with each layer
     corpus = examples(inputs(25, 5, 11, 8, 1, 9, 11), [0, 0, 1, 1, 2, 3, 3])
@@ -370,19 +357,6 @@ def test_estimate_of_a_large_file_reads_its_head_only(demo: Model, tmp_path: Pat
 
 
 # --- what fails
-
-
-class Fails(nn.Module):
-    """A model that fails on a token."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner, self.config = inner, inner.config
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
-        if (input_ids == 59).any():
-            raise RuntimeError("no such token\nand more")
-        return self.inner(input_ids=input_ids, attention_mask=attention_mask)
 
 
 def test_a_failed_input_is_named() -> None:
