@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headscope.analyses.shown import Shown, on_screen
@@ -70,34 +71,54 @@ def shown(dataset: Any, *, all_heads: bool = False, together: bool = False) -> S
         dataset: from `headscope.links`, or `headscope.combine_heads`.
         all_heads: every head and direction, not only the best of each label.
     """
-    from headscope.analyses.clusters import CHOSEN_ON, note
     from headscope.analyses.links import statistics
     from headscope.analyses.links.combine import command as combined
-    from headscope.measures.dataset import description
 
     if together:
         return combined.shown(dataset)
-    described = description(dataset)
-    best: Any = statistics.table(dataset)
-    few, remarks = [bool(one) for one in best["few"]], list[str]()
-    if any(few):
-        remarks.append(
-            f"{sum(few)} of {len(few)} rows have fewer than {described['least']} instances, or no head that is right, "
-            "and no best head"
-        )
-    remarks += [*_unasked(dataset), note(described)]
+    every: Any = None
     if all_heads:
-        every: Any = statistics.every_head(dataset).dropna(
-            subset=["accuracy"]
-        )  # of directions without sources
-        return Shown(every, on_screen(every), dataset, remarks=remarks)
+        every = statistics.every_head(dataset).dropna(subset=["accuracy"])  # of directions without sources
+    return best_heads(
+        dataset, statistics.table(dataset), every, _DROPPED, ", or no head that is right,", _unasked(dataset)
+    )
+
+
+def best_heads(
+    dataset: Any,
+    best: Any,
+    every: Any,
+    dropped: Sequence[str],
+    few_for: str = ",",
+    remarks: Sequence[str] = (),
+    read: Callable[[Any], Any] = lambda rows: rows,
+) -> Shown:
+    """The best head of each kind of link, or every head.
+
+    Args:
+        dataset: of the links.
+        best: its table.
+        every: the table of every head, where that is shown.
+        dropped: columns that a screen has no room for.
+        few_for: why a row may have no best head, beside too few instances.
+        remarks: what is said on stderr.
+        read: makes of a table what is read on a screen.
+    """
+    from headscope.analyses.clusters import CHOSEN_ON, note
+    from headscope.measures.dataset import description
+
+    described, few = description(dataset), [bool(one) for one in best["few"]]
+    said = f"{sum(few)} of {len(few)} rows have fewer than {described['least']} instances{few_for} and no best head"
+    remarks = [*([said] if any(few) else []), *remarks, note(described)]
+    if every is not None:
+        return Shown(every, on_screen(read(every)), dataset, remarks=remarks)
     if not all(few):
         remarks.append(
             f"split: the head that is best on {CHOSEN_ON} of the {best['clusters'][0]}, scored on the rest; the head "
             f"named was the choice so many times of {best['choices'].max()}"
         )
-    dropped = [name for name in _DROPPED if name in best]
-    return Shown(best, on_screen(best, few, dropped=dropped), dataset, remarks=remarks)
+    dropped = [name for name in dropped if name in best]
+    return Shown(best, on_screen(read(best), few, dropped=dropped), dataset, remarks=remarks)
 
 
 def _unasked(dataset: Any) -> list[str]:

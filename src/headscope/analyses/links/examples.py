@@ -96,19 +96,19 @@ def drawn(items: Iterable[tuple[Item, Collection[str]]], names: Iterable[str], s
     return [kept[index] for index in draw.permutation(len(kept))]
 
 
-def picked(right: Mapping[int, bool], indices: dict[int, int]) -> list[list[tuple[int, int]]]:
-    """Inputs where a head is right, and where it is wrong: their numbers, and their places on the page.
+def parted(shown: Mapping[int, LinkShown], indices: dict[int, int]) -> Drawn:
+    """Inputs where a head is right on all links, and where it is not, by their numbers.
 
-    Args:
-        right: by number, whether it is right on all.
-        indices: the places of those on the page by their numbers; grows.
+    `indices` are the places of those on the page, which come first; it grows.
     """
-    pairs: list[list[tuple[int, int]]] = []
+    kinds: list[list[LinkShown]] = []
     for kind in (True, False):
-        numbers = [number for number, outcome in right.items() if outcome is kind]
+        numbers = [number for number, link in shown.items() if all(link["right"]) is kind]
         numbers = sorted(numbers, key=lambda number: number not in indices)[:SHOWN]
-        pairs.append([(number, indices.setdefault(number, len(indices))) for number in numbers])
-    return pairs
+        kinds.append(
+            [{**shown[number], "sentence": indices.setdefault(number, len(indices))} for number in numbers]
+        )
+    return Drawn(*kinds, looked=len(shown))
 
 
 def arcs(
@@ -173,11 +173,7 @@ def _shown(
             right=right.tolist(),
             arcs=arcs(weights, row, sources, [others], question.key.size),
         )
-    places = picked({number: all(link["right"]) for number, link in shown.items()}, indices)
-    kinds: list[list[LinkShown]] = [
-        [{**shown[number], "sentence": place} for number, place in kind] for kind in places
-    ]
-    return Drawn(*kinds, looked=len(shown))
+    return parted(shown, indices)
 
 
 def _sentence(asked: Asked, example: int | None) -> LinkSentence:

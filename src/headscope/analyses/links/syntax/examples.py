@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.analyses.links.examples import arcs, drawn, first_token, picked
+from headscope.analyses.links.examples import arcs, drawn, first_token, parted
 from headscope.analyses.links.section import Drawn
 from headscope.analyses.links.syntax.run import syntax
 from headscope.analyses.links.syntax.section import Syntax
@@ -104,8 +104,4 @@ def _shown(
                 right=(predicted == heads[words]).tolist(),
                 arcs=arcs(weights, direction == 0, words, (predicted, heads[words]), len(weights)),
             )
-    places = picked({number: all(link["right"]) for number, link in shown.items()}, indices)
-    kinds: list[list[LinkShown]] = [
-        [{**shown[number], "sentence": place} for number, place in kind] for kind in places
-    ]
-    return Drawn(*kinds, looked=len(shown))
+    return parted(shown, indices)
