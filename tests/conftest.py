@@ -78,6 +78,34 @@ def smollm():
     return hs.load("demo-lm")
 
 
+@pytest.fixture(scope="module")
+def planted():
+    """An induction circuit that reads texts: L1H0 brings what followed the present token before."""
+    import headscope as hs
+    from tests.helpers.planted_induction import circuit
+    from tests.helpers.planted_needles import reader
+
+    return hs.load((circuit().module, reader()))
+
+
+@pytest.fixture(scope="module")
+def whisper():
+    """A random model of speech that hears four seconds."""
+    import headscope as hs
+    from tests.helpers.small_models import whisper_parts
+
+    return hs.load(whisper_parts(4))
+
+
+@pytest.fixture(scope="module")
+def llava():
+    """A random model of texts and pictures."""
+    import headscope as hs
+    from tests.helpers.small_models import llava_parts
+
+    return hs.load(llava_parts())
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for what is made once a test run, in whichever worker needs it first."""

@@ -15,16 +15,11 @@ from headscope.attention.generate import _Fed
 from headscope.attention.one import prepare
 from headscope.errors import InputError
 from headscope.models import Model
-from tests.helpers.small_models import llava_parts, whisper_parts
+from tests.helpers.small_models import whisper_parts
 
 RATE = 16_000
 NOISE = np.random.default_rng(0).normal(0, 0.1, RATE).astype(np.float32), RATE
 PHOTO = np.random.default_rng(1).integers(0, 255, (40, 60, 3)).astype(np.uint8)
-
-
-@pytest.fixture(scope="module")
-def llava() -> Model:
-    return hs.load(llava_parts())
 
 
 def whisper(**generation: Any) -> Model:

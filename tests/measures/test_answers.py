@@ -117,8 +117,3 @@ def test_what_a_model_wrote_about_many_pictures_is_measured_as_its_maps_say(llav
         own = np.mean([surface(maps, [name])[name].values for maps in written], 0)
         np.testing.assert_allclose(measured[name], own, atol=1e-5)
     assert (measured["to_written_n"] == 2 * 3).all()
-
-
-@pytest.fixture(scope="module")
-def llava() -> Model:
-    return hs.load(llava_parts())

@@ -29,7 +29,7 @@ from tests.analyses.links.combine.test_run import proteins
 from tests.helpers.forked import forked
 from tests.helpers.planted_alignment import recordings
 from tests.helpers.planted_induction import circuit
-from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.planted_needles import HAY
 from tests.helpers.run_sample import as_a_worker, same
 from tests.helpers.small_models import small_bert, whisper_parts
 from tests.helpers.small_tokenizers import listed
@@ -86,11 +86,6 @@ def goes_on(run: Callable[..., Any], place: Path, owner: Any, name: str, *ends: 
     with counted(owner, name) as again:
         same(run(resume=place), plain)
     assert again[0] == 0
-
-
-@pytest.fixture(scope="module")
-def planted() -> Model:
-    return hs.load((circuit().module, reader()))
 
 
 def needles(model: Model, **more: Any) -> Any:

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from headscope.console.options import AsJson, ModelOptions, print_json
+from headscope.console.options import AsJson, LoadOptions, Named, Revision, print_json
 from headscope.errors import HeadscopeWarning, InputError
 
 
-@dataclass(frozen=True)
-class _ModelOptions(ModelOptions):
-    named: Annotated[str | None, typer.Argument(metavar="MODEL", help="The same as -m MODEL.")] = None
-
-    def __post_init__(self) -> None:
-        if self.named is not None and self.model not in (None, self.named):
-            raise InputError(f"-m: expected one model, found {self.model} beside {self.named}")
-        object.__setattr__(self, "model", self.named or self.model)
-        super().__post_init__()
-
-
 def check(
-    model: _ModelOptions,
+    named: Annotated[str | None, typer.Argument(metavar="MODEL")] = None,
+    *,
+    model: Named = None,
+    revision: Revision = None,
+    loading: LoadOptions,
     as_json: AsJson = False,
 ) -> None:
-    """What can be captured of a model, and the checks it passed."""
+    """What can be captured of a model, and the checks it passed.
+
+    Args:
+        named: the same as -m MODEL.
+    """
+    if named is not None and model not in (None, named):
+        raise InputError(f"-m: expected one model, found {model} beside {named}")
+
     from headscope.runs.inputs import english
 
     with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):  # it is printed below
-        loaded = model.load()
+        loaded = loading.load(named or model, revision)
     result = loaded.checked
     sample = english(loaded)
     if as_json:

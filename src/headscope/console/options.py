@@ -77,6 +77,16 @@ Unknown = Annotated[
         "--allow-unknown", help="Run on text of which the tokenizer does not know a fifth of the pieces."
     ),
 ]
+Named = Annotated[
+    str | None,
+    typer.Option(
+        "-m",
+        "--model",
+        metavar="MODEL",
+        help="Hub name, folder or .gguf file, or demo-lm; else the demo model.",
+    ),
+]
+Revision = Annotated[str | None, typer.Option(help="Revision of a hub model.")]
 ModelName = Annotated[str | None, typer.Option(metavar="MODEL")]
 Remote = Annotated[bool, typer.Option("--trust-remote-code", help="Run code from a hub model's repository.")]
 
@@ -97,17 +107,7 @@ class LoadOptions:
         """The model of this name; the demo model by default."""
         from headscope.attention.load import load
 
-        return load(
-            model,
-            device=self.device,
-            dtype=self.dtype,
-            revision=revision,
-            adapter=self.adapter,
-            untrained=self.untrained,
-            keep=self.keep,
-            trust_remote_code=self.trust_remote_code,
-            allow_unknown=self.allow_unknown,
-        )
+        return load(model, revision=revision, **vars(self))
 
     def named(self, name: str) -> Model:
         """A model by its name, ``demo`` for the demo model, with ``@REVISION`` or without."""
@@ -137,18 +137,10 @@ class CheckpointOptions:
 class ModelOptions:
     """Which model, and how it is loaded."""
 
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--model",
-            metavar="MODEL",
-            help="Hub name, folder or .gguf file, or demo-lm; else the demo model.",
-        ),
-    ] = None
+    model: Named = None
     device: Device = None
     dtype: Dtype = None
-    revision: Annotated[str | None, typer.Option(help="Revision of a hub model.")] = None
+    revision: Revision = None
     adapter: Adapter = None
     untrained: Untrained = None
     keep: Keep = None

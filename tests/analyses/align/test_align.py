@@ -19,15 +19,10 @@ from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.models.audio import spoken
 from tests.helpers.planted_alignment import PLANTED, RATE, planting, recordings
-from tests.helpers.small_models import save_whisper, whisper_parts
+from tests.helpers.small_models import save_whisper
 
 WORDS = ["The", "cat", "sat", "on", "the", "mat."]
 NOISE = np.random.default_rng(0).normal(0, 0.1, 24_000).astype(np.float32)
-
-
-@pytest.fixture(scope="module")
-def whisper() -> Model:
-    return hs.load(whisper_parts(4))
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,6 @@ import pytest
 import headscope as hs
 from headscope.models import Model
 from tests.helpers.planted_alignment import PLANTED, planting, recordings
-from tests.helpers.small_models import whisper_parts
-
-
-@pytest.fixture(scope="module")
-def whisper() -> Model:
-    return hs.load(whisper_parts(4))
 
 
 @pytest.mark.slow

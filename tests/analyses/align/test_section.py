@@ -14,12 +14,6 @@ from headscope.models import Model
 from headscope.views.blobs import Blobs
 from tests.helpers.planted_alignment import PLANTED, planting, recordings
 from tests.helpers.section_blocks import rows, table
-from tests.helpers.small_models import whisper_parts
-
-
-@pytest.fixture(scope="module")
-def whisper() -> Model:
-    return hs.load(whisper_parts(4))
 
 
 def corpus(examples: list[Example]) -> Corpus:

@@ -21,13 +21,8 @@ from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.models import Model
 from tests.helpers.links_by_loops import averages, figures
 from tests.helpers.planted_regions import PLANTED, SIDE, corpus_of, planted, squares
-from tests.helpers.small_models import llava_parts, seeing
+from tests.helpers.small_models import seeing
 from tests.helpers.vision_models import READS, vision
-
-
-@pytest.fixture(scope="module")
-def llava() -> Model:
-    return hs.load(llava_parts())
 
 
 @pytest.fixture(scope="module")

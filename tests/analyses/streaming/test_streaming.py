@@ -18,18 +18,13 @@ from headscope.analyses.roles.retrieval import needles
 from headscope.analyses.streaming import statistics
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
-from tests.helpers.planted_induction import WORDS, circuit
+from tests.helpers.planted_induction import WORDS
 from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.small_models import sizes, small
 from tests.helpers.typed import Typed
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"recent": 20, "needles": 12, "lengths": (60,), "exact": "all", "full": 0.25}
-
-
-@pytest.fixture(scope="module")
-def planted() -> Model:
-    return hs.load((circuit().module, reader()))
 
 
 def grouped(seed: int, **options: Any) -> Model:

@@ -26,12 +26,6 @@ from tests.helpers.small_models import small
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 
 
-@pytest.fixture(scope="module")
-def planted() -> Model:
-    """L1H0 brings what followed the present token before, and writes it as it is."""
-    return hs.load((circuit().module, reader()))
-
-
 def study(model: Model, examples: int = 1) -> Study:
     return Study(model, TEXT, ["writes"], examples, typed=Typed(options={"-m": "planted"}))
 

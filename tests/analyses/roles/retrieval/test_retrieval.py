@@ -27,12 +27,6 @@ TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"needles": 12, "lengths": (48, 60), "k": 1}
 
 
-@pytest.fixture(scope="module")
-def planted() -> Model:
-    """An induction circuit: L1H0 brings what followed the present token before, which is the code."""
-    return hs.load((circuit().module, reader()))
-
-
 def noisy(seed: int) -> Model:
     """In float64, so that what is largest is so in every way to compute it."""
     module: Any = circuit().module

@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import headscope as hs
 from headscope.analyses.reproduce import Typed
@@ -17,17 +16,11 @@ from headscope.analyses.study import Study
 from headscope.models import Model
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
-from tests.helpers.planted_induction import circuit
-from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.planted_needles import HAY
 from tests.helpers.section_blocks import rows
 from tests.helpers.small_models import small
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
-
-
-@pytest.fixture(scope="module")
-def planted() -> Model:
-    return hs.load((circuit().module, reader()))
 
 
 def study(model: Model, examples: int = 1) -> Study:
