@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,13 +12,11 @@ from typing import Any, cast
 from headscope.core.link import AnyLinks, Link, Named, Span, Unit, as_links
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
-from headscope.corpora.cuts import by_lines
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import (
     MAIN,
     Documents,
-    each_of,
     fields,
     json_object,
     named,
@@ -27,7 +25,7 @@ from headscope.corpora.jsonlines import (
     strings,
 )
 from headscope.corpora.linking import checked, read_links, unit_of, with_links
-from headscope.corpora.readers import JSON_LINES, numbers_of
+from headscope.corpora.readers import json_lines, numbers_of
 from headscope.corpora.speech import heard_in, of_object
 from headscope.errors import InputError
 
@@ -71,18 +69,7 @@ def links(paths: Paths, *, document: str | None = None, strict: bool = False) ->
     >>> example.text, example.links[0].source, example.links[0].targets
     ('x = 1; print(x)', Span(start=13, end=14, text='a'), (Span(start=0, end=1, text='a'),))
     """
-    expected = "expected JSON objects, found blank lines only"
-    read, ends = partial(_examples, document), each_of(document, "line")
-    return Corpus.of_files(
-        paths,
-        read,
-        strict=strict,
-        expected=expected,
-        documents=ends,
-        within=by_lines(read),
-        suffixes=JSON_LINES,
-        records=True,
-    )
+    return json_lines(paths, _read, document, strict=strict)
 
 
 @validated
@@ -226,11 +213,6 @@ def _texts(item: Any, place: str) -> dict[str, Any]:
         name: read(part if isinstance(part, str) else list(part), place, InputError)
         for name, part in zip(names, parts, strict=False)
     }
-
-
-def _examples(document: str | None, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
-    numbers = Documents(document or "document")
-    return (partial(_read, line, document, numbers) for line in lines if line.text.strip())
 
 
 def _read(line: Line, document: str | None, numbers: Documents) -> Example:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import Any, cast
 
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
-from headscope.corpora.cuts import by_lines
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, strings
+from headscope.corpora.jsonlines import Documents, json_object, scalar, strings
+from headscope.corpora.readers import json_lines
 
 
 @validated
@@ -27,25 +25,10 @@ def negations(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> negation.words, negation.cue, negation.scope
     (['He', 'did', 'not', 'see'], [2], [0, 1, 3])
     """
-    expected = "expected JSON objects, found blank lines only"
-    line = each_of(None, "line")
-    return Corpus.of_files(
-        paths,
-        _examples,
-        strict=strict,
-        expected=expected,
-        documents=line,
-        within=by_lines(_examples),
-        records=True,
-    )
+    return json_lines(paths, _read, strict=strict)
 
 
-def _examples(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
-    documents = Documents()
-    return (partial(_read, line, documents) for line in lines if line.text.strip())
-
-
-def _read(line: Line, documents: Documents) -> Example:
+def _read(line: Line, _: str | None, documents: Documents) -> Example:
     fields = json_object(line)
     words = strings(fields.get("words"), "'words'", line.error)
     places: dict[str, list[int]] = {}

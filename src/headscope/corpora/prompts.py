@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, cast
 
 from headscope.core.conversations import Fail
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
-from headscope.corpora.cuts import by_lines
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import KINDS, Documents, each_of, fields, json_object, named, scalar, string
-from headscope.corpora.readers import JSON_LINES
+from headscope.corpora.jsonlines import KINDS, Documents, fields, json_object, named, scalar, string
+from headscope.corpora.readers import json_lines
 
 
 @validated
@@ -40,22 +38,7 @@ def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) 
     >>> example.text, example.asked["answer"]
     ('Maria lives in Oslo. Peter bakes. Maria lives in', ' Oslo')
     """
-    read = partial(_prompts, document)
-    return Corpus.of_files(
-        paths,
-        read,
-        strict=strict,
-        expected="expected JSON objects, found blank lines only",
-        documents=each_of(document, "line"),
-        within=by_lines(read),
-        suffixes=JSON_LINES,
-        records=True,
-    )
-
-
-def _prompts(document: str | None, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
-    numbers = Documents(document or "document")
-    return (partial(_prompt, line, document, numbers) for line in lines if line.text.strip())
+    return json_lines(paths, _prompt, document, strict=strict)
 
 
 def _prompt(line: Line, document: str | None, numbers: Documents) -> Example:

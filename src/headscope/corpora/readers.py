@@ -161,15 +161,25 @@ def jsonl(
     >>> [example.words or example.text for example in hs.corpora.jsonl("chats.jsonl")]
     ['Hello there, who are you?', ['He', 'did', 'not', 'see']]
     """
-    expected = "expected JSON objects, found blank lines only"
-    read, ends = partial(_objects, text, document), each_of(document, "line")
+    return json_lines(paths, partial(_object, text), document, strict=strict)
+
+
+def json_lines(
+    paths: Paths,
+    read: Callable[[Line, str | None, Documents], Example],
+    document: str | None = None,
+    *,
+    strict: bool,
+) -> Corpus:
+    """A corpus of JSON lines, of which `read` makes an example each; `document` is another key of the document."""
+    made = partial(_examples, read, document)
     return Corpus.of_files(
         paths,
-        read,
+        made,
         strict=strict,
-        expected=expected,
-        documents=ends,
-        within=by_lines(read),
+        expected="expected JSON objects, found blank lines only",
+        documents=each_of(document, "line"),
+        within=by_lines(made),
         suffixes=JSON_LINES,
         records=True,
     )
@@ -244,15 +254,15 @@ def _paragraph(before: Iterator[Line]) -> list[Line]:
     return lines[::-1]
 
 
-def _objects(
-    text: str | None, document: str | None, lines: Iterable[Line]
+def _examples(
+    read: Callable[[Line, str | None, Documents], Example], document: str | None, lines: Iterable[Line]
 ) -> Iterator[Callable[[], Example]]:
     """One example a line of JSON."""
     numbers = Documents(document or "document")
-    return (partial(_object, line, text, document, numbers) for line in lines if line.text.strip())
+    return (partial(read, line, document, numbers) for line in lines if line.text.strip())
 
 
-def _object(line: Line, text: str | None, document: str | None, numbers: Documents) -> Example:
+def _object(text: str | None, line: Line, document: str | None, numbers: Documents) -> Example:
     row = json_object(line)
     name = named(row, document, line.error)
     given = fields(row, text, line.error)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +13,8 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import KINDS, Documents, each_of, json_object, scalar, string, strings
+from headscope.corpora.jsonlines import KINDS, Documents, json_object, scalar, string, strings
+from headscope.corpora.readers import json_lines
 
 FRAME = 0.02
 """Seconds of a frame of Whisper's encoder."""
@@ -36,19 +36,10 @@ def spoken(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> first.words[1], first.times[1], first.links[1].targets
     ('it', (0.4, 0.9), (Span(start=20, end=45, text='a'),))
     """
-    expected = "expected JSON objects, found blank lines only"
-    documents = each_of(None, "line")
-    return Corpus.of_files(
-        paths, _examples, strict=strict, expected=expected, documents=documents, records=True
-    )
+    return json_lines(paths, _read, strict=strict)
 
 
-def _examples(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
-    documents = Documents()
-    return (partial(_read, line, documents) for line in lines if line.text.strip())
-
-
-def _read(line: Line, documents: Documents) -> Example:
+def _read(line: Line, _: str | None, documents: Documents) -> Example:
     return of_object(json_object(line), line, documents)
 
 
