@@ -359,6 +359,11 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
     if model.encoder_decoder:
         vocabulary = getattr(getattr(model.config, "decoder", model.text_config), "vocab_size", None) or 100
         ready["decoder_input_ids"] = torch.randint(min(3, vocabulary - 1), vocabulary, (1, 7), generator=draw)
+    return _placed(model, ready)
+
+
+def _placed(model: Model, ready: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors where the model is, of its type."""
     return {
         name: tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
         for name, tensor in ready.items()
@@ -378,10 +383,7 @@ def picture_inputs(model: Model) -> dict[str, Tensor] | None:
         return None
     if model.encoder_decoder:
         ready["decoder_input_ids"] = torch.arange(7)[None]
-    return {
-        name: tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
-        for name, tensor in ready.items()
-    }
+    return _placed(model, ready)
 
 
 def outputs(output: Any) -> list[Tensor]:

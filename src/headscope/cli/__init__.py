@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -26,10 +26,10 @@ def main() -> NoReturn:
         )
         raise SystemExit(2) from None
     try:
-        with _stoppable():
+        with _handled(signal.SIGINT, _stop):
             from headscope.cli.app import run  # takes a second, in which Ctrl-C may come
 
-        with _terminable():
+        with _handled(signal.SIGTERM, _terminate):
             code = run()
     except KeyboardInterrupt:
         print("headscope: stopped", file=sys.stderr)
@@ -38,36 +38,25 @@ def main() -> NoReturn:
 
 
 @contextmanager
-def _stoppable() -> Generator[None]:
-    """End at once on Ctrl-C: nothing is to be undone yet, and some libraries swallow the exception while imported."""
+def _handled(number: int, handler: Callable[..., NoReturn]) -> Generator[None]:
+    """Within it a signal is handled so; only the main thread can be told."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, _stop)
+    before = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _terminable() -> Generator[None]:
-    """Within it SIGTERM, as schedulers send it, is an exit: what is done is kept, and nothing half written is left."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
 
 
 def _terminate(*_: object) -> NoReturn:
+    """SIGTERM, as schedulers send it, is an exit: what is done is kept, and nothing half written is left."""
     print("headscope: stopped", file=sys.stderr)
     raise SystemExit(143)
 
 
 def _stop(*_: object) -> NoReturn:
+    """End at once: nothing is to be undone yet, and some libraries swallow the exception while imported."""
     os.write(2, b"headscope: stopped\n")
     os._exit(130)

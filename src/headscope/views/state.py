@@ -81,14 +81,7 @@ def _number(value: Any, _: Any = None) -> float:
     return float(value)
 
 
-def _share(value: Any, _: Any) -> float | None:
-    if value is None:
-        return None
-    _check(0.0 <= _number(value) <= 1.0)
-    return float(value)
-
-
-def _opacity(value: Any, _: Any) -> float:
+def _share(value: Any, _: Any) -> float:
     _check(0.0 <= _number(value) <= 1.0)
     return float(value)
 
@@ -103,42 +96,36 @@ def _numbers(value: Any, _: Any) -> list[int]:
     return sorted({_natural(number) for number in value})
 
 
-def _pin(value: Any, _: Any) -> list[str | int] | None:
-    if value is None:
-        return None
+def _pin(value: Any, _: Any) -> list[str | int]:
     side, place = value
     _check(side in ("from", "to"))
     return [side, _natural(place)]
 
 
-def _between(value: Any, _: Any) -> list[int] | None:
-    if value is None:
-        return None
+def _between(value: Any, _: Any) -> list[int]:
     query, key = map(_natural, value)
     return [query, key]
 
 
-def _zoom(value: Any, _: Any) -> list[int] | None:
-    if value is None:
-        return None
+def _zoom(value: Any, _: Any) -> list[int]:
     row, rows, column, columns = map(_natural, value)
     _check(bool(rows and columns))
     return [row, rows, column, columns]
 
 
-def _time(value: Any, _: Any) -> float | None:
-    if value is None:
-        return None
+def _time(value: Any, _: Any) -> float:
     _check(_number(value) >= 0)
     return float(value)
 
 
-def _span(value: Any, _: Any) -> list[float] | None:
-    if value is None:
-        return None
+def _span(value: Any, _: Any) -> list[float]:
     begin, end = map(_number, value)
     _check(0 <= begin < end)
     return [begin, end]
+
+
+def _optional(read: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda value, allowed: None if value is None else read(value, allowed)
 
 
 _READERS: Mapping[Any, Callable[[Any, Any], Any]] = {
@@ -146,15 +133,15 @@ _READERS: Mapping[Any, Callable[[Any, Any], Any]] = {
     bool: _bool,
     int: _natural,
     float: _number,
-    "threshold": _share,
-    "opacity": _opacity,
+    "threshold": _optional(_share),
+    "opacity": _share,
     "heads": _heads,
-    "pin": _pin,
-    "between": _between,
-    "zoom": _zoom,
+    "pin": _optional(_pin),
+    "between": _optional(_between),
+    "zoom": _optional(_zoom),
     "unfolded": _numbers,
-    "time": _time,
-    "span": _span,
+    "time": _optional(_time),
+    "span": _optional(_span),
 }
 """By key or by type, what reads a value; texts are one of those that their type allows."""
 
