@@ -91,12 +91,12 @@ def names(measures: Sequence[Measure]) -> list[str]:
 def side(sums: Sums, measures: Sequence[Measure], which: Literal["a", "b"]) -> Sums:
     """The sums of one model's measures, of what was gathered by `stacked`."""
     first = "ab".index(which) * len(measures)
-    own = slice(first, first + len(measures))
+    rows = slice(first, first + len(measures))
     return replace(
         sums,
         measures=tuple(measure.name for measure in measures),
-        apart=tuple(part._replace(s=part.s[own], n=part.n[own]) for part in sums.apart),
-        **{name: getattr(sums, name)[own] for name in sums.names()},
+        apart=tuple(part._replace(s=part.s[rows], n=part.n[rows]) for part in sums.apart),
+        **{name: getattr(sums, name)[rows] for name in sums.names()},
     )
 
 

@@ -81,14 +81,12 @@ def roles(
             for inputs, measures in readings(a, corpus, limit=options.get("limit"), seed=seed):
                 both.append(models(a, b, inputs, measures=measures, **options))
                 options = {**options, "progress": False}
-    first, second = (
-        every_role(model, corpus, seed=seed, measured=_measuring(both, side), **options)
-        for side, model in (("a", a), ("b", b))
-    )
+    first = every_role(a, corpus, seed=seed, measured=_measuring(both, "a"), **options)
+    second = every_role(b, corpus, seed=seed, measured=_measuring(both, "b"), **options)
     tables = [named(result, level) for result in (first, second)]
     for table, result in zip(tables, (first, second), strict=True):
         table.attrs["meta"] = result.attrs["meta"] | {"level": level, "tests": len(result)}
-    return Roles(tables[0], tables[1], (first, second), [each.figures for each in both], level)
+    return Roles(tables[0], tables[1], (first, second), [pair.figures for pair in both], level)
 
 
 def _measuring(compared: Sequence[Models], side: Literal["a", "b"]) -> Callable[..., xr.Dataset]:
@@ -96,11 +94,11 @@ def _measuring(compared: Sequence[Models], side: Literal["a", "b"]) -> Callable[
     made = iter(compared)
 
     def measured(model: Model, *_: object, **__: object) -> xr.Dataset:
-        each = next(made)
-        sums = side_of(each.sums, each.measures, side)
-        meta = description(each.figures)
+        pair = next(made)
+        sums = side_of(pair.sums, pair.measures, side)
+        meta = description(pair.figures)
         about = {**meta[side], "layers": len(sums.layers), "heads": sums.s.shape[2]}
-        meta = {name: told for name, told in meta.items() if name not in ("a", "b", "over", "difference")}
-        return dataset(sums, each.measures, causal=model.causal, meta={**meta, "model": about})
+        meta = {name: value for name, value in meta.items() if name not in ("a", "b", "over", "difference")}
+        return dataset(sums, pair.measures, causal=model.causal, meta={**meta, "model": about})
 
     return measured if compared else measure
