@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import headscope as hs
+from headscope.analyses.patching import curve
 from headscope.analyses.patching.curve import ORDERS
-from headscope.analyses.patching.statistics import curve_table
+from headscope.analyses.patching.statistics import curve_table, first_edges
 from headscope.attention import edges
 from headscope.attention.edges import EMBEDDING, LOGITS, Graph, live
 from headscope.attention.outputs import Outputs
@@ -130,10 +131,28 @@ def test_planted_edges_are_found_and_carry_the_answer(make: Any, pairs: Any, pla
     )
     right, wrong = scores[truth[there]], scores[~truth[there]]
     assert (right[:, None] > wrong).mean() >= 0.95  # AUROC
-    curve = curve_table(found).set_index(["order", "edges"])["faithfulness"]
+    faithful = curve_table(found).set_index(["order", "edges"])["faithfulness"]
     assert [*found["order"].values] == [*ORDERS]
-    assert curve["integrated gradients", 3] == pytest.approx(1, abs=0.05)
-    assert curve["random", 3] == pytest.approx(0, abs=0.05)
+    assert faithful["integrated gradients", 3] == pytest.approx(1, abs=0.05)
+    assert faithful["random", 3] == pytest.approx(0, abs=0.05)
+
+
+@pytest.mark.deep
+def test_one_edge_in_a_hundred_of_a_language_model(smollm: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of docs/importance.md."""
+    monkeypatch.setattr(curve, "SHARES", (0.01,))
+    monkeypatch.setattr(curve, "RANDOM", 1)
+    found = hs.patching(smollm, exact=0, curve=True)
+    values = [found[f"faithfulness{end}"].values[0, 0] for end in ("", "_low", "_high")]
+    np.testing.assert_allclose(values, [0.759, 0.704, 0.811], atol=0.01)
+    assert np.abs(found["faithfulness"].values[1:]).max() < 0.005
+    first = first_edges(found, 3)
+    assert [*zip(first["from"], first["to"], strict=True)] == [
+        (EMBEDDING, "mlp 0"),
+        ("L23H3", LOGITS),
+        ("mlp 0", "L23H3"),
+    ]
+    np.testing.assert_allclose(first["estimate"], [1.0, 0.510, 0.341], atol=2e-3)
 
 
 def test_layers_that_change_what_heads_write_are_refused() -> None:

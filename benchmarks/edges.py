@@ -1,7 +1,8 @@
 """Are the edges of a trained circuit found? Induction, learnt by a small model, and what each edge does by ablation.
 
-    python benchmarks/trained_circuit.py             three models, trained anew: minutes
-    python benchmarks/trained_circuit.py --seeds 1   one
+    python benchmarks/edges.py             three models, trained anew: minutes
+    python benchmarks/edges.py --seeds 1   one
+    python benchmarks/edges.py --cost      what scores cost beside attribution patching, of demo-lm
 
 A model of two layers of four heads without MLPs learns to go on with random tokens that repeat after 5 to 15 places. Of
 pairs "… a b … d c … a" b is the answer and c the wrong token; in the corrupted prompt a and d (the answer hangs on
@@ -13,6 +14,10 @@ that change more than 5 % of the gap are the circuit. AUROC: that one of them ha
 from __future__ import annotations
 
 import argparse
+import resource
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +25,9 @@ import torch
 import transformers
 
 import headscope as hs
+from headscope.analyses.patching.pairs import read
+from headscope.analyses.patching.run import _Runs  # pyright: ignore[reportPrivateUsage]
+from headscope.attention import edges
 from headscope.attention.edges import Graph
 from headscope.attention.outputs import Outputs
 
@@ -76,6 +84,33 @@ def auroc(scores: np.ndarray, truth: np.ndarray) -> float:
     return float(((right > wrong) + (right == wrong) / 2).mean())
 
 
+def cost() -> None:
+    """Print processor time, the least of three, and the peak of memory so far, by how many pairs run at once."""
+    model = hs.load("demo-lm")
+    of = read(model, None)[0]
+    ready = model.inputs([of[0].clean])
+    runs = _Runs(model, Outputs(model, ready), noising=False, last=False, batch_size=4)
+    graph, room = Graph(model, runs.outputs, ready), edges.AT_ONCE
+    for pairs in of[:1], of[:4]:
+        inputs = runs.ready(pairs, clean=False), runs.ready(pairs, clean=True)
+        score = partial(graph.scores, *inputs, partial(runs.difference, pairs))
+
+        ways: dict[str, tuple[int, Callable[[], Any]]] = {
+            "attribution patching": (room, partial(runs.estimate, pairs, lambda _: None)),
+            "EAP": (room, partial(score, 0)),
+            "EAP-IG, one by one": (0, partial(score, 5)),
+            "EAP-IG, in one batch": (room, partial(score, 5)),
+        }
+        for name, (edges.AT_ONCE, way) in ways.items():
+            took: list[float] = []
+            for _ in range(3):
+                start = time.process_time()
+                way()
+                took.append(time.process_time() - start)
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            print(f"{len(pairs)} pairs, {name}: {min(took):.2f} s, {peak:,.0f} MB")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -83,7 +118,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--pairs", type=int, default=64)
+    parser.add_argument("--cost", action="store_true")
     asked = parser.parse_args()
+    if asked.cost:
+        cost()
+        return
     for seed in range(asked.seeds):
         module, right = trained(seed, asked.steps)
         model = hs.load(module)
