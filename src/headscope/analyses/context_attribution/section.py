@@ -86,7 +86,7 @@ def _row(found: xr.Dataset) -> dict[str, Any]:
     best = statistics.first(found)
     q, texts = float(found["q"][best]), [plain_text(str(text)) for text in found["text"].values]
     notes = statistics.notes(found)
-    row = {
+    row: dict[str, Any] = {
         "answer": plain_text(description(found)["answer"].strip()),
         "part": texts[best],
         "effect": float(found["masked"][best]),
