@@ -18,8 +18,7 @@ from headscope.core.validation import Expected
 from headscope.errors import InputError
 
 Level = Literal[
-    *("part", "message", "tool", "document"),
-    *("paragraph", "line", "sentence", "word", "token", "image", "sound"),
+    "part", "message", "tool", "document", "paragraph", "line", "sentence", "word", "token", "image", "sound"
 ]
 """What a prompt is cut into."""
 
