@@ -3,7 +3,7 @@
     python benchmarks/sources.py planted -m demo-lm --count 216         figures by kind of question, all spans masked
     python benchmarks/sources.py planted -m demo-lm --templates tuning  the contexts that choices were made on
     python benchmarks/sources.py generated -m demo-lm --count 20        chat answers that the model writes itself
-    python benchmarks/sources.py none -m FOLDER --seeds 20              untrained models, or of 0 seeds as it is: how often a span passes
+    python benchmarks/sources.py none -m FOLDER --seeds 20              untrained models: how often a span passes
     python benchmarks/sources.py cost -m demo-lm --tokens 4000          seconds and passes, by length
 
 Each context has 5 to 20 facts, of which one or several answer the question. Templates for tuning and for scoring are
