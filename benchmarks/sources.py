@@ -166,11 +166,11 @@ def explain(model: Any, rows: Iterator[dict[str, Any]], folder: Path, **options:
     Kind("context_attribution", Rows.from_arrays, lambda rows, *_: each.append(rows)).merge([part])
     values, kinds = each[0].values, np.array(each[0].kind)
     lines = [found.table().round(3).to_string(index=False)]
+    names = ("pearson", "agreement", "oracle")
+    columns = values[:, [list(FIGURES).index(name) for name in names]]
     for kind in ("", *dict.fromkeys(kinds.tolist())):
-        medians = np.nanmedian(values[(kinds == kind) | (kind == "")], axis=0)
-        of = [
-            f"{name} {medians[list(FIGURES).index(name)]:.2f}" for name in ("pearson", "agreement", "oracle")
-        ]
+        medians = np.nanmedian(columns[(kinds == kind) | (kind == "")], axis=0)
+        of = [f"{name} {median:.2f}" for name, median in zip(names, medians, strict=True)]
         lines.append(f"medians, {kind or 'all'}: {', '.join(of)}")
     return "\n".join(lines)
 

@@ -168,13 +168,7 @@ def report(
             given = option.removeprefix("--")
             if name not in asked and inputs.get(given) is not None:
                 raise InputError(f"{given}: only the section {name} takes it; add that to the sections")
-    for read in (
-        treebank,
-        coref,
-        pairs,
-        links,
-        prompts,
-    ):  # a broken file is told before the model runs for long
+    for read in (treebank, coref, pairs, links, prompts):  # a broken file is told before a long run
         for _ in read or ():
             pass
     measured = reader_of(measured, texts)

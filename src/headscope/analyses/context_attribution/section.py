@@ -12,6 +12,7 @@ import xarray as xr
 from headscope.analyses.context_attribution.page import told
 from headscope.analyses.study import LEVEL, Study
 from headscope.analyses.why import statistics
+from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
@@ -86,7 +87,7 @@ def _row(found: xr.Dataset) -> dict[str, Any]:
     best = statistics.first(found)
     q, texts = float(found["q"][best]), [plain_text(str(text)) for text in found["text"].values]
     notes = statistics.notes(found)
-    row = {
+    row: dict[str, Any] = {
         "answer": plain_text(description(found)["answer"].strip()),
         "part": texts[best],
         "effect": float(found["masked"][best]),
@@ -105,9 +106,9 @@ def _row(found: xr.Dataset) -> dict[str, Any]:
 def section(study: Study) -> list[Section]:
     """Which part of each of the prompts that were given its answer came from."""
     assert study.prompts is not None
-    found = told(study.model, study.prompts, None, min(PROMPTS, study.limit or PROMPTS))
-    return [
-        Sources(
-            pd.DataFrame([_row(one) for one in found]), study.typed and study.typed.on("why", "--prompts")
-        )
+    rows = [
+        _row(found) for found in told(study.model, study.prompts, None, min(PROMPTS, study.limit or PROMPTS))
     ]
+    if not rows:
+        raise InputError("prompts: expected one that the model can read, found none")
+    return [Sources(pd.DataFrame(rows), study.typed and study.typed.on("why", "--prompts"))]

@@ -18,8 +18,7 @@ from headscope.core.validation import Expected
 from headscope.errors import InputError
 
 Level = Literal[
-    *("part", "message", "tool", "document"),
-    *("paragraph", "line", "sentence", "word", "token", "image", "sound"),
+    "message", "tool", "document", "part", "paragraph", "line", "sentence", "word", "token", "image", "sound"
 ]
 """What a prompt is cut into."""
 
@@ -38,7 +37,7 @@ SECONDS = 1.0
 """A sound is cut into stretches of so many seconds."""
 
 _NAMES = ", ".join(get_args(Level))
-_OWN = ("part", "message", "tool", "document")
+_OWN = ("message", "tool", "document", "part")
 
 
 class Stretch(NamedTuple):
