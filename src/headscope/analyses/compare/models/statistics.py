@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -89,10 +89,9 @@ def names(measures: Sequence[Measure]) -> list[str]:
     return [f"{which}:{one.name}" for which in ("a", "b", "a-b") for one in measures] + list(DRIFT)
 
 
-def side(sums: Sums, measures: Sequence[Measure], which: Literal["a", "b"]) -> Sums:
+def side(sums: Sums, measures: Sequence[Measure], place: int) -> Sums:
     """The sums of one model's measures, of what was gathered by `stacked`."""
-    first = "ab".index(which) * len(measures)
-    own = slice(first, first + len(measures))
+    own = slice(place * len(measures), (place + 1) * len(measures))
     return replace(
         sums,
         measures=tuple(measure.name for measure in measures),
