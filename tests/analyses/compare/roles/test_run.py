@@ -10,6 +10,8 @@ import pytest
 
 import headscope as hs
 from headscope.analyses.roles.run import every_role
+from headscope.errors import InputError
+from headscope.models import Model
 from headscope.runs.task import Task
 from tests.helpers.compared_models import perturbed
 from tests.helpers.small_models import small_bert
@@ -35,3 +37,14 @@ def test_each_model_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
         pd.testing.assert_frame_equal(mine, theirs)
         assert mine.attrs["meta"]["model"] == theirs.attrs["meta"]["model"]
     assert found.changes["paired"].any()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_repeats")
+def test_models_of_other_shapes_are_compared_by_role(demo: Model, stories: Model) -> None:
+    found = hs.compare.roles(demo, stories, hs.corpora.builtin(), limit=12)
+    by = found.by_role.set_index("role")
+    assert by.loc["previous token", "heads_a"] == 1
+    assert by.loc["previous token", "share_b"] == by.loc["previous token", "heads_b"] / 40
+    with pytest.raises(InputError, match="heads have no counterparts"):
+        _ = found.changes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -89,9 +89,10 @@ def names(measures: Sequence[Measure]) -> list[str]:
     return [f"{which}:{one.name}" for which in ("a", "b", "a-b") for one in measures] + list(DRIFT)
 
 
-def side(sums: Sums, measures: Sequence[Measure], place: int) -> Sums:
+def side(sums: Sums, measures: Sequence[Measure], which: Literal["a", "b"]) -> Sums:
     """The sums of one model's measures, of what was gathered by `stacked`."""
-    own = slice(place * len(measures), (place + 1) * len(measures))
+    first = "ab".index(which) * len(measures)
+    own = slice(first, first + len(measures))
     return replace(
         sums,
         measures=tuple(measure.name for measure in measures),

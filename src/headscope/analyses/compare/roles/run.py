@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Literal, Unpack
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.compare.models.run import Models, models, same_tokens
 from headscope.analyses.compare.models.shapes import counterparts
-from headscope.analyses.compare.models.statistics import side
+from headscope.analyses.compare.models.statistics import side as side_of
 from headscope.analyses.compare.roles import statistics
 from headscope.analyses.options import Reading, with_options
 from headscope.analyses.roles.run import every_role, readings
@@ -82,9 +82,9 @@ def roles(
                 options = {**options, "progress": False}
     first, second = (
         every_role(
-            model, corpus, seed=seed, measured=[_measured(each, place, model) for each in both], **options
+            model, corpus, seed=seed, measured=[_measured(each, side, model) for each in both], **options
         )
-        for place, model in enumerate((a, b))
+        for side, model in (("a", a), ("b", b))
     )
     tables = [named(result, level) for result in (first, second)]
     for table, result in zip(tables, (first, second), strict=True):
@@ -92,10 +92,10 @@ def roles(
     return Roles(tables[0], tables[1], (first, second), [each.figures for each in both], level)
 
 
-def _measured(compared: Models, place: int, model: Model) -> xr.Dataset:
+def _measured(compared: Models, side: Literal["a", "b"], model: Model) -> xr.Dataset:
     """What `headscope.measure` gives of one of two models that were compared."""
-    sums = side(compared.sums, compared.measures, place)
+    sums = side_of(compared.sums, compared.measures, side)
     meta = description(compared.figures)
-    about = {**meta["ab"[place]], "layers": len(sums.layers), "heads": sums.s.shape[2]}
+    about = {**meta[side], "layers": len(sums.layers), "heads": sums.s.shape[2]}
     meta = {name: told for name, told in meta.items() if name not in ("a", "b", "over", "difference")}
     return dataset(sums, compared.measures, causal=model.causal, meta={**meta, "model": about})
