@@ -43,15 +43,8 @@ RUN = sorted(
 QUOTING = ["README.md", "docs/tour.md", *(page for page in BLOCKS if page.startswith("docs/questions/"))]
 """Pages whose prose rests on what their own code prints."""
 
-LESS = {
-    "report": [
-        "--limit",
-        "4",
-        "--sections",
-        "figures",
-        "--examples",
-        "1",
-    ],  # test_cli_report makes a whole one
+LESS = {  # test_cli_report makes a whole one
+    "report": ["--limit", "4", "--sections", "figures", "--examples", "1"],
     "bench": ["--limit", "8"],
 }
 

@@ -470,11 +470,10 @@ def test_the_picture_is_accessible(kind: str, width: int, scheme: str, open_page
 def test_large_models_of_vision_are_drawn_and_answer(
     deep: int, weights: str, open_page: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """16 heads a layer on 37 × 37 patches: the grid is there, and a head opens on the picture.
-
-    With fewer layers the page has as many blocks of patches as with all.
-    """
-    monkeypatch.setattr(seeing, "WHOLE", seeing.WHOLE * deep // 24)
+    """16 heads a layer on 37 × 37 patches: the grid is there, and a head opens on the picture."""
+    monkeypatch.setattr(
+        seeing, "WHOLE", seeing.WHOLE * deep // 24
+    )  # as many blocks of patches as of all layers
     axis = hs.Grid(37, 37, prefix=["[CLS]"], picture=hs.Picture(np.full((518, 518, 3), 120, np.uint8)))
     count = len(axis)
     dice = np.random.default_rng(0)

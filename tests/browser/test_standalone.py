@@ -341,7 +341,6 @@ def test_typing_changes_and_address_in_a_page(standalone: Any, page_of: Any) -> 
     page.wait_for_function(DRAWN)
     assert page.get_by_label("Text", exact=True).input_value() == "A dog barked"
     assert page.locator(".says td.p").all_inner_texts() == before
-    page.locator(".whatif").get_by_role("button", name="Undo").is_disabled()
     page.locator(".whatif").get_by_role("button", name="None").click()
     page.wait_for_selector(".changes li", state="detached")
 

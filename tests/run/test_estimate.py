@@ -160,10 +160,10 @@ def test_probes_tell_their_disk_and_that_it_is_at_most(
 
     monkeypatch.setattr(module, "probe", timed)
     monkeypatch.setattr(estimate.time, "perf_counter", lambda: clock[0])
-    trees = counted(shared, 24)
+    trees = counted(shared, 12)
     line = probes.estimate(demo, trees, trees, kinds=["attention"], epochs=20)
     assert [epochs for epochs, _ in runs] == [1, 1, 2, 2]
-    assert line.startswith("24 sentences, ")
+    assert line.startswith("12 sentences, ")
     assert "at most about 63 s on cpu (20 epochs; " in line
     words = [len(example.words or ()) for example in trees]
     disk = 2 * 72 * sum(count * (count + 2) for count in words)

@@ -413,7 +413,7 @@ from headscope.engines import Processes
 from headscope.runs.checkpoint import Folder
 headscope.runs.batches.BLOCK = 4
 Folder.__init__.__kwdefaults__["every"] = 0.0
-with Processes("cpu:{workers}") as engine:  # no guard: a script as anybody writes it
+with Processes("cpu:1") as engine:  # no guard: a script as anybody writes it
     measure(bert(), corpus(4), measures=["entropy"], engine=engine)
     print(*[slot.process.pid for slot in engine._slots.values()], flush=True)
     measure(bert(), corpus(120), measures=[*WANTED, slow(0.0, {place!r})], resume={place!r}, engine=engine)
@@ -422,14 +422,12 @@ print("done", flush=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("how", "workers"), [(signal.SIGKILL, 2), (signal.SIGINT, 1)], ids=["killed", "Ctrl-C"]
-)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "Ctrl-C"])
 def test_a_client_that_ends_leaves_nobody_and_one_process_goes_on(
-    tmp_path: Path, how: signal.Signals, workers: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, how: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is ended in the midst of a block, once two checkpoints are kept."""
-    script = SCRIPT.format(path=sys.path, place=str(tmp_path / "run"), workers=workers)
+    script = SCRIPT.format(path=sys.path, place=str(tmp_path / "run"))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         [sys.executable, "-c", script],
@@ -440,7 +438,7 @@ def test_a_client_that_ends_leaves_nobody_and_one_process_goes_on(
         start_new_session=True,
     )
     children = [int(word) for word in process.stdout.readline().split()]
-    assert len(children) == workers
+    assert len(children) == 1
     while len(list((tmp_path / "run").glob("total-*.safetensors"))) < 2:
         time.sleep(0.02)
     os.killpg(process.pid, how) if how == signal.SIGINT else process.send_signal(how)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -247,15 +245,3 @@ def test_views_draw_rollout_for_every_head(demo: Model) -> None:
     for head in (0, 5):
         np.testing.assert_allclose(view.matrix(2, head, quantity="rollout"), rolled[2], atol=1e-6)
     assert "rollout" in view.html()
-
-
-@pytest.mark.slow
-def test_the_examples_of_the_docs_run(demo: Model) -> None:
-    text = (Path(__file__).resolve().parents[3] / "docs" / "importance.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) > 5
-    space: dict[str, Any] = {
-        "hs": hs, "model": demo, "corpus": list(hs.corpora.builtin().encoded(demo))[:2], "torch": torch
-    }  # fmt: skip
-    for block in blocks:
-        exec(compile(block, "docs/importance.md", "exec"), space)

@@ -125,10 +125,3 @@ def test_the_section_comes_with_pairs_and_only_with_them(demo: Model, tmp_path: 
         hs.report(demo, TEXTS, sections=["groups"])
     with pytest.raises(InputError, match="pairs: only the section groups takes it"):
         hs.report(demo, TEXTS, sections=["table"], pairs=corpus)
-
-
-@pytest.mark.slow
-def test_one_label_is_a_section_that_says_so(demo: Model, tmp_path: Path) -> None:
-    corpus = hs.corpora.pairs(write(tmp_path / "pairs.tsv", [1] * 36, copied=False), label="same")
-    found = payload(hs.report(demo, TEXTS, pairs=corpus, sections=["groups"], examples=0))
-    assert section_blocks.said(section(found, "failed")) == ["label: expected two groups, found 1: 1 (36)"]
