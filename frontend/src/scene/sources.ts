@@ -90,7 +90,7 @@ export function lost({ statements }: SourcesPayload, span: number): Shade[] {
 
 /** Whether a statement hangs on a span: `[n]` of a cited answer. */
 export const hangs = ({ statements }: SourcesPayload, statement: number, span: number): boolean =>
-  (statements[statement]!.q[span] ?? 1) <= LEVEL && (statements[statement]!.effect[span] ?? 0) > 0;
+  (statements[statement]!.q[span] ?? 1) <= LEVEL && (statements[statement]!.effect[span] ?? 0) >= Math.LN2;
 
 export const signed = (x: number): string => (x > 0 ? `+${figure(x)}` : figure(x));
 

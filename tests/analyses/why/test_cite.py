@@ -47,7 +47,10 @@ def writer(folder: Path) -> Any:
 def test_marks_and_their_threshold(writer: Any, tmp_path: Path) -> None:
     found = hs.why(writer, TEXT, " It slept. The dog sat.").copy(deep=True)
     found["statement_masked"].values[:] = [[2.0, 3.0, -1.0], [0.5, 0.1, 4.0]]
-    found["statement_q"].values[:] = [[0.01, 0.02, 0.0], [0.9, 0.9, 0.9]]
+    found["statement_q"].values[:] = [
+        [0.01, 0.02, 0.0],
+        [0.0, 0.0, 0.9],
+    ]  # the two leave it half as likely or more
     assert [one.sources for one in cited(found)] == [(1, 0), ()]
     assert cite(found).split("\n") == [
         "It slept. [1] [2] The dog sat.",

@@ -239,7 +239,7 @@ def _values(measured: one.Measured, sources: Sequence[Source], right: Any) -> di
     values["warned"] = (
         float(values["agreement"] < one.ROUGHLY) if np.isfinite(values["agreement"]) else np.nan
     )
-    passed = np.nan_to_num(figures["q"], nan=1.0) <= 0.05
+    passed = (np.nan_to_num(figures["q"], nan=1.0) <= 0.05) & (np.nan_to_num(masked) >= one.MATTERS)
     if np.isfinite(figures["q"]).any():
         values["cited"] = float(passed.any())
     if known.all():

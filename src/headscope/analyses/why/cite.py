@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from headscope.analyses.why.statistics import MATTERS
 from headscope.core.saving import check_place
 from headscope.core.validation import Level, validated
 from headscope.errors import InputError
@@ -30,7 +31,7 @@ class Cited(NamedTuple):
 
 
 def cited(result: xr.Dataset, level: float = 0.05) -> list[Cited]:
-    """The statements of an answer with the spans that each hangs on: those of which q is at most `level`.
+    """The statements of an answer with the spans that each hangs on: of q at most `level` and of at least ln 2 nats.
 
     Raises `InputError` for an answer that is no text: it has no q.
     """
@@ -39,7 +40,7 @@ def cited(result: xr.Dataset, level: float = 0.05) -> list[Cited]:
     statements: list[Cited] = []
     q, masked = (np.nan_to_num(result[f"statement_{name}"].values, nan=1.0) for name in ("q", "masked"))
     for row, text in enumerate(result["statement_text"].values):
-        there = np.flatnonzero((q[row] <= level) & (masked[row] > 0))
+        there = np.flatnonzero((q[row] <= level) & (masked[row] >= MATTERS))
         order = there[np.argsort(-masked[row][there], kind="stable")]
         statements.append(Cited(str(text), tuple(int(span) for span in order)))
     return statements
@@ -51,7 +52,7 @@ def cite(result: xr.Dataset, *, level: Level = 0.05) -> str:
 
     Args:
         result: from `headscope.why`, of an answer that is a text.
-        level: the q up to which a statement hangs on a span.
+        level: the q up to which a statement hangs on a span that takes half of its probability or more.
 
     Raises `InputError` for an answer that is no text: it has no q.
 
