@@ -120,12 +120,14 @@ class Graph:
         size = max(1, self.at_once(start.shape[1]) // len(start))
         total = torch.zeros(0)
 
-        def each(logits: Tensor) -> Tensor:
+        def at_each_step(logits: Tensor) -> Tensor:
             return torch.cat([objective(step) for step in logits.chunk(len(logits) // len(start))])
 
         for some in (shares[first : first + size] for first in range(0, len(shares), size)):
             ready = {name: torch.cat([value] * len(some)) for name, value in base.items()}
-            slopes = self._slopes(ready, each, torch.cat([start + share * (end - start) for share in some]))
+            slopes = self._slopes(
+                ready, at_each_step, torch.cat([start + share * (end - start) for share in some])
+            )
             slopes = slopes.reshape(len(slopes), len(some), *start.shape).sum(1)
             total = slopes if not len(total) else total + slopes
         products = torch.einsum("wbqe,rbqe->bwr", change, total / len(shares))

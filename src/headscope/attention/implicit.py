@@ -177,9 +177,9 @@ def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             return _lying(other.output, inline.output)
 
         return [_Call(_lying(seen.values, inline.values), _lying(seen.output, inline.output), with_values)]
-    forward, own = _forward(module), _OWN.get(type(module).__name__)
-    name, argument, lies = own or (_function(module), *_FUNCTIONS[_function(module)])
-    mixes: Any = getattr(module, name) if own else forward.__globals__[name]
+    forward, method = _forward(module), _OWN.get(type(module).__name__)
+    name, argument, lies = method or (_function(module), *_FUNCTIONS[_function(module)])
+    mixes: Any = getattr(module, name) if method else forward.__globals__[name]
     function: Callable[..., Any] = getattr(mixes, "forward", mixes)
     calls: list[_Call] = []
 
@@ -196,7 +196,7 @@ def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         )
         return output
 
-    if own:
+    if method:
         forward(_Instead(module, name, watched), *args, **kwargs)
         return calls
     # The forward with another function by that name: nothing of the model or its file is changed.

@@ -7,13 +7,13 @@ import re
 import webbrowser
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import shorten
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headscope.console.options import ModelName, ModelOptions, say
+from headscope.core.escapes import beginning
 from headscope.core.lazy import module
 from headscope.core.validation import Expected
 from headscope.errors import InputError
@@ -115,7 +115,7 @@ def _texts(path: Path) -> list[LiveExample]:
 
 def _named(given: LiveInput) -> str:
     messages = given.get("messages")
-    return shorten(messages[-1]["content"] if messages else given.get("text", ""), 60, placeholder="…")
+    return beginning(messages[-1]["content"] if messages else given.get("text", ""), 60)
 
 
 def _input(line: Line, json: bool) -> LiveInput:

@@ -6,13 +6,13 @@ import base64
 import io
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from headscope.core import words
+from headscope.core.escapes import beginning
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.core.maps import AttentionMaps, FloatArray
@@ -550,7 +550,7 @@ def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerStat
 def _title(name: str, shown: Sequence[InputInfo]) -> str:
     """The input's text, cut, and the model's name; of two inputs both texts, or one that both read."""
     texts = dict.fromkeys("".join(run["text"] for run in one.get("text", [])) for one in shown[:2])
-    cut = [shorten(text, 80 // len(texts), placeholder="…") for text in texts if text]
+    cut = [beginning(text, 80 // len(texts)) for text in texts if text]
     return " · ".join([" / ".join(cut), name] if cut else [name])
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from headscope.analyses.shown import SHOWN, Shown, Written, printed
+from headscope.core.escapes import beginning
 from headscope.core.saving import PICTURES, replacing
 from headscope.core.validation import Count, Level
 from headscope.errors import InputError
@@ -181,7 +182,7 @@ def shown(
     listed = rows.head(SHOWN).drop(
         columns=[*_DROPPED, *(name for name in ("deleted",) if rows[name].isna().all())]
     )
-    listed["text"] = [text if len(text) <= 60 else f"{text[:59]}…" for text in listed["text"]]
+    listed["text"] = [beginning(text, 60) for text in listed["text"]]
     origin = "given" if not about["generated"] else "wrote" if about["kind"] == "text" else "said"
     lines = [
         f"answer ({origin}): {about['answer'].strip()!r}, log-probability {float(result['log_probability']):.2f}",

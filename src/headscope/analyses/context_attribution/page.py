@@ -31,10 +31,12 @@ def shaded(
     model: Model, corpus: Iterable[Example], spans: Any, limit: int = SHADED, **options: Any
 ) -> list[Showable]:
     """The first prompts of a data set that the model can read, each shaded; `options` are of `headscope.why`."""
-    return [found.view() for found in told(model, corpus, spans, min(limit, SHADED), **options)]
+    return [one.view() for one in explained(model, corpus, spans, min(limit, SHADED), **options)]
 
 
-def told(model: Model, corpus: Iterable[Example], spans: Any, limit: int, **options: Any) -> Iterator[Result]:
+def explained(
+    model: Model, corpus: Iterable[Example], spans: Any, limit: int, **options: Any
+) -> Iterator[Result]:
     """The same, each explained; of no spans by its messages, tools and documents, or by sentences."""
     for example in islice(Readable(model)(corpus), limit):
         asked = dict(example.asked or {})

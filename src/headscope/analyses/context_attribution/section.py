@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from textwrap import shorten
 from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.context_attribution.page import told
+from headscope.analyses.context_attribution.page import explained
 from headscope.analyses.study import LEVEL, Study
 from headscope.analyses.why import statistics
+from headscope.core.escapes import beginning
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.views import blocks
@@ -83,14 +83,14 @@ class Sources(Section):
         ]
 
 
-def _row(found: xr.Dataset) -> dict[str, Any]:
-    best = statistics.first(found)
-    q, texts = float(found["q"][best]), [plain_text(str(text)) for text in found["text"].values]
-    notes = statistics.notes(found)
+def _row(result: xr.Dataset) -> dict[str, Any]:
+    best = statistics.first(result)
+    q, texts = float(result["q"][best]), [plain_text(str(text)) for text in result["text"].values]
+    notes = statistics.notes(result)
     row: dict[str, Any] = {
-        "answer": plain_text(description(found)["answer"].strip()),
+        "answer": plain_text(description(result)["answer"].strip()),
         "part": texts[best],
-        "effect": float(found["masked"][best]),
+        "effect": float(result["masked"][best]),
         "q": q,
         "unsure": q > LEVEL,
         **{
@@ -98,16 +98,14 @@ def _row(found: xr.Dataset) -> dict[str, Any]:
             for name in statistics.NOTES
         },
     }
-    return row | {
-        f"{name}, shown": shorten(row[name], most, placeholder="…") for name, (_, most) in TEXTS.items()
-    }
+    return row | {f"{name}, shown": beginning(row[name], most) for name, (_, most) in TEXTS.items()}
 
 
 def section(study: Study) -> list[Section]:
     """Which part of each of the prompts that were given its answer came from."""
     assert study.prompts is not None
     rows = [
-        _row(found) for found in told(study.model, study.prompts, None, min(PROMPTS, study.limit or PROMPTS))
+        _row(one) for one in explained(study.model, study.prompts, None, min(PROMPTS, study.limit or PROMPTS))
     ]
     if not rows:
         raise InputError("prompts: expected one that the model can read, found none")
