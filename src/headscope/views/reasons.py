@@ -152,7 +152,7 @@ def nearest_rows(
         return None
     sight = maps.sight(layer)
     sight = sight[list(heads)] if len(sight) > 1 else sight
-    weights = np.asarray(maps.layers[layer], np.float64)[list(heads)]
+    weights = np.asarray(maps.layers[layer][list(heads)], np.float64)
     try:
         counted = np.broadcast_to(
             measure.select(maps.query, maps.causal if maps.visible is None else sight), weights.shape[:-1]
