@@ -167,10 +167,10 @@ class Passes:
         # The prompt's last token may lie in a span: it gives the answer, but what is written does not see it.
         ends = [last + 1, length] if hidden[last] and last + 1 < length else [length]
         hidden &= ~self.rows
-        begin, kept = 0, self._kept[0]
-        for one in self._kept:
-            same = [*(one.hidden ^ hidden)[:last].nonzero().flatten().tolist(), last][0]
-            begin, kept = max((begin, kept), (same, one), key=itemgetter(0))
+        same = [functional.pad(one.hidden ^ hidden, (0, 1), value=True).int().argmax() for one in self._kept]
+        begin, kept = max(
+            ((min(int(at), last), one) for at, one in zip(same, self._kept, strict=True)), key=itemgetter(0)
+        )
         cache = self._cache(kept, int((~kept.hidden[:begin]).sum()), 1)
         places = torch.arange(length, device=hidden.device)
         parts: list[Tensor] = []
@@ -434,7 +434,8 @@ class _Fixed(TorchFunctionMode):
         def fixed(value: Any) -> Any:
             return value.detach() if isinstance(value, nn.Parameter) and value.requires_grad else value
 
-        return func(*map(fixed, args), **{name: fixed(value) for name, value in (kwargs or {}).items()})
+        named: dict[str, Any] = kwargs or {}
+        return func(*map(fixed, args), **{name: fixed(value) for name, value in named.items()})
 
 
 class _Attend(torch.autograd.Function):
@@ -503,8 +504,8 @@ def _gradients(record: AttentionRecord, gradient: Tensor, add_slopes: Any) -> Se
             weights.view(batch, heads, count, seen)[..., rows].masked_fill_(after, -torch.inf)
         weights = weights.softmax(-1)
         of_v[:, :, :seen] += weights.mT @ given
-        slopes = given @ v[:, :, :seen].mT
-        slopes = slopes.sub_(torch.linalg.vecdot(weights, slopes)[..., None]).mul_(weights)
+        slopes = (given @ v[:, :, :seen].mT).mul_(weights)
+        slopes.addcmul_(weights, slopes.sum(-1, keepdim=True), value=-1)
         of_q[:, :, rows] = (slopes @ k[:, :, :seen]).view(batch, heads, count, -1) * record.scaling
         of_k[:, :, :seen] += slopes.mT @ queries
         add_slopes(rows, slopes.view(batch, heads, count, seen))
@@ -513,7 +514,8 @@ def _gradients(record: AttentionRecord, gradient: Tensor, add_slopes: Any) -> Se
 
 def _followed(record: AttentionRecord, gradient: Tensor, add_slopes: Any) -> Sequence[Tensor]:
     """Those of any call, by torch."""
-    q, k, v = leaves = [part.detach().requires_grad_() for part in (record.q, record.k, record.v)]
+    given: Any = record.q, record.k, record.v
+    q, k, v = leaves = [part.detach().requires_grad_() for part in given]
     made = replace(record, q=q, k=k, v=v)
     sums = [torch.zeros_like(part) for part in leaves]
     for rows in made.rows():
