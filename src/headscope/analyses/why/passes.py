@@ -99,7 +99,7 @@ class Passes:
         self.rows = torch.as_tensor(asked.rows, device=device)
         self.runs = 0.0
         self._kept: list[Kept] = []
-        self._drops = False
+        self._drops = False  # whether rows run alone, without the tokens that no other sees
 
     def concerns(self, record: AttentionRecord, *, grows: bool = False) -> bool:
         """Whether a call is attention to the prompt; where it `grows`, with any tokens written after it."""
@@ -149,7 +149,7 @@ class Passes:
         """
         first = [self._first(one) for one in every]
         order = sorted(range(len(every)), key=first.__getitem__)
-        if self._drops and self._at_once(self.asked.length) < max(self._size, 2):
+        if self._drops:
             for place in [place for place in order if every[place].heads is None]:
                 receive([place], self._dropped(every[place].spans))
             order = [place for place in order if every[place].heads is not None]
@@ -282,8 +282,9 @@ class Passes:
         made.scores, made.log_p = scores[0].detach(), log_p.detach()
         if self._caches:
             self._keep(getattr(output, "past_key_values", None))
-        takes = signature(self.module.forward).parameters
-        if self._kept and watch.causal and "position_ids" in takes and not edits.now():
+        alone = self._at_once(self.asked.length) < max(self._size, 2)
+        takes = alone and "position_ids" in signature(self.module.forward).parameters
+        if takes and self._kept and watch.causal and not edits.now():
             # Not where a model counts its positions otherwise.
             error = (self._dropped([])[0] - made.scores).abs().max()
             self._drops = bool(error <= torch.finfo(made.scores.dtype).eps ** 0.5 * made.scores.abs().max())
