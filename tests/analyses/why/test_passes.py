@@ -57,9 +57,18 @@ def slopes_and_masks(asked: Asked, *, step: float, close: float) -> None:
                 assert measured[number] == pytest.approx(sure(asked), abs=close), one
 
 
-@pytest.mark.parametrize(("kind", "drops"), [("GPT-2", True), ("Llama", True), ("Mistral", False)])
-def test_tokens_that_no_other_sees_are_left_out(kind: str, drops: bool) -> None:
+@pytest.mark.parametrize(
+    ("kind", "dtype", "drops"),
+    [
+        ("GPT-2", torch.float64, True),
+        ("Llama", torch.float32, True),
+        ("Llama", torch.bfloat16, True),
+        ("Mistral", torch.float64, False),
+    ],
+)
+def test_tokens_that_no_other_sees_are_left_out(kind: str, dtype: torch.dtype, drops: bool) -> None:
     asked = KINDS[kind]()
+    asked.model.module.to(dtype)
     passes = Passes(asked, sources(asked), 1)
     passes.slopes(torch.ones(1, len(asked.targets)))
 

@@ -287,7 +287,7 @@ class Passes:
         if takes and self._kept and watch.causal and not edits.now():
             # Not where a model counts its positions otherwise.
             error = (self._dropped([])[0] - made.scores).abs().max()
-            self._drops = bool(error <= torch.finfo(made.scores.dtype).eps ** 0.5 * made.scores.abs().max())
+            self._drops = bool(error <= torch.finfo(self.model.dtype).eps ** 0.5 * made.scores.abs().max())
         return made
 
     def _sized(self, keys: int) -> tuple[Tensor, Tensor]:
