@@ -14,7 +14,8 @@ from tests.helpers.asked import KINDS, Doubled, by_hand, sources, sure
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_slopes_are_derivatives_and_masks_are_edits(kind: str) -> None:
+def test_slopes_are_derivatives_and_masks_are_edits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headscope.analyses.why.passes.CHUNK", 3)
     asked = KINDS[kind]()
     double = asked.model.dtype == torch.float64
     if double:

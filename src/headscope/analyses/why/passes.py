@@ -35,6 +35,9 @@ LOGITS = 1 << 26
 KEPT = 3
 """Passes with one span masked whose keys and values are kept: of those that the answer loses most by."""
 
+CHUNK = 512
+"""Tokens of a row that go on at once: its kernel reads the keys of none behind them."""
+
 BLOCK = 1 << 20
 """Weights that are made at once, as fit a processor's cache."""
 
@@ -164,32 +167,28 @@ class Passes:
         length = self.asked.length
         last = length - len(self.asked.targets)
         hidden = self.members[list(spans)].any(0)
-        # The prompt's last token may lie in a span: it gives the answer, but what is written does not see it.
-        ends = [last + 1, length] if hidden[last] and last + 1 < length else [length]
+        own = bool(hidden[last]) and last + 1 < length
         hidden &= ~self.rows
         same = [functional.pad(one.hidden ^ hidden, (0, 1), value=True).int().argmax() for one in self._kept]
         begin, kept = max(
             ((min(int(at), last), one) for at, one in zip(same, self._kept, strict=True)), key=itemgetter(0)
         )
         cache = self._cache(kept, int((~kept.hidden[:begin]).sum()), 1)
-        places = torch.arange(length, device=hidden.device)
+        places = torch.arange(begin, length, device=hidden.device)[~hidden[begin:]]
         parts: list[Tensor] = []
-        for end in ends:
-            here = places[begin:end][~hidden[begin:end]]
-            ids = self.asked.ready["input_ids"][:, here]
-            taken = {
-                "input_ids": ids,
-                "position_ids": here[None],
-                "past_key_values": cache,
-                "use_cache": True,
-            }
+        # The prompt's last token may lie in a span: it gives the answer, but what is written does not see it.
+        for half in (places[places <= last], places[places > last]) if own else (places,):
             if parts:
                 cache.crop(-1)
-            with torch.no_grad(), evaluating(self.module), recording(self.module, lambda _: None, fused=True):
-                scores, _ = self.run(taken)
-            parts.append(scores if end == length else scores[:, -1:])
-            self.runs += len(here) / length
-            begin = end
+            for here in half.split(CHUNK):
+                ids = self.asked.ready["input_ids"][:, here]
+                taken = {"input_ids": ids, "position_ids": here[None]}
+                taken |= {"past_key_values": cache, "use_cache": True}
+                with torch.no_grad(), evaluating(self.module), recording(self.module, _nothing, fused=True):
+                    scores, _ = self.run(taken)
+                if answers := int((here >= last).sum()):
+                    parts.append(scores[:, -answers:])
+        self.runs += len(places) / length
         made = torch.cat(parts, 1)
         if len(spans) == 1:  # two of these are masked together later
             sure = float(self.asked.log_p(made)[0, torch.as_tensor(self.asked.part)].sum())
@@ -313,6 +312,10 @@ class Passes:
         if not cross:  # each token sees itself
             hidden &= ~torch.eye(keys, dtype=torch.bool, device=hidden.device)[keys - queries :]
         return hidden
+
+
+def _nothing(_: AttentionRecord) -> None:
+    """Change no weights: the model runs its fused kernel."""
 
 
 class Hide:
