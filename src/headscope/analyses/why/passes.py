@@ -180,7 +180,8 @@ class Passes:
         for half in (places[places <= last], places[places > last]) if own else (places,):
             if parts:
                 cache.crop(-1)
-            for here in half.split(CHUNK):
+            for start in range(0, len(half), CHUNK):
+                here = half[start : start + CHUNK]
                 ids = self.asked.ready["input_ids"][:, here]
                 taken = {"input_ids": ids, "position_ids": here[None]}
                 taken |= {"past_key_values": cache, "use_cache": True}
