@@ -201,7 +201,9 @@ def none(model: str, seeds: int, first: int) -> str:
 
 
 def cost(model: Any, tokens: int) -> str:
-    """Seconds of one forward pass and of an explanation of that many tokens."""
+    """Seconds of one forward pass and of an explanation of that many tokens, and what memory it takes more."""
+    import resource
+
     import torch
 
     import headscope as hs
@@ -212,12 +214,15 @@ def cost(model: Any, tokens: int) -> str:
     with torch.no_grad():
         model.module(input_ids=torch.tensor([ids]), logits_to_keep=1)
     alone = time.perf_counter() - started
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
     found = hs.why(model, ids, [int(ids[20])], exact=5)
     seconds = time.perf_counter() - started
     passes = json.loads(found.attrs["meta"])["passes"]
     about = f"{tokens:,} tokens, {found.sizes['span']} spans"
-    return f"{about}: a pass {alone:.2f} s, all {seconds:.2f} s ({passes} passes)"
+    more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    times = f"all {seconds:.2f} s, {seconds / alone:.1f} times as long"
+    return f"{about}: a pass {alone:.2f} s, {times} ({passes} passes); {more:,.0f} MB more"
 
 
 def main() -> None:

@@ -23,6 +23,15 @@ def fixed(x: float, decimals: int) -> str:
     return f"−{text}" if x < 0 and text.strip("0.") else text
 
 
+def signed(x: float, decimals: int) -> str:
+    """The same of a change, with its sign.
+
+    >>> signed(0.5, 2), signed(-0.5, 2)
+    ('+0.50', '−0.50')
+    """
+    return f"+{fixed(x, decimals)}" if x > 0 else fixed(x, decimals)
+
+
 def significant(x: float, digits: int = 3) -> str:
     """A number with so many significant digits, all of those before its point among them.
 

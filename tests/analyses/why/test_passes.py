@@ -14,7 +14,8 @@ from tests.helpers.asked import KINDS, Doubled, by_hand, sources, sure
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_slopes_are_derivatives_and_masks_are_edits(kind: str) -> None:
+def test_slopes_are_derivatives_and_masks_are_edits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headscope.analyses.why.passes.CHUNK", 3)
     asked = KINDS[kind]()
     double = asked.model.dtype == torch.float64
     if double:
@@ -57,9 +58,18 @@ def slopes_and_masks(asked: Asked, *, step: float, close: float) -> None:
                 assert measured[number] == pytest.approx(sure(asked), abs=close), one
 
 
-@pytest.mark.parametrize(("kind", "drops"), [("GPT-2", True), ("Llama", True), ("Mistral", False)])
-def test_tokens_that_no_other_sees_are_left_out(kind: str, drops: bool) -> None:
+@pytest.mark.parametrize(
+    ("kind", "dtype", "drops"),
+    [
+        ("GPT-2", torch.float64, True),
+        ("Llama", torch.float32, True),
+        ("Llama", torch.bfloat16, True),
+        ("Mistral", torch.float64, False),
+    ],
+)
+def test_tokens_that_no_other_sees_are_left_out(kind: str, dtype: torch.dtype, drops: bool) -> None:
     asked = KINDS[kind]()
+    asked.model.module.to(dtype)
     passes = Passes(asked, sources(asked), 1)
     passes.slopes(torch.ones(1, len(asked.targets)))
 

@@ -107,7 +107,7 @@ def test_notes_tell_looks_from_effects(found: Any) -> None:
         "used without looking",
         "",
     ]
-    assert "looked at and not used: span 1" in statistics.sentences(changed)
+    assert f"looked at and not used: {statistics.named(changed, 1)}" in statistics.sentences(changed)
 
 
 def test_regions_of_a_picture_are_shaded(tmp_path: Path) -> None:

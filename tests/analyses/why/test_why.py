@@ -162,6 +162,11 @@ def test_what_is_said_of_a_twice_told_fact(writer: Any, found: Any) -> None:
     said = "\n".join(statistics.sentences(made))
     assert "either is enough" in said
     assert "do not believe their order" in said
+    made["interaction"].values[0] = -4.0
+    made["text"] = "span", ["two\nlines of a text that is longer than forty letters"] * 5
+    name = "“two lines of a text that is longer than…”"
+    needed = f"{name} and {name}: both are needed (together −4.00 nats beside their sum)"
+    assert needed in statistics.sentences(made)
     made["joint"], made["context"] = made["joint"] * 0 + 0.1, made["context"] * 0 + 0.2
     assert "no part of the prompt matters much" in "\n".join(statistics.sentences(made))
 

@@ -161,6 +161,7 @@ def shown(
     from headscope.analyses.why.cite import save
     from headscope.core.heads import Head
     from headscope.measures.dataset import description
+    from headscope.views.digits import fixed, signed
 
     loaded, views = None, ()
     if isinstance(result, Explained):
@@ -185,7 +186,7 @@ def shown(
     listed["text"] = [beginning(text, 60) for text in listed["text"]]
     origin = "given" if not about["generated"] else "wrote" if about["kind"] == "text" else "said"
     lines = [
-        f"answer ({origin}): {about['answer'].strip()!r}, log-probability {float(result['log_probability']):.2f}",
+        f"answer ({origin}): {about['answer'].strip()!r}, log-probability {fixed(float(result['log_probability']), 2)}",
         printed(listed),
         *statistics.sentences(result),
     ]
@@ -193,16 +194,16 @@ def shown(
         lines.insert(2, f"… and {len(rows) - SHOWN:,} more; -o FILE writes them all")
     heads: Any = statistics.heads(result).head(3)
     named = ", ".join(
-        f"{Head(row.layer, row.head)} {row.estimate:+.2f}"
-        + ("" if row.effect != row.effect else f" (masked alone {row.effect:+.2f})")
+        f"{Head(row.layer, row.head)} {signed(row.estimate, 2)}"
+        + ("" if row.effect != row.effect else f" (masked alone {signed(row.effect, 2)})")
         for row in heads.itertuples()
     )
-    lines.append(f"span {statistics.first(result)} reaches the answer through {named}")
+    lines.append(f"{statistics.named(result, statistics.first(result))} reaches the answer through {named}")
     if about["through"]:
         through = about["through"]
         lines.append(
-            f"without these heads seeing it the answer loses {through['together']:+.2f} nats, without as many others "
-            f"{through['others']:+.2f}"
+            f"without these heads seeing it the answer loses {signed(through['together'], 2)} nats, without as "
+            f"many others {signed(through['others'], 2)}"
         )
     lines.append(_opens(about["prompt"], heads.iloc[0], model.model))
     if cite is not None:

@@ -35,6 +35,9 @@ LOGITS = 1 << 26
 KEPT = 3
 """Passes with one span masked whose keys and values are kept: of those that the answer loses most by."""
 
+CHUNK = 512
+"""Tokens of a row that go on at once: its kernel reads the keys of none behind them."""
+
 BLOCK = 1 << 20
 """Weights that are made at once, as fit a processor's cache."""
 
@@ -99,7 +102,7 @@ class Passes:
         self.rows = torch.as_tensor(asked.rows, device=device)
         self.runs = 0.0
         self._kept: list[Kept] = []
-        self._drops = False
+        self._drops = False  # whether rows run alone, without the tokens that no other sees
 
     def concerns(self, record: AttentionRecord, *, grows: bool = False) -> bool:
         """Whether a call is attention to the prompt; where it `grows`, with any tokens written after it."""
@@ -149,7 +152,7 @@ class Passes:
         """
         first = [self._first(one) for one in every]
         order = sorted(range(len(every)), key=first.__getitem__)
-        if self._drops and self._at_once(self.asked.length) < max(self._size, 2):
+        if self._drops:
             for place in [place for place in order if every[place].heads is None]:
                 receive([place], self._dropped(every[place].spans))
             order = [place for place in order if every[place].heads is not None]
@@ -164,32 +167,29 @@ class Passes:
         length = self.asked.length
         last = length - len(self.asked.targets)
         hidden = self.members[list(spans)].any(0)
-        # The prompt's last token may lie in a span: it gives the answer, but what is written does not see it.
-        ends = [last + 1, length] if hidden[last] and last + 1 < length else [length]
+        own = bool(hidden[last]) and last + 1 < length
         hidden &= ~self.rows
-        begin, kept = 0, self._kept[0]
-        for one in self._kept:
-            same = [*(one.hidden ^ hidden)[:last].nonzero().flatten().tolist(), last][0]
-            begin, kept = max((begin, kept), (same, one), key=itemgetter(0))
+        same = [functional.pad(one.hidden ^ hidden, (0, 1), value=True).int().argmax() for one in self._kept]
+        begin, kept = max(
+            ((min(int(at), last), one) for at, one in zip(same, self._kept, strict=True)), key=itemgetter(0)
+        )
         cache = self._cache(kept, int((~kept.hidden[:begin]).sum()), 1)
-        places = torch.arange(length, device=hidden.device)
+        places = torch.arange(begin, length, device=hidden.device)[~hidden[begin:]]
         parts: list[Tensor] = []
-        for end in ends:
-            here = places[begin:end][~hidden[begin:end]]
-            ids = self.asked.ready["input_ids"][:, here]
-            taken = {
-                "input_ids": ids,
-                "position_ids": here[None],
-                "past_key_values": cache,
-                "use_cache": True,
-            }
+        # The prompt's last token may lie in a span: it gives the answer, but what is written does not see it.
+        for half in (places[places <= last], places[places > last]) if own else (places,):
             if parts:
                 cache.crop(-1)
-            with torch.no_grad(), evaluating(self.module), recording(self.module, lambda _: None, fused=True):
-                scores, _ = self.run(taken)
-            parts.append(scores if end == length else scores[:, -1:])
-            self.runs += len(here) / length
-            begin = end
+            for start in range(0, len(half), CHUNK):
+                here = half[start : start + CHUNK]
+                ids = self.asked.ready["input_ids"][:, here]
+                taken = {"input_ids": ids, "position_ids": here[None]}
+                taken |= {"past_key_values": cache, "use_cache": True}
+                with torch.no_grad(), evaluating(self.module), recording(self.module, _nothing, fused=True):
+                    scores, _ = self.run(taken)
+                if answers := int((here >= last).sum()):
+                    parts.append(scores[:, -answers:])
+        self.runs += len(places) / length
         made = torch.cat(parts, 1)
         if len(spans) == 1:  # two of these are masked together later
             sure = float(self.asked.log_p(made)[0, torch.as_tensor(self.asked.part)].sum())
@@ -282,11 +282,12 @@ class Passes:
         made.scores, made.log_p = scores[0].detach(), log_p.detach()
         if self._caches:
             self._keep(getattr(output, "past_key_values", None))
-        takes = signature(self.module.forward).parameters
-        if self._kept and watch.causal and "position_ids" in takes and not edits.now():
+        alone = self._at_once(self.asked.length) < max(self._size, 2)
+        takes = alone and "position_ids" in signature(self.module.forward).parameters
+        if takes and self._kept and watch.causal and not edits.now():
             # Not where a model counts its positions otherwise.
             error = (self._dropped([])[0] - made.scores).abs().max()
-            self._drops = bool(error <= torch.finfo(made.scores.dtype).eps ** 0.5 * made.scores.abs().max())
+            self._drops = bool(error <= torch.finfo(self.model.dtype).eps ** 0.5 * made.scores.abs().max())
         return made
 
     def _sized(self, keys: int) -> tuple[Tensor, Tensor]:
@@ -312,6 +313,10 @@ class Passes:
         if not cross:  # each token sees itself
             hidden &= ~torch.eye(keys, dtype=torch.bool, device=hidden.device)[keys - queries :]
         return hidden
+
+
+def _nothing(_: AttentionRecord) -> None:
+    """Change no weights: the model runs its fused kernel."""
 
 
 class Hide:
@@ -434,7 +439,8 @@ class _Fixed(TorchFunctionMode):
         def fixed(value: Any) -> Any:
             return value.detach() if isinstance(value, nn.Parameter) and value.requires_grad else value
 
-        return func(*map(fixed, args), **{name: fixed(value) for name, value in (kwargs or {}).items()})
+        named: dict[str, Any] = kwargs or {}
+        return func(*map(fixed, args), **{name: fixed(value) for name, value in named.items()})
 
 
 class _Attend(torch.autograd.Function):
@@ -503,8 +509,8 @@ def _gradients(record: AttentionRecord, gradient: Tensor, add_slopes: Any) -> Se
             weights.view(batch, heads, count, seen)[..., rows].masked_fill_(after, -torch.inf)
         weights = weights.softmax(-1)
         of_v[:, :, :seen] += weights.mT @ given
-        slopes = given @ v[:, :, :seen].mT
-        slopes = slopes.sub_(torch.linalg.vecdot(weights, slopes)[..., None]).mul_(weights)
+        slopes = (given @ v[:, :, :seen].mT).mul_(weights)
+        slopes.addcmul_(weights, slopes.sum(-1, keepdim=True), value=-1)
         of_q[:, :, rows] = (slopes @ k[:, :, :seen]).view(batch, heads, count, -1) * record.scaling
         of_k[:, :, :seen] += slopes.mT @ queries
         add_slopes(rows, slopes.view(batch, heads, count, seen))
@@ -513,7 +519,8 @@ def _gradients(record: AttentionRecord, gradient: Tensor, add_slopes: Any) -> Se
 
 def _followed(record: AttentionRecord, gradient: Tensor, add_slopes: Any) -> Sequence[Tensor]:
     """Those of any call, by torch."""
-    q, k, v = leaves = [part.detach().requires_grad_() for part in (record.q, record.k, record.v)]
+    given: Any = record.q, record.k, record.v
+    q, k, v = leaves = [part.detach().requires_grad_() for part in given]
     made = replace(record, q=q, k=k, v=v)
     sums = [torch.zeros_like(part) for part in leaves]
     for rows in made.rows():

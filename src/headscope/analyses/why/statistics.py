@@ -17,6 +17,7 @@ from headscope.core.tokens import BoolArray, IntArray
 from headscope.measures.dataset import describe, description
 from headscope.statistics.jackknife import ROUNDING, error, interval, skewness
 from headscope.statistics.significance import false_discovery, p_value
+from headscope.views.digits import fixed, signed
 
 COLUMNS = (
     "span",
@@ -306,6 +307,12 @@ def first(result: xr.Dataset) -> int:
     return int(np.nanargmax(result["masked"].values))
 
 
+def named(result: xr.Dataset, span: int) -> str:
+    """A span by its first words, as sentences say it."""
+    text = " ".join(str(result["text"].values[span]).split())
+    return f"“{text if len(text) <= 40 else f'{text[:39].rstrip()}…'}”"
+
+
 def notes(result: xr.Dataset) -> list[str]:
     """What the attention to each span says beside its effect: looked at and not used, or used without looking.
 
@@ -333,9 +340,9 @@ def sentences(result: xr.Dataset) -> list[str]:
     context, joint = float(result["context"]), float(result["joint"])
     about = description(result)
     count, top = result.sizes["span"], len(about["joint"])
-    lines = [f"the answer loses {context:.2f} nats without any of the {count} spans"]
+    lines = [f"the answer loses {fixed(context, 2)} nats without any of the {count} spans"]
     if top > 1:
-        lines[0] += f", {joint:.2f} without the first {top} together"
+        lines[0] += f", {fixed(joint, 2)} without the first {top} together"
     if max(joint, context) < MATTERS:
         lines.append(
             "no part of the prompt matters much: without it the answer stays at least half as likely"
@@ -352,27 +359,26 @@ def sentences(result: xr.Dataset) -> list[str]:
         trust = "their order can be believed roughly"
     else:
         trust = "do not believe their order on this input"
-    at = "" if np.isnan(rank) else f" (rank correlation {rank:.2f} over {int(masked.sum())} spans)"
+    at = "" if np.isnan(rank) else f" (rank correlation {fixed(rank, 2)} over {int(masked.sum())} spans)"
     more = "" if masked.all() or rank >= BELIEVED else "; exact=all masks every span"
     lines.append(f"estimates beside masking: {trust}{at}{more}")
     if "datamodelling" in result:
         lines.append(
             f"linear datamodelling score over {about['subsets']} random subsets: estimates "
-            f"{float(result['datamodelling']):.2f}"
-            + (f", effects {float(result['datamodelling_masked']):.2f}" if masked.all() else "")
+            f"{fixed(float(result['datamodelling']), 2)}"
+            + (f", effects {fixed(float(result['datamodelling_masked']), 2)}" if masked.all() else "")
         )
     words = float(result["lexical_agreement"])
     if words == words:
         lines.append(
-            f"the words that spans share with the answer order them at a rank correlation of {words:.2f}"
+            f"the words that spans share with the answer order them at a rank correlation of {fixed(words, 2)}"
         )
     by_words: dict[str, list[str]] = {}
     for span, note in enumerate(notes(result)):
         if note:
-            by_words.setdefault(note.partition(":")[0], []).append(str(span))
+            by_words.setdefault(note.partition(":")[0], []).append(named(result, span))
     lines += [
-        f"{words}: {'spans' if len(spans) > 1 else 'span'} {', '.join(spans[:5])}"
-        + (f" and {len(spans) - 5} more" if len(spans) > 5 else "")
+        f"{words}: {', '.join(spans[:3])}" + (f" and {len(spans) - 3} more" if len(spans) > 3 else "")
         for words, spans in by_words.items()
     ]
     if "pair" in result.dims:
@@ -382,6 +388,7 @@ def sentences(result: xr.Dataset) -> list[str]:
                 one, other = int(result["first"][place]), int(result["second"][place])
                 kind = "either is enough" if more_than > 0 else "both are needed"
                 lines.append(
-                    f"spans {one} and {other}: {kind} (together {more_than:+.2f} nats beside their sum)"
+                    f"{named(result, one)} and {named(result, other)}: {kind} (together {signed(more_than, 2)} "
+                    "nats beside their sum)"
                 )
     return lines
