@@ -18,7 +18,7 @@ from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.page import bundle_file, script_json
 from headscope.views.view import Computed, View
-from headscope.views.widget import quantity
+from headscope.views.widget import quantity, reads
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE, eventually
 
@@ -41,7 +41,7 @@ const heard = [];
 const model = { get: name => traits[name], set: (name, value) => { traits[name] = value; }, save_changes() {},
   on: (event, run) => { if (event === "msg:custom") heard.push(run); }, off() {},
   send: async content => {
-    if (content.kind !== "quantity") return;
+    if (!["quantity", "reads"].includes(content.kind)) return;
     for (const [message, buffers] of JSON.parse(await window.python(JSON.stringify(content)))) {
       for (const run of heard) run(message, buffers.map(view));
     }
@@ -52,7 +52,7 @@ widget.render({ model, el: document.getElementById("cell") });
 """
 
 
-def shown(fails: str | None = None, **options: Any) -> View:
+def shown(fails: str | None = None, explain: Any = None, **options: Any) -> View:
     draw = np.random.default_rng(0)
     maps = AttentionMaps(list(draw.dirichlet(np.ones(4), (2, 3, 4))), TOKENS, TOKENS)
     vectors = [draw.normal(size=(3, 4, 8)) for _ in range(2)]
@@ -67,7 +67,13 @@ def shown(fails: str | None = None, **options: Any) -> View:
             return [Computed({"self": slopes}, "a number")]
         return [Computed({"self": [abs(each) for each in slopes]}, None, {"self": vectors})]
 
-    return View([Input({"self": maps}, neurons={"self": q_and_k})], offers=OFFERS, compute=compute, **options)
+    return View(
+        [Input({"self": maps}, neurons={"self": q_and_k})],
+        offers=OFFERS,
+        compute=compute,
+        explain=explain,
+        **options,
+    )
 
 
 @pytest.fixture
@@ -96,7 +102,10 @@ def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
 
         def python(question: str) -> str:
             widget.sent = []
-            widget.send(quantity(json.loads(question), view.add))
+            asked = json.loads(question)
+            widget.send(
+                quantity(asked, view.add) if asked["kind"] == "quantity" else reads(asked, view.explain)
+            )
             return json.dumps(widget.sent)
 
         module, _, exported = bundle_file("widget.js").rpartition("export{")
@@ -162,6 +171,23 @@ def test_what_python_cannot_compute_is_a_sentence(notebook: Callable[[View], Any
     page.locator(".message.problem").wait_for()
     assert page.locator(".message").inner_text() == "This cannot be computed: RuntimeError: no memory is left"
     assert page.locator(f"{DRAW}[data-v=weights]").get_attribute("aria-checked") == "true"
+
+
+def test_python_is_asked_why_a_line_is_there(
+    notebook: Callable[[View], Any], open_page: Callable[..., Any]
+) -> None:
+    def explain(asked: Any) -> Any:
+        bars = [{"name": "the rest", "term": 1.5}]
+        line = {"layer": asked["layer"], "head": asked["head"], "query": asked["query"], "key": 1}
+        return {**line, "contrast": 1.5, "position": None, "capped": False, "by_key": bars, "by_query": bars}
+
+    view = shown(explain=explain, state={"scale": "head", "layer": 1, "heads": [2], "pin": ("from", 3)})
+    saved = open_page(view.html())
+    page = notebook(view)
+    page.locator(".writers h3", has_text="Why L1H2 looks from “c” at “a”").wait_for()
+    saved.locator(".writers", has_text="a page made with reads=True").wait_for()
+    saved.keyboard.press("Escape")
+    saved.locator(".writers").wait_for(state="hidden")
 
 
 def test_a_saved_page_names_what_adds_them(open_page: Callable[..., Any]) -> None:

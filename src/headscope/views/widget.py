@@ -11,7 +11,9 @@ What the widget and the kernel say to each other (see docs/protocol.md):
   ``id``, and the values as float32 in its first buffer, or an ``error``;
 - it asks ``{"kind": "quantity", "id", "name"}`` for a matrix per pair that is offered but not there; the answer
   has the same ``kind`` and ``id``, and an ``error`` where it could not be computed;
-- before it, and whenever the view gets one, the kernel says ``{"kind": "added", "added", "arrays"}``: what was
+- it asks ``{"kind": "reads", "id", "input", "part", "layer", "head", "query", "key"}`` why a line is there; the
+  answer has the same ``kind`` and ``id``, and ``why`` or an ``error``;
+- before a matrix, and whenever the view gets one, the kernel says ``{"kind": "added", "added", "arrays"}``: what was
   added to the payload, and the names of the arrays in the buffers.
 """
 
@@ -29,22 +31,26 @@ from headscope.core.failures import out_of_memory, reason
 from headscope.errors import HeadscopeError, InputError, MissingError
 from headscope.views.blobs import Blobs
 from headscope.views.page import bundle_file
-from headscope.views.payload import Added, ExplorerPayload, SourcesPayload
+from headscope.views.payload import Added, ExplorerPayload, ReadsInfo, SourcesPayload
 
 SENT = "sent"
 """The key of the widget's state that is not the explorer's."""
 
 Matrix = Callable[..., Any]
 Add = Callable[[str], Any]
+Explain = Callable[[Mapping[str, Any]], ReadsInfo]
 
 
-def make_widget(payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add) -> Any:
+def make_widget(
+    payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add, explain: Explain | None
+) -> Any:
     """A new widget of a payload.
 
     Args:
         payload, blobs: what is shown; `add` changes them in place.
         matrix: gives the exact ``[query key]`` matrix of a head.
         add: adds a matrix per pair to payload and blobs, and returns what was added.
+        explain: says why the line of a question is there.
     """
     widget = widget_class("ExplorerWidget", ("payload", "blobs", "state"))(
         program=program(),
@@ -61,6 +67,8 @@ def make_widget(payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add
             widget.send(reply, values)
         elif content.get("kind") == "quantity":
             widget.send(quantity(content, add))
+        elif content.get("kind") == "reads" and explain is not None:
+            widget.send(reads(content, explain))
 
     widget.on_msg(answer)
     return widget
@@ -120,14 +128,22 @@ def number_of(asked: Mapping[str, Any]) -> int:
 
 def quantity(asked: Mapping[str, Any], add: Add) -> dict[str, Any]:
     """Have a matrix per pair added, and the answer to the question for it."""
-    reply: dict[str, Any] = {"kind": "quantity", "id": number_of(asked)}
+    return _tried("quantity", asked, lambda: add(str(asked.get("name"))[:40]) or {})
+
+
+def reads(asked: Mapping[str, Any], explain: Explain) -> dict[str, Any]:
+    """The answer to a question why a line is there."""
+    return _tried("reads", asked, lambda: {"why": explain(asked)})
+
+
+def _tried(kind: str, asked: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    reply: dict[str, Any] = {"kind": kind, "id": number_of(asked)}
     try:
-        add(str(asked.get("name"))[:40])
+        return {**reply, **make()}
     except HeadscopeError as error:
         return {**reply, "error": str(error)}
     except (RuntimeError, MemoryError) as error:
         return {**reply, "error": out_of_memory(error) or reason(error)}
-    return reply
 
 
 def send_added(widget: Any, added: Sequence[Added], blobs: Blobs, arrays: Sequence[str]) -> None:
