@@ -18,7 +18,7 @@ from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.page import bundle_file, script_json
 from headscope.views.view import Computed, View
-from headscope.views.widget import quantity, reads
+from headscope.views.widget import arrays, asked_again, quantity, reads
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE, eventually
 
@@ -41,7 +41,7 @@ const heard = [];
 const model = { get: name => traits[name], set: (name, value) => { traits[name] = value; }, save_changes() {},
   on: (event, run) => { if (event === "msg:custom") heard.push(run); }, off() {},
   send: async content => {
-    if (!["quantity", "reads"].includes(content.kind)) return;
+    if (!["quantity", "reads", "arrays"].includes(content.kind)) return;
     for (const [message, buffers] of JSON.parse(await window.python(JSON.stringify(content)))) {
       for (const run of heard) run(message, buffers.map(view));
     }
@@ -95,7 +95,11 @@ def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
         data = script_json(
             {
                 "payload": view.payload,
-                "blobs": {key: base64.b64encode(raw).decode() for key, raw in view.blobs.buffers.items()},
+                "blobs": {
+                    key: base64.b64encode(raw).decode()
+                    for key, raw in view.blobs.buffers.items()
+                    if key not in asked_again(view.payload)
+                },
             }
         )
         view._widget = widget = Widget()
@@ -103,9 +107,12 @@ def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
         def python(question: str) -> str:
             widget.sent = []
             asked = json.loads(question)
-            widget.send(
-                quantity(asked, view.add) if asked["kind"] == "quantity" else reads(asked, view.explain)
-            )
+            if asked["kind"] == "arrays":
+                widget.send(*arrays(asked, view.blobs))
+            elif asked["kind"] == "quantity":
+                widget.send(quantity(asked, view.add))
+            else:
+                widget.send(reads(asked, view.explain))
             return json.dumps(widget.sent)
 
         module, _, exported = bundle_file("widget.js").rpartition("export{")
@@ -149,6 +156,15 @@ def test_values_are_asked_for_in_the_neuron_view(notebook: Callable[[View], Any]
     heading = page.locator(".axis.n").inner_text()
     assert "value" in heading
     assert "added" in heading
+
+
+def test_neurons_that_the_notebook_does_not_keep_are_asked_for(notebook: Callable[[View], Any]) -> None:
+    view = shown(state={"scale": "head", "layer": 1})
+    assert len(asked_again(view.payload)) == 12  # codes, low and step of q and k in two layers
+    page = notebook(view)
+    page.get_by_role("radio", name="Neuron").click()
+    page.locator(".axis.n", has_text="key").wait_for()
+    assert page.locator(".message.problem").count() == 0
 
 
 def test_a_busy_mark_while_python_computes(notebook: Callable[[View], Any]) -> None:

@@ -22,7 +22,7 @@ import { type Holder, Shared } from "./shared";
  * what was added to the payload, with its arrays in the buffers.
  */
 interface Answer {
-  readonly kind: "exact" | "quantity" | "reads" | "added";
+  readonly kind: "exact" | "quantity" | "reads" | "arrays" | "added";
   readonly why?: ReadsInfo;
   readonly id?: number;
   readonly error?: string;
@@ -63,9 +63,10 @@ function render(here: { model: Model; el: HTMLElement }): () => void {
   return payload.kind === "sources" ? renderSources(here, payload) : renderView(here, payload);
 }
 
-const storeOf = (blobs: Record<string, DataView>): Store =>
-  new Store((name) => {
-    const bytes = blobs[name];
+/** What is not in the widget is `lacking`: the kernel has it. */
+const storeOf = (blobs: Record<string, DataView>, lacking?: (name: string) => Promise<DataView>): Store =>
+  new Store(async (name) => {
+    const bytes = blobs[name] ?? (await lacking?.(name));
     if (!bytes) throw new Error(`array ${name} is missing from this widget: run the cell again`);
     return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
   });
@@ -84,6 +85,9 @@ function renderSources({ model, el }: { model: Model; el: HTMLElement }, payload
   };
 }
 
+/** After so long a kernel that gives no array is gone. */
+const GONE = 60_000;
+
 const floats = ({ buffer, byteOffset, byteLength }: DataView): Float32Array =>
   new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength));
 
@@ -91,7 +95,6 @@ function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: E
   const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
   el.append(root);
   const blobs = model.get("blobs");
-  const store = storeOf(blobs);
   const base = settle(begins(payload.state, payload), payload);
   const waiting = new Map<number, Waiting>();
   let asked = 0;
@@ -101,6 +104,13 @@ function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: E
       waiting.set(id, { resolve: (answer, bytes) => resolve(read(answer, bytes)), reject });
       model.send({ ...question, id });
     });
+  const gone = (name: string): Promise<never> =>
+    new Promise((_, fail) =>
+      window.setTimeout(() => fail(new Error(`array ${name} is not kept in this notebook: run the cell again`)), GONE),
+    );
+  const store = storeOf(blobs, (name) =>
+    Promise.race([ask({ kind: "arrays", name }, (_, bytes) => bytes!), gone(name)]),
+  );
   const answer = (content: Answer, buffers: DataView[]): void => {
     if (content.kind === "added") return add(payload, blobs, content, buffers);
     const who = waiting.get(content.id ?? 0);
