@@ -135,8 +135,10 @@ def asked_again(payload: ExplorerPayload) -> set[str]:
 def _refs(value: Any) -> Iterator[ArrayRef]:
     if isinstance(value, dict) and "dtype" in value:
         yield cast(ArrayRef, value)
-    elif isinstance(value, (dict, list)):
-        for each in cast("list[Any]", list(value.values()) if isinstance(value, dict) else value):
+    elif isinstance(value, dict):
+        yield from _refs(list(cast("dict[str, Any]", value).values()))
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
             yield from _refs(each)
 
 
