@@ -58,7 +58,7 @@ def test_numbers_have_their_units_and_one_is_singular(open_page: Callable[..., A
     assert page.locator(".brand .dim").inner_text() == "1 layer × 2 heads"
     labels = page.locator(".mrow .link")
     assert labels.all_inner_texts() == [
-        "attention distance (seconds)",
+        "attention distance (s)",
         "within 0.1 s",
         "diagonality",
         "entropy (nats)",

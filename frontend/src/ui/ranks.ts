@@ -21,6 +21,9 @@ interface Row {
 
 const whose = (text: string): string => text && `, ${text}`;
 
+/** Units as they stand beside a name. */
+const SHORT: Record<string, string> = { pixels: "px", seconds: "s" };
+
 export class Ranks {
   static readonly heeds = { update: ["measure", "between", "ascending"] } as const satisfies Heeds;
   private readonly title = h("h3", { "aria-level": 2 });
@@ -84,7 +87,7 @@ export class Ranks {
     const { scene } = this;
     const canvas = h("canvas", { "aria-hidden": "true" });
     const value = h("span.val");
-    const title = ["share", ""].includes(measure.units) ? measure.title : `${measure.title} (${measure.units})`;
+    const title = ["share", ""].includes(measure.units) ? measure.title : `${measure.title} (${SHORT[measure.units] ?? measure.units})`;
     const inGrid = scene.part.measures.includes(measure);
     const label = !inGrid
       ? h("span.own", {}, title)
