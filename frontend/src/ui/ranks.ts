@@ -87,7 +87,9 @@ export class Ranks {
     const { scene } = this;
     const canvas = h("canvas", { "aria-hidden": "true" });
     const value = h("span.val");
-    const title = ["share", ""].includes(measure.units) ? measure.title : `${measure.title} (${SHORT[measure.units] ?? measure.units})`;
+    const title = ["share", ""].includes(measure.units)
+      ? measure.title
+      : `${measure.title} (${SHORT[measure.units] ?? measure.units})`;
     const inGrid = scene.part.measures.includes(measure);
     const label = !inGrid
       ? h("span.own", {}, title)
