@@ -288,12 +288,13 @@ export interface HighlightsInfo {
  * Who wrote a part of what a head reads, and its term of the contrast.
  *
  * Of a head, its layer and number; `line` is where it is seen: the query at which it wrote, and the key at which it
- * looks most from there (left out where it is of another part of the model).
+ * looks most from there, in the picture of `part` where it is of another part of the model.
  */
 export interface WriterInfo {
   name: string;
   term: number;
   head?: number[];
+  part?: string;
   line?: number[];
 }
 
@@ -435,7 +436,8 @@ export interface Offer {
  * The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
  *
  * `offers` are the matrices per pair that the model behind it can give: a widget asks for those that are
- * not there. `bertviz`: a call of BertViz made it, and its controls stand above, in its words.
+ * not there. `explains`: that model says why lines are there; a widget asks for it.
+ * `bertviz`: a call of BertViz made it, and its controls stand above, in its words.
  */
 export interface ExplorerPayload {
   kind: "explorer";
@@ -446,6 +448,7 @@ export interface ExplorerPayload {
   state: ExplorerState;
   exact: boolean;
   offers: Offer[];
+  explains?: boolean;
   bertviz?: boolean;
 }
 

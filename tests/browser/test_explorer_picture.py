@@ -96,7 +96,7 @@ def test_a_click_on_a_patch_shows_where_it_looks_and_what_looks_there(open_page:
     assert float(share) == pytest.approx(0.25, abs=0.004)
     assert brightness(page, f"{TO} canvas", 60, 60) > 2 * brightness(page, f"{TO} canvas", 20, 20)
     assert re.fullmatch(
-        r"Of what patch\[0,1\] looks at 7[45]\.\d % is the picture, most of it patch\[1,1\] \(0\.7[45]\d\)\. Dark: .*",
+        r"7[45]% of what patch\[0,1\] looks at is the picture, most of it patch\[1,1\] \(0\.7[45]\d\)\. Dark: .*",
         said(page),
     )
     page.wait_for_function("() => decodeURIComponent(location.hash).includes('pin=from,2')")

@@ -53,6 +53,19 @@ def fragment(page: Any, text: str) -> None:
     page.wait_for_function("text => decodeURIComponent(location.hash).includes(text)", arg=text)
 
 
+def test_numbers_have_their_units_and_one_is_singular(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(alike()))
+    assert page.locator(".brand .dim").inner_text() == "1 layer × 2 heads"
+    labels = page.locator(".mrow .link")
+    assert labels.all_inner_texts() == [
+        "attention distance (s)",
+        "within 0.1 s",
+        "diagonality",
+        "entropy (nats)",
+    ]
+    assert labels.evaluate_all("all => all.every((each) => each.scrollWidth <= each.clientWidth)")
+
+
 def test_each_token_has_a_lane_and_each_word_stands_where_its_attention_peaks(
     open_page: Callable[..., Any],
 ) -> None:

@@ -18,7 +18,7 @@ from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.page import bundle_file, script_json
 from headscope.views.view import Computed, View
-from headscope.views.widget import quantity
+from headscope.views.widget import arrays, asked_again, quantity, reads
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE, eventually
 
@@ -41,7 +41,7 @@ const heard = [];
 const model = { get: name => traits[name], set: (name, value) => { traits[name] = value; }, save_changes() {},
   on: (event, run) => { if (event === "msg:custom") heard.push(run); }, off() {},
   send: async content => {
-    if (content.kind !== "quantity") return;
+    if (!["quantity", "reads", "arrays"].includes(content.kind)) return;
     for (const [message, buffers] of JSON.parse(await window.python(JSON.stringify(content)))) {
       for (const run of heard) run(message, buffers.map(view));
     }
@@ -52,7 +52,7 @@ widget.render({ model, el: document.getElementById("cell") });
 """
 
 
-def shown(fails: str | None = None, **options: Any) -> View:
+def shown(fails: str | None = None, explain: Any = None, **options: Any) -> View:
     draw = np.random.default_rng(0)
     maps = AttentionMaps(list(draw.dirichlet(np.ones(4), (2, 3, 4))), TOKENS, TOKENS)
     vectors = [draw.normal(size=(3, 4, 8)) for _ in range(2)]
@@ -67,7 +67,13 @@ def shown(fails: str | None = None, **options: Any) -> View:
             return [Computed({"self": slopes}, "a number")]
         return [Computed({"self": [abs(each) for each in slopes]}, None, {"self": vectors})]
 
-    return View([Input({"self": maps}, neurons={"self": q_and_k})], offers=OFFERS, compute=compute, **options)
+    return View(
+        [Input({"self": maps}, neurons={"self": q_and_k})],
+        offers=OFFERS,
+        compute=compute,
+        explain=explain,
+        **options,
+    )
 
 
 @pytest.fixture
@@ -89,14 +95,24 @@ def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
         data = script_json(
             {
                 "payload": view.payload,
-                "blobs": {key: base64.b64encode(raw).decode() for key, raw in view.blobs.buffers.items()},
+                "blobs": {
+                    key: base64.b64encode(raw).decode()
+                    for key, raw in view.blobs.buffers.items()
+                    if key not in asked_again(view.payload)
+                },
             }
         )
         view._widget = widget = Widget()
 
         def python(question: str) -> str:
             widget.sent = []
-            widget.send(quantity(json.loads(question), view.add))
+            asked = json.loads(question)
+            if asked["kind"] == "arrays":
+                widget.send(*arrays(asked, view.blobs))
+            elif asked["kind"] == "quantity":
+                widget.send(quantity(asked, view.add))
+            else:
+                widget.send(reads(asked, view.explain))
             return json.dumps(widget.sent)
 
         module, _, exported = bundle_file("widget.js").rpartition("export{")
@@ -142,6 +158,15 @@ def test_values_are_asked_for_in_the_neuron_view(notebook: Callable[[View], Any]
     assert "added" in heading
 
 
+def test_neurons_that_the_notebook_does_not_keep_are_asked_for(notebook: Callable[[View], Any]) -> None:
+    view = shown(state={"scale": "head", "layer": 1})
+    assert len(asked_again(view.payload)) == 12  # codes, low and step of q and k in two layers
+    page = notebook(view)
+    page.get_by_role("radio", name="Neuron").click()
+    page.locator(".axis.n", has_text="key").wait_for()
+    assert page.locator(".message.problem").count() == 0
+
+
 def test_a_busy_mark_while_python_computes(notebook: Callable[[View], Any]) -> None:
     page = notebook(shown())
     page.evaluate(
@@ -162,6 +187,23 @@ def test_what_python_cannot_compute_is_a_sentence(notebook: Callable[[View], Any
     page.locator(".message.problem").wait_for()
     assert page.locator(".message").inner_text() == "This cannot be computed: RuntimeError: no memory is left"
     assert page.locator(f"{DRAW}[data-v=weights]").get_attribute("aria-checked") == "true"
+
+
+def test_python_is_asked_why_a_line_is_there(
+    notebook: Callable[[View], Any], open_page: Callable[..., Any]
+) -> None:
+    def explain(asked: Any) -> Any:
+        bars = [{"name": "the rest", "term": 1.5}]
+        line = {"layer": asked["layer"], "head": asked["head"], "query": asked["query"], "key": 1}
+        return {**line, "contrast": 1.5, "position": None, "capped": False, "by_key": bars, "by_query": bars}
+
+    view = shown(explain=explain, state={"scale": "head", "layer": 1, "heads": [2], "pin": ("from", 3)})
+    saved = open_page(view.html())
+    page = notebook(view)
+    page.locator(".writers h3", has_text="Why L1H2 looks from “c” at “a”").wait_for()
+    saved.locator(".writers", has_text="a page made with reads=True").wait_for()
+    saved.keyboard.press("Escape")
+    saved.locator(".writers").wait_for(state="hidden")
 
 
 def test_a_saved_page_names_what_adds_them(open_page: Callable[..., Any]) -> None:

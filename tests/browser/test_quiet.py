@@ -23,7 +23,7 @@ pytestmark = pytest.mark.browser
 N = 12
 FIRST_LOOK = {
     "Model", "Head", "Neurons", "‹", "›", "Lines", "Text", "Matrix", "Hide [CLS]", "More", "Skip to the picture", "Save", "◐", "?",
-    "previous token", "next token", "itself", "first token", "entropy",
+    "previous token", "next token", "itself", "first token", "entropy (nats)",
 }  # fmt: skip
 
 

@@ -39,6 +39,12 @@ def compared(demo: Model) -> Any:
     return hs.compare.models(demo, hs.load(untrained=0), hs.corpora.texts(TEXTS))
 
 
+def test_the_caption_of_a_finding_is_whole(open_page: Any, html: str) -> None:
+    captions = open_page(html).locator(".findings .glance > span")
+    assert "how far each moved" in captions.all_inner_texts()
+    assert captions.evaluate_all("all => all.every(each => each.scrollWidth <= each.clientWidth)")
+
+
 def at(page: Any, layer: int, head: int) -> Any:
     """A cell of the map."""
     return page.locator(f'{SECTION} rect.cell[data-place="{12 * layer + head}"]')

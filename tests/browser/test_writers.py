@@ -14,6 +14,7 @@ from tests.helpers.pages import saved
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.served import Server
+from tests.helpers.small_models import translator
 
 pytestmark = pytest.mark.browser
 
@@ -57,6 +58,17 @@ def test_the_chain_of_a_saved_page_is_followed_back(
     assert page.locator(".trail").count() == 0
     page.keyboard.press("Escape")
     page.locator(".writers", has_text="Choose a query").wait_for()
+
+
+def test_a_writer_of_another_part_opens_in_the_picture_of_that_part(open_page: Callable[..., Any]) -> None:
+    state: dict[str, Any] = {"part": "cross", "layer": 1, "heads": [2], "scale": "head", "pin": ("from", 1)}
+    view = hs.view(translator(), "the cat sat", target="the dog sat", quantities=(), reads=True, **state)
+    page = open_page(view.html())
+    page.locator(".writers").get_by_role("button", name="encoder L").first.click()
+    page.locator(".writers p", has_text="is not in this page").wait_for()
+    assert "part=encoder" in page.evaluate("location.hash")
+    page.locator(".trail").get_by_role("button").click()
+    page.locator(".writers h3", has_text="Why L1H2 looks").wait_for()
 
 
 @pytest.mark.slow

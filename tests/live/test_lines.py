@@ -10,8 +10,10 @@ import headscope as hs
 from headscope.errors import InputError
 from headscope.live.lines import BARS, MOST, Lines
 from headscope.live.session import Live
+from headscope.views.widget import reads
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader
+from tests.helpers.small_models import translator
 
 TEXT = " ".join(HAY.split()[:6] * 2)
 LAST = 10  # a word that was there before: position 4, with 5 behind it
@@ -44,6 +46,29 @@ def test_a_live_page_is_told_what_reads_tells_and_where_the_writer_is_seen(model
     assert (why["by_key"][0]["name"], why["by_key"][0]["line"]) == ("L0H0", [5, 4])
     assert asked(live, turn, layer=1, head=0, query=LAST, key=11)["error"].startswith("key: expected a key")
     assert asked(live, turn, layer=1, head=0, query=LAST, part="cross")["error"].startswith("input, part")
+
+
+def test_a_widget_is_told_what_a_live_page_is(model: hs.Model) -> None:
+    live, view = Live(model), hs.view(model, TEXT, quantities=())
+    turn = live.answer({"kind": "show", "id": 1, "input": {"text": TEXT}})[0]["turn"]
+    question = {"kind": "reads", "id": 7, "input": 0, "part": "self", "layer": 1, "head": 0, "query": LAST}
+    assert view.payload["explains"]
+    assert reads(question, view.explain) == live.answer({**question, "turn": turn})[0]
+    assert reads({**question, "input": 1}, view.explain)["error"].startswith("input, part: expected one with")
+    assert "explains" not in hs.view(hs.capture(model, TEXT)).payload
+
+
+def test_a_writer_of_another_part_is_seen_in_the_picture_of_that_part() -> None:
+    view = hs.view(
+        translator(), "the cat sat", target="the dog sat", part="cross", layer=1, heads=[2], reads=True
+    )
+    (told,) = (part["reads"] for part in view.payload["inputs"][0]["parts"] if "reads" in part)
+    lines = [bar for line in told for bar in (*line["by_key"], *line["by_query"]) if "head" in bar]
+    parts = view.inputs[0].parts
+    assert {bar.get("part", "cross") for bar in lines} == {"encoder", "decoder", "cross"}
+    for bar in lines:
+        (layer, head), (query, key) = bar["head"], bar["line"]
+        assert key == parts[bar.get("part", "cross")][layer, head][query].argmax()
 
 
 def test_of_a_changed_model_the_writer_that_is_off_wrote_nothing(model: hs.Model) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,18 @@ from headscope.views.columns import PER_INPUT, from_input
 from headscope.views.inputs import Included
 from tests.helpers.heard_sample import alike, cross
 from tests.helpers.seen_sample import random_maps
+from tests.helpers.talk_sample import axis as talk
+from tests.helpers.talk_sample import planted
 from tests.helpers.view_sample import some
+
+
+def asked(generated: int) -> Tokens:
+    """A picture, what is asked of it, and so many words that were written."""
+    tokens = talk(generated=generated)
+    image = np.isfinite(np.asarray(tokens.boxes)).all(1)
+    written = np.arange(len(tokens)) >= len(tokens) - generated
+    question = ~image & ~written & ~np.asarray(tokens.special_mask)
+    return replace(tokens, classes={**tokens.classes, "image": image, "question": question})
 
 
 def windowed() -> AttentionMaps:
@@ -54,10 +67,12 @@ def test_an_input_of_one_token_has_no_previous_one() -> None:
             random_maps(),
             ["distance_pixels", "locality", "same_row", "same_column", "cls", "to_register", "entropy"],
         ),
+        (planted(asked(2)), ["to_image", "to_question", "to_written", "first", "entropy"]),
+        (planted(asked(0)), ["to_image", "to_question", "first", "entropy"]),
         (alike(), ["distance_seconds", "locality_seconds", "diagonality", "entropy"]),
         (cross(), ["largest", "entropy"]),  # words that look at frames have no place among them
     ],
-    ids=["picture", "sound", "words and sound"],
+    ids=["picture", "picture in a text", "and its question", "sound", "words and sound"],
 )
 def test_of_pictures_and_sounds_what_is_measured_means_something_there(
     maps: AttentionMaps, names: list[str]

@@ -5,7 +5,7 @@
 import "../ui/theme.css";
 import "../ui/explorer.css";
 import "./live.css";
-import type { Added, ExplorerPayload, SourcesPayload } from "../protocol";
+import type { Added, ExplorerPayload, ReadsInfo, SourcesPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { begins, changed, DEFAULTS, settle } from "../scene/state";
 import { h } from "../ui/dom";
@@ -22,7 +22,8 @@ import { type Holder, Shared } from "./shared";
  * what was added to the payload, with its arrays in the buffers.
  */
 interface Answer {
-  readonly kind: "exact" | "quantity" | "added";
+  readonly kind: "exact" | "quantity" | "reads" | "arrays" | "added";
+  readonly why?: ReadsInfo;
   readonly id?: number;
   readonly error?: string;
   readonly added?: readonly Added[];
@@ -30,7 +31,7 @@ interface Answer {
 }
 
 interface Waiting {
-  readonly resolve: (values: Float32Array) => void;
+  readonly resolve: (answer: Answer, bytes: DataView | undefined) => void;
   readonly reject: (reason: Error) => void;
 }
 
@@ -62,9 +63,10 @@ function render(here: { model: Model; el: HTMLElement }): () => void {
   return payload.kind === "sources" ? renderSources(here, payload) : renderView(here, payload);
 }
 
-const storeOf = (blobs: Record<string, DataView>): Store =>
-  new Store((name) => {
-    const bytes = blobs[name];
+/** What is not in the widget is `lacking`: the kernel has it. */
+const storeOf = (blobs: Record<string, DataView>, lacking?: (name: string) => Promise<DataView>): Store =>
+  new Store(async (name) => {
+    const bytes = blobs[name] ?? (await lacking?.(name));
     if (!bytes) throw new Error(`array ${name} is missing from this widget: run the cell again`);
     return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
   });
@@ -83,32 +85,39 @@ function renderSources({ model, el }: { model: Model; el: HTMLElement }, payload
   };
 }
 
+/** After so long a kernel that gives no array is gone. */
+const GONE = 60_000;
+
+const floats = ({ buffer, byteOffset, byteLength }: DataView): Float32Array =>
+  new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength));
+
 function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: ExplorerPayload): () => void {
   const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
   el.append(root);
   const blobs = model.get("blobs");
-  const store = storeOf(blobs);
   const base = settle(begins(payload.state, payload), payload);
   const waiting = new Map<number, Waiting>();
   let asked = 0;
-  const ask = (question: object): Promise<Float32Array> =>
+  const ask = <T>(question: object, read: (answer: Answer, bytes: DataView | undefined) => T): Promise<T> =>
     new Promise((resolve, reject) => {
       const id = ++asked;
-      waiting.set(id, { resolve, reject });
+      waiting.set(id, { resolve: (answer, bytes) => resolve(read(answer, bytes)), reject });
       model.send({ ...question, id });
     });
+  const gone = (name: string): Promise<never> =>
+    new Promise((_, fail) =>
+      window.setTimeout(() => fail(new Error(`array ${name} is not kept in this notebook: run the cell again`)), GONE),
+    );
+  const store = storeOf(blobs, (name) =>
+    Promise.race([ask({ kind: "arrays", name }, (_, bytes) => bytes!), gone(name)]),
+  );
   const answer = (content: Answer, buffers: DataView[]): void => {
     if (content.kind === "added") return add(payload, blobs, content, buffers);
     const who = waiting.get(content.id ?? 0);
     if (!who) return;
     waiting.delete(content.id ?? 0);
-    const bytes = buffers[0];
     if (content.error !== undefined) return who.reject(new Error(content.error));
-    who.resolve(
-      bytes
-        ? new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength))
-        : new Float32Array(),
-    );
+    who.resolve(content, buffers[0]);
   };
   model.on("msg:custom", answer);
   const unshare = shareKeys(root);
@@ -125,8 +134,11 @@ function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: E
         shared.tell({ ...payload.state, layer: state.layer, heads: state.heads, ...differs });
       },
       dark: darkAround,
-      exact: (question: Question) => ask({ kind: "exact", ...question }),
-      compute: async (name: string) => void (await ask({ kind: "quantity", name })),
+      exact: (question: Question) => ask({ kind: "exact", ...question }, (_, bytes) => floats(bytes!)),
+      compute: (name: string) => ask({ kind: "quantity", name }, () => undefined),
+      ...(payload.explains && {
+        why: (input, part, line) => ask({ kind: "reads", input, part, ...line }, ({ why }) => why!),
+      }),
       save: download,
     },
   );

@@ -2,7 +2,7 @@
 // words with their figures.
 
 import { received, value } from "./cut";
-import { figure, fixed, percent, piece } from "./format";
+import { figure, fixed, percent, piece, plural, whole } from "./format";
 import { type Highlight, highlight, shows } from "./opening";
 import { ranking } from "./pointed";
 import { alike, follows, rolesOf, rolesOfHead } from "./roles";
@@ -109,7 +109,7 @@ function ofMost(scene: Scene): string | null {
   const [most] = rolesOf(scene)
     .filter(({ does, heads }) => does && heads.length > 1)
     .sort((a, b) => b.heads.length - a.heads.length);
-  return most ? `${most.heads.length} of ${all} heads ${most.does}` : null;
+  return most ? `${whole(most.heads.length)} of ${plural(all, "head")} ${most.does}` : null;
 }
 
 /** What the open head does, without its name. */

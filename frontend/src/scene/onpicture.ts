@@ -5,7 +5,7 @@ import { type Box, boxesOf, covered, cutOff, WIDE } from "./areas";
 import type { Item } from "./axis";
 import type { Theme } from "./color";
 import type { Shown } from "./cut";
-import { figure, fixed } from "./format";
+import { figure, percent } from "./format";
 import { concerns, type Judged } from "./gold";
 import { type Asked, asked, lookers, looks, looksIn, looksOf, missing, type Source, unseen, usual } from "./rows";
 import type { Scene } from "./scene";
@@ -191,7 +191,7 @@ export function says(
       ? `From ${from} to ${nameOf(scene, "to", to)}: ${Number.isNaN(given[to]) ? "not seen" : figure(given[to]!)}.`
       : !signed &&
         best >= 0 &&
-        `Of what ${from} ${verb(scene, who)} at ${fixed((100 * inside) / Math.max(all, 1e-9), 1)} % is the ${picture?.kind ?? "picture"}, most of it ${nameOf(scene, "to", best)} (${figure(given[best]!)}).`;
+        `${percent(inside / Math.max(all, 1e-9))} of what ${from} ${verb(scene, who)} at is the ${picture?.kind ?? "picture"}, most of it ${nameOf(scene, "to", best)} (${figure(given[best]!)}).`;
   return { said: [most, tones, grey].filter(Boolean).join(" "), quiet: !most && !scene.against };
 }
 

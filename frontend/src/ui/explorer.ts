@@ -225,10 +225,10 @@ export class Explorer implements Owner {
   readonly set = (change: Partial<Full>): void => {
     const lacking = this.panes[0] ? this.data.lacks(change, this.panes[0].scene.part) : null;
     if (lacking) return void this.ask(lacking, change);
-    const keep = { ...this.state, ...change };
     // A head that the next layer lacks gives way to one that is telling; places on another axis mean other tokens.
-    if (change.part !== undefined && change.part !== this.state.part)
-      Object.assign(keep, { pin: null, between: null, zoom: null }, this.regained());
+    const moved = change.part !== undefined && change.part !== this.state.part;
+    const none = moved && { pin: null, between: null, zoom: null, ...this.regained() };
+    const keep = { ...this.state, ...none, ...change };
     if (
       change.filter !== undefined ||
       change.special !== undefined ||

@@ -112,7 +112,7 @@ export class HeadPicture {
     const { state, part } = scene;
     const { picture } = scene.input;
     this.smooth.show(state);
-    this.opacity.show(Math.round(20 * state.opacity), `${Math.round(100 * state.opacity)} %`);
+    this.opacity.show(Math.round(20 * state.opacity), `${Math.round(100 * state.opacity)}%`);
     if (!image || !picture || this.root.hidden) return;
     const found = looking(scene);
     if (!found) return;

@@ -3,7 +3,7 @@
 
 import { area, ratio, surface } from "../draw/canvas";
 import type { MeasureColumn } from "../protocol";
-import { figure } from "../scene/format";
+import { figure, whole } from "../scene/format";
 import { NAME_AND_FIGURE } from "../scene/gridlayout";
 import { Of } from "../scene/made";
 import { nameOf, shares } from "../scene/quantities";
@@ -20,6 +20,9 @@ interface Row {
 }
 
 const whose = (text: string): string => text && `, ${text}`;
+
+/** Units as they stand beside a name. */
+const SHORT: Record<string, string> = { pixels: "px", seconds: "s" };
 
 export class Ranks {
   static readonly heeds = { update: ["measure", "between", "ascending"] } as const satisfies Heeds;
@@ -62,7 +65,7 @@ export class Ranks {
     const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
     // Measures are those of the weights where what is drawn has none.
     const of = shares(part) ? "|M| of " : quantity === "weights" ? "" : own ? `${nameOf(quantity)} of ` : "weights of ";
-    this.title.textContent = `${of && of[0]!.toUpperCase() + of.slice(1)}L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;
+    this.title.textContent = `${of && of[0]!.toUpperCase() + of.slice(1)}L${state.layer}H${scene.head} among all ${whole(total)} heads, ${scene.whose() || "on this input"}`;
     this.width = Math.max(40, width - NAME_AND_FIGURE);
     for (const row of this.rows) this.draw(row);
   }
@@ -84,9 +87,12 @@ export class Ranks {
     const { scene } = this;
     const canvas = h("canvas", { "aria-hidden": "true" });
     const value = h("span.val");
+    const title = ["share", ""].includes(measure.units)
+      ? measure.title
+      : `${measure.title} (${SHORT[measure.units] ?? measure.units})`;
     const inGrid = scene.part.measures.includes(measure);
     const label = !inGrid
-      ? h("span.own", {}, measure.title)
+      ? h("span.own", {}, title)
       : h(
           "button.link",
           {
@@ -99,7 +105,7 @@ export class Ranks {
                   : { measure: measure.name },
               ),
           },
-          measure.title,
+          title,
         );
     canvas.addEventListener("pointermove", (event) => {
       const near = this.near(measure, event, canvas);

@@ -187,7 +187,7 @@ export class TextPicture {
     const { state, part } = scene;
     const { picture } = scene.input;
     this.smooth.show(state);
-    this.opacity.show(Math.round(20 * state.opacity), `${Math.round(100 * state.opacity)} %`);
+    this.opacity.show(Math.round(20 * state.opacity), `${Math.round(100 * state.opacity)}%`);
     if (!image || !picture || this.root.hidden) return;
     const who = reader(scene);
     const found = looking(scene, who);

@@ -4,6 +4,7 @@
 import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
 import { hasPair } from "../scene/axis";
 import type { Theme } from "../scene/color";
+import { plural } from "../scene/format";
 import { about, has, missing, names, offer, titleOf } from "../scene/quantities";
 import { nameOf, textOf, treated } from "../scene/says";
 import type { Scene } from "../scene/scene";
@@ -238,7 +239,7 @@ export class Toolbar {
         {},
         h("b", {}, "headscope"),
         h("span.model", {}, payload.model),
-        h("span.dim", {}, `${counts.index.length} layers × ${heads} heads`),
+        h("span.dim", {}, `${plural(counts.index.length, "layer")} × ${plural(heads, "head")}`),
       ),
       this.text,
       this.controls,

@@ -10,16 +10,21 @@ import { h } from "./dom";
 
 /** A model is not asked of every letter that is typed. */
 const PAUSE = 200;
+/** After so long it is said that no answer has come. */
+const LATE = 8000;
 
 const token = (text: string | undefined): HTMLElement => h("bdi", {}, `“${shown(text ?? "", false)}”`);
+
+/** A line, and the part of the model that it is of. */
+type Step = Line & { readonly part: string };
 
 export class Writers {
   readonly root = h("div.writers");
   private readonly asked = new Of();
   private line: Line | null = null;
   /** The lines that were left on the way back, and those of the line that is opened next. */
-  private trail: readonly Line[] = [];
-  private next: readonly Line[] | null = null;
+  private trail: readonly Step[] = [];
+  private next: readonly Step[] | null = null;
   private turn = 0;
 
   constructor(private readonly scene: Scene) {}
@@ -28,9 +33,10 @@ export class Writers {
     const { scene, root } = this;
     const { part } = scene;
     const { host } = scene.owner;
-    root.hidden = !single(scene) || !(host.why || part.reads);
-    if (root.hidden) return;
     const line = lineOf(scene);
+    const { explains } = scene.data.payload;
+    root.hidden = !single(scene) || !(host.why || part.reads || (explains && line));
+    if (root.hidden) return;
     if (!this.asked.renewed(scene.data, part.name, line)) return;
     if (!alike(line, this.line)) this.trail = this.next ?? [];
     [this.line, this.next] = [line, null];
@@ -38,7 +44,10 @@ export class Writers {
     if (!line) return this.say("Choose a query, or a query and a key, to see why the head looks there.");
     const known = carried(part, line);
     if (known) return this.draw(known);
-    if (!host.why) return this.say("This page does not say why this line is there, as it does of stronger ones.");
+    if (!host.why)
+      return this.say(
+        "Why this line is there is not in this page: a notebook says it, and a page made with reads=True for this head.",
+      );
     root.setAttribute("aria-busy", "true");
     window.setTimeout(() => void this.ask(line, turn), PAUSE);
   }
@@ -46,11 +55,17 @@ export class Writers {
   private async ask(line: Line, turn: number): Promise<void> {
     const { owner, place, part } = this.scene;
     if (turn !== this.turn) return;
+    const late = window.setTimeout(() => {
+      if (turn === this.turn)
+        this.say("No answer yet: the model is busy, or gone. A view made with reads=True carries its answers.");
+    }, LATE);
     try {
       const why = await owner.host.why!(place, part.name, line);
       if (turn === this.turn) this.draw(why);
     } catch (error) {
       if (turn === this.turn) this.say(error instanceof Error ? error.message : String(error));
+    } finally {
+      window.clearTimeout(late);
     }
   }
 
@@ -112,13 +127,17 @@ export class Writers {
     );
   }
 
-  private row({ name, term, head, line }: WriterInfo, contrast: number, most: number): HTMLElement {
-    const { owner, part } = this.scene;
+  private row({ name, term, head, line, part: of }: WriterInfo, contrast: number, most: number): HTMLElement {
+    const { owner, part: open, data, place: input } = this.scene;
+    const part = of ? data.payload.inputs[input]!.parts.find((each) => each.name === of) : open;
     const [layer, number] = head ?? [-1, -1];
-    const place = line && headsOf(part, layer!).includes(number!) ? line : null;
-    const open = (): void =>
-      this.open({ layer: layer!, head: number!, query: place![0]!, key: place![1]! }, [...this.trail, this.line!]);
-    const looks = place && part.key.pieces[place[1]!];
+    const place = line && part && headsOf(part, layer!).includes(number!) ? line : null;
+    const go = (): void =>
+      this.open({ part: part!.name, layer: layer!, head: number!, query: place![0]!, key: place![1]! }, [
+        ...this.trail,
+        { ...this.line!, part: open.name },
+      ]);
+    const looks = place && part!.key.pieces[place[1]!];
     const off = head && owner.host.change;
     return h(
       "tr",
@@ -127,7 +146,7 @@ export class Writers {
         "th",
         { scope: "row" },
         place
-          ? h("button.link", { type: "button", title: `Open ${name} where it wrote this`, onclick: open }, name)
+          ? h("button.link", { type: "button", title: `Open ${name} where it wrote this`, onclick: go }, name)
           : name,
       ),
       h(
@@ -146,9 +165,9 @@ export class Writers {
     );
   }
 
-  private open({ layer, head, query, key }: Line, trail: readonly Line[]): void {
+  private open({ part, layer, head, query, key }: Step, trail: readonly Step[]): void {
     this.next = trail;
     const pin = ["from", query];
-    this.scene.owner.set({ layer, heads: [head], pin, between: key === null ? null : [query, key] });
+    this.scene.owner.set({ part, layer, heads: [head], pin, between: key === null ? null : [query, key] });
   }
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -28,6 +28,7 @@ from headscope.core.terms import REST, SIDES, split
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RefusedError
 from headscope.views.payload import ReadsInfo, WriterInfo
+from headscope.views.widget import whole_number
 
 BARS = 6
 """Up to so many writers of a side are told one by one."""
@@ -45,6 +46,16 @@ class Line(NamedTuple):
     head: Head
     query: int
     key: int | None = None
+
+
+def asked_line(asked: Mapping[str, Any], parts: Sequence[Collection[str]]) -> tuple[int, str, Line]:
+    """Of a question why a line is there: the input, its part and the line. Raises `InputError` for none of `parts`."""
+    place, part = whole_number(asked, "input"), str(asked.get("part"))[:40]
+    if not 0 <= place < len(parts) or part not in parts[place]:
+        raise InputError(f"input, part: expected one with a model behind it, found {place}, {part!r}")
+    head = Head(whole_number(asked, "layer"), whole_number(asked, "head"))
+    key = None if asked.get("key") is None else whole_number(asked, "key")
+    return place, part, Line(head, whole_number(asked, "query"), key)
 
 
 class Lines:
@@ -79,7 +90,7 @@ class Lines:
             behind: dict[Line, float] = {}
             for one in answers:
                 for bar in (*one["by_key"], *one["by_query"]):
-                    if "head" in bar and "line" in bar:
+                    if "head" in bar and "line" in bar and "part" not in bar:
                         line = Line(Head(*bar["head"]), *bar["line"])
                         behind[line] = max(behind.get(line, 0.0), bar["term"])
             wanted = [line for line in sorted(behind, key=lambda line: -behind[line]) if line not in seen]
@@ -153,8 +164,10 @@ class Lines:
             bar = WriterInfo(name=called[who], term=round(float(values[at]), 4))
             if who.kind == "head":
                 bar["head"] = [who.layer, who.head]
-                if who.part == self.part:  # else it is seen in another picture
+                if who in most:
                     bar["line"] = [row, most[who][0]]
+                if who.part != self.part:
+                    bar["part"] = who.part
             bars.append(bar)
         if small:
             bars.append(WriterInfo(name=REST, term=round(float(values[small].sum()), 4)))

@@ -19,7 +19,7 @@ from headscope.views.payload import Offer
 from headscope.views.view import Computed, with_quantity
 
 PAGE_WEIGHTS = 750_000
-"""Up to how many values other matrices come with a view unasked: a byte each, about 1 MB of a page in base64."""
+"""Up to how many values other matrices come with a view unasked: a byte each, about 1 MB of a page."""
 
 PAGE_WORK = 10_000_000_000
 """… where the model's parameters times the tokens are at most these: about a second to run backward on a CPU."""

@@ -18,12 +18,11 @@ from headscope.attention.one import decoder_start, decoder_tokens, gradients, ru
 from headscope.attention.whatif import WhatIf
 from headscope.attention.writers import Reader
 from headscope.core.failures import out_of_memory, reason
-from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeError, HeadscopeWarning, InputError
 from headscope.live.first import first_inputs
-from headscope.live.lines import Line, Lines
+from headscope.live.lines import Lines, asked_line
 from headscope.live.predictions import Says, predictions, says
 from headscope.live.quantities import NAMES, Origin, offered
 from headscope.models import Model, expect_model
@@ -390,15 +389,12 @@ class Live:
 
     def _reads(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         self._current(asked)
-        place, part = whole_number(asked, "input"), str(asked.get("part"))[:40]
-        if not 0 <= place < len(self._ran) or part not in self._ran[place].input.parts:
-            raise InputError(f"input, part: expected one that is shown, found {place}, {part!r}")
+        place, part, line = asked_line(asked, [ran.input.parts for ran in self._ran])
         reading = self._ran[place].reading
-        head = Head(whole_number(asked, "layer"), whole_number(asked, "head"))
         with reading.within():
             reader = Reader(reading.model, reading.ready)
-            lines = Lines(reader, reading.axes, reading.ready, part, head.layer)
-            why = lines.why(Line(head, whole_number(asked, "query"), _place(asked, "key")))
+            lines = Lines(reader, reading.axes, reading.ready, part, line.head.layer)
+            why = lines.why(line)
         return ReadsAnswer(kind="reads", id=whole_number(asked, "id"), why=why), []
 
     def _current(self, asked: Mapping[str, Any]) -> View:

@@ -27,7 +27,7 @@ from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.neurons import Neurons
 from headscope.core.validation import expect, validated
 from headscope.errors import HeadscopeWarning, InputError
-from headscope.live.lines import Lines
+from headscope.live.lines import Lines, asked_line
 from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.models import Model
 from headscope.views.gold import of_parts
@@ -197,6 +197,7 @@ def view(
         include_layers=include_layers,
         include_heads=include_heads,
         offers=offers,
+        explain=(lambda asked: _why(origins, shown, asked)) if origins else None,
         compute=(lambda name: [origin.compute(name) for origin in origins]) if offers else None,
     )
 
@@ -253,14 +254,24 @@ def check_keywords(keywords: Mapping[str, Any]) -> None:
             raise InputError(f"view: no keyword {key!r}{hint} (allowed: {', '.join(allowed)})")
 
 
+def _why(origins: Sequence[Origin], shown: Sequence[Input], asked: Mapping[str, Any]) -> ReadsInfo:
+    """Why a line is there that a widget asks about."""
+    place, part, line = asked_line(asked, [one.parts for one in shown[: len(origins)]])
+    return _lines(origins[place], part, line.head.layer).why(line)
+
+
+def _lines(origin: Origin, part: str, layer: int) -> Lines:
+    axes, ready = prepare(origin.model, origin.text, **origin.given)
+    return Lines(Reader(origin.model, ready), axes, ready, part, layer)
+
+
 def _reads(origin: Origin, one: Input, state: Mapping[str, Any]) -> dict[str, list[ReadsInfo]]:
     """Why lines of the open heads are there."""
     layer, heads = state.get("layer"), state.get("heads")
     if layer is None or heads is None:
         raise InputError("reads: expected the heads whose lines are told (layer=, heads=), found none")
     part = one.part(state.get("part", ""))
-    axes, ready = prepare(origin.model, origin.text, **origin.given)
-    lines = Lines(Reader(origin.model, ready), axes, ready, part, layer)
+    lines = _lines(origin, part, layer)
     return {part: lines.chains(lines.strongest([Head(layer, int(head)) for head in np.atleast_1d(heads)]))}
 
 

@@ -42,12 +42,13 @@ ORDER = (
 )
 """The order in which a reader meets the measures; others follow by name, entropies last."""
 
-PER_INPUT: Mapping[Kind, Sequence[str]] = {
+PER_INPUT: Mapping[Kind | Literal["talk"], Sequence[str]] = {
     "text": ("previous", "next", "current", "first", "sep", "entropy"),
+    "talk": ("to_image", "to_question", "to_written", "first", "entropy"),
     "images": ("distance_pixels", "locality", "same_row", "same_column", "cls", "to_register", "entropy"),
     "sounds": ("distance_seconds", "locality_seconds", "diagonality", "after_sound", "largest", "entropy"),
 }
-"""The measures that stand beside the grid of one input, by what its keys are."""
+"""The measures that stand beside the grid of one input, by what its keys are; "talk": a picture within a text."""
 
 _MEASURES = {measure.name: measure for names in PER_INPUT.values() for measure in choose(names)}
 
@@ -100,14 +101,15 @@ def from_input(included: Included) -> list[Column]:
     if len(maps.query) == 0:
         return columns
     kind = kind_of(maps.key)
-    for measure in map(_MEASURES.__getitem__, PER_INPUT[kind]):
+    talk = kind == "text" and mask(maps.key, "image").any()
+    for measure in map(_MEASURES.__getitem__, PER_INPUT["talk" if talk else kind]):
         if measure.statistic in ("offset", "pairs") and not (square and measure.absent(maps.causal) is None):
             continue
         if measure.name == "largest" and square:  # of cross attention to a sound there is little else
             continue
-        if not all(mask(maps.key, name).any() for name in (measure.needs if kind != "text" else ())) or (
-            measure.of == "sep" and not mask(maps.key, "sep").any()
-        ):
+        if not all(
+            mask(maps.key, name).any() for name in (measure.needs if talk or kind != "text" else ())
+        ) or (measure.of == "sep" and not mask(maps.key, "sep").any()):
             continue
         rows = [
             _mean(

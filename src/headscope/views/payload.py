@@ -263,12 +263,13 @@ class WriterInfo(TypedDict):
     """Who wrote a part of what a head reads, and its term of the contrast.
 
     Of a head, its layer and number; `line` is where it is seen: the query at which it wrote, and the key at which it
-    looks most from there (left out where it is of another part of the model).
+    looks most from there, in the picture of `part` where it is of another part of the model.
     """
 
     name: str
     term: float
     head: NotRequired[list[int]]
+    part: NotRequired[str]
     line: NotRequired[list[int]]
 
 
@@ -486,7 +487,8 @@ class ExplorerPayload(TypedDict):
     """The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
 
     `offers` are the matrices per pair that the model behind it can give: a widget asks for those that are
-    not there. `bertviz`: a call of BertViz made it, and its controls stand above, in its words.
+    not there. `explains`: that model says why lines are there; a widget asks for it.
+    `bertviz`: a call of BertViz made it, and its controls stand above, in its words.
     """
 
     kind: Literal["explorer"]
@@ -497,6 +499,7 @@ class ExplorerPayload(TypedDict):
     state: ExplorerState
     exact: bool
     offers: list[Offer]
+    explains: NotRequired[bool]
     bertviz: NotRequired[bool]
 
 

@@ -31,7 +31,7 @@ from headscope.views.paper import FORMATS, Kind, Width
 from headscope.views.payload import Added, ExplorerPayload, ExplorerState, SourcesPayload
 from headscope.views.state import check_state
 from headscope.views.still import picture
-from headscope.views.widget import SENT, make_widget, send_added
+from headscope.views.widget import SENT, Explain, make_widget, send_added
 
 SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))
 
@@ -174,16 +174,20 @@ class View(Showable):
         state: Mapping[str, Any] | None = None,
         *,
         compute: Callable[[str], Sequence[Computed]] | None = None,
+        explain: Explain | None = None,
         **options: Unpack[Options],
     ) -> None:
         """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises.
 
         Args:
             compute: gives an offered matrix by its name, for each input that has a model behind it: the first ones.
+            explain: says why a line is there, of a question as a widget asks it.
         """
         self.inputs = list(inputs)
         self._payload, self.blobs = explorer_payload(self.inputs, state=state, **options)
-        self._compute = compute
+        self._compute, self.explain = compute, explain
+        if explain is not None:
+            self._payload["explains"] = True
         self._title, self._options = options.get("title"), options
         self._include = {name: options.get(name) for name in ("include_layers", "include_heads")}
         self._widget: Any = None
@@ -310,7 +314,7 @@ class View(Showable):
     def widget(self) -> Any:
         """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
         if self._widget is None:
-            self._widget = make_widget(self._payload, self.blobs, self.matrix, self.add)
+            self._widget = make_widget(self._payload, self.blobs, self.matrix, self.add, self.explain)
         return self._widget
 
     def __repr__(self) -> str:

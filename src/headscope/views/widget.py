@@ -11,45 +11,55 @@ What the widget and the kernel say to each other (see docs/protocol.md):
   ``id``, and the values as float32 in its first buffer, or an ``error``;
 - it asks ``{"kind": "quantity", "id", "name"}`` for a matrix per pair that is offered but not there; the answer
   has the same ``kind`` and ``id``, and an ``error`` where it could not be computed;
-- before it, and whenever the view gets one, the kernel says ``{"kind": "added", "added", "arrays"}``: what was
+- it asks ``{"kind": "reads", "id", "input", "part", "layer", "head", "query", "key"}`` why a line is there; the
+  answer has the same ``kind`` and ``id``, and ``why`` or an ``error``;
+- it asks ``{"kind": "arrays", "id", "name"}`` for an array that is not in ``blobs``, as those of neurons and other
+  matrices, which a notebook would keep; the answer has it in its buffer;
+- before a matrix, and whenever the view gets one, the kernel says ``{"kind": "added", "added", "arrays"}``: what was
   added to the payload, and the names of the arrays in the buffers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from headscope.core.failures import out_of_memory, reason
 from headscope.errors import HeadscopeError, InputError, MissingError
-from headscope.views.blobs import Blobs
+from headscope.views import highlights
+from headscope.views.blobs import ArrayRef, Blobs
 from headscope.views.page import bundle_file
-from headscope.views.payload import Added, ExplorerPayload, SourcesPayload
+from headscope.views.payload import Added, ExplorerPayload, ReadsInfo, SourcesPayload
 
 SENT = "sent"
 """The key of the widget's state that is not the explorer's."""
 
 Matrix = Callable[..., Any]
 Add = Callable[[str], Any]
+Explain = Callable[[Mapping[str, Any]], ReadsInfo]
 
 
-def make_widget(payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add) -> Any:
+def make_widget(
+    payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add, explain: Explain | None
+) -> Any:
     """A new widget of a payload.
 
     Args:
         payload, blobs: what is shown; `add` changes them in place.
         matrix: gives the exact ``[query key]`` matrix of a head.
         add: adds a matrix per pair to payload and blobs, and returns what was added.
+        explain: says why the line of a question is there.
     """
+    later = asked_again(payload)
     widget = widget_class("ExplorerWidget", ("payload", "blobs", "state"))(
         program=program(),
         payload=dict(payload),
-        blobs=blobs.buffers,
+        blobs={name: raw for name, raw in blobs.buffers.items() if name not in later},
         state=dict(payload["state"]),
     )
 
@@ -59,8 +69,12 @@ def make_widget(payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add
         elif content.get("kind") == "exact":
             reply, values = exact(content, matrix)
             widget.send(reply, values)
+        elif content.get("kind") == "arrays":
+            widget.send(*arrays(content, blobs))
         elif content.get("kind") == "quantity":
             widget.send(quantity(content, add))
+        elif content.get("kind") == "reads" and explain is not None:
+            widget.send(reads(content, explain))
 
     widget.on_msg(answer)
     return widget
@@ -104,6 +118,39 @@ def exact(asked: Mapping[str, Any], matrix: Matrix) -> tuple[dict[str, Any], lis
     return reply, [np.ascontiguousarray(values, "<f4").tobytes()]
 
 
+def asked_again(payload: ExplorerPayload) -> set[str]:
+    """The arrays that a notebook does not keep: vectors and other matrices that the view does not begin with."""
+    state, found = payload["state"], list[Any]()
+    for part in (part for one in payload["inputs"] for part in one["parts"]):
+        opened = state.get("layer", highlights.likely(part)) if state.get("scale") == "neuron" else None
+        found += [
+            info
+            for number, info in zip(part["index"], part["neurons"] or [], strict=False)
+            if number != opened
+        ]
+        found += [each["layers"] for each in part["quantities"] if each["name"] != state.get("quantity")]
+    return {one["data"] for one in _refs(found)}
+
+
+def _refs(value: Any) -> Iterator[ArrayRef]:
+    if isinstance(value, dict) and "dtype" in value:
+        yield cast(ArrayRef, value)
+    elif isinstance(value, dict):
+        yield from _refs(list(cast("dict[str, Any]", value).values()))
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _refs(each)
+
+
+def arrays(asked: Mapping[str, Any], blobs: Blobs) -> tuple[dict[str, Any], list[bytes]]:
+    """The answer to a question for an array that the notebook does not keep."""
+    name = str(asked.get("name"))[:40]
+    reply: dict[str, Any] = {"kind": "arrays", "id": number_of(asked)}
+    if name not in blobs.buffers:
+        return {**reply, "error": f"array {name} is missing from this view"}, []
+    return reply, [blobs.buffers[name]]
+
+
 def whole_number(asked: Mapping[str, Any], name: str) -> int:
     """The number that a question has under a name. Raises `InputError` for another value."""
     value = asked.get(name)
@@ -120,14 +167,22 @@ def number_of(asked: Mapping[str, Any]) -> int:
 
 def quantity(asked: Mapping[str, Any], add: Add) -> dict[str, Any]:
     """Have a matrix per pair added, and the answer to the question for it."""
-    reply: dict[str, Any] = {"kind": "quantity", "id": number_of(asked)}
+    return _tried("quantity", asked, lambda: add(str(asked.get("name"))[:40]) or {})
+
+
+def reads(asked: Mapping[str, Any], explain: Explain) -> dict[str, Any]:
+    """The answer to a question why a line is there."""
+    return _tried("reads", asked, lambda: {"why": explain(asked)})
+
+
+def _tried(kind: str, asked: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    reply: dict[str, Any] = {"kind": kind, "id": number_of(asked)}
     try:
-        add(str(asked.get("name"))[:40])
+        return {**reply, **make()}
     except HeadscopeError as error:
         return {**reply, "error": str(error)}
     except (RuntimeError, MemoryError) as error:
         return {**reply, "error": out_of_memory(error) or reason(error)}
-    return reply
 
 
 def send_added(widget: Any, added: Sequence[Added], blobs: Blobs, arrays: Sequence[str]) -> None:
