@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import headscope as hs
 from headscope.analyses.lab.answers import places
 from headscope.analyses.lab.run import LABS, lesson
+from headscope.analyses.lab.tune import fine_tuned
 from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.standalone_models import model_of
@@ -84,6 +86,22 @@ def test_the_notebook_of_a_lab(lab: Any, tmp_path: Path, instructor: bool) -> No
         exec(line.replace("lab.check", "told = lab.check"), here)
     assert here["told"].startswith("The picture does not show that yet.")
     assert lab.check(1, ...).startswith("A figure is missing")
+
+
+def test_what_is_learnt_does_not_know_of_padding() -> None:
+    """Short texts leave the positions of padding as they were, but for the decay of all weights."""
+    bert = model_of("BERT")
+
+    def padded(texts: list[str], **more: Any) -> Any:
+        short = [" ".join(text.split()[:4]) for text in texts]
+        return bert.tokenizer(short, **{**more, "padding": "max_length"})
+
+    tuned = fine_tuned(replace(bert, tokenizer=padded), steps=2)
+    before, after = (
+        model.module.get_submodule("embeddings.position_embeddings").weight[48:64] for model in (bert, tuned)
+    )
+    assert len(before) == 16
+    torch.testing.assert_close(after, before, rtol=1e-5, atol=0)
 
 
 def test_what_a_lab_cannot_be_of(demo: Model, stories: Model) -> None:

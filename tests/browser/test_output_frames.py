@@ -1,7 +1,9 @@
-"""Saved and shown outputs where no widget can be: a frame such as Colab's, and a page without scripts such as GitHub's.
+"""Saved and shown outputs where no widget can be: a frame such as Colab's or VS Code's, and a page such as GitHub's.
 
-Neither is the place itself. Each is made of what is documented of it: the frame is sandboxed, of another origin, without
-storage and without a widget manager, and as high as what is in it; the page keeps what GitHub's filter of HTML keeps.
+None is the place itself. Each is made of what is known of it: the frame is sandboxed, of another origin, without
+storage and without a widget manager, and as high as what is in it; that of VS Code has a policy of its own, takes
+outputs as HTML and runs each of their scripts again as one that stands at their end and is gone at once; the page keeps
+what GitHub's filter of HTML keeps.
 """
 
 from __future__ import annotations
@@ -27,10 +29,19 @@ NOTEBOOK = """<!doctype html><title>notebook</title><iframe src="https://output.
 style="width: 100%; height: 0; border: 0"></iframe><script>
 addEventListener("message", ({ data }) => { document.querySelector("iframe").style.height = `${data.height}px`; });
 </script>"""
-FRAME = """<!doctype html><title>output</title><body><script>
-const tell = () => parent.postMessage({ height: document.documentElement.scrollHeight }, "*");
-new ResizeObserver(tell).observe(document.body);
-</script>OUTPUTS</body>"""
+TELL = """const tell = () => parent.postMessage({ height: document.documentElement.scrollHeight }, "*");
+new ResizeObserver(tell).observe(document.body);"""
+FRAME = f"<!doctype html><title>output</title><body><script>{TELL}</script>OUTPUTS</body>"
+VS_CODE = f"""<!doctype html><title>output</title><meta http-equiv="Content-Security-Policy" content="default-src 'none';
+script-src https: 'unsafe-inline' 'unsafe-eval'; style-src https: 'unsafe-inline'; img-src https: data:; font-src https:;
+connect-src https:; child-src https: data: blob:"><body><template>OUTPUTS</template><script>{TELL}
+const output = document.body.appendChild(document.createElement("div"));
+output.innerHTML = document.querySelector("template").innerHTML;
+for (const {{ textContent, type }} of output.querySelectorAll("script")) {{
+  const again = Object.assign(document.createElement("script"), {{ text: textContent, type }});
+  output.append(again);
+  again.remove();
+}}</script></body>"""
 
 KEPT = {
     "h1", "h2", "h3", "h4", "h5", "h6", "br", "b", "i", "strong", "em", "a", "pre", "code", "img", "tt", "div", "ins", "del",
@@ -96,11 +107,12 @@ def pictures(page: Any) -> list[Any]:
     return [image for image, box in boxes if box and box["width"] > 50]
 
 
+@pytest.mark.parametrize("place", [FRAME, VS_CODE], ids=["Colab", "VS Code"])
 def test_a_frame_without_widgets_shows_the_view_or_its_picture(
-    chromium: Any, outputs: Any, views: Any
+    chromium: Any, outputs: Any, views: Any, place: str
 ) -> None:
     for kind, view in views:
-        frame = FRAME.replace("OUTPUTS", "".join(map(shown, outputs(view))))
+        frame = place.replace("OUTPUTS", "".join(map(shown, outputs(view))))
         context = chromium.new_context(viewport={"width": 1000, "height": 1200})
         context.set_default_timeout(1000 * PATIENCE)
         bodies = {"https://notebook.test/": NOTEBOOK, "https://output.test/": frame}

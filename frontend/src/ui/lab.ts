@@ -6,6 +6,7 @@ import { plural } from "../scene/format";
 import { alike } from "../scene/made";
 import { DEFAULTS } from "../scene/state";
 import { h } from "./dom";
+import { keep, kept } from "./memory";
 
 /** What the reader has before them. `text`: it can be another than the task's. */
 export interface Seen {
@@ -59,6 +60,7 @@ export class LabBox {
   private readonly told = h("p.told", { role: "status" });
   private readonly open = h("p.open");
   private readonly progress: readonly Progress[];
+  private readonly name = `lab ${window.location.pathname}`;
   private seen: Seen = { changes: [], state: {} };
   private at = 0;
   private typed = "";
@@ -67,7 +69,10 @@ export class LabBox {
     private readonly lab: LabInfo,
     private readonly host: LabHost,
   ) {
-    this.progress = lab.tasks.map(() => ({ guessed: "", tries: 0, end: "" }));
+    const before = kept(this.name) as { tasks: unknown; at: number; progress: Progress[] } | null;
+    const same = before !== null && alike(before.tasks, lab.tasks);
+    this.progress = same ? before.progress : lab.tasks.map(() => ({ guessed: "", tries: 0, end: "" }));
+    this.at = same ? before.at : 0;
     this.draw();
   }
 
@@ -118,6 +123,7 @@ export class LabBox {
     const focused = document.activeElement;
     const key = focused && this.root.contains(focused) ? focused.getAttribute("data-key") : null;
     const last = at === lab.tasks.length - 1;
+    keep(this.name, { tasks: lab.tasks, at, progress: this.progress });
     this.told.textContent = told;
     this.root.replaceChildren(
       h("h2", {}, lab.title),

@@ -1,4 +1,5 @@
-// Whether a reader wants all controls: remembered from page to page, where the browser lets a page remember anything.
+// What is remembered, where the browser lets a page remember anything: whether a reader wants all controls, from page to
+// page; and how far they are with a page, as long as its tab is open.
 
 const NAME = "headscope.controls";
 
@@ -19,5 +20,22 @@ export function remember(all: boolean): void {
     window.localStorage.setItem(NAME, all ? "all" : "few");
   } catch {
     // It is asked again on the next page.
+  }
+}
+
+/** What `keep` kept under a name; null where there is nothing. */
+export function kept(name: string): unknown {
+  try {
+    return JSON.parse(window.sessionStorage.getItem(`headscope.${name}`) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+export function keep(name: string, value: unknown): void {
+  try {
+    window.sessionStorage.setItem(`headscope.${name}`, JSON.stringify(value));
+  } catch {
+    // A reload begins anew.
   }
 }

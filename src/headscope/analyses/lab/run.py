@@ -42,6 +42,12 @@ from headscope.views.wire import LiveInput
 LABS = ("heads", "patterns", "clark", "copying", "finetuning")
 """The labs, in the order in which they are best done."""
 
+CARRIES = (
+    "A page can run one model. This one compares two and carries neither, so its picture is of this text alone; in a "
+    "notebook hs.view(a, text, against=b) draws another."
+)
+"""What the page about two models says."""
+
 
 def lesson(name: str) -> dict[str, Any]:
     """The file of a lab: its text and tasks. Raises `InputError` for a name that is none."""
@@ -158,6 +164,7 @@ class Lab:
         info = LabInfo(title=self.title, intro=self.intro, tasks=self.tasks, answers=instructor)
         if len(self.models) == 2:
             shown: Any = self._picture(first)
+            info["intro"] += f"\n\n{CARRIES}"
             return views_page([(shown.payload, shown.blobs)], title=self.title, lab=info)
         model, state = self.models[0], cast("dict[str, Any]", first["state"])
         given = LiveInput(text=first["text"])

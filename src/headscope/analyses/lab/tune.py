@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from headscope import corpora
 from headscope.models import Model
@@ -36,7 +36,7 @@ def fine_tuned(model: Model, *, steps: int = STEPS, seed: int = 0) -> Model:
             model.device
         )
         states = module(**given, output_hidden_states=True).hidden_states[-1]
-        loss: Any = nn.functional.cross_entropy(states.mean(1) @ last, labels)
+        loss: Any = nn.functional.cross_entropy(pooled(states, given["attention_mask"]) @ last, labels)
         learns.zero_grad()
         loss.backward()
         learns.step()
@@ -44,3 +44,12 @@ def fine_tuned(model: Model, *, steps: int = STEPS, seed: int = 0) -> Model:
     return replace(
         model, module=module, name=f"{model.name}, fine-tuned", notes=[note], revision=None, recipe=None
     )
+
+
+def pooled(states: Tensor, mask: Tensor) -> Tensor:
+    """The mean state of each input's own tokens: padding is none.
+
+    >>> pooled(torch.tensor([[[1.0], [3.0], [99.0]]]), torch.tensor([[1, 1, 0]])).tolist()
+    [[2.0]]
+    """
+    return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Unpack
 
+import numpy as np
 import torch
 import xarray as xr
 
@@ -134,15 +135,15 @@ def _tried(not_told: dict[str, str], name: str, make: Callable[[], Any]) -> Any:
 def promoting(wrote: xr.Dataset) -> xr.Dataset:
     """Copying scores with p and q of those above 0, what they are by chance: a head that suppresses has none.
 
-    >>> import numpy as np
     >>> both = xr.Dataset({name: (("layer", "head"), np.array([value])) for name, value in
     ...     {"copying": [1.0, -1.0], "copying_p": [0.01, 0.01]}.items()})
     >>> promoting(both)["copying_q"].values.round(3).tolist()
     [[0.01, 0.995]]
     """
-    p = xr.where(wrote["copying"] > 0, wrote["copying_p"] / 2, 1 - wrote["copying_p"] / 2)
-    q = p.copy(data=false_discovery(p.values.ravel()).reshape(p.shape))
-    return wrote.assign(copying_p=p, copying_q=q, copying_chance=0 * wrote["copying"])
+    score, half = wrote["copying"].values, wrote["copying_p"].values / 2
+    p = np.where(score > 0, half, 1 - half)
+    figures = {"p": p, "q": false_discovery(p.ravel()).reshape(p.shape), "chance": 0 * score}
+    return wrote.assign({f"copying_{name}": (("layer", "head"), each) for name, each in figures.items()})
 
 
 def placeless(text: str) -> str:
