@@ -15,15 +15,12 @@ Array = Any
 """A numpy array or a torch tensor."""
 
 
-def entropy(weights: Array, smoothing: float = 0.0) -> Array:
+def entropy(weights: Array) -> Array:
     """Entropy of each row, in nats: ``-Σ p ln p``. ``[..., query, key] -> [..., query]``.
 
-    `smoothing` s replaces each weight by ``(1 - s) w + s / keys``; Clark et al.'s released code takes 0.0001.
     A row that gives part of its mass to a sink counts what it gives to keys only.
     """
     xp = array_namespace(weights)
-    if smoothing:
-        weights = (1.0 - smoothing) * weights + smoothing / weights.shape[-1]
     tiny = xp.finfo(weights.dtype).tiny
     return -xp.sum(weights * xp.log(xp.clip(weights, tiny, None)), axis=-1)
 

@@ -373,29 +373,30 @@ def _check_config(config: Any, name: str) -> None:
 
 def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
     """The tokenizer, or None for a model that has none (vision, audio, ids)."""
-    import transformers
-
-    hub: Any = transformers
-    local = Path(where)
-    files = (
-        "tokenizer.json",
-        "tokenizer_config.json",
-        "vocab.txt",
-        "vocab.json",
-        "tokenizer.model",
-        "spiece.model",
-    )
-    if local.is_dir() and not any((local / file).exists() for file in files):
+    if not _has(where, *_TOKENIZERS):
         return None
     try:
         with one_line(name, not Path(where).is_dir()):
-            return hub.AutoTokenizer.from_pretrained(where, **options)
+            return module("transformers").AutoTokenizer.from_pretrained(where, **options)
     except ModelError as error:
         if any(word in str(error) for word in ("sentencepiece", "protobuf", "tiktoken")):
             _expect_sentencepiece(name)
-        if local.is_dir():
+        if Path(where).is_dir():
             raise
         return None
+
+
+def _has(where: str | Path, *files: str) -> bool:
+    """Whether one of these files is in a folder; of a name on the hub it is tried."""
+    local = Path(where)
+    return not local.is_dir() or any((local / file).exists() for file in files)
+
+
+_TOKENIZERS = (
+    *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json"),
+    *("tokenizer.model", "spiece.model"),
+)
+_PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 
 
 def _expect_sentencepiece(name: str) -> None:
@@ -412,35 +413,26 @@ def _expect_sentencepiece(name: str) -> None:
 
 def _feature_extractor(where: str | Path, name: str, options: dict[str, Any]) -> Any:
     """What a model of sound hears with, or None where there is nothing of the kind."""
-    import transformers
-
-    hub: Any = transformers
-    local = Path(where)
-    files = ("preprocessor_config.json", "processor_config.json")
-    if local.is_dir() and not any((local / file).exists() for file in files):
+    if not _has(where, *_PROCESSORS):
         return None
     try:
-        with one_line(name, not local.is_dir()):
-            return hub.AutoFeatureExtractor.from_pretrained(where, **options)
+        with one_line(name, not Path(where).is_dir()):
+            return module("transformers").AutoFeatureExtractor.from_pretrained(where, **options)
     except ModelError:
-        if local.is_dir():
+        if Path(where).is_dir():
             raise
         return None
 
 
 def _find_processors(model: Model, where: str | Path, name: str, options: dict[str, Any]) -> None:
     """Give a model of vision what it sees with, where there is something of the kind."""
-    import transformers
-
-    hub: Any = transformers
-    local = Path(where)
-    files = ("preprocessor_config.json", "processor_config.json")
-    if local.is_dir() and not any((local / file).exists() for file in files):
+    if not _has(where, *_PROCESSORS):
         return
+    local, hub = Path(where).is_dir(), module("transformers")
     verbosity = hub.logging.get_verbosity()
     hub.logging.set_verbosity_error()  # of a backend that is not installed another one is taken
     try:
-        with one_line(name, not local.is_dir()):
+        with one_line(name, not local):
             if model.tokenizer is not None:
                 model.processor = hub.AutoProcessor.from_pretrained(where, **options)
                 model.image_processor = getattr(model.processor, "image_processor", None)
@@ -454,7 +446,7 @@ def _find_processors(model: Model, where: str | Path, name: str, options: dict[s
             warnings.warn(
                 f"{name}: its processor {why}, so it reads no pictures here", HeadscopeWarning, stacklevel=2
             )
-        elif local.is_dir():
+        elif local:
             raise
     finally:
         hub.logging.set_verbosity(verbosity)

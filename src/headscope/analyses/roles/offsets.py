@@ -184,7 +184,6 @@ def offset_scores(
     measures: Sequence[str],
     *,
     batch_size: int = 32,
-    limit: int | None = None,
 ) -> dict[str, Floats]:
     """What each head's own offsets score, ``[layer head]`` by measure; NaN where no row counts.
 
@@ -192,10 +191,10 @@ def offset_scores(
         model: from `headscope.load`.
         corpus: as in `headscope.measure`; its first `INPUTS` inputs are read.
         measures: names.
-        batch_size, limit: as in `headscope.measure`.
+        batch_size: as in `headscope.measure`.
     """
     one = Look(model, measures)
-    look(model, corpus, [one], RunOptions(batch_size, limit))
+    look(model, corpus, [one], RunOptions(batch_size))
     return one.scores()
 
 

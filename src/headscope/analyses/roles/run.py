@@ -229,16 +229,11 @@ def _retrieved(find: Callable[[], xr.Dataset]) -> xr.Dataset | str:
 
 
 def with_offsets(
-    datasets: Sequence[xr.Dataset],
-    model: Model,
-    inputs: Corpus | Iterable[Example],
-    *,
-    batch_size: int = 32,
-    limit: int | None = None,
+    datasets: Sequence[xr.Dataset], model: Model, inputs: Corpus | Iterable[Example]
 ) -> list[xr.Dataset]:
     """Datasets of the same inputs with what the heads' own offsets score, ``m_offsets``, where a role names tokens."""
     names = [name for name in definitions.offset_measures() if any(name in dataset for dataset in datasets)]
-    scores = offset_scores(model, inputs, names, batch_size=batch_size, limit=limit) if names else {}
+    scores = offset_scores(model, inputs, names) if names else {}
     return [_assigned(dataset, scores) for dataset in datasets]
 
 
