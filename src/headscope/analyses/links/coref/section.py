@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -32,22 +33,8 @@ from headscope.views.digits import percent, probability
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, Reason
 from headscope.views.reasons import CORPUS, because
-from headscope.views.section import Section, number
+from headscope.views.section import Section
 from headscope.views.sentences import head_name, text
-
-
-class CorefGain(TypedDict):
-    """A difference in accuracy to the best rule (`rule` over all mentions), its interval and two-sided p.
-
-    None with too few documents.
-    """
-
-    rule: str
-    value: float
-    low: float | None
-    high: float | None
-    p: float | None
-
 
 TYPES_PRINTED = ("all", "pronoun", "proper", "nominal")
 """The columns of the printed table."""
@@ -193,9 +180,8 @@ class Coref(Section):
         if system != "best_head":
             return {"layer": None, "head": None}
         head, result = best_head(self.result, candidates), self.result.sel(candidates=candidates)
-        gain = _gain(result)
         names = ("split", "split_low", "split_high", "difference", "difference_low", "difference_high")
-        p = gain["p"] if gain and gain["p"] is not None else math.nan
+        rule = in_words(RULES[int(result["best_rule"])])
         return {
             "layer": head.layer,
             "head": head.head,
@@ -204,7 +190,9 @@ class Coref(Section):
             "how": f"{head} was the choice {int(result['times'])} times of {int(result['choices'])}"
             if math.isfinite(result["split"])
             else None,
-            "beside": gain and f"{in_words(gain['rule'])} is the best rule; p = {probability(p)}",
+            "beside": f"{rule} is the best rule; p = {probability(float(result['p']))}"
+            if math.isfinite(result["difference"])
+            else None,
         }
 
     def _cases(self, candidates: str) -> CasesOf:
@@ -287,14 +275,6 @@ def in_words(name: str) -> str:
     return name.replace("_else_", ", else ").replace("_", " ")
 
 
-def _gain(result: Any) -> CorefGain | None:
-    value = number(result["difference"])
-    if value is None:
-        return None
-    low, high, p = (number(result[name]) for name in ("difference_low", "difference_high", "p"))
-    return CorefGain(rule=RULES[int(result["best_rule"])], value=value, low=low, high=high, p=p)
-
-
 def _finding(result: Any, reason: Reason) -> list[Part]:
     """The head that chooses antecedents best among the mentions before, and the best rule."""
     head = best_head(result, "preceding_mentions")
@@ -314,18 +294,18 @@ def _finding(result: Any, reason: Reason) -> list[Part]:
         head_name(head, reason),
         text(
             f" finds the antecedent of {percent(accuracy)} among the mentions before{chosen}; the best rule, "
-            f"{rule.replace('_', ' ')}, of {percent(float(rules.max()))}.{_compared(_gain(figures))}"
+            f"{rule.replace('_', ' ')}, of {percent(float(rules.max()))}.{_compared(figures)}"
         ),
     ]
 
 
-def _compared(gain: CorefGain | None) -> str:
+def _compared(figures: Any) -> str:
     """Whether the head or the rule is known to find more."""
-    if gain is None or gain["p"] is None or gain["low"] is None or gain["high"] is None:
+    gain, low, high = (100 * float(figures[f"difference{end}"]) for end in ("", "_low", "_high"))
+    p = float(figures["p"])
+    if not np.isfinite([gain, low, high, p]).all():
         return ""
-    low, high = 100 * gain["low"], 100 * gain["high"]
-    if gain["p"] >= LEVEL or low <= 0 <= high:
+    if p >= LEVEL or low <= 0 <= high:
         return f" Choice included, neither is known to find more ({low:+.0f} to {high:+.0f} points)."
-    more, least, most = ("head", low, high) if gain["value"] > 0 else ("rule", -high, -low)
-    size = abs(100 * gain["value"])
-    return f" Choice included, the {more} finds {size:.0f} points more ({least:.0f} to {most:.0f})."
+    more, least, most = ("head", low, high) if gain > 0 else ("rule", -high, -low)
+    return f" Choice included, the {more} finds {abs(gain):.0f} points more ({least:.0f} to {most:.0f})."
