@@ -1438,19 +1438,6 @@ export interface AtlasSection {
 }
 
 /**
- * A difference in accuracy to the best rule (`rule` over all mentions), its interval and two-sided p.
- *
- * None with too few documents.
- */
-export interface CorefGain {
-  rule: string;
-  value: number;
-  low: number | null;
-  high: number | null;
-  p: number | null;
-}
-
-/**
  * A measure in every head that was compared, in their order: in A, A − B, and its standard error (None: none).
  */
 export interface ComparedMeasure {
