@@ -37,6 +37,11 @@ def told(report: Any) -> list[Any]:
     return [one["parts"] for one in section(report, "summary")["findings"]]
 
 
+def said(report: Any) -> list[str]:
+    """The sentences of the summary."""
+    return ["".join(part["text"] for part in line) for line in told(report)]
+
+
 def saved(button: Any) -> str:
     """The text of the file that a button of a page in a browser saves."""
     with button.page.expect_download() as download:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+import headscope as hs
+from headscope.models import Model
 from tests.helpers.planted_induction import WORDS
+from tests.helpers.small_models import sizes
 
 HAY = "a cat sat and the dog ran over hills by night to find its home"
 
@@ -21,3 +26,16 @@ def reader() -> Any:
     )
     assert len(words) <= WORDS
     return PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]", pad_token="[PAD]")
+
+
+def writer(seed: int = 0, kind: str = "Llama", length: int = 128, **options: Any) -> Model:
+    """A causal model of random weights that reads these words; two heads share their keys."""
+    torch.manual_seed(seed)
+    settings = {
+        **sizes(inner=32, keys=2, length=length),
+        "initializer_range": 0.3,
+        "bos_token_id": 0,
+        **options,
+    }
+    config = getattr(transformers, f"{kind}Config")(vocab_size=WORDS, eos_token_id=0, **settings)
+    return hs.load((getattr(transformers, f"{kind}ForCausalLM")(config), reader()))

@@ -62,6 +62,15 @@ def entropies(maps: Sequence[AttentionMaps]) -> tuple[np.ndarray, int]:
     return every.mean(-1), every.shape[-1]
 
 
+def agree(measured: Any, maps: Sequence[Any]) -> None:
+    """The entropies and the attention to the previous token are those of the maps."""
+    own, rows = entropies(maps)
+    np.testing.assert_allclose(measured["entropy"], own, atol=1e-5)
+    assert int(measured["entropy_n"][0, 0]) == rows
+    previous = np.concatenate([np.diagonal(one.weights, -1, 2, 3) for one in maps], -1).mean(-1)
+    np.testing.assert_allclose(measured["previous"], previous, atol=1e-5)
+
+
 def test_pictures_are_measured_as_their_maps_say() -> None:
     model = vit()
     measured = hs.measure(
@@ -88,11 +97,7 @@ def test_sounds_are_measured_as_their_maps_say(make: Any) -> None:
     target = {"target": "yes"} if model.encoder_decoder else {}
     found: list[Any] = [hs.capture(model, audio=each, **target) for each in sounds()]
     maps = [one["encoder"] if model.encoder_decoder else one for one in found]
-    own, rows = entropies(maps)
-    np.testing.assert_allclose(measured["entropy"], own, atol=1e-5)
-    assert int(measured["entropy_n"][0, 0]) == rows
-    previous = np.concatenate([np.diagonal(one.weights, -1, 2, 3) for one in maps], -1).mean(-1)
-    np.testing.assert_allclose(measured["previous"], previous, atol=1e-5)
+    agree(measured, maps)
 
 
 def test_texts_with_a_picture_are_measured_on_both() -> None:
@@ -107,11 +112,7 @@ def test_texts_with_a_picture_are_measured_on_both() -> None:
         hs.capture(model, text, image=image) for image, text in zip(pictures(), asked, strict=False)
     ]
     maps = [one["language"] for one in parts]
-    own, rows = entropies(maps)
-    np.testing.assert_allclose(measured["entropy"], own, atol=1e-5)
-    assert int(measured["entropy_n"][0, 0]) == rows
-    previous = np.concatenate([np.diagonal(one.weights, -1, 2, 3) for one in maps], -1).mean(-1)
-    np.testing.assert_allclose(measured["previous"], previous, atol=1e-5)
+    agree(measured, maps)
 
 
 def test_a_model_of_two_towers_is_measured_by_the_one_that_sees() -> None:

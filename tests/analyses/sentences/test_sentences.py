@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
 from scipy import stats
 
 import headscope as hs
@@ -18,43 +17,19 @@ from headscope.analyses.sentences.split import split
 from headscope.attention.record import AttentionRecord
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
-from tests.helpers.planted_induction import WORDS
-from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.small_models import sizes, small
+from tests.helpers.planted_needles import HAY, reader, writer
+from tests.helpers.small_models import small
 from tests.helpers.typed import Typed
 
 SENTENCES = [f"{' '.join(HAY.split()[place % 9 :][:3])} ." for place in range(14)]
 TEXT = " ".join(SENTENCES)
 
 
-def model(seed: int = 0, **options: Any) -> Model:
-    torch.manual_seed(seed)
-    config = transformers.LlamaConfig(
-        vocab_size=WORDS,
-        **sizes(inner=32, keys=2, length=128),
-        initializer_range=0.3,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
-    for name, value in options.items():
-        setattr(config, name, value)
-    return hs.load((transformers.LlamaForCausalLM(config), reader()))
+def sliding() -> Model:
+    return writer(kind="Mistral", sliding_window=20)
 
 
-def sliding(seed: int = 0) -> Model:
-    torch.manual_seed(seed)
-    config = transformers.MistralConfig(
-        vocab_size=WORDS,
-        **sizes(inner=32, keys=2),
-        sliding_window=20,
-        initializer_range=0.3,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
-    return hs.load((transformers.MistralForCausalLM(config), reader()))
-
-
-@pytest.mark.parametrize("make", [model, sliding])
+@pytest.mark.parametrize("make", [writer, sliding])
 def test_maps_are_means_over_pairs_of_tokens(make: Any) -> None:
     found = hs.sentences(make(), TEXT)
     maps = hs.capture(make(), TEXT)
@@ -87,7 +62,7 @@ def test_what_is_received_and_its_kurtosis_are_those_of_loops() -> None:
 
 
 def test_even_attention_is_received_evenly() -> None:
-    given = model()
+    given = writer()
     with hs.edit(given, lambda record: record.weights().fill_(1.0).tril() / torch.arange(1, 57)[:, None]):
         found = hs.sentences(given, TEXT)
     np.testing.assert_allclose(found["received"][..., :10], 1, atol=0.1)
@@ -116,7 +91,7 @@ def looks_at(sentence: int) -> Any:
 
 
 def test_the_planted_head_is_the_receiver_head() -> None:
-    given = model()
+    given = writer()
     with hs.edit(given, looks_at(3)):
         found = hs.sentences(given, TEXT)
     first = found.table().iloc[0]
@@ -139,7 +114,7 @@ def test_an_untrained_head_receives_by_chance() -> None:
     for seed in range(20):
         words = np.random.default_rng(seed).choice(HAY.split()[:12], (16, 5))
         text = " ".join(f"{' '.join(each)} ." for each in words)
-        found = hs.sentences(model(seed, initializer_range=0.02), text)
+        found = hs.sentences(writer(seed, initializer_range=0.02), text)
         surely += bool((found["q"] <= 0.05).any())
     assert surely <= 2
 
@@ -158,8 +133,8 @@ def test_spans_are_taken_as_they_are_given() -> None:
     starts = np.cumsum([0, *(len(each) + 1 for each in SENTENCES)]).tolist()
     spans = list(pairwise(starts))
     spans[-1] = (spans[-1][0], len(TEXT))
-    given = hs.sentences(model(), TEXT, spans=spans)
-    np.testing.assert_allclose(given["attention"], hs.sentences(model(), TEXT)["attention"])
+    given = hs.sentences(writer(), TEXT, spans=spans)
+    np.testing.assert_allclose(given["attention"], hs.sentences(writer(), TEXT)["attention"])
 
 
 @pytest.mark.parametrize(
@@ -175,7 +150,7 @@ def test_spans_are_taken_as_they_are_given() -> None:
 )
 def test_what_does_not_fit_is_said(text: Any, options: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        hs.sentences(model(), text, **options)
+        hs.sentences(writer(), text, **options)
 
 
 def test_what_sees_later_tokens_is_refused() -> None:
@@ -184,7 +159,7 @@ def test_what_sees_later_tokens_is_refused() -> None:
 
 
 def test_the_command_and_the_figure(typed: Typed, tmp_path: Path) -> None:
-    model().module.save_pretrained(tmp_path / "model")
+    writer().module.save_pretrained(tmp_path / "model")
     reader().save_pretrained(tmp_path / "model")
     text, picture = tmp_path / "text.txt", tmp_path / "map.svg"
     text.write_text("\n".join(SENTENCES), encoding="utf-8")
@@ -194,6 +169,6 @@ def test_the_command_and_the_figure(typed: Typed, tmp_path: Path) -> None:
     drawn = picture.read_text(encoding="utf-8")
     assert "attention between sentences" in drawn
     assert "L1H2" in drawn
-    found = hs.sentences(model(), TEXT)
+    found = hs.sentences(writer(), TEXT)
     with pytest.raises(InputError, match="head: expected one of 2 layers of 4, found L2H0"):
         found.figure(head="L2H0")

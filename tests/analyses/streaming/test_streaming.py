@@ -18,26 +18,12 @@ from headscope.analyses.roles.retrieval import needles
 from headscope.analyses.streaming import statistics
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
-from tests.helpers.planted_induction import WORDS
-from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.small_models import sizes, small
+from tests.helpers.planted_needles import HAY, reader, writer
+from tests.helpers.small_models import small
 from tests.helpers.typed import Typed
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"recent": 20, "needles": 12, "lengths": (60,), "exact": "all", "full": 0.25}
-
-
-def grouped(seed: int, **options: Any) -> Model:
-    torch.manual_seed(seed)
-    config = transformers.LlamaConfig(
-        vocab_size=WORDS,
-        **sizes(inner=32, keys=2, length=64),
-        initializer_range=0.3,
-        bos_token_id=0,
-        eos_token_id=0,
-        **options,
-    )
-    return hs.load((transformers.LlamaForCausalLM(config), reader()))
 
 
 def test_the_planted_head_needs_the_whole_text(planted: Model) -> None:
@@ -57,7 +43,7 @@ def test_the_planted_head_needs_the_whole_text(planted: Model) -> None:
 
 def test_losses_are_those_of_plain_masks() -> None:
     """Of eager attention in float64 whose mask hides the middle from the heads that share a key head."""
-    model = grouped(3)
+    model = writer(3, length=64)
     module: Any = transformers.LlamaForCausalLM(model.module.config)
     module.load_state_dict(model.module.state_dict())
     module = module.eval().double()
@@ -93,7 +79,7 @@ def test_losses_are_those_of_plain_masks() -> None:
 
 def test_estimates_are_slopes_of_losses() -> None:
     """Of heads whose part is small, they are the losses."""
-    model = grouped(5)
+    model = writer(5, length=64)
     with torch.no_grad():
         for layer in model.module.model.layers:
             layer.self_attn.o_proj.weight *= 0.001
@@ -103,7 +89,7 @@ def test_estimates_are_slopes_of_losses() -> None:
 
 
 def test_the_share_outside_is_that_of_the_maps() -> None:
-    model = grouped(4)
+    model = writer(4, length=64)
     found = hs.streaming(model, TEXT, **{**OPTIONS, "needles": 2})
     shares = []
     for needle in needles.hidden(model, needles.words_of(TEXT), 2, (60,), 0, beyond=20):
@@ -126,7 +112,7 @@ def test_needles_stand_outside_the_window(planted: Model) -> None:
 @pytest.mark.slow
 def test_a_head_of_an_untrained_model_loses_nothing() -> None:
     for seed in range(4):
-        found = hs.streaming(grouped(seed), TEXT, **{**OPTIONS, "exact": 4}, seed=seed)
+        found = hs.streaming(writer(seed, length=64), TEXT, **{**OPTIONS, "exact": 4}, seed=seed)
         assert not (found["q"] <= 0.05).any()
 
 

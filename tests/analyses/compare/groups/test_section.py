@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,32 +14,20 @@ from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers import section_blocks
-from tests.helpers.pages import payload, section, told
+from tests.helpers.compared_models import PAIRS, pairs
+from tests.helpers.pages import payload, said, section
 
-SIDES = [
-    ("The cat sat on the mat.", "Some dogs slept."),
-    ("Rain is likely tomorrow.", "It will probably rain."),
-    ("He sold the old car.", "The car was bought by her."),
-    ("She opened a small shop.", "The bank closed early today."),
-    ("Nobody answered the phone that night.", "The phone rang twice."),
-    ("Two boats crossed the lake.", "Boats were on the lake."),
-]
-PAIRS = [(a, b) for a, _ in SIDES for _, b in SIDES]
-TEXTS = hs.corpora.texts([a for a, _ in SIDES])
+TEXTS = hs.corpora.texts([a for a, _ in PAIRS])
 
 
 def write(path: Path, labels: list[int], copied: bool) -> Path:
     """Pairs with a label; where `copied`, text B of those labelled 0 is text A again."""
     lines = [
         f"{label}\t{a}\t{a if copied and not label else b}"
-        for label, (a, b) in zip(labels, PAIRS, strict=True)
+        for label, (a, b) in zip(labels, pairs(), strict=True)
     ]
     path.write_text("same\ttext_a\ttext_b\n" + "\n".join(lines) + "\n", encoding="utf-8")
     return path
-
-
-def said(found: Any) -> list[str]:
-    return ["".join(part["text"] for part in line) for line in told(found)]
 
 
 @pytest.mark.slow
@@ -88,7 +75,7 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
     texts = {
         label: [
             ["[CLS]", *demo.tokenizer.tokenize(a)]
-            for (a, _), own in zip(PAIRS, range(36), strict=True)
+            for (a, _), own in zip(pairs(), range(36), strict=True)
             if own % 2 == label
         ]  # type: ignore[union-attr]
         for label in (0, 1)

@@ -19,7 +19,7 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blobs import decode
 from tests.helpers import section_blocks
-from tests.helpers.pages import arrays, payload, section, told
+from tests.helpers.pages import arrays, payload, said, section, told
 from tests.helpers.section_blocks import rows
 from tests.helpers.small_models import sizes, small_roberta
 
@@ -31,10 +31,6 @@ TEXTS = [
 OPTIONS: dict[str, Any] = {"sections": ["roles", "compare"], "examples": 2}
 
 pytestmark = pytest.mark.slow
-
-
-def said(found: Any) -> list[str]:
-    return ["".join(part["text"] for part in line) for line in told(found)]
 
 
 @pytest.fixture(scope="module")
