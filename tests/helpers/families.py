@@ -16,6 +16,8 @@ import torch
 import transformers
 from torch import Tensor, nn
 
+from headscope.core.tokens import Tokens
+from headscope.corpora import Example
 from tests.helpers.small_models import sizes
 
 LENGTH, SHORT, TARGET, VOCABULARY = 12, 9, 7, 120
@@ -86,6 +88,17 @@ def build(family: Family, implementation: str = "eager", seed: int = 0) -> nn.Mo
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.15 if parameter.ndim > 1 else 0.3)
     return model.eval()
+
+
+def corpus_of(tokens: Sequence[Tokens]) -> list[Example]:
+    """Inputs, each a document of its own."""
+    return [Example(tokens=each, document=place, source=f"a:{place}") for place, each in enumerate(tokens)]
+
+
+def half_square(output: Any) -> Tensor:
+    """A number that every position of the output has a part in."""
+    found = output.logits if getattr(output, "logits", None) is not None else output.last_hidden_state
+    return found.double().square().sum() / found.shape[-1]
 
 
 def run(model: nn.Module, inputs: Mapping[str, Tensor], **options: Any) -> Any:

@@ -15,14 +15,13 @@ from torch import Tensor
 import headscope as hs
 from headscope.attention.objective import hidden, objective
 from headscope.core.tokens import Tokens
-from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import table
 from headscope.models import Model
 from headscope.runs import passes
 from headscope.runs.task import Task
-from tests.helpers.families import build, family
+from tests.helpers.families import build, corpus_of, family, half_square
 from tests.helpers.small_models import sizes
 
 NAMES = ["previous", "current", "first", "to_sep", "largest"]
@@ -35,12 +34,6 @@ def inputs(*lengths: int) -> list[Tokens]:
         classes = {"sep": np.arange(length) % 4 == 3}
         found.append(Tokens(["x"] * length, ids=draw.integers(3, 119, length), classes=classes))
     return found
-
-
-def half_square(output: Any) -> Tensor:
-    """A number that every position of the output has a part in."""
-    found = output.logits if getattr(output, "logits", None) is not None else output.last_hidden_state
-    return found.double().square().sum() / found.shape[-1]
 
 
 def autograd(module: torch.nn.Module, tokens: Tokens) -> np.ndarray:
@@ -184,10 +177,6 @@ def test_a_model_whose_weights_are_frozen_has_gradients() -> None:
     for parameter in module.parameters():
         parameter.requires_grad_(False)
     np.testing.assert_allclose(task.run(inputs(9)).sums, expected, rtol=1e-5)
-
-
-def corpus_of(tokens: Sequence[Tokens]) -> list[Example]:
-    return [Example(tokens=each, document=place, source=f"a:{place}") for place, each in enumerate(tokens)]
 
 
 def test_weights_are_measured_as_before_beside_other_matrices() -> None:

@@ -15,26 +15,15 @@ import headscope as hs
 from headscope.analyses.contribution.ablation import estimate
 from headscope.attention.record import AttentionRecord
 from headscope.core.tokens import Tokens
-from headscope.corpora import Example
 from headscope.errors import InputError, RunError
 from headscope.measures.dataset import table
 from headscope.models import Model
-from tests.helpers.families import build, family
+from tests.helpers.families import build, corpus_of, family, half_square
 
 
 def inputs(*lengths: int) -> list[Tokens]:
     draw = np.random.default_rng(1)
     return [Tokens(["x"] * length, ids=draw.integers(3, 119, length)) for length in lengths]
-
-
-def corpus_of(tokens: Sequence[Tokens]) -> list[Example]:
-    return [Example(tokens=each, document=place, source=f"a:{place}") for place, each in enumerate(tokens)]
-
-
-def half_square(output: Any) -> Tensor:
-    """A number that every position of the output has a part in."""
-    found = output.logits if getattr(output, "logits", None) is not None else output.last_hidden_state
-    return found.double().square().sum() / found.shape[-1]
 
 
 class Gates:
