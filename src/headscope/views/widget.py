@@ -120,16 +120,18 @@ def exact(asked: Mapping[str, Any], matrix: Matrix) -> tuple[dict[str, Any], lis
 
 def asked_again(payload: ExplorerPayload) -> set[str]:
     """The arrays that a notebook does not keep: vectors and other matrices that the view does not begin with."""
-    state, found = payload["state"], list[Any]()
+    state, later = payload["state"], list[Any]()
     for part in (part for one in payload["inputs"] for part in one["parts"]):
         opened = state.get("layer", highlights.likely(part)) if state.get("scale") == "neuron" else None
-        found += [
+        later += [
             info
             for number, info in zip(part["index"], part["neurons"] or [], strict=False)
             if number != opened
         ]
-        found += [each["layers"] for each in part["quantities"] if each["name"] != state.get("quantity")]
-    return {one["data"] for one in _refs(found)}
+        later += [
+            matrix["layers"] for matrix in part["quantities"] if matrix["name"] != state.get("quantity")
+        ]
+    return {one["data"] for one in _refs(later)}
 
 
 def _refs(value: Any) -> Iterator[ArrayRef]:
@@ -138,8 +140,8 @@ def _refs(value: Any) -> Iterator[ArrayRef]:
     elif isinstance(value, dict):
         yield from _refs(list(cast("dict[str, Any]", value).values()))
     elif isinstance(value, list):
-        for each in cast("list[Any]", value):
-            yield from _refs(each)
+        for item in cast("list[Any]", value):
+            yield from _refs(item)
 
 
 def arrays(asked: Mapping[str, Any], blobs: Blobs) -> tuple[dict[str, Any], list[bytes]]:

@@ -108,8 +108,8 @@ def best_heads(
     from headscope.measures.dataset import description
 
     described, few = description(dataset), [bool(one) for one in best["few"]]
-    said = f"{sum(few)} of {len(few)} rows have fewer than {described['least']} instances{few_for} and no best head"
-    remarks = [*([said] if any(few) else []), *remarks, note(described)]
+    warning = f"{sum(few)} of {len(few)} rows have fewer than {described['least']} instances{few_for} and no best head"
+    remarks = [*([warning] if any(few) else []), *remarks, note(described)]
     if every is not None:
         return Shown(every, on_screen(read(every)), dataset, remarks=remarks)
     if not all(few):

@@ -98,7 +98,7 @@ class Halves:
         self.overlaps |= {
             one: overlap(s[:, place], n[:, place], seed=self.seed) for place, one in enumerate(names)
         }
-        self.read[name] = seen.told()
+        self.read[name] = seen.close()
 
 
 class _Seen:
@@ -116,6 +116,6 @@ class _Seen:
         before = self.sums.get(example.document, (0.0, 0.0))
         self.sums[example.document] = (before[0] + s, before[1] + n)
 
-    def told(self) -> Read:
+    def close(self) -> Read:
         self._read.sha256, self._read.documents = self._digest.hexdigest(), len(self.sums)
         return self._read

@@ -143,7 +143,7 @@ def promoting(wrote: xr.Dataset) -> xr.Dataset:
     score, half = wrote["copying"].values, wrote["copying_p"].values / 2
     p = np.where(score > 0, half, 1 - half)
     figures = {"p": p, "q": false_discovery(p.ravel()).reshape(p.shape), "chance": 0 * score}
-    return wrote.assign({f"copying_{name}": (("layer", "head"), each) for name, each in figures.items()})
+    return wrote.assign({f"copying_{name}": (("layer", "head"), values) for name, values in figures.items()})
 
 
 def placeless(text: str) -> str:

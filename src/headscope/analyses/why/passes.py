@@ -167,7 +167,7 @@ class Passes:
         length = self.asked.length
         last = length - len(self.asked.targets)
         hidden = self.members[list(spans)].any(0)
-        own = bool(hidden[last]) and last + 1 < length
+        within = bool(hidden[last]) and last + 1 < length
         hidden &= ~self.rows
         same = [functional.pad(one.hidden ^ hidden, (0, 1), value=True).int().argmax() for one in self._kept]
         begin, kept = max(
@@ -177,7 +177,7 @@ class Passes:
         places = torch.arange(begin, length, device=hidden.device)[~hidden[begin:]]
         parts: list[Tensor] = []
         # The prompt's last token may lie in a span: it gives the answer, but what is written does not see it.
-        for half in (places[places <= last], places[places > last]) if own else (places,):
+        for half in (places[places <= last], places[places > last]) if within else (places,):
             if parts:
                 cache.crop(-1)
             for start in range(0, len(half), CHUNK):
