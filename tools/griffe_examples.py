@@ -27,7 +27,14 @@ class Examples(griffe.Extension):
 
 def with_options(function: griffe.Function) -> None:
     """Put in the place of ``**options`` what these are, as the function itself says."""
-    rest = next((each for each in function.parameters if "Unpack[" in str(each.annotation)), None)
+    rest = next(
+        (
+            each
+            for each in function.parameters
+            if each.name == "options" and "Unpack[" in str(each.annotation)
+        ),
+        None,
+    )
     own = None if rest is None else getattr(importlib.import_module(function.module.path), function.name)
     if rest is None or function.docstring is None or rest.name in inspect.signature(own).parameters:
         return

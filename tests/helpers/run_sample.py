@@ -106,12 +106,12 @@ def even(tokens: Tokens, queries: Any) -> Any:
 
 
 def slow(seconds: float, run: str = "") -> Measure:
-    """A measure that takes its time: once two checkpoints of a run are kept, until it is ended."""
+    """A measure that takes its time, and once two checkpoints of a run are kept, until a file "go" is beside them."""
 
     @pair_measure("slow", "Mass on even places, at leisure.")
     def slow(tokens: Tokens, queries: Any) -> Any:
         time.sleep(seconds)
-        while run and len(list(Path(run).glob("total-*"))) == 2:
+        while run and len(list(Path(run).glob("total-*"))) == 2 and not Path(run, "..", "go").exists():
             time.sleep(0.02)
         return np.broadcast_to(np.arange(len(tokens)) % 2 == 0, (len(queries), len(tokens)))
 

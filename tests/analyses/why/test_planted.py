@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -76,4 +75,5 @@ def test_of_a_clue_that_stands_twice_either_is_enough(encoder: Any) -> None:
     assert {*np.argsort(found["estimate"].values)[-2:].tolist()} == {*right}
     assert float(found["masked"].values[right].max()) < statistics.MATTERS < float(found["joint"])
     said = [line for line in statistics.sentences(found) if "either is enough" in line]
-    assert [{*map(int, re.findall(r"\d+", line.partition(":")[0]))} for line in said] == [{*right}]
+    names = [statistics.named(found, span) for span in range(len(spans))]
+    assert [{span for span, name in enumerate(names) if name in line} for line in said] == [{*right}]

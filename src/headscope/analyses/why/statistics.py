@@ -12,6 +12,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import Floats
+from headscope.core.escapes import beginning
 from headscope.core.lazy import module
 from headscope.core.tokens import BoolArray, IntArray
 from headscope.measures.dataset import describe, description
@@ -309,8 +310,7 @@ def first(result: xr.Dataset) -> int:
 
 def named(result: xr.Dataset, span: int) -> str:
     """A span by its first words, as sentences say it."""
-    text = " ".join(str(result["text"].values[span]).split())
-    return f"“{text if len(text) <= 40 else f'{text[:39].rstrip()}…'}”"
+    return f"“{beginning(str(result['text'].values[span]), 40)}”"
 
 
 def notes(result: xr.Dataset) -> list[str]:
