@@ -197,7 +197,7 @@ def test_a_query_is_joined_to_the_key_it_looks_at_most(page: Any) -> None:
     page.wait_for_function("() => !document.querySelector('.hx[data-busy]')")
     point = planes.points[token]
     assert f"“{point.piece}” looks most at" in page.locator(".openhead").inner_text()
-    assert page.evaluate("location.hash").endswith(f"view.pin=from,{point.place}")
+    page.wait_for_function("pin => location.hash.endsWith(pin)", arg=f"view.pin=from,{point.place}")
     assert f"example={point.example}" in page.evaluate("location.hash")
 
 
