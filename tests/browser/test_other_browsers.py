@@ -226,14 +226,13 @@ def test_a_lab_checks_what_was_clicked(browser: Any, tmp_path: Path) -> None:
     lab = hs.lab("heads", model_of("BERT"))
     browser.goto(lab.save(tmp_path / "lab.html").as_uri())
     page = Page(browser)
-    page.until(
-        "() => document.querySelector('.live.told') !== null && !document.querySelector('[data-reading]')"
-    )
+    at = """(title) => document.querySelector('.lab h3').innerText === title
+      && document.querySelector('.live.told') !== null && !document.querySelector('[data-reading]')"""
+    page.until(at, lab.tasks[0]["title"])
     for task in lab.tasks[1:3]:
         page.click(".lab .steps .press")
-        page.until("(title) => document.querySelector('.lab h3').innerText === title", task["title"])
+        page.until(at, task["title"])
     place = lab.tasks[2]["check"]["pin"][0]
-    page.until("() => !document.querySelector('[data-reading]')")
     page.click(".lab .presses .press")
     assert page.texts(".lab .told")[0].startswith("The token is not pinned")
     page.click(".hv .toks.l .tok", place)
