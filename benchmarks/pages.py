@@ -134,6 +134,8 @@ def measure(browser: Any, path: Path, scale: float) -> dict[str, Any]:
         page.wait_for_selector("#headscope[data-ready]", timeout=60000)
         drawn.append(int(page.get_attribute("#headscope", "data-drawn")) / 1000)
     row: dict[str, Any] = {"drawn s": statistics.median(drawn)}
+    page.evaluate("location.hash = 'picture=lines'")  # a long input opens as a matrix
+    page.wait_for_selector(".toks.l .tok")
     row["DOM"] = page.evaluate("document.querySelectorAll('*').length")
     for kind in ("hover", "hover_key", "toggle", "layer", "click", "filter", "heat_lines"):
         found = page.evaluate(LATENCY, [kind, 12])
