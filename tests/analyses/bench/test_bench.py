@@ -189,7 +189,7 @@ def test_retrieval_of_a_planted_head() -> None:
     share = row(table, "share of heads")
     assert (share["retrieval"], share["n"]) == (25, 4)
     with torch.no_grad():
-        planted.module.lm_head.weight.zero_()  # type: ignore[union-attr]
+        planted.module.lm_head.weight.zero_()
     with pytest.raises(InputError, match="the model produced no token of an answer"):
         hs.bench("retrieval", planted, limit=8)
 

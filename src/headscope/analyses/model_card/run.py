@@ -17,7 +17,7 @@ from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.contribution.importance import NAME
 from headscope.analyses.model_card.card import DIGITS, FIGURES, FORMAT, Card
 from headscope.analyses.model_card.halves import Halves
-from headscope.analyses.options import Reading, with_options
+from headscope.analyses.options import Through, with_options
 from headscope.analyses.roles.definitions import ROLES
 from headscope.analyses.roles.run import every_role
 from headscope.analyses.writes.run import writes
@@ -47,7 +47,7 @@ def card(
     corpus: Corpus | None = None,
     *,
     seed: Seed = 0,
-    **options: Unpack[Reading],
+    **options: Unpack[Through],
 ) -> Card:
     """The card of a model's heads: what each does, with intervals and q, how stable the lists are, and what made them.
 
