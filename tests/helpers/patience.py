@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 
-PATIENCE = float(os.environ.get("HEADSCOPE_TEST_PATIENCE", "180"))
+PATIENCE = float(os.environ.get("HEADSCOPE_TEST_PATIENCE", "600"))
 """Seconds. Playwright takes milliseconds: ``1000 * PATIENCE``."""
 
 
