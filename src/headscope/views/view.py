@@ -28,7 +28,8 @@ from headscope.views.explorer import Options, add_quantity, explorer_payload, vi
 from headscope.views.inputs import Input
 from headscope.views.page import plain_text
 from headscope.views.paper import FORMATS, Kind, Width
-from headscope.views.payload import Added, ExplorerPayload, ExplorerState, SourcesPayload
+from headscope.views.payload import Added, ExplorerPayload, ExplorerState
+from headscope.views.sources import SourcesPayload
 from headscope.views.state import check_state
 from headscope.views.still import picture
 from headscope.views.widget import SENT, Explain, make_widget, send_added
