@@ -48,7 +48,7 @@ def figure(
         names = [str(Head(layers[layer], number)) for layer, number in spots]
         whose = f"mean of {len(spots)} heads: {', '.join(names)}" if len(spots) > 1 else names[0]
     else:
-        one = Head.parse(head) if isinstance(head, str) else Head(*head)
+        one = Head.of(head)
         if one.layer not in layers or not 0 <= one.head < dataset.sizes["head"]:
             raise InputError(
                 f"head: expected one of {len(layers)} layers of {dataset.sizes['head']}, found {one}"

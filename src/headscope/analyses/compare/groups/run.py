@@ -46,7 +46,7 @@ MEASURES = ("surface", "patterns")
 """What is compared unless measures are named; those that no input has are left out."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Groups(Comparison):
     """Two groups of inputs, compared.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from operator import add
@@ -44,7 +44,7 @@ MEASURES = ("surface", "patterns")
 _WEIGHTS = 1 << 21  # weights of all heads of one model that are held at a time
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Models(Comparison):
     """Two models, compared on the same inputs.
 
@@ -55,8 +55,8 @@ class Models(Comparison):
     """
 
     figures: xr.Dataset
-    sums: Sums = field(repr=False)
-    measures: Sequence[Measure] = field(repr=False)
+    sums: Sums
+    measures: Sequence[Measure]
 
     @property
     def table(self) -> pd.DataFrame:
