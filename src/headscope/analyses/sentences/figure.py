@@ -32,10 +32,7 @@ def figure(
         dataset: from `headscope.sentences`, of one text.
         head: whose; by default the mean of the receiver heads, at most eight.
         level: receiver heads are those whose q is at most this.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` or the ``text`` of a paper.
-        title: printed above.
-        ax: one matplotlib Axes to draw on in place of a new figure.
+        theme, width, title, ax: as in `headscope.figure`.
 
     Raises `InputError` for figures of several texts, or for a head that the model has not.
     """

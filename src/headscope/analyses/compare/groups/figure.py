@@ -29,10 +29,7 @@ def figure(
         dataset: from `headscope.compare.groups`, its ``figures``.
         measures: what to draw; by default those with the smallest q, of equals those with the largest effect.
         level: of q.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` or the ``text`` of a paper.
-        title: printed above.
-        ax: matplotlib Axes to draw on in place of a new figure, one a measure.
+        theme, width, title, ax: as in `headscope.figure`.
     """
     meta, width = charts.meta_of(dataset), look.get("width", "page")
     effect, q = (dataset[name].transpose("measure", "layer", "head").values for name in ("effect", "q"))

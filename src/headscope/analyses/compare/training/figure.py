@@ -25,10 +25,7 @@ def figure(
     Args:
         dataset: from `headscope.compare.training`, its ``figures``.
         measures: what to draw; by default those that changed most in some head, in units of their spread.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` or the ``text`` of a paper.
-        title: printed above.
-        ax: matplotlib Axes to draw on in place of a new figure, one a measure.
+        theme, width, title, ax: as in `headscope.figure`.
     """
     meta = charts.meta_of(dataset)
     value = dataset["value"].transpose("measure", "checkpoint", "layer", "head").values
