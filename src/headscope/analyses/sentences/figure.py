@@ -20,11 +20,7 @@ _LETTERS = 44
 
 
 def figure(
-    dataset: xr.Dataset,
-    *,
-    head: AnyHead | None = None,
-    level: float = 0.05,
-    **look: Unpack[Look],
+    dataset: xr.Dataset, *, head: AnyHead | None = None, level: float = 0.05, **look: Unpack[Look]
 ) -> Figure:
     """Where sentences look back, as a map of later against earlier sentences.
 

@@ -12,12 +12,7 @@ from headscope.views import charts
 from headscope.views.charts import Figure, Look
 
 
-def figure(
-    dataset: xr.Dataset,
-    *,
-    level: float = 0.05,
-    **look: Unpack[Look],
-) -> Figure:
+def figure(dataset: xr.Dataset, *, level: float = 0.05, **look: Unpack[Look]) -> Figure:
     """What each key head is estimated to gain by the whole text as a map, layers down and key heads across.
 
     Args:

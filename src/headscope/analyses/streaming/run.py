@@ -291,13 +291,7 @@ def _nats(needle: Needle, logits: Tensor) -> Tensor:
 
 
 def _checked(
-    runs: _Runs,
-    answers: _Answers,
-    estimated: Floats,
-    share: float,
-    draws: int,
-    seed: int,
-    progress: bool,
+    runs: _Runs, answers: _Answers, estimated: Floats, share: float, draws: int, seed: int, progress: bool
 ) -> statistics.Check:
     """Answers to every other needle where few key heads see everything: those that the rest chose, and others."""
     spots = runs.spots

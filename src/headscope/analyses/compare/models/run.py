@@ -249,13 +249,7 @@ class Pieces:
 
 
 def estimate(
-    a: Model,
-    b: Model,
-    corpus: Corpus,
-    *,
-    limit: int | None = None,
-    engine: Any = None,
-    **options: Any,
+    a: Model, b: Model, corpus: Corpus, *, limit: int | None = None, engine: Any = None, **options: Any
 ) -> str:
     """One line that says what `headscope.compare.models` will take with these options; roles are not in it."""
 

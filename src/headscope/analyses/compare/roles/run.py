@@ -63,13 +63,7 @@ class Roles(Shows):
 
 @with_options()
 def roles(
-    a: Model,
-    b: Model,
-    corpus: Corpus,
-    *,
-    level: Level = 0.05,
-    seed: Seed = 0,
-    **options: Unpack[Reading],
+    a: Model, b: Model, corpus: Corpus, *, level: Level = 0.05, seed: Seed = 0, **options: Unpack[Reading]
 ) -> Roles:
     """The roles of the heads of two models, of any shapes and tokenizers, on the same corpus.
 

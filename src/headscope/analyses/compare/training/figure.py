@@ -14,11 +14,7 @@ from headscope.views import charts, fonts
 from headscope.views.charts import Figure, Look
 
 
-def figure(
-    dataset: xr.Dataset,
-    measures: Sequence[str] | None = None,
-    **look: Unpack[Look],
-) -> Figure:
+def figure(dataset: xr.Dataset, measures: Sequence[str] | None = None, **look: Unpack[Look]) -> Figure:
     """Measures over checkpoints, a panel a measure, a line a head, coloured by layer; the last checkpoint's top head is
     named.
 
