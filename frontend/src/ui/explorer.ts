@@ -77,7 +77,7 @@ export class Explorer implements Owner {
     this.bertviz = payload.bertviz ? new BertViz({ root, set: this.set, start: (row) => this.start(row) }) : null;
     root.classList.toggle("bertvizes", this.bertviz !== null);
     root.append(
-      skip("Skip to the picture", () => this.panes[0]?.stop ?? null),
+      skip("Skip to the picture", () => this.panes[0]?.entrance ?? null),
       this.toolbar.bar,
       this.toolbar.unseen,
       this.toolbar.tools,

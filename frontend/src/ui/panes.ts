@@ -391,7 +391,7 @@ export class Pane {
   }
 
   /** Where the keyboard enters what a reader comes for: the open head, or the grid of all. */
-  get stop(): HTMLElement {
+  get entrance(): HTMLElement {
     const from = this.scene.state.scale === "model" ? this.grid.root : this.right;
     const stops = [...from.querySelectorAll<HTMLElement>(":scope [tabindex='0']:is(canvas, [role=listbox])")];
     return stops.find((each) => each.checkVisibility()) ?? from;

@@ -41,7 +41,8 @@ def figure(
         notable: the heads that have their name beside them in both panels; by default those with a function, or
             where none or too many have one the middle head of each cluster of three or more.
         places: from `headscope.analyses.distance.arrangement.head_map`; by default metric scaling with seed 0.
-        theme, width, title, ax: as in `headscope.figure`.
+        theme, width, title: as in `headscope.figure`.
+        ax: two matplotlib Axes to draw on in place of a new figure, or one for the panel by function.
 
     Raises `InputError` for a head that is not there, and for more functions than there are colours.
     """

@@ -34,7 +34,9 @@ def figure(
         dataset: from `headscope.measure`.
         names: one measure or some; by default all.
         together: in one plot instead, a colour a measure (figure 3).
-        theme, width, title, ax: as in `headscope.figure`.
+        theme, width, title: as in `headscope.figure`.
+        ax: matplotlib Axes to draw on in place of a new figure: one a measure, or two a measure for its map too
+            (a single one for measures together). The figure that is returned holds them.
 
     Raises `InputError` for a measure that is not there, and for more of them together than there are colours.
     """

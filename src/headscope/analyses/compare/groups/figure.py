@@ -29,7 +29,8 @@ def figure(
         dataset: from `headscope.compare.groups`, its ``figures``.
         measures: what to draw; by default those with the smallest q, of equals those with the largest effect.
         level: of q.
-        theme, width, title, ax: as in `headscope.figure`.
+        theme, width, title: as in `headscope.figure`.
+        ax: matplotlib Axes to draw on in place of a new figure, one a measure.
     """
     meta, width = charts.meta_of(dataset), look.get("width", "page")
     effect, q = (dataset[name].transpose("measure", "layer", "head").values for name in ("effect", "q"))

@@ -20,7 +20,8 @@ def figure(dataset: xr.Dataset, **look: Unpack[Look]) -> Figure:
 
     Args:
         dataset: from `headscope.compare.models`, its ``figures``.
-        theme, width, title, ax: as in `headscope.figure`.
+        theme, width, title: as in `headscope.figure`.
+        ax: two matplotlib Axes to draw on in place of a new figure, or one for the heads.
     """
     meta, inches = charts.meta_of(dataset), charts.inches(look.get("width", "page"))
     js = dataset["js"].transpose("layer", "head").values

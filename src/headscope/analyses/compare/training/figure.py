@@ -21,7 +21,8 @@ def figure(dataset: xr.Dataset, measures: Sequence[str] | None = None, **look: U
     Args:
         dataset: from `headscope.compare.training`, its ``figures``.
         measures: what to draw; by default those that changed most in some head, in units of their spread.
-        theme, width, title, ax: as in `headscope.figure`.
+        theme, width, title: as in `headscope.figure`.
+        ax: matplotlib Axes to draw on in place of a new figure, one a measure.
     """
     meta = charts.meta_of(dataset)
     value = dataset["value"].transpose("measure", "checkpoint", "layer", "head").values
