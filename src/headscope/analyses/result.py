@@ -94,8 +94,9 @@ class Shows:
         return str(self.__doc__).partition(".")[0]
 
     def __repr__(self) -> str:
-        rows, about = self._rows(), [self._title(), *_about(self._meta())]
-        return "\n".join([*about, "", rows.head(ROWS).to_string(index=False), *_more(rows)])
+        rows: Any = self._rows()
+        first = str(rows.head(ROWS).to_string(index=False))
+        return "\n".join([self._title(), *_about(self._meta()), "", first, *_more(rows)])
 
     def _repr_html_(self) -> str:
         return shown(self._title(), self._meta(), self._rows())

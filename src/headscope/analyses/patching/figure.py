@@ -61,12 +61,12 @@ def _curve(dataset: xr.Dataset, meta: Any, look: Look) -> Figure:
         ]), meta=meta, about="Patching",
     ) as chart:  # fmt: skip
         axes, colours = chart.axes[0], chart.colours
-        looks = (colours.accent, "o-"), (colours.ink2, "s--"), (colours.ink3, "^:")
-        for order, (tone, look) in zip(dataset["order"].values, looks, strict=True):
+        marks = (colours.accent, "o-"), (colours.ink2, "s--"), (colours.ink3, "^:")
+        for order, (tone, mark) in zip(dataset["order"].values, marks, strict=True):
             at = dataset.sel(order=order)
             value, low, high = (at[f"faithfulness{end}"].values for end in ("", "_low", "_high"))
             reach = np.nan_to_num(np.stack([value - low, high - value]).clip(0.0))
-            axes.errorbar(at["size"], value, yerr=reach, fmt=look, ms=4.0, color=tone, lw=1.2, label=order)
+            axes.errorbar(at["size"], value, yerr=reach, fmt=mark, ms=4.0, color=tone, lw=1.2, label=order)
         for share in (0.0, 1.0):
             axes.axhline(share, color=colours.line, lw=0.6, zorder=0)
         axes.set(xscale="log", xlabel="edges of the circuit", ylabel="faithfulness, share of the gap")

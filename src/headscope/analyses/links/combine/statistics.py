@@ -490,7 +490,7 @@ def counted(weight: Any) -> str:
         (direction, layer), head = divmod(place // heads, layers), place % heads
         way = str(mean["direction"].values[direction])
         name = str(Head(int(mean["layer"].values[layer]), int(mean["head"].values[head])))
-        value = f" {signed(flat[place], 2)}" if weight["weighted"].item() == REGRESSION else ""
+        value = f" {signed(float(flat[place]), 2)}" if weight["weighted"].item() == REGRESSION else ""
         listed.append(name + (f" {way}" if way != "both" else "") + value)
     more = len(order) - len(listed)
     return ", ".join(listed) + (f" and {more} more" if more else "")
