@@ -89,12 +89,14 @@ def payload_types() -> list[Any]:
     """The typed dictionaries of every payload, each after those that it names."""
     sys.path.insert(0, str(ROOT / "src"))
     from headscope.analyses import analyses
+    from headscope.reports import payload as report
     from headscope.reports import sections, summary
-    from headscope.views import blobs, blocks, payload, wire
+    from headscope.views import blobs, blocks, lab, payload, sources, wire
 
     rooms = [f"{one.package}.section" for one in analyses().values() if one.sections]
-    modules = (blobs, payload, wire, blocks, summary, sections, *map(importlib.import_module, rooms))
-    values = [value for module in modules for value in vars(module).values()]
+    modules = (blobs, payload, sources, lab, report, wire, blocks, summary, sections)
+    every = (*modules, *map(importlib.import_module, rooms))
+    values = [value for module in every for value in vars(module).values()]
     classes = list(dict.fromkeys(value for value in values if is_typeddict(value)))
     return [cls for cls in classes if cls is not payload.SectionInfo]
 

@@ -30,50 +30,6 @@ export interface Vectors {
 }
 
 /**
- * The model that was measured; `unseen` says what of its layers has no attention map (empty: nothing).
- */
-export interface ModelInfo {
-  name: string;
-  layers: number;
-  heads: number;
-  parameters: number | null;
-  dtype: string | null;
-  causal: boolean;
-  revision: string | null;
-  unseen: string;
-}
-
-/**
- * What it was measured on.
- *
- * `kind` is what its inputs are, `shares` the share of the tokens in each class, `split_words` the share of words in
- * several pieces.
- */
-export interface CorpusInfo {
-  kind: "text" | "images" | "sounds";
-  name: string;
-  documents: number | null;
-  examples: number | null;
-  tokens: number | null;
-  words: number | null;
-  split_words: number | null;
-  shares: Record<string, number>;
-}
-
-/**
- * One measure: its name, and how to read it.
- */
-export interface MeasureInfo {
-  name: string;
-  title: string;
-  description: string;
-  units: string;
-  by: string;
-  over: string;
-  source: string;
-}
-
-/**
  * A token that is pinned: its side, and its place on that axis.
  */
 export interface Pin {
@@ -616,6 +572,50 @@ export interface ViewsPayload {
   title: string;
   views: (ExplorerPayload | SourcesPayload | FiguresPayload)[];
   lab?: LabInfo;
+}
+
+/**
+ * The model that was measured; `unseen` says what of its layers has no attention map (empty: nothing).
+ */
+export interface ModelInfo {
+  name: string;
+  layers: number;
+  heads: number;
+  parameters: number | null;
+  dtype: string | null;
+  causal: boolean;
+  revision: string | null;
+  unseen: string;
+}
+
+/**
+ * What it was measured on.
+ *
+ * `kind` is what its inputs are, `shares` the share of the tokens in each class, `split_words` the share of words in
+ * several pieces.
+ */
+export interface CorpusInfo {
+  kind: "text" | "images" | "sounds";
+  name: string;
+  documents: number | null;
+  examples: number | null;
+  tokens: number | null;
+  words: number | null;
+  split_words: number | null;
+  shares: Record<string, number>;
+}
+
+/**
+ * One measure: its name, and how to read it.
+ */
+export interface MeasureInfo {
+  name: string;
+  title: string;
+  description: string;
+  units: string;
+  by: string;
+  over: string;
+  source: string;
 }
 
 /**

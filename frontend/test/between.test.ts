@@ -5,6 +5,7 @@ import { along, cut, type Layer, value } from "../src/scene/cut";
 import type { Scene } from "../src/scene/scene";
 import { DEFAULTS, read, settle, write } from "../src/scene/state";
 import { clicked, clickedCell, ranked, reversible } from "../src/ui/between";
+import { PART } from "./sample";
 
 const none = { from: null, to: null };
 
@@ -44,9 +45,7 @@ const layer: Layer = {
   signed: false,
 };
 const part: PartInfo = {
-  name: "self",
-  kind: "self",
-  causal: false,
+  ...PART,
   query: axis,
   key: axis,
   index: [4, 7],
@@ -54,13 +53,6 @@ const part: PartInfo = {
     [0, 5],
     [0, 5],
   ],
-  layers: [],
-  thumbs: null,
-  sink: null,
-  hidden: null,
-  neurons: null,
-  quantities: [],
-  measures: [],
 };
 
 test("a pair has what the matrix has there, of the tokens that are shown", () => {

@@ -18,7 +18,7 @@ import { Data, type LayerNeurons } from "../src/scene/source";
 import { changed, DEFAULTS, type Full, read, settle, unequal, unread, write } from "../src/scene/state";
 import { lineSegments, pool, poolBytes } from "../src/scene/thumbs";
 import { unseenOf } from "../src/ui/toolbar";
-import { pack, texts } from "./sample";
+import { PART, pack, texts } from "./sample";
 
 const axis: AxisInfo = {
   pieces: ["[CLS]", "cat", "##s", "[SEP]", "dog", "[SEP]"],
@@ -170,9 +170,7 @@ test("a line is drawn when either end can be seen", () => {
 
 const ref = { dtype: "uint8", shape: [1, 1, 1], encoding: "sqrt", data: "0" } as unknown as ArrayRef;
 const part = (over: Partial<PartInfo> = {}): PartInfo => ({
-  name: "self",
-  kind: "self",
-  causal: false,
+  ...PART,
   query: axis,
   key: axis,
   index: [2, 5],
@@ -181,12 +179,6 @@ const part = (over: Partial<PartInfo> = {}): PartInfo => ({
     [0, 1],
   ],
   layers: [ref, ref],
-  thumbs: null,
-  sink: null,
-  hidden: null,
-  neurons: null,
-  quantities: [],
-  measures: [],
   ...over,
 });
 const payload = (inputs = 1): ExplorerPayload => ({

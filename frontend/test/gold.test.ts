@@ -16,6 +16,7 @@ import {
   placed,
   verdict,
 } from "../src/scene/gold";
+import { PART } from "./sample";
 
 // The same axis, links and figures as in tests/views/test_gold.py: the two sides agree.
 const axis: AxisInfo = {
@@ -31,20 +32,12 @@ const info = (
   over: Partial<LinkInfo> = {},
 ): LinkInfo => ({ label: "x", side: "from", source, targets, candidates: null, units, ...over });
 const part = (links: LinkInfo[], kind = "self"): PartInfo => ({
-  name: "self",
+  ...PART,
   kind,
-  causal: false,
   query: axis,
   key: axis,
   index: [0],
   heads: [[0]],
-  layers: [],
-  thumbs: null,
-  sink: null,
-  hidden: null,
-  neurons: null,
-  quantities: [],
-  measures: [],
   links,
 });
 const all: Choice = { sequence: null, special: true, unit: "pieces" };

@@ -13,7 +13,7 @@ import { asked, lookers, looks, looksIn, looksOf, mapOf, meansOf, missing, mixed
 import { type Owner, Scene } from "../src/scene/scene";
 import { Data } from "../src/scene/source";
 import { DEFAULTS, type Full, settle } from "../src/scene/state";
-import { pack, texts } from "./sample";
+import { PART, pack, texts } from "./sample";
 
 /** A grid of patches of 10 × 10 pixels after some tokens without an area. */
 function grid(rows: number, columns: number, prefix = 1, counts?: number[]): AxisInfo {
@@ -119,21 +119,7 @@ const exactly = (weights: readonly number[]): number[] => [...codes(weights)].ma
 
 /** A scene of one input, with all of it decoded. */
 async function sceneOf(part: Partial<PartInfo>, state: Partial<Full> = {}, other?: Partial<PartInfo>): Promise<Scene> {
-  const whole = (one: Partial<PartInfo>): PartInfo =>
-    ({
-      name: "self",
-      kind: "self",
-      causal: false,
-      index: [0],
-      heads: [[0]],
-      thumbs: null,
-      sink: null,
-      hidden: null,
-      neurons: null,
-      quantities: [],
-      measures: [],
-      ...one,
-    }) as PartInfo;
+  const whole = (one: Partial<PartInfo>): PartInfo => ({ ...PART, index: [0], heads: [[0]], ...one }) as PartInfo;
   const inputs = [part, ...(other ? [other] : [])].map((one) => ({ label: "", parts: [whole(one)] }));
   const payload = {
     kind: "explorer",

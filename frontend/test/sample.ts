@@ -1,9 +1,23 @@
 import { gzipSync } from "node:zlib";
-import type { ArrayRef, MeasureInfo, ReportPayload } from "../src/protocol";
+import type { ArrayRef, MeasureInfo, PartInfo, ReportPayload } from "../src/protocol";
 import { Figures } from "../src/report/figures";
 import { LETTERS, Store } from "../src/scene/data";
 
 export const texts = new Map<string, string>();
+
+/** A part of a model of which there is nothing but what a test gives it. */
+export const PART: Omit<PartInfo, "query" | "key" | "index" | "heads"> = {
+  name: "self",
+  kind: "self",
+  causal: false,
+  layers: [],
+  thumbs: null,
+  sink: null,
+  hidden: null,
+  neurons: null,
+  quantities: [],
+  measures: [],
+};
 
 /** Bytes as `lettered` in blobs.py writes them. */
 function lettered(bytes: Uint8Array): string {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ import headscope as hs
 from headscope import corpora
 from headscope.models import Model
 from headscope.runs.safefile import decode
+from tests.helpers import links_sample
 from tests.helpers.compared_models import examples, lines, perturbed
 from tests.helpers.forked import forked
-from tests.helpers.links_sample import scopes, sentences, trees
 from tests.helpers.run_sample import as_a_worker
 from tests.helpers.small_models import small_bert, small_roberta
 
@@ -51,14 +51,7 @@ def texts(_: Path) -> corpora.Corpus:
     return corpora.builtin(pack=None)
 
 
-Run = tuple[Callable[..., Any], Callable[[Path], corpora.Corpus], dict[str, Any]]
-RUNS: dict[str, Run] = {
-    "links": (hs.links, sentences, {"limit": 24, "least": 5}),
-    "syntax": (hs.syntax, trees, {"limit": 24, "least": 100}),
-    "coref": (hs.coreference, trees, {"limit": 24, "window": 40}),
-    "negation": (hs.negation, scopes, {}),
-    "distance": (hs.distance, texts, {"limit": 12}),
-}
+RUNS = {**links_sample.RUNS, "distance": (hs.distance, texts, {"limit": 12})}
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -106,5 +106,8 @@ def test_a_comparison_has_files_and_shows_itself(tmp_path: Path) -> None:
     page = run._repr_html_()
     assert page.startswith("<p><b>Measures over checkpoints</b><br>small and &lt;large&gt; · a.txt</p>")
     assert "step-1" in page
+    lines = repr(run).splitlines()
+    assert lines[:3] == ["Measures over checkpoints", "small and <large> · a.txt", ""]
+    assert (lines[4].split()[0], len(lines), lines[-1]) == ("step-1", 13, "12 rows")
     with pytest.raises(InputError, match=r"found .html"):
         run.save(tmp_path / "a.html")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,13 @@ from typing import Any
 import pytest
 
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers.axe import violations
 from tests.helpers.page_controls import ALL
 from tests.helpers.report_whole import whole_report
 from tests.helpers.tabs import Tab, Tabs
 from tests.helpers.view_sample import neurons, some
 
 pytestmark = pytest.mark.browser
-
-AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 
 SHIFTS = """
 window.shift = 0;
@@ -68,17 +66,9 @@ def later(page: Any) -> None:
     page.evaluate("new Promise((done) => setTimeout(done, 250))")
 
 
-def violations(page: Any) -> list[str]:
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
-    return [f"{each['id']}: {node['target']} {node['html'][:80]}" for each in found for node in each["nodes"]]
-
-
 @pytest.mark.parametrize("name", ["explorer", "report"])
 def test_axe_finds_nothing(name: str, visit: Callable[..., Any]) -> None:
-    if not AXE.is_file():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {AXE}: run npm ci in frontend/")
     page = visit(name)
-    page.evaluate(AXE.read_text(encoding="utf-8"))
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         for width in (1400, 390):

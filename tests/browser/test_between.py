@@ -11,7 +11,7 @@ import pytest
 from headscope.core.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.page_controls import ALL
-from tests.helpers.patience import PATIENCE
+from tests.helpers.tabs import Tabs
 from tests.helpers.view_sample import neurons, some, tokens
 
 pytestmark = pytest.mark.browser
@@ -122,15 +122,12 @@ def test_a_cell_of_the_matrix_and_a_neuron_choose_too(open_page: Callable[..., A
     assert page.locator(".between").is_visible()
 
 
-def test_a_finger_chooses_two_tokens(chromium: Any, tmp_path: Any):
+def test_a_finger_chooses_two_tokens(tabs: Tabs, tmp_path: Any):
     path = tmp_path / "page.html"
     path.write_text(page_of(MAPS), encoding="utf-8")
-    context = chromium.new_context(viewport={"width": 800, "height": 900}, has_touch=True, is_mobile=True)
-    context.set_default_timeout(1000 * PATIENCE)
-    context.add_init_script(ALL)
-    page = context.new_page()
-    page.goto(path.as_uri())
-    page.wait_for_selector("#headscope[data-ready]")
+    size = {"width": 800, "height": 900, "has_touch": True, "is_mobile": True}
+    tab = tabs.take(ALL, scheme="light", **size)
+    page = tab.ready(path.as_uri())
     page.locator(".hv .toks.l .tok").nth(3).tap()
     page.locator(".hv .toks.r .tok").nth(1).tap()
     assert listed(page, 0) == ranked(3, 1)
@@ -142,7 +139,7 @@ def test_a_finger_chooses_two_tokens(chromium: Any, tmp_path: Any):
     for column in (1, 5):
         page.touchscreen.tap(box["x"] + (column + 0.5) * box["width"] / 8, box["y"] + 2.5 * box["height"] / 8)
     assert listed(page, 0) == ranked(2, 5)
-    context.close()
+    tabs.give(tab)
 
 
 def test_one_direction_where_there_is_one(open_page: Callable[..., Any]):

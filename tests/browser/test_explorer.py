@@ -15,6 +15,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page
+from tests.helpers.page_controls import settled
 from tests.helpers.pages import saved
 from tests.helpers.patience import eventually
 
@@ -98,12 +99,6 @@ def html() -> str:
 @pytest.fixture
 def page(open_page: Callable[..., Any], html: str) -> Any:
     return open_page(html)
-
-
-def settled(page: Any) -> None:
-    # A new size or theme is noticed with the next frame.
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
 
 
 def fragment(page: Any) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +10,12 @@ import pytest
 
 import headscope as hs
 from headscope.attention.parts import Parts
+from tests.helpers.axe import violations
 from tests.helpers.heard_sample import SECONDS, WORDS, alike, cross, middle
 
 pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.browser
 
-AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 SLIDER = '.snd canvas[role="slider"]'
 
 
@@ -268,11 +266,6 @@ def test_a_sound_is_accessible(
     width: int,
     open_page: Callable[..., Any],
 ) -> None:
-    if not AXE.is_file():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {AXE}: run npm ci in frontend/")
     page = open_page(shown(maps(), heads=heads, pin=("from", 2), time=0.6), scheme=scheme, width=width)
-    found = page.evaluate(
-        f"{AXE.read_text()}; axe.run().then(({{ violations }}) => violations.map(({{ id, nodes }}) => id + nodes[0].html))"
-    )
-    assert found == []
+    assert violations(page) == []
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")

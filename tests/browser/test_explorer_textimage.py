@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import headscope as hs
+from tests.helpers.axe import violations
 from tests.helpers.talk_sample import COLUMNS, HIGH, PIECES, ROWS, WIDE, WORDS, axis, planted
 
 pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.browser
 
-AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 BOARD = ".talk .board:not([hidden]) canvas"
 
 
@@ -243,11 +241,6 @@ def test_the_grid_shows_what_the_text_gives_to_the_picture(open_page: Callable[.
 def test_text_and_picture_are_accessible(
     state: dict[str, Any], scheme: str, width: int, open_page: Callable[..., Any]
 ) -> None:
-    if not AXE.is_file():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {AXE}: run npm ci in frontend/")
     page = open_page(shown(pin=("from", 10), **state), scheme=scheme, width=width)
-    found = page.evaluate(
-        f"{AXE.read_text()}; axe.run().then(({{ violations }}) => violations.map(({{ id, nodes }}) => id + nodes[0].html))"
-    )
-    assert found == []
+    assert violations(page) == []
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input, explorer_payload
-from headscope.views.page import bundle_file, script_json
+from tests.helpers import widget_page
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE
 from tests.helpers.small_models import save_llama
@@ -25,22 +24,13 @@ from tests.helpers.small_models import save_llama
 pytestmark = pytest.mark.browser
 
 NOTEBOOK = """
-<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><style>%(css)s</style>
-<body data-jp-theme-light="true"><div id="cell"></div>
-<script type="module">
-%(js)s
-const data = %(data)s;
-const view = text => new DataView(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer);
-const traits = { payload: data.payload, state: data.payload.state,
-  blobs: Object.fromEntries(Object.entries(data.blobs).map(([name, text]) => [name, view(text)])) };
 const heard = {}, sent = [];
 const model = { get: name => traits[name], set: (name, value) => { traits[name] = value; }, save_changes() { sent.push("saved"); },
   on: (event, run) => { (heard[event] ??= []).push(run); }, off: (event, run) => { heard[event] = heard[event].filter(x => x !== run); },
   send: content => { sent.push(content);
     setTimeout(() => (heard["msg:custom"] ?? []).forEach(run => run({ kind: "exact", id: content.id }, [new DataView(Float32Array.from([0.123456, 0.5, 0.25, 0.126544]).buffer)]))); } };
 window.notebook = { traits, sent, tell(state) { traits.state = state; heard["change:state"].forEach(run => run()); } };
-window.notebook.close = widget.render({ model, el: document.getElementById("cell") });
-</script>
+window.notebook.close = render(model);
 """
 
 
@@ -60,27 +50,13 @@ def page(chromium: Any, tmp_path: Path) -> Any:
 @contextmanager
 def notebook(chromium: Any, tmp_path: Path, payload: Any, blobs: Blobs) -> Iterator[Any]:
     """A page that plays the notebook of a widget; at the end nothing may have been complained of."""
-    module, _, exported = bundle_file("widget.js").rpartition("export{")
-    name = exported.split(" as default")[0]
-    data = script_json(
-        {
-            "payload": payload,
-            "blobs": {key: base64.b64encode(raw).decode() for key, raw in blobs.buffers.items()},
-        }
-    )
-    path = tmp_path / "notebook.html"
-    path.write_text(
-        NOTEBOOK
-        % {"css": bundle_file("widget.css"), "js": f"{module}\nconst widget = {name};", "data": data},
-        encoding="utf-8",
-    )
     context = chromium.new_context(viewport={"width": 1100, "height": 900}, offline=True)
     context.set_default_timeout(1000 * PATIENCE)
     context.add_init_script(ALL)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
+    page.goto(widget_page.write(tmp_path, NOTEBOOK, payload, blobs.buffers))
     yield page
     assert errors == []
     context.close()

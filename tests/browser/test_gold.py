@@ -12,6 +12,7 @@ from headscope.core.link import Link, Span
 from headscope.core.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
 from headscope.views.gold import of_parts
+from tests.helpers.page_controls import settled
 from tests.helpers.view_sample import neurons, some, tokens
 
 pytestmark = pytest.mark.browser
@@ -50,11 +51,6 @@ def page_of(**state: Any) -> str:
 
 def count(page: Any, selector: str, colour: tuple[int, int, int], box: list[float] | None = None) -> int:
     return page.eval_on_selector(selector, COUNT, [colour, box])
-
-
-def settled(page: Any) -> None:
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
 
 
 def test_the_head_view_says_right_and_wrong(open_page: Callable[..., Any]):

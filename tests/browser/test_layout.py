@@ -12,6 +12,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers.page_controls import settled
 from tests.helpers.tabs import Tabs
 
 pytestmark = pytest.mark.browser
@@ -75,11 +76,6 @@ def tab(tabs: Tabs) -> Iterator[Any]:
     yield one
     assert one.errors == []
     tabs.give(one)
-
-
-def settled(page: Any) -> None:
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
 
 
 def opened(tab: Any, html: str, tmp_path: Any, size: tuple[int, int] = (1280, 800)) -> Any:

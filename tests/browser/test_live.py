@@ -19,6 +19,7 @@ import transformers
 import headscope as hs
 from headscope.models import Model
 from tests.helpers.dice import dice
+from tests.helpers.page_controls import LIVE_DRAWN
 from tests.helpers.served import TOKEN, Server
 from tests.helpers.small_models import sharpen
 from tests.helpers.small_tokenizers import byte_level
@@ -26,17 +27,12 @@ from tests.helpers.small_tokenizers import byte_level
 SRC = Path(__file__).resolve().parents[2] / "src"
 AXE = SRC.parent / "frontend/node_modules/axe-core/axe.min.js"
 TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
-SETTLED = (
-    "() => { const live = document.querySelector('.live'), hx = document.querySelector('.hx');"
-    " return hx && !hx.dataset.busy && !hx.dataset.drawing && !live.dataset.reading"
-    " && live.classList.contains('told'); }"
-)
 
 
 def settle(page: Any) -> None:
     """Until the page shows what was asked last."""
     page.evaluate("() => new Promise(requestAnimationFrame)")  # so that what was pressed or typed is asked
-    page.wait_for_function(SETTLED)
+    page.wait_for_function(LIVE_DRAWN)
 
 
 def type_in(page: Any, text: str = TEXT, pair: str = PAIR) -> None:

@@ -11,7 +11,7 @@ import pytest
 import headscope as hs
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_page
-from tests.helpers.patience import PATIENCE
+from tests.helpers.tabs import Tabs
 from tests.helpers.view_sample import PIECES, some
 
 pytestmark = pytest.mark.browser
@@ -136,14 +136,12 @@ def test_keys_ask_of_one_token_and_of_two(open_page: Callable[..., Any]) -> None
     says(page, "L1H1 ")
 
 
-def test_a_finger_asks_and_lets_go(chromium: Any, tmp_path: Any) -> None:
+def test_a_finger_asks_and_lets_go(tabs: Tabs, tmp_path: Any) -> None:
     path = tmp_path / "page.html"
     path.write_text(page_of(), encoding="utf-8")
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    context.set_default_timeout(1000 * PATIENCE)
-    page = context.new_page()
-    page.goto(path.as_uri())
-    page.wait_for_selector("#headscope[data-ready]")
+    size = {"width": 390, "height": 844, "has_touch": True, "is_mobile": True}
+    tab = tabs.take(scheme="light", **size)
+    page = tab.ready(path.as_uri())
     top = page.locator(".hv").evaluate(TOP)
     page.locator(".hv .toks.l .tok").nth(3).tap()
     says(page, "Most from cat: ")
@@ -157,7 +155,7 @@ def test_a_finger_asks_and_lets_go(chromium: Any, tmp_path: Any) -> None:
     says(page, "Most from cat: ")
     page.locator(".hv .toks.l .tok").nth(3).tap()
     says(page, "L1H1 ")
-    context.close()
+    tabs.give(tab)
 
 
 def test_an_address_has_the_tokens_and_large_maps_are_read_for_them(

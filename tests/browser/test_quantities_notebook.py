@@ -16,9 +16,9 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input
-from headscope.views.page import bundle_file, script_json
 from headscope.views.view import Computed, View
 from headscope.views.widget import arrays, asked_again, quantity, reads
+from tests.helpers import widget_page
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE, eventually
 
@@ -29,14 +29,6 @@ OFFERS = [{"name": "gradient", "how": "quantities=x"}, {"name": "norms", "how": 
 DRAW = "[aria-label=Draw] button"
 
 NOTEBOOK = """
-<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><style>%(css)s</style>
-<body data-jp-theme-light="true"><div id="cell"></div>
-<script type="module">
-%(js)s
-const data = %(data)s;
-const view = text => new DataView(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer);
-const traits = { payload: data.payload, state: data.payload.state,
-  blobs: Object.fromEntries(Object.entries(data.blobs).map(([name, text]) => [name, view(text)])) };
 const heard = [];
 const model = { get: name => traits[name], set: (name, value) => { traits[name] = value; }, save_changes() {},
   on: (event, run) => { if (event === "msg:custom") heard.push(run); }, off() {},
@@ -47,8 +39,7 @@ const model = { get: name => traits[name], set: (name, value) => { traits[name] 
     }
   } };
 window.traits = traits;
-widget.render({ model, el: document.getElementById("cell") });
-</script>
+render(model);
 """
 
 
@@ -92,16 +83,6 @@ def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
             def send(self, message: Any, buffers: Any = ()) -> None:
                 self.sent.append((message, [base64.b64encode(each).decode() for each in buffers]))
 
-        data = script_json(
-            {
-                "payload": view.payload,
-                "blobs": {
-                    key: base64.b64encode(raw).decode()
-                    for key, raw in view.blobs.buffers.items()
-                    if key not in asked_again(view.payload)
-                },
-            }
-        )
         view._widget = widget = Widget()
 
         def python(question: str) -> str:
@@ -115,17 +96,13 @@ def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
                 widget.send(reads(asked, view.explain))
             return json.dumps(widget.sent)
 
-        module, _, exported = bundle_file("widget.js").rpartition("export{")
-        name = exported.split(" as default")[0]
-        js = f"{module}\nconst widget = {name};"
-        path = tmp_path / "notebook.html"
-        path.write_text(
-            NOTEBOOK % {"css": bundle_file("widget.css"), "js": js, "data": data}, encoding="utf-8"
+        address = widget_page.write(
+            tmp_path, NOTEBOOK, view.payload, view.blobs.buffers, asked_again(view.payload)
         )
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.expose_function("python", python)
-        page.goto(path.as_uri())
+        page.goto(address)
         page.wait_for_selector(".hx .gridbox")
         page.wait_for_selector(".hx[data-busy]", state="detached")
         return page

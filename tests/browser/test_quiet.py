@@ -16,6 +16,7 @@ import headscope as hs
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers.page_controls import settled
 from tests.helpers.patience import PATIENCE
 
 pytestmark = pytest.mark.browser
@@ -45,11 +46,6 @@ def sink(n: int = N) -> AttentionMaps:
 @pytest.fixture(scope="module")
 def html() -> str:
     return explorer_page([Input({"self": sink()})], state={"layer": 0, "heads": [0]})
-
-
-def settled(page: Any) -> None:
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
 
 
 def visible(page: Any) -> set[str]:

@@ -53,12 +53,7 @@ def test_what_has_no_value_is_last_either_way(open_page: Any, html: str) -> None
 
 @pytest.mark.parametrize(
     ("asked", "rows"),
-    [
-        ("uas>.5", ["attention"]),
-        ("UAS < .5", ["right-branching"]),
-        ("atten", ["attention"]),
-        ("uas>.9", []),
-    ],
+    [("uas>.5", ["attention"]), ("UAS < .5", ["right-branching"]), ("atten", ["attention"]), ("uas>.9", [])],
 )
 def test_words_and_figures_filter_rows(open_page: Any, html: str, asked: str, rows: list[str]) -> None:
     page = open_page(html)

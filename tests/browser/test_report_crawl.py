@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.page_controls import press
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 EXTERNAL: set[str] = set()
@@ -118,12 +120,6 @@ def opened(page: Any) -> tuple[str, str]:
         page.locator(".openhead h2").inner_text(),
         page.locator("select.example").evaluate("select => String(select.selectedIndex)"),
     )
-
-
-def press(page: Any, mark: Any) -> None:
-    mark.scroll_into_view_if_needed()
-    box = mark.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
 def test_every_section_is_there_and_the_page_is_small(open_page: Any, built_in: str) -> None:

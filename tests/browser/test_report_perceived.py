@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers.axe import violations
 from tests.helpers.perceived_reports import of_pictures, of_sounds
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 pytest.importorskip("PIL.Image")
 
-AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 GLANCES = "[data-section=summary] button.glance canvas, .card .shot canvas"
 COLOURS = """one => { const pen = one.getContext("2d");
     return new Set(new Uint32Array(pen.getImageData(0, 0, one.width, one.height).data.buffer)).size; }"""
@@ -122,9 +121,4 @@ def test_a_head_of_the_decoder_opens_in_its_part(open_page: Any, sounds: str) ->
 def test_accessible_to_axe(request: pytest.FixtureRequest, open_page: Any, which: str, scheme: str) -> None:
     page = open_page(request.getfixturevalue(which), scheme=scheme)
     page.wait_for_function(SETTLED)
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate(
-        "axe.run('#headscope', { runOnly: ['wcag2a', 'wcag2aa'] }).then(({ violations }) => "
-        "violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`)))"
-    )
-    assert found == []
+    assert violations(page, "#headscope", runOnly=["wcag2a", "wcag2aa"]) == []

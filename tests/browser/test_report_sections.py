@@ -13,6 +13,7 @@ import pytest
 
 from headscope.analyses.roles.statistics import COLUMNS
 from headscope.core.heads import Head
+from tests.helpers.page_controls import press
 from tests.helpers.report_whole import HEADS, ROLES, whole_report
 
 pytestmark = pytest.mark.browser
@@ -30,12 +31,6 @@ def opened(page: Any, layer: int, head: int, fragment: str = "") -> None:
         arg=[layer, head, fragment],
     )
     assert page.locator(".openhead h2").inner_text() == f"L{layer}H{head}"
-
-
-def click_middle(page: Any, mark: Any) -> None:
-    mark.scroll_into_view_if_needed()
-    box = mark.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
 def saved(page: Any, section: str, kind: str) -> str:
@@ -75,7 +70,7 @@ def test_a_point_of_each_map_opens_its_head(open_page: Any, html: str):
         places = [HEADS.index(head), 11 - HEADS.index(head)]
         found = []
         for place in places:  # either way round
-            click_middle(page, dots.nth(order[place]))
+            press(page, dots.nth(order[place]))
             page.wait_for_selector(".hx:not([data-busy])")
             found.append(page.locator(".openhead h2").inner_text())
         assert str(head) in found
@@ -122,7 +117,7 @@ def test_a_point_of_a_kind_opens_its_head(open_page: Any, html: str):
     page = open_page(html, fragment="#head=L0H0")
     section = page.locator("[data-section=classes]")
     dot = section.locator("[data-mark=dot] circle").nth(12 + 6)  # of the second kind, L1H2
-    click_middle(page, dot)
+    press(page, dot)
     opened(page, 1, 2)
     assert section.locator("circle.ring").count() == 2  # once a kind
     assert section.locator(".key").inner_text().split() == ["separators", "first"]

@@ -20,6 +20,7 @@ from headscope.live.standalone import carry, standalone_page
 from headscope.models import Model
 from headscope.reports.run import LIVE_TEXT
 from tests.helpers.dice import dice
+from tests.helpers.page_controls import LIVE_DRAWN
 from tests.helpers.patience import PATIENCE
 from tests.helpers.standalone_models import FAMILIES, MARKUP, PAIR, READ_FIRST, TEXT, model_of
 
@@ -44,11 +45,6 @@ ASK = """(question) => new Promise((done) => {
   window.kept.addEventListener("message", hear);
   window.kept.postMessage(question);
 })"""
-DRAWN = (
-    "() => { const live = document.querySelector('.live'), hx = document.querySelector('.hx');"
-    " return hx && !hx.dataset.busy && !hx.dataset.drawing && !live.dataset.reading"
-    " && live.classList.contains('told'); }"
-)
 
 
 class Inside:
@@ -130,7 +126,7 @@ def opened(
         @cache
         def drawn(family: str) -> Inside:
             inside = open_page(page_of(family))
-            inside.page.wait_for_function(DRAWN)
+            inside.page.wait_for_function(LIVE_DRAWN)
             return inside
 
         yield drawn, wrong
@@ -303,13 +299,13 @@ def test_bad_input_is_one_line_in_page_and_python(inside: Any, asked: Any, told:
 
 def test_typing_changes_and_address_in_a_page(standalone: Any, page_of: Any) -> None:
     page = standalone(page_of("Llama")).page
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     page.get_by_label("Text", exact=True).fill("A dog barked")
     page.wait_for_function("() => document.querySelector('.hx .toks')?.innerText.includes('d')")
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     page.locator(".offers").get_by_role("button", name="off", exact=True).click()
     page.wait_for_selector(".changes li")
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     assert page.locator(".changes code").all_inner_texts()[0].endswith(" off")
     live = Live(model_of("Llama"))
     change = page.locator(".changes code").inner_text()
@@ -331,14 +327,14 @@ def test_typing_changes_and_address_in_a_page(standalone: Any, page_of: Any) -> 
     word = page.locator(".says .word").first.inner_text()
     page.locator(".says .word").first.click()
     page.wait_for_selector(".written .word")
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     page.wait_for_function(f"() => location.hash.includes('written={likeliest['id']}')")
     assert page.locator(".written .word").inner_text() == word
     before = page.locator(".says td.p").all_inner_texts()
     page.reload()
     page.wait_for_selector(".changes li")
     page.wait_for_selector(".written .word")
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     assert page.get_by_label("Text", exact=True).input_value() == "A dog barked"
     assert page.locator(".says td.p").all_inner_texts() == before
     page.locator(".whatif").get_by_role("button", name="None").click()
@@ -347,14 +343,14 @@ def test_typing_changes_and_address_in_a_page(standalone: Any, page_of: Any) -> 
 
 def test_markup_in_texts_stays_text(standalone: Any, page_of: Any) -> None:
     page = standalone(page_of("BERT that tags")).page
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     assert page.get_by_label("Text", exact=True).input_value() == MARKUP
     assert page.locator("img").count() == 0
 
 
 def test_a_pair_is_there_when_the_page_opens(standalone: Any, page_of: Any) -> None:
     page = standalone(page_of("BERT that classifies")).page
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     assert page.get_by_label("Pair", exact=True).input_value() == PAIR
     assert page.locator(".hv .toks.r .tok").all_inner_texts()[-4:] == ["it", "slept", ".", "[SEP]"]
 
@@ -397,7 +393,7 @@ PRESS = """([selector, name, place]) => {
 def test_random_actions_leave_no_error(standalone: Any, page_of: Any) -> None:
     """HEADSCOPE_TEST_SEED draws others."""
     page = standalone(page_of("Llama")).page
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     draw = dice()
     box = page.get_by_label("Text", exact=True)
     pressed = 0
@@ -418,18 +414,18 @@ def test_random_actions_leave_no_error(standalone: Any, page_of: Any) -> None:
     assert pressed > 15
     box.fill("The cat sat.")
     page.wait_for_function("() => document.querySelector('.hx')?.innerText.includes('The cat sat.')")
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
 
 
 @pytest.mark.slow
 def test_page_with_its_model_is_accessible(standalone: Any, page_of: Any) -> None:
     page = standalone(page_of("Llama")).page
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     page.evaluate(AXE.read_text(encoding="utf-8"))
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
         page.wait_for_selector(f".live[data-theme={theme}]")
-        page.wait_for_function(DRAWN)
+        page.wait_for_function(LIVE_DRAWN)
         found = page.evaluate("() => axe.run()")["violations"]
         assert (theme, [each["id"] for each in found]) == (theme, [])
 
@@ -438,11 +434,11 @@ def test_page_with_its_model_is_accessible(standalone: Any, page_of: Any) -> Non
 def test_a_real_language_model_writes_in_a_page(standalone: Any, smollm: Model) -> None:
     """A small random model does so in every other test."""
     page = standalone(written(smollm, "The capital of France is", weights="int8")).page
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     assert page.locator(".says .word").first.inner_text().strip("␣ ") == "Paris"
     page.locator(".says .word").first.click()
     page.wait_for_selector(".written .word")
-    page.wait_for_function(DRAWN)
+    page.wait_for_function(LIVE_DRAWN)
     assert page.locator(".written .word").inner_text().strip("␣ ") == "Paris"
 
 
@@ -456,7 +452,7 @@ def test_report_with_its_model(standalone: Any, demo: Model) -> None:
     page.wait_for_selector("#headscope[data-ready]")
     assert page.evaluate("() => window.kept === undefined")  # nothing runs before it is asked for
     page.get_by_role("button", name="Start the model").click()
-    page.wait_for_function(DRAWN.replace("'.hx'", "'.live .hx'"))
+    page.wait_for_function(LIVE_DRAWN.replace("'.hx'", "'.live .hx'"))
     told, arrays = inside.show(LIVE_TEXT)
     maps = hs.capture(demo, LIVE_TEXT)
     largest = 0.0

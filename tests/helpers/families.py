@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
+from tests.helpers.hybrids import LINEAR
 from tests.helpers.small_models import sizes
 
 LENGTH, SHORT, TARGET, VOCABULARY = 12, 9, 7, 120
@@ -203,13 +204,7 @@ def _swin() -> dict[str, Any]:
 _EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
 _RELATIVE = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]}
 _LONG = {"cls_token_id": 1, "sep_token_id": 2, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-_LINEAR = {
-    "linear_key_head_dim": 8,
-    "linear_value_head_dim": 8,
-    "linear_num_key_heads": 2,
-    "linear_num_value_heads": 4,
-    "layer_types": ["linear_attention", "full_attention", "linear_attention"],
-}
+_LINEAR = {**LINEAR, "layer_types": ["linear_attention", "full_attention", "linear_attention"]}
 _SPARSE = {
     "attention_type": "block_sparse",
     "block_size": 2,

@@ -19,7 +19,7 @@ _TEXT: dict[str, Any] = {
     "eos_token_id": 2,
 }
 _STATES = {"mamba_d_head": 8, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_chunk_size": 8}
-_LINEAR = {
+LINEAR = {
     "linear_key_head_dim": 8,
     "linear_value_head_dim": 8,
     "linear_num_key_heads": 2,
@@ -38,12 +38,12 @@ _MAMBA = ["mamba", "hybrid", "mamba", "hybrid"]
 HYBRIDS: dict[str, tuple[str, dict[str, Any], str]] = {
     "qwen3_next": (
         "Qwen3NextForCausalLM",
-        {**_LINEAR, **_EXPERTS, "head_dim": 8, "num_hidden_layers": 8, "shared_expert_intermediate_size": 16},
+        {**LINEAR, **_EXPERTS, "head_dim": 8, "num_hidden_layers": 8, "shared_expert_intermediate_size": 16},
         "Layers 0–2, 4–6 of 8 have no attention map: linear attention (Qwen3NextGatedDeltaNet).",
     ),
     "qwen3_5_text": (
         "Qwen3_5ForCausalLM",
-        {**_LINEAR, "head_dim": 8},
+        {**LINEAR, "head_dim": 8},
         "Layers 0–2 of 4 have no attention map: linear attention (Qwen3_5GatedDeltaNet).",
     ),
     "minimax": (

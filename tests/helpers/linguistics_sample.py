@@ -85,11 +85,7 @@ def syntax() -> Syntax:
             wrong=[looked(0, 0, 2, 1, False, [[0, 2, 0.1], [0, 1, 0.4], [2, 0, 0.2]])],
             looked=7,
         ),
-        "nsubj": Drawn(
-            right=[looked(1, 1, 2, 2, True, [[2, 1, 0.6], [1, 2, 0.7]])],
-            wrong=[],
-            looked=5,
-        ),
+        "nsubj": Drawn(right=[looked(1, 1, 2, 2, True, [[2, 1, 0.6], [1, 2, 0.7]])], wrong=[], looked=5),
     }
     return Syntax(found, trees, shown, "headscope syntax trees.conllu")
 

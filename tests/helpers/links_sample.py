@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import headscope as hs
 from headscope import corpora
 
 
@@ -26,3 +29,13 @@ def trees(_: Path) -> corpora.Corpus:
 def sentences(_: Path) -> corpora.Corpus:
     words = ["the", "cat", "sat", "on", "the", "mat", "as", "it", "slept"]
     return corpora.linked([words[: 5 + n % 5] for n in range(24)], [[(4, 1), (2, n % 2)] for n in range(24)])
+
+
+Run = tuple[Callable[..., Any], Callable[[Path], corpora.Corpus], dict[str, Any]]
+RUNS: dict[str, Run] = {
+    "links": (hs.links, sentences, {"limit": 24, "least": 5}),
+    "syntax": (hs.syntax, trees, {"limit": 24, "least": 100, "trees": True}),
+    "coref": (hs.coreference, trees, {"limit": 24, "window": 40}),
+    "negation": (hs.negation, scopes, {}),
+}
+"""Analyses that share the engine of links, each with its corpus and options."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from headscope.analyses.probes.cache import Precision, Store, kept
 from headscope.analyses.probes.data import Data
@@ -56,3 +57,14 @@ def planted_data(folder: Path, trees: Trees, precision: Precision = "uint8", see
         [kept(planted(trees.heads[trees.words(number)], draw), precision, "") for number in range(len(trees))]
     )
     return Data(trees, maps=store, heads=HEADS)
+
+
+class Loss(torch.nn.Module):
+    """The loss of a probe on a batch, as a module whose parameters can be handed in."""
+
+    def __init__(self, probe: Any) -> None:
+        super().__init__()
+        self.probe = probe
+
+    def forward(self, batch: Any) -> torch.Tensor:
+        return self.probe.loss(batch)[0]

@@ -453,8 +453,7 @@ def test_a_client_that_ends_leaves_nobody_and_one_process_goes_on(
     measures = [*WANTED, slow(0.0)]
     worked: list[int] = []
     monkeypatch.setattr(
-        "headscope.runs.task.Task.block",
-        lambda *args, own=Task.block: worked.append(1) or own(*args),
+        "headscope.runs.task.Task.block", lambda *args, own=Task.block: worked.append(1) or own(*args)
     )
     found = measure(bert(), corpus(120), measures=measures, resume=tmp_path / "run")
     assert len(worked) == 20 - done

@@ -32,7 +32,7 @@ from headscope.models import Model
 from headscope.runs.checkpoint import Folder
 from headscope.runs.task import Task
 from tests.helpers import run_sample
-from tests.helpers.run_sample import WANTED, Fails, bert, same, stopped
+from tests.helpers.run_sample import WANTED, Fails, bert, even, same, stopped
 from tests.helpers.typed import Typed
 
 corpus = functools.partial(run_sample.corpus, each=2)
@@ -167,10 +167,6 @@ def test_more_shards_than_blocks(model: Model, tmp_path: Path) -> None:
 
 
 def test_a_measure_of_ones_own_merges(model: Model, tmp_path: Path) -> None:
-    @pair_measure("even", "Mass on even places.")
-    def even(tokens: Tokens, queries: Any) -> Any:
-        return np.broadcast_to(np.arange(len(tokens)) % 2 == 0, (len(queries), len(tokens)))
-
     for number in (1, 2):
         measure(
             model, corpus(), measures=[even, "entropy"], shard=f"{number}/2", part=tmp_path / f"{number}.nc"

@@ -7,7 +7,7 @@ import { concerns, type Gold, instead, type Judged } from "../scene/gold";
 import { BEND, type HeadBox, middle } from "../scene/headlayout";
 import type { GoldSays } from "../scene/says";
 import type { Focus, Scene } from "../scene/scene";
-import type { Pen } from "./canvas";
+import type { Pen, Window } from "./canvas";
 import { tokenWidth } from "./ruler";
 
 const [DASH, SPACE] = [4, 3];
@@ -120,15 +120,11 @@ export function runs(places: readonly number[]): [number, number][] {
 }
 
 /** Where a matrix stands: the size of a cell, and the first row and column that are shown. */
-export interface CellBox {
+export interface CellBox extends Pick<Window, "row" | "rows" | "column" | "columns"> {
   readonly x: number;
   readonly y: number;
   readonly wide: number;
   readonly tall: number;
-  readonly row: number;
-  readonly rows: number;
-  readonly column: number;
-  readonly columns: number;
 }
 
 /** Cells smaller than this, in pixels, have no room for a tick. */

@@ -17,7 +17,7 @@ import type {
 } from "../protocol";
 import { gunzip, Store } from "../scene/data";
 import type { Line } from "../scene/scene";
-import type { Question } from "../ui/explorer";
+import type { Question } from "../ui/host";
 import { join } from "./added";
 import type { Asked } from "./asked";
 import { type Carrier, StaleError, Wire } from "./wire";

@@ -9,7 +9,8 @@ import type { Added, ExplorerPayload, ReadsInfo, SourcesPayload } from "../proto
 import { Store } from "../scene/data";
 import { begins, changed, DEFAULTS, settle } from "../scene/state";
 import { h } from "../ui/dom";
-import { Explorer, type Question } from "../ui/explorer";
+import { Explorer } from "../ui/explorer";
+import type { Question } from "../ui/host";
 import { download } from "../ui/save";
 import { SourcesView } from "../ui/sourcesview";
 import { join } from "./added";

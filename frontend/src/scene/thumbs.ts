@@ -9,15 +9,10 @@ import type { Focus, Scene } from "./scene";
 
 const LARGEST = 64;
 
-export interface Thumb {
-  readonly rows: number;
-  readonly columns: number;
-  readonly codes: Uint8Array;
-  readonly sign: Int8Array | null;
-}
+export type Thumb = Pick<Shown, "rows" | "columns" | "codes" | "sign">;
 
 /** The largest code of each block of a map. */
-export function pool(map: Pick<Shown, "rows" | "columns" | "codes" | "sign">): Thumb {
+export function pool(map: Thumb): Thumb {
   const [rows, columns] = [Math.min(LARGEST, map.rows), Math.min(LARGEST, map.columns)];
   if (rows === map.rows && columns === map.columns) return map;
   const codes = new Uint8Array(rows * columns);

@@ -2,7 +2,7 @@
 
 import type { Theme } from "../scene/color";
 import { Of } from "../scene/made";
-import type { Full } from "../scene/state";
+import { changed, DEFAULTS, type Full } from "../scene/state";
 import { h } from "./dom";
 
 export type Setter = (change: Partial<Full>) => void;
@@ -163,4 +163,16 @@ export class Select {
       this.input.replaceChildren(...options.map(([name, text]) => h("option", { value: name }, text)));
     this.input.value = value;
   }
+}
+
+/**
+ * Mark the controls that the state has changed: what is set can be found and undone. Returns how many settings the panel
+ * has of these; those of the grid have their place, where they stand from when the state first uses them.
+ */
+export function used(root: HTMLElement, state: Full): number {
+  const keys = new Set<string>(changed(DEFAULTS, state).filter((key) => key !== "heads" || state.heads.length > 1));
+  const keysOf = (control: HTMLElement): string[] => control.dataset.keys!.split(",").filter((key) => keys.has(key));
+  const controls = [...root.querySelectorAll<HTMLElement>("[data-keys]")];
+  for (const control of controls) if (keysOf(control).length > 0) control.dataset.used = "";
+  return new Set(controls.filter((control) => control.closest(".panel")).flatMap(keysOf)).size;
 }

@@ -2,79 +2,34 @@
 
 import { forPaper } from "../draw/canvas";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
-import { find, type Side } from "../scene/axis";
+import type { Side } from "../scene/axis";
 import type { Theme } from "../scene/color";
-import type { Store } from "../scene/data";
 import { alike, Made, Of } from "../scene/made";
-import { type Focus, type Owner, Scene, type Sides } from "../scene/scene";
+import { type Focus, type Owner, Scene } from "../scene/scene";
 import { Data } from "../scene/source";
-import { begins, changed, DEFAULTS, type Full, settle } from "../scene/state";
-import { MARGIN, still } from "../still/still";
+import { begins, changed, type Full, settle } from "../scene/state";
 import { BertViz } from "./bertviz";
 import { clicked } from "./between";
+import { used } from "./controls";
 import { h } from "./dom";
+import { Finding } from "./finding";
 import { turnAll } from "./fold";
 import { HeadBar } from "./headbar";
+import type { ExplorerHost, ExplorerProps, Question } from "./host";
 import { action, keysDialog } from "./keys";
 import { remember, wantsAll } from "./memory";
 import { HEEDS, Pane, type Place } from "./panes";
+import { prefetch } from "./prefetch";
 import { copyLink, skip, toolbar } from "./roving";
-import { embedded, raster } from "./save";
+import { picture } from "./save";
 import { Tip } from "./tip";
-import { Toolbar } from "./toolbar";
-
-/** What an explorer needs of the page, the notebook or the server around it. */
-export interface ExplorerHost extends Sides {
-  /** The state has changed. */
-  changed(state: Full): void;
-  /** The address of what is shown, where it has one. */
-  address?(): string;
-  /** Whether the surroundings are dark: what the theme "auto" follows. */
-  dark(): boolean;
-  /** Hand a file to the reader. */
-  save(name: string, file: Blob): void;
-  /** Ask for the exact values of one row, where a kernel can answer. */
-  exact?(question: Question): Promise<Float32Array>;
-  /** Have an offered matrix computed: it is in the payload and the store when the promise is kept. */
-  compute?(name: string): Promise<void>;
-}
-
-/** A row ("from") or column ("to") of a head's matrix, by the place of its token. */
-export interface Question {
-  readonly input: number;
-  readonly part: string;
-  readonly layer: number;
-  readonly head: number;
-  readonly quantity: string;
-  readonly side: "from" | "to";
-  readonly place: number;
-}
-
-export interface ExplorerProps {
-  readonly payload: ExplorerPayload;
-  readonly store: Store;
-  /** The state to begin with, in place of the payload's. */
-  readonly state?: ExplorerState;
-}
+import { controlled, Toolbar } from "./toolbar";
 
 const WIDE = 1040;
 const TINY = 600;
 const LOW = 500;
 /** Between the margins of A4, in CSS pixels. */
 const PAPER = 687;
-/** What of a payload the controls are made of. */
-const controlled = ({ model, inputs, offers }: ExplorerPayload): unknown[] => {
-  const parts = inputs.map((input) =>
-    input.parts.map(({ name, index, heads, quantities }) => [
-      name,
-      index.length,
-      heads[0]?.length,
-      quantities.map((each) => each.name),
-    ]),
-  );
-  return [model, offers, parts];
-};
-
 export class Explorer implements Owner {
   state: Full;
   theme: Theme = "light";
@@ -101,8 +56,7 @@ export class Explorer implements Owner {
   private width = 0;
   private frame = 0;
   private turn = 0;
-  private found = -1;
-  private wanted = "";
+  private readonly finding = new Finding();
   private asking = false;
   /** Only the controls of a first look are shown; the others are in a panel. */
   private quiet = !wantsAll();
@@ -123,7 +77,7 @@ export class Explorer implements Owner {
     this.bertviz = payload.bertviz ? new BertViz({ root, set: this.set, start: (row) => this.start(row) }) : null;
     root.classList.toggle("bertvizes", this.bertviz !== null);
     root.append(
-      skip("Skip to the picture", () => this.picture),
+      skip("Skip to the picture", () => this.panes[0]?.entrance ?? null),
       this.toolbar.bar,
       this.toolbar.unseen,
       this.toolbar.tools,
@@ -168,7 +122,10 @@ export class Explorer implements Owner {
   private controls(payload: ExplorerPayload): Toolbar {
     const link = this.host.address && { link: () => void this.link() };
     return new Toolbar(payload, this.set, {
-      find: (text, next) => this.find(text, next),
+      find: (text, next) => {
+        const somewhere = this.finding.find(this.panes, text, next, this.set);
+        this.toolbar.missed(text.trim() !== "" && !somewhere);
+      },
       help: () => this.help.showModal(),
       keep: (keep) => this.keep(keep),
       dark: () => this.host.dark(),
@@ -456,11 +413,12 @@ export class Explorer implements Owner {
     const slot = quiet ? this.toolbar.slot : this.panes.length === 2 ? this.shared : lead.slot;
     if (this.headbar.root.parentElement !== slot) slot.append(this.headbar.root);
     this.headbar.update(lead.scene, quiet ? this.toolbar.panel.root : null);
+    root.classList.toggle("quiet", quiet);
     this.toolbar.show(
       state,
       this.panes.map((pane) => pane.scene),
       quiet,
-      this.use(),
+      used(root, state),
     );
     this.bertviz?.show(
       state,
@@ -481,7 +439,7 @@ export class Explorer implements Owner {
       for (const stop of [...this.stops, ...this.panes.map((pane) => pane.stops)]) stop();
       if (!this.drawn) this.draws();
       delete root.dataset.busy;
-      this.prefetch();
+      prefetch(this.panes.map(({ scene }) => scene));
     };
     if (atOnce) rest();
     else this.frame = requestAnimationFrame(rest);
@@ -503,46 +461,10 @@ export class Explorer implements Owner {
     requestAnimationFrame(look);
   }
 
-  // The layers beside the open one are decoded while nothing else is to be done.
-  private prefetch(): void {
-    const idle = window.requestIdleCallback ?? ((run: () => void) => window.setTimeout(run, 300));
-    const { state } = this;
-    idle(() => {
-      for (const { scene } of this.panes) {
-        const { heads } = scene;
-        // Other matrices of the open layer: their numbers stand in the tip of a pair.
-        for (const quantity of ["weights", ...scene.part.quantities.map((each) => each.name)])
-          void this.data.load(scene.part, state.layer, quantity, heads).catch(() => undefined);
-        // The heads beside the open one, where layers come a head at a time.
-        void this.data
-          .load(scene.part, state.layer, state.quantity, [scene.head + 1, scene.head - 1])
-          .catch(() => undefined);
-        const at = scene.part.index.indexOf(state.layer);
-        for (const next of [scene.part.index[at + 1], scene.part.index[at - 1]]) {
-          if (next === undefined) continue;
-          void this.data.load(scene.part, next, state.quantity, heads).catch(() => undefined);
-          if (state.scale === "neuron") void this.data.loadNeurons(scene.part, next).catch(() => undefined);
-        }
-      }
-    });
-  }
-
   private keep(keep: boolean): void {
     this.quiet = !keep;
     remember(keep);
     void this.render();
-  }
-
-  // What the state has of a control in the panel is counted: what is set can be found and undone. Those of the grid have
-  // their place, where they stand from when the state first uses them.
-  private use(): number {
-    const { root, state, quiet } = this;
-    root.classList.toggle("quiet", quiet);
-    const used = new Set<string>(changed(DEFAULTS, state).filter((key) => key !== "heads" || state.heads.length > 1));
-    const keysOf = (control: HTMLElement): string[] => control.dataset.keys!.split(",").filter((key) => used.has(key));
-    const controls = [...root.querySelectorAll<HTMLElement>("[data-keys]")];
-    for (const control of controls) if (keysOf(control).length > 0) control.dataset.used = "";
-    return new Set(controls.filter((control) => control.closest(".panel")).flatMap(keysOf)).size;
   }
 
   // The first token of a row of queries.
@@ -554,44 +476,6 @@ export class Explorer implements Owner {
   private search(): void {
     if (this.quiet) this.toolbar.panel.open(true);
     this.toolbar.search.focus();
-  }
-
-  private find(text: string, next: boolean): void {
-    const somewhere = this.panes.some(
-      ({ scene }) => find(scene.rows, text).length + find(scene.columns, text).length > 0,
-    );
-    this.toolbar.missed(text.trim() !== "" && !somewhere);
-    for (const {
-      scene,
-      pictures: { lines },
-    } of this.panes) {
-      if (scene.lacking) continue;
-      const [from, to] = [find(scene.rows, text), find(scene.columns, text)];
-      lines.hits(from, to);
-      if (text !== this.wanted) this.found = -1;
-      this.wanted = text;
-      const all = [...from.map((place) => ["from", place] as const), ...to.map((place) => ["to", place] as const)];
-      if (all.length === 0 || this.state.scale === "model") continue;
-      if (next) this.found = (this.found + 1) % all.length;
-      const [side, place] = all[Math.max(0, this.found)]!;
-      if (this.state.scale === "head" && this.state.picture === "lines") lines.reveal(side, place);
-      const item = (side === "from" ? scene.rows : scene.columns).items[place];
-      if (next && item) this.set({ pin: [side, item.start], between: null });
-      lines.hits(from, to);
-    }
-  }
-
-  /** What a reader comes for: the open head, or the grid of all. */
-  private get picture(): HTMLElement | null {
-    const lead = this.panes[0];
-    const from = this.state.scale === "model" ? lead?.grid.root : lead?.right;
-    return (
-      [...(from?.querySelectorAll<HTMLElement>(":scope [tabindex='0']:is(canvas, [role=listbox])") ?? [])].find(
-        (each) => each.checkVisibility(),
-      ) ??
-      from ??
-      null
-    );
   }
 
   private async link(): Promise<void> {
@@ -610,15 +494,8 @@ export class Explorer implements Owner {
     const element = panes.length > 1 ? this.main : state.scale === "model" ? lead.grid.root : lead.right;
     const name = `headscope-${state.scale === "model" ? "model" : `L${state.layer}H${state.heads.join("-")}`}`;
     try {
-      const drawing = await still(this.data, {
-        state: { ...state, theme: this.theme },
-        width: Math.ceil(element.clientWidth) + 2 * MARGIN,
-        title: "",
-        sides: this.host,
-        style: embedded(),
-      });
-      const file = kind === "svg" ? new Blob([drawing], { type: "image/svg+xml" }) : await raster(drawing);
-      this.host.save(`${name}.${kind}`, file);
+      const shown = { ...state, theme: this.theme };
+      this.host.save(`${name}.${kind}`, await picture(kind, this.data, shown, element.clientWidth, this.host));
     } catch (error) {
       this.toolbar.asking(null, `This cannot be saved: ${error instanceof Error ? error.message : String(error)}.`);
     }

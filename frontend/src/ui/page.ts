@@ -11,7 +11,8 @@ import { begins, DEFAULTS, read, settle, valuesOf, write } from "../scene/state"
 import { begin } from "./begin";
 import { h } from "./dom";
 import { fromPage } from "./embedded";
-import { Explorer, type ExplorerHost } from "./explorer";
+import { Explorer } from "./explorer";
+import type { ExplorerHost } from "./host";
 import { LabBox } from "./lab";
 import { download } from "./save";
 import { SourcesView } from "./sourcesview";

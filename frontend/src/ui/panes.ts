@@ -390,6 +390,13 @@ export class Pane {
     if (this.unshown) show();
   }
 
+  /** Where the keyboard enters what a reader comes for: the open head, or the grid of all. */
+  get entrance(): HTMLElement {
+    const from = this.scene.state.scale === "model" ? this.grid.root : this.right;
+    const stops = [...from.querySelectorAll<HTMLElement>(":scope [tabindex='0']:is(canvas, [role=listbox])")];
+    return stops.find((each) => each.checkVisibility()) ?? from;
+  }
+
   destroy(): void {
     this.job++;
     cancelAnimationFrame(this.frame);

@@ -1,5 +1,10 @@
 // Files that leave the page.
 
+import type { Sides } from "../scene/scene";
+import type { Data } from "../scene/source";
+import type { Full } from "../scene/state";
+import { MARGIN, still } from "../still/still";
+
 /** Hand a file to the reader of a page. */
 export function download(name: string, file: Blob): void {
   const link = document.createElement("a");
@@ -41,4 +46,22 @@ export async function raster(svg: string): Promise<Blob> {
   return new Promise((resolve, reject) =>
     canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large")))),
   );
+}
+
+/** The picture of a state, with `width` for what is drawn. */
+export async function picture(
+  kind: "svg" | "png",
+  data: Data,
+  state: Full,
+  width: number,
+  sides: Sides,
+): Promise<Blob> {
+  const drawing = await still(data, {
+    state,
+    width: Math.ceil(width) + 2 * MARGIN,
+    title: "",
+    sides,
+    style: embedded(),
+  });
+  return kind === "svg" ? new Blob([drawing], { type: "image/svg+xml" }) : raster(drawing);
 }

@@ -4,7 +4,8 @@ import "./sources.css";
 import type { CarrierInfo, ExplorerState, SourceInfo, SourcesPayload } from "../protocol";
 import type { Store } from "../scene/data";
 import { h } from "./dom";
-import { Explorer, type ExplorerHost } from "./explorer";
+import { Explorer } from "./explorer";
+import type { ExplorerHost } from "./host";
 import { Sources } from "./sources";
 
 export class SourcesView {

@@ -4,7 +4,7 @@
 import type { PictureInfo } from "../protocol";
 import { decimal, figure } from "../scene/format";
 import { Of } from "../scene/made";
-import { type End, type Look, type Looking, looking, lookOf, small, smallLayout } from "../scene/onpicture";
+import { type End, type Looking, looking, lookOf } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
 import type { Heeds } from "../scene/state";
 import {
@@ -21,10 +21,10 @@ import {
   wordsTitle,
 } from "../scene/talking";
 import { bare } from "../scene/wordsbeside";
-import { Board, Photo, smallButton } from "./board";
-import { Slider, Switch } from "./controls";
+import { Board } from "./board";
 import { h } from "./dom";
 import { crop } from "./fold";
+import { OnPhoto } from "./onphoto";
 import { toolbar } from "./roving";
 import { LayerStrip } from "./strip";
 
@@ -33,46 +33,23 @@ const INLINE = 40;
 /** What can be done. */
 const HINT = "Click a word to see its patches, a patch to see which words look at it.";
 
-export class TextPicture {
+export class TextPicture extends OnPhoto {
   static readonly heeds = { focus: ["smooth", "opacity", ...LayerStrip.heeds] } as const satisfies Heeds;
   private readonly boards: Readonly<Record<End, Board>>;
-  private readonly strip: LayerStrip;
-  private readonly smooth: Switch;
-  private readonly opacity: Slider;
   private readonly title = h("div.cap");
   private readonly text = h("div.reading");
   private readonly stops: () => void;
   private readonly turn = h("button.link", { type: "button", "data-export": "no", onclick: () => this.turned() });
-  private readonly several = h("div.several");
-  private readonly caption = h("div.sub");
   private readonly side: HTMLElement;
   private readonly row: HTMLElement;
   readonly root = h("div.hp.talk", { role: "group" });
-  private readonly photo: Photo;
-  private width = 0;
   private readonly listed = new Of();
-  private readonly heads = new Of();
-  private small: readonly Board[] = [];
   private buttons = new Map<number, HTMLElement>();
   private thumbs: HTMLElement[] = [];
 
-  constructor(
-    element: HTMLElement,
-    private readonly scene: Scene,
-  ) {
-    const { owner } = scene;
-    this.photo = new Photo(scene, () => this.paint());
+  constructor(element: HTMLElement, scene: Scene) {
+    super(scene);
     this.boards = { from: new Board(scene, "from"), to: new Board(scene, "to") };
-    this.smooth = new Switch(
-      "smooth",
-      (change) => owner.set(change),
-      "Smooth",
-      "Draw between the patches; off: each patch as it is",
-    );
-    this.opacity = new Slider("Opacity", "How much of the picture is covered", 20, (at) =>
-      owner.set({ opacity: at / 20 }),
-    );
-    this.strip = new LayerStrip(scene);
     this.side = h("div.beside", {}, this.title, this.text, this.turn);
     this.row = h("div.boards", {}, this.boards.to.root, this.boards.from.root, this.side);
     this.root.append(
@@ -93,14 +70,6 @@ export class TextPicture {
         event.target instanceof Element && event.target.matches(":focus-visible") && this.hover(this.placeOf(event)),
     );
     this.text.addEventListener("focusout", () => scene.leave());
-    this.several.addEventListener("click", (event) => {
-      const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-head]") : null;
-      if (button) owner.open(scene.state.layer, Number(button.dataset.head), false);
-    });
-  }
-
-  get done(): boolean {
-    return this.photo.read && this.strip.done;
   }
 
   private placeOf(event: Event): number | null {
@@ -132,20 +101,9 @@ export class TextPicture {
   }
 
   update(width: number): void {
-    const { scene } = this;
-    this.width = width;
-    const { picture } = scene.input;
+    const picture = this.take(width, `between the text and the ${this.scene.input.picture?.kind}`);
     if (!picture) return;
-    this.root.setAttribute(
-      "aria-label",
-      `${scene.name()} between the text and the ${picture.kind}${picture.name ? ` ${picture.name}` : ""}`,
-    );
-    this.photo.show(picture);
     this.list(picture);
-    this.paint();
-  }
-
-  focus(): void {
     this.paint();
   }
 
@@ -181,17 +139,14 @@ export class TextPicture {
     );
   }
 
-  private paint(): void {
+  protected paint(): void {
     const { scene } = this;
-    const { image } = this.photo;
     const { state, part } = scene;
-    const { picture } = scene.input;
-    this.smooth.show(state);
-    this.opacity.show(Math.round(20 * state.opacity), `${Math.round(100 * state.opacity)}%`);
-    if (!image || !picture || this.root.hidden) return;
+    const photo = this.shown();
     const who = reader(scene);
-    const found = looking(scene, who);
+    const found = photo && looking(scene, who);
     if (!found) return;
+    const { picture, image } = photo;
     const look = lookOf(scene, found.maps);
     const { across, beside, stacked } = talkLayout(this.width);
     this.row.classList.toggle("stacked", stacked);
@@ -200,7 +155,7 @@ export class TextPicture {
     for (const end of ["from", "to"] as const) this.boards[end].root.hidden = end !== shown.end;
     this.boards[shown.end].draw(picture, image, across, look, shown);
     this.shade(found);
-    this.many(found, picture, image, look);
+    this.many(found, scene.focus, picture, image, look);
     this.turn.hidden = !state.pin || part.kind === "cross";
     if (state.pin)
       this.turn.textContent = state.pin[0] === "from" ? "Turn round: what looks at it" : "Turn round: what it looks at";
@@ -227,23 +182,5 @@ export class TextPicture {
       thumb.setAttribute("aria-pressed", String(chosen === undefined));
     });
     this.title.textContent = wordsTitle(scene, found);
-  }
-
-  // Several heads as small pictures; a click opens one.
-  private many(found: Looking, picture: PictureInfo, image: HTMLImageElement, look: Look): void {
-    const { scene } = this;
-    const heads = small(scene, found, scene.focus);
-    this.several.hidden = heads.length === 0;
-    const open = heads.map(({ head }) => head);
-    if (this.heads.renewed(scene.state.layer, open, scene.owner.theme)) {
-      this.small = heads.map(() => new Board(scene, "to", true));
-      this.several.replaceChildren(...heads.map((head, at) => smallButton(head, this.small[at]!)));
-    }
-    const width = smallLayout(heads.length, this.width, picture);
-    heads.forEach((head, at) => this.small[at]!.draw(picture, image, width, look, head));
-  }
-
-  destroy(): void {
-    this.strip.destroy();
   }
 }

@@ -68,6 +68,19 @@ export function unseenOf(inputs: readonly InputInfo[]): string[] {
   return [...said].flatMap(([text, input]) => (text ? [said.size > 1 ? `${nameOf(input)}: ${text}` : text] : []));
 }
 
+/** What of a payload the controls are made of. */
+export const controlled = ({ model, inputs, offers }: ExplorerPayload): unknown[] => {
+  const parts = inputs.map((input) =>
+    input.parts.map(({ name, index, heads, quantities }) => [
+      name,
+      index.length,
+      heads[0]?.length,
+      quantities.map((each) => each.name),
+    ]),
+  );
+  return [model, offers, parts];
+};
+
 export class Toolbar {
   private readonly scale: Segments<"scale">;
   private readonly scaleNotes: HTMLElement[];

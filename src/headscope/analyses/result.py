@@ -81,7 +81,28 @@ class Result(xr.Dataset):
         return f"{shown(title, meta_of(self), self.table())}<details><summary>all figures</summary>{full}</details>"
 
 
-class Comparison:
+class Shows:
+    """What shows itself, printed or in a notebook: the first sentence of its docstring, what was run, and rows."""
+
+    def _meta(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _rows(self) -> pd.DataFrame:
+        raise NotImplementedError
+
+    def _title(self) -> str:
+        return str(self.__doc__).partition(".")[0]
+
+    def __repr__(self) -> str:
+        rows: Any = self._rows()
+        first = str(rows.head(ROWS).to_string(index=False))
+        return "\n".join([self._title(), *_about(self._meta()), "", first, *_more(rows)])
+
+    def _repr_html_(self) -> str:
+        return shown(self._title(), self._meta(), self._rows())
+
+
+class Comparison(Shows):
     """What the results of `headscope.compare` share: each has its ``figures`` and their ``table``."""
 
     figures: xr.Dataset
@@ -90,6 +111,12 @@ class Comparison:
     def table(self) -> pd.DataFrame:
         """The tidy table."""
         raise NotImplementedError
+
+    def _meta(self) -> dict[str, Any]:
+        return meta_of(self.figures)
+
+    def _rows(self) -> pd.DataFrame:
+        return self.table
 
     def figure(self) -> Figure:
         """The comparison's figure."""
@@ -106,10 +133,6 @@ class Comparison:
         """
         with dataset.raw_csv(raw):
             return save(path, self.figure, lambda: dataset.write(self.figures, path, lambda _: self.table))
-
-    def _repr_html_(self) -> str:
-        title = str(self.__doc__).partition(".")[0]
-        return shown(title, meta_of(self.figures), self.table)
 
 
 def returns_result(function: Callable[P, xr.Dataset]) -> Callable[P, Result]:
@@ -135,14 +158,21 @@ def save(path: str | os.PathLike[str], figure: Callable[[], Figure], write: Call
 
 def shown(title: str, meta: dict[str, Any], rows: pd.DataFrame) -> str:
     """A title, what was run, and the first rows of a table, as HTML."""
+    first: Any = rows.head(ROWS)
+    about = "<br>".join(map(html_text, _about(meta)))
+    more = "".join(f"<p>{line}</p>" for line in _more(rows))
+    return f"<p><b>{html_text(title)}</b><br>{about}</p>{first.to_html(index=False)}{more}"
+
+
+def _about(meta: dict[str, Any]) -> list[str]:
+    """What was run, and what of the models has no attention map, a line each."""
     models = meta.get("models") or [meta[name] for name in ("model", "a", "b") if meta.get(name)]
     corpus = meta.get("corpus", {})
     parts = [" and ".join(dict.fromkeys(map(model_name, models))), str(corpus.get("name", ""))]
     if corpus.get("tokens"):
         parts.append(f"{corpus['tokens']:,} {'words' if meta.get('over') == 'words' else 'tokens'}")
-    first: Any = rows.head(ROWS)
-    more = f"<p>{len(rows):,} rows</p>" if len(rows) > ROWS else ""
-    about = html_text(" · ".join(part for part in parts if part))
-    notice = dataset.unseen(meta)
-    lacking = f"<br>{html_text(notice)}" if notice else ""
-    return f"<p><b>{html_text(title)}</b><br>{about}{lacking}</p>{first.to_html(index=False)}{more}"
+    return [" · ".join(part for part in parts if part), *filter(None, [dataset.unseen(meta)])]
+
+
+def _more(rows: pd.DataFrame) -> list[str]:
+    return [f"{len(rows):,} rows"] if len(rows) > ROWS else []

@@ -166,11 +166,7 @@ class _Runs:
         module, records = self._model.module, list[AttentionRecord]()
         ids = torch.zeros(given[0].shape[:2], dtype=torch.long, device=given[0].device)
         ready = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        with (
-            self._giving(given),
-            recording(module, records.append, fused=True),
-            running(self._model, ready),
-        ):
+        with self._giving(given), recording(module, records.append, fused=True), running(self._model, ready):
             module(**ready, **uncached(module))
         return sorted(records, key=lambda record: record.layer)
 

@@ -112,7 +112,7 @@ def ablate(model: Model, *heads: AnyHead, part: str | None = None) -> Generator[
     """
     if not heads:
         raise InputError("heads: expected at least one, such as 'L4H2', found none")
-    named = [Head.parse(head) if isinstance(head, str) else Head(*head) for head in heads]
+    named = [*map(Head.of, heads)]
     with replace(model, dict.fromkeys(named, 0.0), part=part):
         yield
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headscope.attention.record import IMPLICIT, AttentionRecord
 from headscope.attention.recording import edits
+from headscope.core.arrays import Floats
 from headscope.core.maps import DUST, AttentionMaps, FloatArray, Kind
 from headscope.core.tokens import BoolArray, Tokens
 from headscope.errors import InputError, RefusedError
@@ -186,3 +187,8 @@ def numpy_of(tensor: Tensor, *, double: bool = False) -> FloatArray:
     """A tensor as an array of float32, or of float64 where that is what it is and `double` says so."""
     tensor = tensor.detach()
     return (tensor if double and tensor.dtype == torch.float64 else tensor.float()).cpu().numpy()
+
+
+def doubles(tensor: Tensor) -> Floats:
+    """A tensor as an array of float64."""
+    return tensor.detach().double().cpu().numpy()

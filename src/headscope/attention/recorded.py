@@ -186,7 +186,7 @@ class Recorded:
 
     def row(self, head: AnyHead, query: int) -> FloatArray:
         """One row of one head, ``[key]``: what a token looks at. A negative `query` counts from the end."""
-        head = Head.parse(head) if isinstance(head, str) else Head(*head)
+        head = Head.of(head)
         if head not in self.heads:
             raise InputError(f"head: expected one of {self.heads[0]} to {self.heads[-1]}, found {head}")
         count = len(self.query)

@@ -51,6 +51,11 @@ class Head(_Head):
                 return cls(layer, head)
         raise InputError(f"expected a head such as 'L7H9' or '{7 + base}-{9 + base}', found {label!r}")
 
+    @classmethod
+    def of(cls, head: AnyHead) -> Head:
+        """The head that is named: by itself, by its numbers, or as `parse` reads it."""
+        return cls.parse(head) if isinstance(head, str) else cls(*head)
+
     @property
     def paper(self) -> str:
         """The 1-based label that papers print, such as ``8-10``."""

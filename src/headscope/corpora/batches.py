@@ -140,10 +140,7 @@ class Run:
 
 
 def runs(
-    stream: Iterator[Example],
-    size: int,
-    longest: int | None,
-    weight: Callable[[Example], int] = lambda _: 1,
+    stream: Iterator[Example], size: int, longest: int | None, weight: Callable[[Example], int] = lambda _: 1
 ) -> Iterator[Run]:
     """Cut examples into runs, as `blocks` does, by the sum of their weights."""
     ahead = next(stream, None)

@@ -14,16 +14,7 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import (
-    MAIN,
-    Documents,
-    fields,
-    json_object,
-    named,
-    scalar,
-    string,
-    strings,
-)
+from headscope.corpora.jsonlines import MAIN, Documents, fields, json_object, named, scalar, string, strings
 from headscope.corpora.linking import checked, read_links, unit_of, with_links
 from headscope.corpora.readers import json_lines, numbers_of
 from headscope.corpora.speech import heard_in, of_object

@@ -11,16 +11,7 @@ from torch import Tensor
 
 from headscope.attention.axes import sides
 from headscope.attention.linear import Call
-from headscope.attention.reading import (
-    Asked,
-    ask,
-    call_of,
-    looks,
-    names,
-    of_the_token,
-    place,
-    terms_of,
-)
+from headscope.attention.reading import Asked, ask, call_of, looks, names, of_the_token, place, terms_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Reader, Who
 from headscope.core.heads import Head

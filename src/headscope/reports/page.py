@@ -26,13 +26,14 @@ from headscope.measures.dataset import (
     mean_chance_of,
     measure_of,
 )
+from headscope.reports.payload import CorpusInfo, MeasureInfo, ModelInfo, ReportPayload
 from headscope.reports.sections import Standalone, absent, methods
 from headscope.reports.summary import Summary
 from headscope.views.blobs import Blobs
 from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import page, plain_text
-from headscope.views.payload import CorpusInfo, ExplorerPayload, MeasureInfo, ModelInfo, ReportPayload
+from headscope.views.payload import ExplorerPayload
 from headscope.views.reasons import seen
 from headscope.views.section import Section, SideBySide
 

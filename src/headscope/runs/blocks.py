@@ -367,12 +367,7 @@ class _Run:
     part, end = None, None
 
     def __init__(
-        self,
-        run: Run,
-        corpus: Corpus | Iterable[Example],
-        reader: Reader,
-        most: int | None,
-        hashed: bool,
+        self, run: Run, corpus: Corpus | Iterable[Example], reader: Reader, most: int | None, hashed: bool
     ) -> None:
         self.number, self.open = run.number, run.open
         self._corpus, self._most = corpus, most

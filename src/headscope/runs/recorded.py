@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 @validated
 def measure_qk(
-    recorded: Recorded | Iterable[Recorded],
-    *,
-    measures: Sequence[str | Measure] | None = None,
+    recorded: Recorded | Iterable[Recorded], *, measures: Sequence[str | Measure] | None = None
 ) -> xr.Dataset:
     """Measures of every head of what `headscope.from_qk` or `headscope.open_qk` gave, as `headscope.measure` has them.
 

@@ -25,17 +25,7 @@ from headscope.views import fonts
 from headscope.views.digits import brief
 from headscope.views.page import plain_text
 from headscope.views.palette import Palette, Theme, palette, ramp
-from headscope.views.paper import (
-    COLUMN,
-    FORMATS,
-    MARGIN,
-    POINTS,
-    Width,
-    inches,
-    readable,
-    rendered,
-    wrapped,
-)
+from headscope.views.paper import COLUMN, FORMATS, MARGIN, POINTS, Width, inches, readable, rendered, wrapped
 
 _STYLE = Path(__file__).with_name("charts.mplstyle")
 
@@ -340,10 +330,7 @@ def grid_of_heads(
     ground = {"edgecolor": colours.bg, "linewidth": gap}
     mesh = ax.pcolormesh(np.arange(columns), np.arange(rows), masked, cmap=scale, norm=norm, **ground)
     ax.set(
-        xlim=(-0.5, columns - 0.5),
-        ylim=(rows - 0.5, -0.5),
-        xlabel=across.replace("_", " "),
-        ylabel="layer",
+        xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), xlabel=across.replace("_", " "), ylabel="layer"
     )
     for axis, name, room, least in ((ax.xaxis, across, wide, 9.5), (ax.yaxis, "layer", high, 8.0)):
         every(axis, dataset[name].values, room, least)

@@ -25,15 +25,14 @@ from headscope.views.blobs import ArrayRef, Blobs, Vectors
 from headscope.views.columns import Column, from_corpus, from_input, from_scores
 from headscope.views.images import Blocks, blocks, coarse, in_words, looks, of_blocks, together
 from headscope.views.inputs import Included, Input, piece_labels, runs, word_labels
+from headscope.views.lab import FiguresPayload, LabInfo, ViewsPayload
 from headscope.views.page import page, plain_text
 from headscope.views.payload import (
     Added,
     AxisInfo,
     ExplorerPayload,
     ExplorerState,
-    FiguresPayload,
     InputInfo,
-    LabInfo,
     MeasureColumn,
     NeuronsInfo,
     Offer,
@@ -41,11 +40,10 @@ from headscope.views.payload import (
     PictureInfo,
     QuantityInfo,
     RunInfo,
-    SourcesPayload,
-    ViewsPayload,
     WithinInfo,
     WordsInfo,
 )
+from headscope.views.sources import SourcesPayload
 from headscope.views.spectrogram import sound_info, spectrogram, stretches
 from headscope.views.state import STATE, check_state
 

@@ -235,10 +235,7 @@ def difference(one: Included, other: Included) -> list[Floats]:
         theirs = other.of(layer)
         for at, head in enumerate(heads):
             if head in theirs and len(rows[0]):
-                pair = (
-                    one.maps.layers[place][head],
-                    other.maps.layers[other.maps.index.index(layer)][head],
-                )
+                pair = (one.maps.layers[place][head], other.maps.layers[other.maps.index.index(layer)][head])
                 score[at] = _moved(*pair, rows, columns)
         scores.append(score)
     return scores

@@ -1,8 +1,8 @@
 """What travels from Python to the page.
 
-The classes here, in `blobs` and in the ``section`` of each analysis are the wire: ``tools/protocol.py`` generates
-``frontend/src/protocol.ts`` from them, so both sides agree. A payload is plain JSON; arrays stand beside it as
-blobs, and `ArrayRef` says how to read one.
+The classes here, in `blobs`, `sources`, `lab` and `wire`, and those of a report are the wire: ``tools/protocol.py``
+generates ``frontend/src/protocol.ts`` from them, so both sides agree. A payload is plain JSON; arrays stand beside it
+as blobs, and `ArrayRef` says how to read one.
 """
 
 from __future__ import annotations
@@ -10,48 +10,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from headscope.views.blobs import ArrayRef, Vectors
-
-
-class ModelInfo(TypedDict):
-    """The model that was measured; `unseen` says what of its layers has no attention map (empty: nothing)."""
-
-    name: str
-    layers: int
-    heads: int
-    parameters: int | None
-    dtype: str | None
-    causal: bool
-    revision: str | None
-    unseen: str
-
-
-class CorpusInfo(TypedDict):
-    """What it was measured on.
-
-    `kind` is what its inputs are, `shares` the share of the tokens in each class, `split_words` the share of words in
-    several pieces.
-    """
-
-    kind: Literal["text", "images", "sounds"]
-    name: str
-    documents: int | None
-    examples: int | None
-    tokens: int | None
-    words: int | None
-    split_words: float | None
-    shares: dict[str, float]
-
-
-class MeasureInfo(TypedDict):
-    """One measure: its name, and how to read it."""
-
-    name: str
-    title: str
-    description: str
-    units: str
-    by: str
-    over: str
-    source: str
 
 
 class Pin(TypedDict):
@@ -516,187 +474,8 @@ class Added(TypedDict):
     values: list[Vectors | None] | None
 
 
-class CarrierInfo(TypedDict):
-    """A head that carries a span to the answer: its part of the estimate.
-
-    `effect` is what the answer loses where this head alone does not see the span; None: not measured.
-    """
-
-    part: str
-    layer: int
-    head: int
-    estimate: float | None
-    effect: float | None
-
-
-class SourceInfo(TypedDict):
-    """A span of a prompt: its characters (none: −1), or its `box` on the picture; its first and last token.
-
-    Figures are those of `headscope.why`, None where there is none. `heads` are the first that carry it; `without` is
-    what the model writes where it is masked; `note` what its attention says beside its effect.
-    """
-
-    level: str
-    text: str
-    start: int
-    end: int
-    first: int
-    last: int
-    box: list[float] | None
-    effect: float | None
-    low: float | None
-    high: float | None
-    q: float | None
-    share: float | None
-    estimate: float | None
-    deleted: float | None
-    lexical: float | None
-    attention: float | None
-    heads: list[CarrierInfo]
-    without: str
-    note: str
-
-
-class StatementInfo(TypedDict):
-    """A statement of an answer, with what it loses without each span, and q."""
-
-    text: str
-    effect: list[float | None]
-    q: list[float | None]
-
-
-class SourcesState(TypedDict):
-    """How sources are shown: shaded `by` what, spans of which `level`, and what is chosen (None: nothing)."""
-
-    by: Literal["effect", "estimate"]
-    level: str
-    statement: int | None
-    span: int | None
-    theme: Literal["auto", "light", "dark"]
-
-
-class SourcesPayload(TypedDict):
-    """Which part of a prompt made an answer: `says` what figures allow to say, `maps` what opens its heads."""
-
-    kind: Literal["sources"]
-    version: Literal[1]
-    title: str
-    model: str
-    prompt: str
-    answer: str
-    origin: Literal["given", "wrote", "said"]
-    spans: list[SourceInfo]
-    statements: list[StatementInfo]
-    says: list[str]
-    state: SourcesState
-    picture: NotRequired[PictureInfo]
-    maps: NotRequired[ExplorerPayload]
-
-
-class FiguresPayload(TypedDict):
-    """A table as it is read."""
-
-    kind: Literal["figures"]
-    version: Literal[1]
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-
-
-class LabGuess(TypedDict):
-    """What is to be guessed before a picture is shown."""
-
-    ask: str
-    choices: list[str]
-
-
-class LabCheck(TypedDict, total=False):
-    """What has to be so for a task to be solved; all that is there has to be.
-
-    One of `heads` is open, a token at one of the places `pin` is pinned, the state has what `state` has, one of
-    `changes` is made, `own_text`: a text of the reader's is read, and a figure from `low` to `high` is typed.
-    """
-
-    heads: list[list[int]]
-    pin: list[int]
-    state: ExplorerState
-    changes: list[str]
-    own_text: bool
-    low: float
-    high: float
-
-
-class LabTask(TypedDict):
-    """A task of a lab: where its picture begins, what is asked, and what is right.
-
-    The picture of `text`, `pair` and `state` comes after the `guess`, where there is one.
-    """
-
-    title: str
-    guess: LabGuess | None
-    text: str
-    pair: str | None
-    state: ExplorerState
-    ask: str
-    check: LabCheck
-    hint: str
-    answer: str
-
-
-class LabInfo(TypedDict):
-    """A lab beside its picture; with `answers` it is the instructor's."""
-
-    title: str
-    intro: str
-    tasks: list[LabTask]
-    answers: bool
-
-
-class ViewsPayload(TypedDict):
-    """A page of explorers, sources of answers, and figures. The blobs of the view at place i are named ``i-name``."""
-
-    kind: Literal["views"]
-    version: Literal[1]
-    title: str
-    views: list[ExplorerPayload | SourcesPayload | FiguresPayload]
-    lab: NotRequired[LabInfo]
-
-
 class SectionInfo(TypedDict):
     """What every section of a report has, beside its ``kind``."""
 
     title: str
     about: str
-
-
-class ReportPayload(TypedDict):
-    """The report page. `layers` and `heads` are the indices along the arrays' axes.
-
-    `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none. `seen` is
-    [measure layer head 2]: the example and the query's place that show a figure (-1: none does), `here` [measure layer
-    head] the figure on that example alone.
-    Sections name an example by its place in `examples`; the blobs of the example at place i are named ``i-name``.
-    """
-
-    kind: Literal["report"]
-    version: Literal[1]
-    title: str
-    model: ModelInfo
-    corpus: CorpusInfo
-    measures: list[MeasureInfo]
-    layers: list[int]
-    heads: list[int]
-    value: ArrayRef
-    error: ArrayRef
-    count: ArrayRef
-    chance: ArrayRef
-    seen: ArrayRef
-    here: ArrayRef
-    sections: list[SectionInfo]
-    examples: list[ExplorerPayload]
-    options: dict[str, str]
-    versions: dict[str, str]
-    command: str | None
-    created: str | None
-    seconds: float | None
-    route: str | None

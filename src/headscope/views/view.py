@@ -28,7 +28,8 @@ from headscope.views.explorer import Options, add_quantity, explorer_payload, vi
 from headscope.views.inputs import Input
 from headscope.views.page import plain_text
 from headscope.views.paper import FORMATS, Kind, Width
-from headscope.views.payload import Added, ExplorerPayload, ExplorerState, SourcesPayload
+from headscope.views.payload import Added, ExplorerPayload, ExplorerState
+from headscope.views.sources import SourcesPayload
 from headscope.views.state import check_state
 from headscope.views.still import picture
 from headscope.views.widget import SENT, Explain, make_widget, send_added
@@ -106,12 +107,7 @@ class Showable(ABC):
 
     @validated
     def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        width: Width = "page",
-        dots: float = 300.0,
-        title: bool = True,
+        self, path: str | os.PathLike[str], *, width: Width = "page", dots: float = 300.0, title: bool = True
     ) -> Path:
         """Write a page (.html) or a picture (.svg, .pdf, .png) of what is shown now, and return its path.
 
@@ -222,14 +218,7 @@ class View(Showable):
         self._payload["bertviz"] = True
         return self
 
-    def picture(
-        self,
-        kind: Kind,
-        *,
-        width: Width = "page",
-        dots: float = 300.0,
-        title: bool = True,
-    ) -> bytes:
+    def picture(self, kind: Kind, *, width: Width = "page", dots: float = 300.0, title: bool = True) -> bytes:
         """What is shown now as a picture, drawn by the page's own code; arguments as for `save`."""
         payload, blobs, state = self.payload, self.blobs, self.state
         if state.get("scale", "model") != "model" and not self._has_maps():

@@ -34,7 +34,8 @@ from headscope.errors import HeadscopeError, InputError, MissingError
 from headscope.views import highlights
 from headscope.views.blobs import ArrayRef, Blobs
 from headscope.views.page import bundle_file
-from headscope.views.payload import Added, ExplorerPayload, ReadsInfo, SourcesPayload
+from headscope.views.payload import Added, ExplorerPayload, ReadsInfo
+from headscope.views.sources import SourcesPayload
 
 SENT = "sent"
 """The key of the widget's state that is not the explorer's."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 from headscope.views.blobs import ArrayRef
-from headscope.views.payload import Added, ExplorerPayload, LabInfo, ReadsInfo, SourcesPayload
+from headscope.views.lab import LabInfo
+from headscope.views.payload import Added, ExplorerPayload, ReadsInfo
+from headscope.views.sources import SourcesPayload
 
 
 class Message(TypedDict):

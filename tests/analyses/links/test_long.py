@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,7 @@ import headscope as hs
 from headscope import corpora
 from headscope.errors import InputError
 from headscope.runs import batches, blocks
-from tests.helpers.links_sample import scopes, sentences, trees
-
-Run = tuple[Callable[..., Any], Callable[[Path], corpora.Corpus], dict[str, Any]]
-RUNS: dict[str, Run] = {
-    "links": (hs.links, sentences, {"limit": 24, "least": 5}),
-    "syntax": (hs.syntax, trees, {"limit": 24, "least": 100, "trees": True}),
-    "coref": (hs.coreference, trees, {"limit": 24, "window": 40}),
-    "negation": (hs.negation, scopes, {}),
-}
+from tests.helpers.links_sample import RUNS
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import torch
 from headscope.analyses.probes.data import Data, batches
 from headscope.analyses.probes.fit import evaluate, fit
 from headscope.analyses.probes.modules import SPECIAL, AttentionProbe, Batch, DistanceProbe, PairProbe
-from tests.helpers.planted_probes import HEADS, PLANTED, planted_data, random_trees
+from tests.helpers.planted_probes import HEADS, PLANTED, Loss, planted_data, random_trees
 
 SIZE = 3
 
@@ -157,19 +157,10 @@ def test_gradients(kind: str) -> None:
 
     def loss(*values: torch.Tensor) -> torch.Tensor:
         own = {f"probe.{name}": value for name, value in zip(names, values, strict=True)}
-        return torch.func.functional_call(_Loss(probe), own, (batch,))
+        return torch.func.functional_call(Loss(probe), own, (batch,))
 
     values = [value.detach().clone().requires_grad_() for value in probe.parameters()]
     assert torch.autograd.gradcheck(loss, values)
-
-
-class _Loss(torch.nn.Module):
-    def __init__(self, probe: PairProbe) -> None:
-        super().__init__()
-        self.probe = probe
-
-    def forward(self, batch: Batch) -> torch.Tensor:
-        return self.probe.loss(batch)[0]
 
 
 @pytest.mark.parametrize("kind", ["attention", "words", "distance"])

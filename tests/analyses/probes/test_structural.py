@@ -8,7 +8,7 @@ import torch
 
 from headscope.analyses.probes.modules import Batch, TreeDepth, TreeDistance, tree_distances
 from headscope.analyses.probes.trees import ancestors, depths, distances
-from tests.helpers.planted_probes import random_heads
+from tests.helpers.planted_probes import Loss, random_heads
 
 
 def forest(sizes: list[int], seed: int = 0) -> tuple[list[np.ndarray], Batch]:
@@ -57,18 +57,9 @@ def test_gradients(which: int) -> None:
         probe.map.normal_()
 
     def loss(value: torch.Tensor) -> torch.Tensor:
-        return torch.func.functional_call(_Loss(probe), {"probe.map": value}, (batch,))
+        return torch.func.functional_call(Loss(probe), {"probe.map": value}, (batch,))
 
     assert torch.autograd.gradcheck(loss, probe.map.detach().clone().requires_grad_())
-
-
-class _Loss(torch.nn.Module):
-    def __init__(self, probe: TreeDistance | TreeDepth) -> None:
-        super().__init__()
-        self.probe = probe
-
-    def forward(self, batch: Batch) -> torch.Tensor:
-        return self.probe.loss(batch)[0]
 
 
 def test_states_in_which_a_tree_is_drawn_fit_exactly() -> None:

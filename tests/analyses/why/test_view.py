@@ -20,7 +20,7 @@ from headscope.analyses.result import Result
 from headscope.analyses.why import statistics
 from headscope.errors import InputError
 from headscope.views.page import plain_text
-from headscope.views.payload import SourcesPayload
+from headscope.views.sources import SourcesPayload
 from tests.helpers import pages
 from tests.helpers.small_models import save_llama, sharpen, sizes, small_roberta
 from tests.helpers.stills import SMALLEST, Still

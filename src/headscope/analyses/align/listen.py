@@ -75,7 +75,7 @@ def chosen_heads(model: Model, heads: Sequence[AnyHead] | None) -> tuple[list[He
     config: Any = getattr(model.module, "generation_config", None)
     stored: Any = getattr(config, "alignment_heads", None)
     if heads is not None:
-        named = [Head.parse(head) if isinstance(head, str) else Head(*head) for head in heads]
+        named = [*map(Head.of, heads)]
         source = "heads"
     elif stored:
         named = [Head(int(layer), int(head)) for layer, head in stored]

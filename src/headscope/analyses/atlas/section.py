@@ -95,7 +95,7 @@ class Atlas(Section):
         """The points, and the planes of their queries and keys."""
         notes = [
             "Choose what the axes and the colour are. Heads that are marked by a drag stay marked on other axes. The "
-            "filter takes names of heads and comparisons: L5 entropy<1.",
+            "filter takes names of heads and comparisons: L5 entropy<1."
         ]
         places = None
         if self.distances is not None:

@@ -48,12 +48,7 @@ _ABOUT = {
 
 
 def dataset(
-    heads: Sequence[Head],
-    value: Floats,
-    se: Floats,
-    skew: Floats,
-    documents: Floats,
-    meta: Mapping[str, Any],
+    heads: Sequence[Head], value: Floats, se: Floats, skew: Floats, documents: Floats, meta: Mapping[str, Any]
 ) -> xr.Dataset:
     """Shares with intervals, and what is an edge.
 

@@ -19,8 +19,8 @@ from headscope.models import Model
 from headscope.views.blobs import Blobs
 from headscope.views.charts import meta_of, model_name
 from headscope.views.explorer import views_page
+from headscope.views.lab import FiguresPayload
 from headscope.views.page import plain_text
-from headscope.views.payload import FiguresPayload
 from headscope.views.view import Showable
 
 SHADED = 3

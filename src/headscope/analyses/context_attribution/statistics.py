@@ -91,11 +91,7 @@ class Rows:
 
     def to_arrays(self) -> Arrays:
         """All of it as arrays."""
-        return {
-            "values": self.values,
-            "document": self.document,
-            "kind": np.array(self.kind, np.str_),
-        }
+        return {"values": self.values, "document": self.document, "kind": np.array(self.kind, np.str_)}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Rows:

@@ -81,7 +81,7 @@ def ablation(
     ()
     """
     number = make_objective(model, objective)
-    silent = [Head.parse(head) if isinstance(head, str) else Head(*head) for head in heads or ()]
+    silent = [*map(Head.of, heads or ())]
     if not silent and (together or heads is not None):
         what = "those that are silenced together" if heads is None else "at least one"
         raise InputError(f"heads: expected {what}, found none")

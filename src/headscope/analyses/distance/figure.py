@@ -41,9 +41,7 @@ def figure(
         notable: the heads that have their name beside them in both panels; by default those with a function, or
             where none or too many have one the middle head of each cluster of three or more.
         places: from `headscope.analyses.distance.arrangement.head_map`; by default metric scaling with seed 0.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` (3.3 in) or the ``text`` (6.9 in) of a paper.
-        title: printed above.
+        theme, width, title: as in `headscope.figure`.
         ax: two matplotlib Axes to draw on in place of a new figure, or one for the panel by function.
 
     Raises `InputError` for a head that is not there, and for more functions than there are colours.

@@ -35,7 +35,8 @@ from headscope.live.standalone import Weights, carry, standalone_page
 from headscope.live.view import view
 from headscope.models import Model
 from headscope.views.explorer import views_page
-from headscope.views.payload import ExplorerState, LabCheck, LabGuess, LabInfo, LabTask
+from headscope.views.lab import LabCheck, LabGuess, LabInfo, LabTask
+from headscope.views.payload import ExplorerState
 from headscope.views.view import View
 from headscope.views.wire import LiveInput
 

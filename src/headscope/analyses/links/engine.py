@@ -13,13 +13,7 @@ import torch
 from torch import Tensor
 
 from headscope.analyses.links.choices import Choice, Side, Units, by_label, voices, widened
-from headscope.analyses.links.questions import (
-    Asked,
-    Direction,
-    Way,
-    directions_of,
-    question,
-)
+from headscope.analyses.links.questions import Asked, Direction, Way, directions_of, question
 from headscope.analyses.links.sums import FIGURES, IN_REGIONS, LinkSums
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording

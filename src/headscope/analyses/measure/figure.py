@@ -34,9 +34,7 @@ def figure(
         dataset: from `headscope.measure`.
         names: one measure or some; by default all.
         together: in one plot instead, a colour a measure (figure 3).
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` (3.3 in, without the maps) or the ``text`` (6.9 in) of a paper.
-        title: printed above.
+        theme, width, title: as in `headscope.figure`.
         ax: matplotlib Axes to draw on in place of a new figure: one a measure, or two a measure for its map too
             (a single one for measures together). The figure that is returned holds them.
 

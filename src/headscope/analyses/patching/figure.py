@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
 
 from headscope.errors import InputError
 from headscope.views import charts
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme, palette
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Look
 
 
 def figure(
     dataset: xr.Dataset,
     *,
     level: float = 0.05,
-    theme: Theme = "light",
-    width: Width = "page",
-    title: str | None = None,
-    ax: Any = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """The effect of every head as a map, layers down and heads across; as estimated where not all were patched. Of a
     result with a curve how faithful circuits are by their number of edges.
@@ -29,16 +24,13 @@ def figure(
     Args:
         dataset: from `headscope.patching`.
         level: heads that were patched and whose q is at most this have an edge.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` or the ``text`` of a paper.
-        title: printed above.
-        ax: one matplotlib Axes to draw on in place of a new figure.
+        theme, width, title, ax: as in `headscope.figure`.
 
     Raises `InputError` for a result without any effect.
     """
     meta = charts.meta_of(dataset)
     if "faithfulness" in dataset:
-        return _curve(dataset, meta, theme, width, title, ax)
+        return _curve(dataset, meta, look)
     every = meta["exact"] == "all"
     values = np.asarray(dataset["patching" if every else "estimate"].values, np.float64)
     if not np.isfinite(values).any():
@@ -54,31 +46,27 @@ def figure(
         scale="share of the gap",
         caption=_caption(meta, every, int(edged.sum()), level),
         about_text="Patching",
-        theme=theme,
-        width=width,
-        title=title,
-        ax=ax,
+        **look,
     )
 
 
-def _curve(dataset: xr.Dataset, meta: Any, theme: Theme, width: Width, title: str | None, ax: Any) -> Figure:
+def _curve(dataset: xr.Dataset, meta: Any, look: Look) -> Figure:
     """How much of the gap circuits bring back, by their number of edges."""
-    colours = palette(theme)
     with charts.chart(
-        ax, 1, high=180.0, across=1, pad=(44.0, 38.0, 26.0, 24.0), theme=theme, width=width, title=title,
+        high=180.0, pad=(44.0, 38.0, 26.0, 24.0), **look,
         caption=" · ".join([
             f"{meta['pairs']:,} pairs ({meta['corpus']['name']})",
             f"circuits of edges among heads and MLPs, of {int(dataset['integrated'].notnull().sum()):,}",
             "bars, where there are: 95 %, over pairs",
         ]), meta=meta, about="Patching",
     ) as chart:  # fmt: skip
-        axes = chart.axes[0]
-        looks = (colours.accent, "o-"), (colours.ink2, "s--"), (colours.ink3, "^:")
-        for order, (tone, look) in zip(dataset["order"].values, looks, strict=True):
+        axes, colours = chart.axes[0], chart.colours
+        marks = (colours.accent, "o-"), (colours.ink2, "s--"), (colours.ink3, "^:")
+        for order, (tone, mark) in zip(dataset["order"].values, marks, strict=True):
             at = dataset.sel(order=order)
             value, low, high = (at[f"faithfulness{end}"].values for end in ("", "_low", "_high"))
             reach = np.nan_to_num(np.stack([value - low, high - value]).clip(0.0))
-            axes.errorbar(at["size"], value, yerr=reach, fmt=look, ms=4.0, color=tone, lw=1.2, label=order)
+            axes.errorbar(at["size"], value, yerr=reach, fmt=mark, ms=4.0, color=tone, lw=1.2, label=order)
         for share in (0.0, 1.0):
             axes.axhline(share, color=colours.line, lw=0.6, zorder=0)
         axes.set(xscale="log", xlabel="edges of the circuit", ylabel="faithfulness, share of the gap")

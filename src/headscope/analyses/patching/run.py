@@ -20,6 +20,7 @@ from headscope.analyses.patching.pairs import Given, Pair, read
 from headscope.analyses.result import returns_result
 from headscope.attention.edges import Graph
 from headscope.attention.outputs import Change, Kept, Outputs, Placed, Slopes
+from headscope.attention.parts import doubles
 from headscope.attention.residual import unembedding
 from headscope.core.heads import Head
 from headscope.core.validation import Number
@@ -305,7 +306,7 @@ class _Runs:
         gap = (other - unpatched.detach()) * sign
         clean = unpatched.detach() if self._noising else other
         done(len(pairs))
-        return {"clean": _numpy(clean), "gap": _numpy(gap), "change": _numpy(torch.cat(changes, 1))}
+        return {"clean": doubles(clean), "gap": doubles(gap), "change": doubles(torch.cat(changes, 1))}
 
     def patched(self, heads: Sequence[Spot], pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """What each head changes of each pair's gap, ``[pair head]``."""
@@ -329,7 +330,7 @@ class _Runs:
             handed.append(graph.scores(base, source, objective, STEPS, self.queries(some)).flatten(1) * sign)
             done(len(some))
         return {
-            "handed": _numpy(torch.cat(handed)),
+            "handed": doubles(torch.cat(handed)),
             "looked": looks(self._model, self.ready(pairs, True), self.ready(pairs, False)),
         }
 
@@ -342,7 +343,7 @@ class _Runs:
             clean, corrupted = self.ready(some, True), self.ready(some, False)
             given.append(graph.circuits(clean, corrupted, partial(self.difference, some), keep))
             done(len(some) * len(keep))
-        return {"given": _numpy(torch.cat(given))}
+        return {"given": doubles(torch.cat(given))}
 
     def _few(self, graph: Graph, pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
         """As many pairs as their edges are computed of at once."""
@@ -403,7 +404,7 @@ class _Runs:
         of = [pairs[row] for row in rows]
         with torch.no_grad():
             now = self.difference(of, self.outputs.run(self.ready(of, self._noising), change))
-        return _numpy((now - unpatched[list(rows)]) * (-1.0 if self._noising else 1.0))
+        return doubles((now - unpatched[list(rows)]) * (-1.0 if self._noising else 1.0))
 
 
 class _Seen:
@@ -416,7 +417,3 @@ class _Seen:
         """The layer's outputs as they are placed."""
         self._kept(place, outputs)
         return self._placed(place, outputs)
-
-
-def _numpy(values: Tensor) -> Any:
-    return values.detach().double().cpu().numpy()

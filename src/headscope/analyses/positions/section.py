@@ -12,14 +12,7 @@ import xarray as xr
 
 from headscope.analyses.positions.run import positions
 from headscope.analyses.study import Study
-from headscope.measures.dataset import (
-    count_of,
-    description,
-    error_of,
-    figures_of,
-    mean_chance_of,
-    names,
-)
+from headscope.measures.dataset import count_of, description, error_of, figures_of, mean_chance_of, names
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from headscope.views.payload import SectionInfo

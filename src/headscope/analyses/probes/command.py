@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.analyses.shown import Shown, printed
+from headscope.views import digits
 
 
 def shown(dataset: Any) -> Shown:
@@ -55,7 +56,7 @@ def _compared(rows: Any) -> str:
         return ""
     shown = rows.copy()
     for column in ("difference", "low", "high"):
-        shown[column] = ["" if value != value else f"{value:+.3f}" for value in shown[column]]
+        shown[column] = ["" if value != value else digits.signed(value, 3) for value in shown[column]]
     shown["p"] = ["" if value != value else f"{value:.2g}" for value in shown["p"]]
     return (
         "\n\nwhat a probe has more than another, of the same sentences, with 95 % intervals and two-sided p\n"

@@ -37,12 +37,7 @@ Work = Callable[[Sequence[Example]], list[npt.NDArray[Any]]]
 
 
 def fill(
-    store: Store,
-    examples: Iterable[Example],
-    model: Model,
-    work: Work,
-    options: RunOptions,
-    shown: Progress,
+    store: Store, examples: Iterable[Example], model: Model, work: Work, options: RunOptions, shown: Progress
 ) -> None:
     """Write what is not yet in a store.
 

@@ -20,7 +20,7 @@ from headscope.runs.batches import examples
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import BlocksSection, CellInfo, TableBlock
-from headscope.views.digits import percent
+from headscope.views.digits import percent, signed
 from headscope.views.page import plain_text
 from headscope.views.payload import Part
 from headscope.views.section import Section
@@ -74,7 +74,7 @@ class Probes(Section):
         pair = self.result.sel(probe="attention", other="right-branching")
         p, low, high = (float(pair[f"uas_difference{end}"]) for end in ("_p", "_low", "_high"))
         if p < LEVEL:
-            return f" ({100 * low:+.0f} to {100 * high:+.0f} points, paired)"
+            return f" ({signed(100 * low, 0)} to {signed(100 * high, 0)} points, paired)"
         return " (not known to differ)" if p == p else ""
 
     def info(self, blobs: Blobs) -> BlocksSection:

@@ -264,7 +264,7 @@ def _ablated(
 
 
 def _work(model: Model, head: AnyHead, of: str, seed: int) -> _Work:
-    asked = Head.parse(head) if isinstance(head, str) else Head(*head)
+    asked = Head.of(head)
     measure: Measure | str | None = None
     if of.startswith(LINK):
         measure = of.removeprefix(LINK)

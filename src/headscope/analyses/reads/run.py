@@ -129,7 +129,7 @@ def reads(
         )
     if of != ATTENDED:
         raise InputError(f"of: is of a corpus, and one input was given; found {of!r}")
-    asked = Head.parse(head) if isinstance(head, str) else Head(*head)
+    asked = Head.of(head)
     result = reading(
         model,
         text,

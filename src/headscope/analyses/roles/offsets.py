@@ -124,10 +124,7 @@ def _add(documents: Documents, batch: Sequence[Example], rows: Found) -> None:
 
 
 def look(
-    model: Model,
-    corpus: Corpus | Iterable[Example],
-    looks: Sequence[Look],
-    options: RunOptions,
+    model: Model, corpus: Corpus | Iterable[Example], looks: Sequence[Look], options: RunOptions
 ) -> None:
     """Show each look the attention of some inputs.
 
@@ -179,11 +176,7 @@ class _Measured:
 
 
 def offset_scores(
-    model: Model,
-    corpus: Corpus | Iterable[Example],
-    measures: Sequence[str],
-    *,
-    batch_size: int = 32,
+    model: Model, corpus: Corpus | Iterable[Example], measures: Sequence[str], *, batch_size: int = 32
 ) -> dict[str, Floats]:
     """What each head's own offsets score, ``[layer head]`` by measure; NaN where no row counts.
 

@@ -53,12 +53,7 @@ _WINDOW = (
 
 @with_options()
 def roles(
-    model: Model,
-    corpus: Corpus,
-    *,
-    level: Level = 0.05,
-    seed: Seed = 0,
-    **options: Unpack[Resumed],
+    model: Model, corpus: Corpus, *, level: Level = 0.05, seed: Seed = 0, **options: Unpack[Resumed]
 ) -> pd.DataFrame:
     """The roles of every head, with scores, confidence intervals, thresholds and q.
 

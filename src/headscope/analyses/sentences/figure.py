@@ -20,11 +20,7 @@ _LETTERS = 44
 
 
 def figure(
-    dataset: xr.Dataset,
-    *,
-    head: AnyHead | None = None,
-    level: float = 0.05,
-    **look: Unpack[Look],
+    dataset: xr.Dataset, *, head: AnyHead | None = None, level: float = 0.05, **look: Unpack[Look]
 ) -> Figure:
     """Where sentences look back, as a map of later against earlier sentences.
 
@@ -32,10 +28,7 @@ def figure(
         dataset: from `headscope.sentences`, of one text.
         head: whose; by default the mean of the receiver heads, at most eight.
         level: receiver heads are those whose q is at most this.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` or the ``text`` of a paper.
-        title: printed above.
-        ax: one matplotlib Axes to draw on in place of a new figure.
+        theme, width, title, ax: as in `headscope.figure`.
 
     Raises `InputError` for figures of several texts, or for a head that the model has not.
     """
@@ -48,7 +41,7 @@ def figure(
         names = [str(Head(layers[layer], number)) for layer, number in spots]
         whose = f"mean of {len(spots)} heads: {', '.join(names)}" if len(spots) > 1 else names[0]
     else:
-        one = Head.parse(head) if isinstance(head, str) else Head(*head)
+        one = Head.of(head)
         if one.layer not in layers or not 0 <= one.head < dataset.sizes["head"]:
             raise InputError(
                 f"head: expected one of {len(layers)} layers of {dataset.sizes['head']}, found {one}"

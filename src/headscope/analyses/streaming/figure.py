@@ -12,21 +12,13 @@ from headscope.views import charts
 from headscope.views.charts import Figure, Look
 
 
-def figure(
-    dataset: xr.Dataset,
-    *,
-    level: float = 0.05,
-    **look: Unpack[Look],
-) -> Figure:
+def figure(dataset: xr.Dataset, *, level: float = 0.05, **look: Unpack[Look]) -> Figure:
     """What each key head is estimated to gain by the whole text as a map, layers down and key heads across.
 
     Args:
         dataset: from `headscope.streaming`.
         level: key heads that were measured and whose q is at most this have an edge.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` or the ``text`` of a paper.
-        title: printed above.
-        ax: one matplotlib Axes to draw on in place of a new figure.
+        theme, width, title, ax: as in `headscope.figure`.
     """
     meta, edged = charts.meta_of(dataset), np.nan_to_num(dataset["q"].values, nan=1.0) <= level
     values = np.asarray(dataset["estimate"].values, np.float64).clip(0.0)

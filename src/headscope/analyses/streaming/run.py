@@ -15,6 +15,7 @@ from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.analyses.streaming import statistics
 from headscope.attention.edit import edit
 from headscope.attention.outputs import Outputs, Slopes
+from headscope.attention.parts import doubles
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.residual import unembedding
@@ -217,7 +218,7 @@ class _Runs:
             for layer, groups in zip(self.layers, self.groups, strict=True)
         ]
         moved(1)
-        return _numpy(torch.cat(gained)), _numpy(torch.cat(outside))
+        return doubles(torch.cat(gained)), doubles(torch.cat(outside))
 
     def _outside(self, needle: Needle) -> dict[int, Tensor]:
         """The share of each layer's heads beyond the window ``[head]``, where all see everything."""
@@ -290,13 +291,7 @@ def _nats(needle: Needle, logits: Tensor) -> Tensor:
 
 
 def _checked(
-    runs: _Runs,
-    answers: _Answers,
-    estimated: Floats,
-    share: float,
-    draws: int,
-    seed: int,
-    progress: bool,
+    runs: _Runs, answers: _Answers, estimated: Floats, share: float, draws: int, seed: int, progress: bool
 ) -> statistics.Check:
     """Answers to every other needle where few key heads see everything: those that the rest chose, and others."""
     spots = runs.spots
@@ -321,7 +316,3 @@ def _checked(
     return statistics.Check(
         np.stack([result.right for result in results]), np.stack([result.nats for result in results]), names
     )
-
-
-def _numpy(values: Tensor) -> Floats:
-    return values.detach().double().cpu().numpy()

@@ -20,6 +20,7 @@ from headscope.analyses.why.passes import Hide, Masked, Passes, Slopes, by_head
 from headscope.analyses.why.spans import Source, Spans, cut
 from headscope.analyses.why.view import kept
 from headscope.attention.one import running
+from headscope.attention.parts import doubles
 from headscope.attention.recording import evaluating, recording
 from headscope.core.arrays import Floats
 from headscope.core.audio import Audio
@@ -220,8 +221,8 @@ class Explained:
                 drops[chosen[row]] = one
                 if self._words:
                     p[:, chosen[row]] = statistics.specific(
-                        _numpy(self.slopes.scores),
-                        _numpy(logits),
+                        doubles(self.slopes.scores),
+                        doubles(logits),
                         asked.targets,
                         np.vstack([asked.part[None], groups]),
                     )
@@ -254,7 +255,7 @@ class Explained:
             figures,
             by_head(self.slopes),
             drops,
-            _numpy(self.slopes.log_p),
+            doubles(self.slopes.log_p),
             scalars,
             statements,
             by_statement,
@@ -290,7 +291,7 @@ class Explained:
 
     def _lost(self, scores: Tensor) -> Floats:
         """What each of the answer's tokens loses, ``[row token]``."""
-        return _numpy(self.slopes.log_p - self.asked.log_p(scores))
+        return doubles(self.slopes.log_p - self.asked.log_p(scores))
 
     def _figures(self, drops: Floats, estimate: Floats, p: Floats) -> dict[str, Floats]:
         none = np.full(len(drops), np.nan)
@@ -305,7 +306,7 @@ class Explained:
             "p": p,
             "q": statistics.adjusted(p),
             "lexical": statistics.lexical(self.asked.text, [source.text for source in self.sources]),
-            "attention": _numpy(torch.stack(attention).mean(0)),
+            "attention": doubles(torch.stack(attention).mean(0)),
         }
         return figures
 
@@ -408,7 +409,3 @@ class Explained:
             tokenizer: Any = model.tokenizer
             texts[span] = str(tokenizer.decode(ids, skip_special_tokens=True))
         return texts
-
-
-def _numpy(values: Tensor) -> Any:
-    return values.detach().double().cpu().numpy()

@@ -99,7 +99,7 @@ def writes(
         raise InputError("tokens: expected at least one, found none")
     asked = [token_id(model, token) for token in tokens or ()]
     drawn = _sampled(model, min(rows, embedded), sample, seed)
-    one = None if head is None else Head.parse(head) if isinstance(head, str) else Head(*head)
+    one = None if head is None else Head.of(head)
     ids = list(dict.fromkeys([*asked, *drawn]))
     weights = circuits(model, ids, min(OFFSETS, model.max_length or OFFSETS))
     at = one is None or any(

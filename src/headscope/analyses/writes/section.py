@@ -130,7 +130,7 @@ class Writes(Section):
         reasons = [
             because(
                 f"adds to the logit of {meta['token'].lstrip('Ġ▁')}",
-                f"{value:+.2f}",
+                digits.signed(value, 2),
                 "on this example",
                 example=example,
                 pin=pin,

@@ -57,3 +57,7 @@ def test_models_of_pictures_are_compared() -> None:
     assert set(found.changes["role"]) <= set(found.tests[0]["role"])
     assert not found.changes.empty
     assert (found.changes["change"] == "kept").all()
+    named, table = f"{model.name} · {shipped('images').name}", found.by_role
+    assert repr(found).startswith(f"The roles of two models\n{named}")
+    assert table.head(8).to_string(index=False) in repr(found)
+    assert found._repr_html_().startswith(f"<p><b>The roles of two models</b><br>{named}")

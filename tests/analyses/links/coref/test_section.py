@@ -87,7 +87,7 @@ def coref_found(documents: int) -> xr.Dataset:
 def test_the_best_head_stands_beside_the_best_rule() -> None:
     assert sample.said(Coref(coref_found(6))) == [
         "Of 24 mentions, L1H1 finds the antecedent of 75% among the mentions before; the best rule, head match, of 50%. "
-        "Choice included, neither is known to find more (-29 to +67 points)."
+        "Choice included, neither is known to find more (−29 to +67 points)."
     ]
 
 

@@ -29,9 +29,7 @@ def figure(
         dataset: from `headscope.compare.groups`, its ``figures``.
         measures: what to draw; by default those with the smallest q, of equals those with the largest effect.
         level: of q.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` or the ``text`` of a paper.
-        title: printed above.
+        theme, width, title: as in `headscope.figure`.
         ax: matplotlib Axes to draw on in place of a new figure, one a measure.
     """
     meta, width = charts.meta_of(dataset), look.get("width", "page")

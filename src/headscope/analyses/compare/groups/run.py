@@ -46,7 +46,7 @@ MEASURES = ("surface", "patterns")
 """What is compared unless measures are named; those that no input has are left out."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Groups(Comparison):
     """Two groups of inputs, compared.
 
@@ -78,11 +78,7 @@ class Groups(Comparison):
         return statistics.sentence(self.figures, level)
 
     def figure(
-        self,
-        measures: Sequence[str] | None = None,
-        *,
-        level: float = statistics.LEVEL,
-        **look: Unpack[Look],
+        self, measures: Sequence[str] | None = None, *, level: float = statistics.LEVEL, **look: Unpack[Look]
     ) -> Figure:
         """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
 

@@ -13,7 +13,7 @@ from headscope.analyses.compare.groups import statistics as two_groups
 from headscope.analyses.roles.statistics import heads_in
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
-from headscope.views import blocks
+from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import BlocksSection, CellInfo, TableBlock
 from headscope.views.page import plain_text
@@ -207,7 +207,7 @@ class Groups(Section):
         """A head is named for a difference; it opens on a typical input of each group."""
         of: Any = self.figures.sel(measure=measure)
         title, units = str(of["title"].item()), str(of["units"].item())
-        figure = f"{difference:+.3f}" + ("" if units == "share" else f" {units}")
+        figure = digits.signed(difference, 3) + ("" if units == "share" else f" {units}")
         return because(
             f"{title}, A − B",
             figure,

@@ -292,11 +292,7 @@ def typical(
     return nearest(~second), nearest(second)
 
 
-_AT = {
-    None: "",
-    "covariate": " at equal ln of the tokens",
-    "stratum": " within strata of length",
-}
+_AT = {None: "", "covariate": " at equal ln of the tokens", "stratum": " within strata of length"}
 
 _ATTRS = {
     "difference": {"description": "group A − group B"},

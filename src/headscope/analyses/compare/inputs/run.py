@@ -26,7 +26,7 @@ from headscope.runs.provenance import COMMAND
 from headscope.views.view import View
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Inputs(Comparison):
     """Two inputs of one model, compared.
 

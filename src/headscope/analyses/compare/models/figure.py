@@ -20,9 +20,7 @@ def figure(dataset: xr.Dataset, **look: Unpack[Look]) -> Figure:
 
     Args:
         dataset: from `headscope.compare.models`, its ``figures``.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` or the ``text`` of a paper.
-        title: printed above.
+        theme, width, title: as in `headscope.figure`.
         ax: two matplotlib Axes to draw on in place of a new figure, or one for the heads.
     """
     meta, inches = charts.meta_of(dataset), charts.inches(look.get("width", "page"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from operator import add
@@ -44,7 +44,7 @@ MEASURES = ("surface", "patterns")
 _WEIGHTS = 1 << 21  # weights of all heads of one model that are held at a time
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Models(Comparison):
     """Two models, compared on the same inputs.
 
@@ -55,8 +55,8 @@ class Models(Comparison):
     """
 
     figures: xr.Dataset
-    sums: Sums = field(repr=False)
-    measures: Sequence[Measure] = field(repr=False)
+    sums: Sums
+    measures: Sequence[Measure]
 
     @property
     def table(self) -> pd.DataFrame:
@@ -249,13 +249,7 @@ class Pieces:
 
 
 def estimate(
-    a: Model,
-    b: Model,
-    corpus: Corpus,
-    *,
-    limit: int | None = None,
-    engine: Any = None,
-    **options: Any,
+    a: Model, b: Model, corpus: Corpus, *, limit: int | None = None, engine: Any = None, **options: Any
 ) -> str:
     """One line that says what `headscope.compare.models` will take with these options; roles are not in it."""
 

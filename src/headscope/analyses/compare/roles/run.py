@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
@@ -15,6 +15,7 @@ from headscope.analyses.compare.models.statistics import side as side_of
 from headscope.analyses.compare.roles import statistics
 from headscope.analyses.measure.run import measure
 from headscope.analyses.options import Reading, with_options
+from headscope.analyses.result import Shows
 from headscope.analyses.roles.run import every_role, readings
 from headscope.analyses.roles.statistics import named
 from headscope.core.validation import Level, Seed
@@ -24,8 +25,8 @@ from headscope.models import Model
 from headscope.runs.inputs import unwatched
 
 
-@dataclass(frozen=True, eq=False)
-class Roles:
+@dataclass(frozen=True, eq=False, repr=False)
+class Roles(Shows):
     """The roles of two models.
 
     Attributes:
@@ -52,16 +53,17 @@ class Roles:
         """How many heads have each role in each model, with `headscope.analyses.compare.roles.statistics.BY_ROLE`."""
         return statistics.by_role(self.a, self.b)
 
+    def _meta(self) -> dict[str, Any]:
+        a, b = self.a.attrs["meta"], self.b.attrs["meta"]
+        return {**a, "models": [a["model"], b["model"]]}
+
+    def _rows(self) -> pd.DataFrame:
+        return self.by_role
+
 
 @with_options()
 def roles(
-    a: Model,
-    b: Model,
-    corpus: Corpus,
-    *,
-    level: Level = 0.05,
-    seed: Seed = 0,
-    **options: Unpack[Reading],
+    a: Model, b: Model, corpus: Corpus, *, level: Level = 0.05, seed: Seed = 0, **options: Unpack[Reading]
 ) -> Roles:
     """The roles of the heads of two models, of any shapes and tokenizers, on the same corpus.
 

@@ -14,20 +14,14 @@ from headscope.views import charts, fonts
 from headscope.views.charts import Figure, Look
 
 
-def figure(
-    dataset: xr.Dataset,
-    measures: Sequence[str] | None = None,
-    **look: Unpack[Look],
-) -> Figure:
+def figure(dataset: xr.Dataset, measures: Sequence[str] | None = None, **look: Unpack[Look]) -> Figure:
     """Measures over checkpoints, a panel a measure, a line a head, coloured by layer; the last checkpoint's top head is
     named.
 
     Args:
         dataset: from `headscope.compare.training`, its ``figures``.
         measures: what to draw; by default those that changed most in some head, in units of their spread.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` or the ``text`` of a paper.
-        title: printed above.
+        theme, width, title: as in `headscope.figure`.
         ax: matplotlib Axes to draw on in place of a new figure, one a measure.
     """
     meta = charts.meta_of(dataset)

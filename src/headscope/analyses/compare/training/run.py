@@ -37,7 +37,7 @@ MEASURES = ("surface", "patterns")
 Checkpoint = str | os.PathLike[str] | Model
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Training(Comparison):
     """Measures over checkpoints.
 

@@ -3,9 +3,5 @@
 from headscope.analyses.record import Analysis
 
 ANALYSIS = Analysis(
-    name="combine",
-    order=27,
-    function="run:combine_heads",
-    axis="system",
-    table="statistics:table",
+    name="combine", order=27, function="run:combine_heads", axis="system", table="statistics:table"
 )

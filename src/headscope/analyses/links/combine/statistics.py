@@ -25,6 +25,7 @@ from headscope.core.lazy import module
 from headscope.core.tokens import BoolArray, IntArray
 from headscope.statistics import jackknife
 from headscope.statistics.resample import share_interval
+from headscope.views.digits import signed
 
 ALL = "all"
 """The name of the rows over all labels."""
@@ -479,7 +480,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
 
 
 def counted(weight: Any) -> str:
-    """The heads that count most in a system of a label, such as ``L7H9 row +1.31, L3H2 column -0.20 and 4 more``."""
+    """The heads that count most in a system of a label, such as ``L7H9 row +1.31, L3H2 column −0.20 and 4 more``."""
     mean = weight.mean("half")
     flat: Floats = mean.values.ravel()
     order = [place for place in np.argsort(-np.abs(flat), kind="stable").tolist() if abs(flat[place]) > 0]
@@ -489,7 +490,7 @@ def counted(weight: Any) -> str:
         (direction, layer), head = divmod(place // heads, layers), place % heads
         way = str(mean["direction"].values[direction])
         name = str(Head(int(mean["layer"].values[layer]), int(mean["head"].values[head])))
-        value = f" {flat[place]:+.2f}" if weight["weighted"].item() == REGRESSION else ""
+        value = f" {signed(float(flat[place]), 2)}" if weight["weighted"].item() == REGRESSION else ""
         listed.append(name + (f" {way}" if way != "both" else "") + value)
     more = len(order) - len(listed)
     return ", ".join(listed) + (f" and {more} more" if more else "")

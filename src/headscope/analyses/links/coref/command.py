@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from headscope.analyses.shown import Shown, on_screen
 from headscope.core.heads import Head
+from headscope.views.digits import signed
 
 
 def shown(
@@ -46,12 +47,12 @@ def _held_out(row: Any) -> str:
         return f"{row.candidates}: {head} is best; with one document nothing is left to score a choice on"
     between = f" ({row.split_low:.3f} to {row.split_high:.3f})" if row.split_low == row.split_low else ""
     gain = (
-        f" ({row.difference_low:+.3f} to {row.difference_high:+.3f}, p = {row.p:.2g})"
+        f" ({signed(row.difference_low, 3)} to {signed(row.difference_high, 3)}, p = {row.p:.2g})"
         if row.p == row.p
         else ""
     )
     return (
         f"{row.candidates}: the head that is best on {CHOSEN_ON} of the documents, {head} in {row.times} of "
         f"{row.choices} choices, is right in {row.split:.3f}{between} of the rest; beside the best rule: "
-        f"{row.difference:+.3f}{gain}"
+        f"{signed(row.difference, 3)}{gain}"
     )

@@ -29,7 +29,7 @@ from headscope.views.blocks import (
     MentionText,
     TableBlock,
 )
-from headscope.views.digits import percent, probability
+from headscope.views.digits import percent, probability, signed
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, Reason
 from headscope.views.reasons import CORPUS, because
@@ -306,6 +306,8 @@ def _compared(figures: Any) -> str:
     if not np.isfinite([gain, low, high, p]).all():
         return ""
     if p >= LEVEL or low <= 0 <= high:
-        return f" Choice included, neither is known to find more ({low:+.0f} to {high:+.0f} points)."
+        return (
+            f" Choice included, neither is known to find more ({signed(low, 0)} to {signed(high, 0)} points)."
+        )
     more, least, most = ("head", low, high) if gain > 0 else ("rule", -high, -low)
     return f" Choice included, the {more} finds {abs(gain):.0f} points more ({least:.0f} to {most:.0f})."

@@ -10,6 +10,7 @@ from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen
 from headscope.core.heads import Head
 from headscope.core.saving import TABLES
 from headscope.errors import InputError
+from headscope.views.digits import signed
 
 if TYPE_CHECKING:
     from headscope.models import Model
@@ -85,7 +86,7 @@ def _best(rows: Any) -> str:
         lines.append(
             f"the head that is best on {CHOSEN_ON} of the {chosen['clusters']}, {head} in {chosen['times']} of "
             f"{chosen['choices']} choices, has an F1 of {chosen['value']:.3f}{between} on the rest; beside the best "
-            f"baseline: {chosen['difference']:+.3f}{gain}"
+            f"baseline: {signed(chosen['difference'], 3)}{gain}"
         )
     return "\n".join(lines)
 

@@ -34,11 +34,7 @@ KIND = Kind("negation", LinkSums.from_arrays, _figures, noun="sentence", grows=C
 
 @long_run(KIND)
 def negation(
-    model: Model,
-    corpus: Corpus | Iterable[Example],
-    *,
-    seed: Seed = 0,
-    **options: Unpack[Options],
+    model: Model, corpus: Corpus | Iterable[Example], *, seed: Seed = 0, **options: Unpack[Options]
 ) -> Run[LinkSums]:
     """How well each head tells the scope of a negation: the words that look at its cue (Zhao & Bethard 2020).
 

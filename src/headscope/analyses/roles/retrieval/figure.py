@@ -24,10 +24,7 @@ def figure(
     Args:
         dataset: from `headscope.retrieval`.
         level: heads whose q is at most this have an edge.
-        theme: light or dark ground.
-        width: in inches, or the width of a ``column`` or the ``text`` of a paper.
-        title: printed above.
-        ax: one matplotlib Axes to draw on in place of a new figure.
+        theme, width, title, ax: as in `headscope.figure`.
 
     Raises `InputError` where the model produced no answer.
     """

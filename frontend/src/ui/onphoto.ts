@@ -1,0 +1,92 @@
+// What is drawn of a head on a photo: how it is covered, several heads beside one another, every layer.
+
+import type { PictureInfo } from "../protocol";
+import { Of } from "../scene/made";
+import { type Look, type Looking, small, smallLayout } from "../scene/onpicture";
+import type { Focus, Scene } from "../scene/scene";
+import { Board, Photo, smallButton } from "./board";
+import { Slider, Switch } from "./controls";
+import { h } from "./dom";
+import { LayerStrip } from "./strip";
+
+export abstract class OnPhoto {
+  abstract readonly root: HTMLElement;
+  protected readonly caption = h("div.sub");
+  protected readonly several = h("div.several");
+  protected readonly smooth: Switch;
+  protected readonly opacity: Slider;
+  protected readonly strip: LayerStrip;
+  protected readonly photo: Photo;
+  protected width = 0;
+  private readonly heads = new Of();
+  private small: readonly Board[] = [];
+
+  constructor(protected readonly scene: Scene) {
+    const { owner } = scene;
+    this.photo = new Photo(scene, () => this.paint());
+    this.smooth = new Switch(
+      "smooth",
+      (change) => owner.set(change),
+      "Smooth",
+      "Draw between the patches; off: each patch as it is",
+    );
+    this.opacity = new Slider("Opacity", "How much of the picture is covered", 20, (at) =>
+      owner.set({ opacity: at / 20 }),
+    );
+    this.strip = new LayerStrip(scene);
+    this.several.addEventListener("click", (event) => {
+      const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-head]") : null;
+      if (button) owner.open(scene.state.layer, Number(button.dataset.head), false);
+    });
+  }
+
+  /** The picture has been drawn. */
+  get done(): boolean {
+    return this.photo.read && this.strip.done;
+  }
+
+  /** Draw what is there; the photo may not have been read yet. */
+  protected abstract paint(): void;
+
+  focus(): void {
+    this.paint();
+  }
+
+  /** Take another width or photo, and say where the head is seen. Nothing is drawn yet. */
+  protected take(width: number, where: string): PictureInfo | null {
+    const { scene } = this;
+    this.width = width;
+    const { picture } = scene.input;
+    if (!picture) return null;
+    this.root.setAttribute("aria-label", `${scene.name()} ${where}${picture.name ? ` ${picture.name}` : ""}`);
+    this.photo.show(picture);
+    return picture;
+  }
+
+  /** The photo that can be drawn on, with the controls as the state has them. */
+  protected shown(): { picture: PictureInfo; image: HTMLImageElement } | null {
+    const { state, input } = this.scene;
+    this.smooth.show(state);
+    this.opacity.show(Math.round(20 * state.opacity), `${Math.round(100 * state.opacity)}%`);
+    const { image } = this.photo;
+    return image && input.picture && !this.root.hidden ? { picture: input.picture, image } : null;
+  }
+
+  /** Several heads as small pictures; a click opens one. */
+  protected many(found: Looking, focus: Focus | null, picture: PictureInfo, image: HTMLImageElement, look: Look): void {
+    const { scene } = this;
+    const heads = small(scene, found, focus);
+    this.several.hidden = heads.length === 0;
+    const open = heads.map(({ head }) => head);
+    if (this.heads.renewed(scene.state.layer, open, scene.owner.theme)) {
+      this.small = heads.map(() => new Board(scene, "to", true));
+      this.several.replaceChildren(...heads.map((head, at) => smallButton(head, this.small[at]!)));
+    }
+    const width = smallLayout(heads.length, this.width, picture);
+    heads.forEach((head, at) => this.small[at]!.draw(picture, image, width, look, head));
+  }
+
+  destroy(): void {
+    this.strip.destroy();
+  }
+}

@@ -1,0 +1,84 @@
+"""What travels of the sources of an answer."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from headscope.views.payload import ExplorerPayload, PictureInfo
+
+
+class CarrierInfo(TypedDict):
+    """A head that carries a span to the answer: its part of the estimate.
+
+    `effect` is what the answer loses where this head alone does not see the span; None: not measured.
+    """
+
+    part: str
+    layer: int
+    head: int
+    estimate: float | None
+    effect: float | None
+
+
+class SourceInfo(TypedDict):
+    """A span of a prompt: its characters (none: −1), or its `box` on the picture; its first and last token.
+
+    Figures are those of `headscope.why`, None where there is none. `heads` are the first that carry it; `without` is
+    what the model writes where it is masked; `note` what its attention says beside its effect.
+    """
+
+    level: str
+    text: str
+    start: int
+    end: int
+    first: int
+    last: int
+    box: list[float] | None
+    effect: float | None
+    low: float | None
+    high: float | None
+    q: float | None
+    share: float | None
+    estimate: float | None
+    deleted: float | None
+    lexical: float | None
+    attention: float | None
+    heads: list[CarrierInfo]
+    without: str
+    note: str
+
+
+class StatementInfo(TypedDict):
+    """A statement of an answer, with what it loses without each span, and q."""
+
+    text: str
+    effect: list[float | None]
+    q: list[float | None]
+
+
+class SourcesState(TypedDict):
+    """How sources are shown: shaded `by` what, spans of which `level`, and what is chosen (None: nothing)."""
+
+    by: Literal["effect", "estimate"]
+    level: str
+    statement: int | None
+    span: int | None
+    theme: Literal["auto", "light", "dark"]
+
+
+class SourcesPayload(TypedDict):
+    """Which part of a prompt made an answer: `says` what figures allow to say, `maps` what opens its heads."""
+
+    kind: Literal["sources"]
+    version: Literal[1]
+    title: str
+    model: str
+    prompt: str
+    answer: str
+    origin: Literal["given", "wrote", "said"]
+    spans: list[SourceInfo]
+    statements: list[StatementInfo]
+    says: list[str]
+    state: SourcesState
+    picture: NotRequired[PictureInfo]
+    maps: NotRequired[ExplorerPayload]
