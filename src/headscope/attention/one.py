@@ -26,6 +26,7 @@ from headscope.attention.scalar import asked
 from headscope.attention.vision import eyes, verified
 from headscope.attention.windows import LARGEST, expected_bytes, placed
 from headscope.core.audio import Audio
+from headscope.core.counts import plural
 from headscope.core.failures import CALLERS, out_of_memory, reason
 from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.tokens import Tokens
@@ -455,7 +456,7 @@ def assembled(
         if calls[0].shape[0] != rows:
             raise RefusedError(
                 f"{model.name}: attends within {calls[0].shape[0]} windows of {calls[0].shape[3]} positions for "
-                f"{rows} input{'' if rows == 1 else 's'}, so there is no one map an input; "
+                f"{plural(rows, 'input')}, so there is no one map an input; "
                 "headscope.attention.one.record gives the calls as they are"
             )
         (query, keep_query), (key, keep_key) = sides(model, name, calls, row, ready, axes)

@@ -17,6 +17,7 @@ from headscope.attention.one import prepare
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Read, Reader, Who
 from headscope.core.arrays import Floats
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.terms import SHOWN, SIDES
 from headscope.core.tokens import BoolArray, Tokens
@@ -218,7 +219,9 @@ def place(name: str, position: int | None, tokens: Tokens) -> int:
         return int(plain[-1]) if len(plain) else count - 1
     index = position + count if position < 0 else position
     if not 0 <= index < count:
-        raise InputError(f"{name}: expected a place in an input of {count} tokens, found {position}")
+        raise InputError(
+            f"{name}: expected a place in an input of {plural(count, 'token')}, found {position}"
+        )
     return index
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headscope.attention.parts import labels, numpy_of, sight_of
 from headscope.attention.record import AttentionRecord
+from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
 from headscope.core.maps import AttentionMaps, FloatArray, Kind
 from headscope.core.neurons import Neurons
@@ -127,9 +128,8 @@ class Recorded:
         return len(self.q)
 
     def __repr__(self) -> str:
-        heads = "/".join(map(str, sorted({self.heads_of(place) for place in range(len(self))})))
         size = f"{len(self.query)} × {len(self.key)} tokens"
-        return f"Recorded({len(self)} layers × {heads} heads, {size}, {self.kind})"
+        return f"Recorded({layers_by_heads(map(self.heads_of, range(len(self))))}, {size}, {self.kind})"
 
     def record(self, place: int) -> AttentionRecord:
         """The attention call of a layer, by its place. Raises `ShapeError` for what is not finite."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console.options import PAGES, TABLES, check_places, say
+from headscope.core.counts import plural
 from headscope.core.validation import Number
 from headscope.errors import InputError
 
@@ -65,7 +66,7 @@ def import_(
 
         result = measure_qk(recorded, measures=None if measures is None else measures.split(","))
         write(result, output, table)
-        say(f"{output}: measures of {len(recorded.heads):,} heads")
+        say(f"{output}: measures of {plural(len(recorded.heads), 'head')}")
     else:
         _write(recorded, parts, output)
 

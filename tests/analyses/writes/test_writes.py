@@ -189,7 +189,7 @@ def test_bad_arguments(planted: Model) -> None:
         hs.writes(planted, k=9)
     with pytest.raises(InputError, match="tokens: expected at least one, found none"):
         hs.writes(planted, tokens=[], k=1)
-    with pytest.raises(InputError, match="head: expected a head of 1 layers of 4, found L0H4"):
+    with pytest.raises(InputError, match="head: expected a head of 1 layer × 4 heads, found L0H4"):
         hs.writes(planted, "L0H4", k=1)
     with pytest.raises(InputError, match="token: expected an id below 8, found 8"):
         hs.writes(planted, tokens=[8], k=1)

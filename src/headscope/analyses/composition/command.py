@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen, printed
+from headscope.core.counts import plural
 from headscope.core.validation import Number
 from headscope.errors import InputError
 
@@ -66,14 +67,14 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
             few = ["these keys are not scored above the others, so there is nothing to share out"]
         lines = [
             f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of "
-            f"{int(result['queries']):,} queries ({about['of']}) in {int(result['documents'])} documents; shares of "
-            "who wrote the key and the query",
+            f"{int(result['queries']):,} queries ({about['of']}) in "
+            f"{plural(int(result['documents']), 'document')}; shares of who wrote the key and the query",
             printed(rows.drop(columns=["layer", "head", "paper"])),
             *few,
         ]
         return Shown(rows, "\n".join(lines), result)
     lines = [
-        f"{len(rows)} edges: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)",
+        f"{plural(len(rows), 'edge')}: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)",
         *few,
     ]
     if len(rows):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.views import charts
 from headscope.views.charts import Figure
@@ -67,7 +68,7 @@ def _curve(dataset: xr.Dataset, meta: Any, theme: Theme, width: Width, title: st
     with charts.chart(
         ax, 1, high=180.0, across=1, pad=(44.0, 38.0, 26.0, 24.0), theme=theme, width=width, title=title,
         caption=" · ".join([
-            f"{meta['pairs']:,} pairs ({meta['corpus']['name']})",
+            f"{plural(meta['pairs'], 'pair')} ({meta['corpus']['name']})",
             f"circuits of edges among heads and MLPs, of {int(dataset['integrated'].notnull().sum()):,}",
             "bars, where there are: 95 %, over pairs",
         ]), meta=meta, about="Patching",
@@ -92,7 +93,7 @@ def _curve(dataset: xr.Dataset, meta: Any, theme: Theme, width: Width, title: st
 def _caption(meta: dict[str, Any], every: bool, significant: int, level: float) -> list[str]:
     how = "noising" if meta["noising"] else "denoising"
     return [
-        f"{meta['pairs']:,} pairs ({meta['corpus']['name']})",
+        f"{plural(meta['pairs'], 'pair')} ({meta['corpus']['name']})",
         f"{'activation' if every else 'attribution'} patching of heads' outputs, {how}",
         f"edge: q ≤ {level:g} of the exact effect ({significant} heads)",
     ]
