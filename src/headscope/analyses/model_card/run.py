@@ -13,7 +13,6 @@ import numpy as np
 import torch
 import xarray as xr
 
-from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.contribution.importance import NAME
 from headscope.analyses.model_card.card import DIGITS, FIGURES, FORMAT, Card
 from headscope.analyses.model_card.halves import Halves
@@ -95,11 +94,11 @@ def card(
     else:
         not_told[NAME] = "it is taken of texts"
     if corpus.kind == "sounds":
-        aligned = _tried(not_told, "alignment", lambda: alignment_heads(model, corpus, limit=through.limit))
+        aligned = _tried(not_told, "alignment", lambda: halves.alignment(model, corpus, through.limit))
         if aligned is not None:
             why = "Share of words that the decoder's head, of its cross-attention, looks at most where they are heard."
             aligned = aligned.assign(aligned_chance=aligned["chance"] + 0 * aligned["aligned"])
-            lists["alignment"] = _listed(aligned, "aligned", why, "it is not told of halves")
+            lists["alignment"] = _listed(aligned, "aligned", why, halves.overlaps["alignment"])
     wrote = _tried(not_told, "copying", lambda: writes(model, seed=seed))
     if wrote is not None:
         lists["copying"] = _listed(
