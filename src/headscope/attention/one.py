@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from inspect import signature
 from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
@@ -42,6 +41,7 @@ from headscope.errors import (
 from headscope.models.audio import listened
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_attention, expect_model, uncached
+from headscope.models.perceive import takes_ids
 from headscope.models.pictures import looked, rows_of
 from headscope.models.pieces import of_pieces, shown_pieces
 
@@ -329,7 +329,7 @@ def _of_tensors(model: Model, inputs: Mapping[str, Any], target: str | None) -> 
 
 
 def _of_text(model: Model, text: Any, pair: str | None, target: str | None) -> Prepared:
-    if model.reads != "input_ids" and "input_ids" not in signature(model.module.forward).parameters:
+    if not takes_ids(model):
         way = {"pixel_values": "image=… or ", "input_features": "audio=… or ", "input_values": "audio=… or "}
         raise InputError(
             f"{model.name}: takes {model.reads}, no text: give {way.get(model.reads, '')}inputs={{{model.reads!r}: …}}"

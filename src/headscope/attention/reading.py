@@ -155,7 +155,10 @@ def ask(
             raise InputError(f"foil: expected another key than {column} whose mean can be taken, found none")
         asked.contrast[row] -= torch.as_tensor(others / others.sum()).to(asked.contrast)
     elif foil != "none":
-        asked.contrast[row, _seen("foil", foil, keys, seen)] -= 1.0
+        other = _seen("foil", foil, keys, seen)
+        if other == column:
+            raise InputError(f"foil: expected another key than the one asked about, found {foil}")
+        asked.contrast[row, other] -= 1.0
     return column, asked
 
 

@@ -46,8 +46,6 @@ def card(
     made.save(output)
     if tsv is not None:
         made.save_tsv(tsv)
-    if duo is not None:
-        made.save_duo_attention(duo)
     print(f"{output}: {made}")
     for name, one in made.lists.items():
         heads = made.heads(name, top=None if one["tested"] else 5)
@@ -56,6 +54,8 @@ def card(
         print(f"  {stability(one)}")
     for name, why in made.data["not_told"].items():
         console.say(f"{name}: {why}")
+    if duo is not None:
+        made.save_duo_attention(duo)
 
 
 def diff(

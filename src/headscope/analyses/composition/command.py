@@ -44,6 +44,8 @@ def run(
 
     if repeated and needles:
         raise InputError("--repeated: expected one of --repeated and --needles, found both")
+    if head is None and (of != "attended" or ablated != 3 or reinitialised is not None):
+        raise InputError("--of, --ablated, --reinitialised: are of one head: say which, such as --head L17H3")
     inputs = repeated_tokens(model, sequences=repeated) if repeated else corpus
     if needles:
         inputs = needle_examples(model, corpus, needles=needles)
@@ -73,6 +75,8 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
             *few,
         ]
         return Shown(rows, "\n".join(lines), result)
+    if result["share"].isnull().all():
+        few = ["no head reads what another wrote: that takes two layers, and inputs of several tokens"]
     lines = [
         f"{plural(len(rows), 'edge')}: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)",
         *few,

@@ -24,7 +24,7 @@ from headscope.core.heads import Head
 from headscope.core.validation import Seed
 from headscope.corpora import Corpus, readers
 from headscope.corpora.shipped import shipped
-from headscope.errors import HeadscopeError
+from headscope.errors import CorpusError, HeadscopeError
 from headscope.models import Model, expect_model
 from headscope.models.model import expect_attention
 from headscope.models.perceive import reads
@@ -127,6 +127,8 @@ def _tried(not_told: dict[str, str], name: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except HeadscopeError as error:
+        if name == "roles" and isinstance(error, CorpusError):  # no corpus, no card
+            raise
         not_told[name] = str(error).removeprefix(f"{name}: ")
         return None
 
