@@ -168,13 +168,18 @@ def test_a_planted_head_of_speech_is_listed_with_the_overlap_of_halves() -> None
     """All heads but one are right as often as a random frame: of the best four of eight, halves share that one."""
     whisper = hs.load(whisper_parts(4))
     speech = recordings(whisper, 20)
+    corpus = Corpus("noise", lambda: iter(speech), kind="sounds")
     with hs.edit(whisper, planting(whisper, speech)):
         ranked = hs.alignment_heads(whisper, speech)
-        card = hs.card(whisper, Corpus("noise", lambda: iter(speech), kind="sounds"))
+        card = hs.card(whisper, corpus)
     assert card.heads("alignment", top=1) == [hs.Head(*PLANTED)]
     stability = card.lists["alignment"]["stability"]
     assert (stability["top"], stability["documents"], stability["chance"]) == (4, 10, 0.5)
     assert 0.25 <= stability["share"] < 1
+    changed = hs.card_differences(card, hs.card(whisper, corpus))
+    assert PLANTED in [
+        *changed[changed["list"] == "alignment"][["layer", "head"]].itertuples(index=False, name=None)
+    ]
     np.testing.assert_array_equal(ranked["right"].sum("cluster") / ranked["words"].sum(), ranked["aligned"])
 
 

@@ -25,6 +25,7 @@ from headscope.core.validation import Seed
 from headscope.corpora import Corpus, readers
 from headscope.corpora.shipped import shipped
 from headscope.errors import CorpusError, HeadscopeError
+from headscope.measures.dataset import description
 from headscope.models import Model, expect_model
 from headscope.models.model import expect_attention
 from headscope.models.perceive import reads
@@ -97,7 +98,14 @@ def card(
         aligned = _tried(not_told, "alignment", lambda: halves.alignment(model, corpus, through.limit))
         if aligned is not None:
             why = "Share of words that the decoder's head, of its cross-attention, looks at most where they are heard."
-            aligned = aligned.assign(aligned_chance=aligned["chance"] + 0 * aligned["aligned"])
+            figures = {
+                "chance": aligned["chance"],
+                "n": aligned["words"].sum(),
+                "documents": description(aligned)["effective"],
+            }
+            aligned = aligned.assign(
+                {f"aligned_{figure}": value + 0 * aligned["aligned"] for figure, value in figures.items()}
+            )
             lists["alignment"] = _listed(aligned, "aligned", why, halves.overlaps["alignment"])
     wrote = _tried(not_told, "copying", lambda: writes(model, seed=seed))
     if wrote is not None:
