@@ -218,7 +218,9 @@ def test_the_command(typed: Typed, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "w.json").read_text())["head"] == "L1H2"
     typed("writes", *model, "-o", str(tmp_path / "w.nc"))
 
-    typed.refuses("head: expected a head of 2 layers of 4, found L9H9", "writes", *model, "--head", "9.9")
+    typed.refuses(
+        "head: expected a head of 2 layers × 4 heads, found L9H9", "writes", *model, "--head", "9.9"
+    )
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import Floats
-from headscope.core.counts import plural
 from headscope.core.escapes import beginning
 from headscope.core.lazy import module
 from headscope.core.tokens import BoolArray, IntArray
@@ -341,7 +340,8 @@ def sentences(result: xr.Dataset) -> list[str]:
     context, joint = float(result["context"]), float(result["joint"])
     about = description(result)
     count, top = result.sizes["span"], len(about["joint"])
-    lines = [f"the answer loses {fixed(context, 2)} nats without any of the {plural(count, 'span')}"]
+    every = "the one span" if count == 1 else f"any of the {count} spans"
+    lines = [f"the answer loses {fixed(context, 2)} nats without {every}"]
     if top > 1:
         lines[0] += f", {fixed(joint, 2)} without the first {top} together"
     if max(joint, context) < MATTERS:
@@ -360,11 +360,7 @@ def sentences(result: xr.Dataset) -> list[str]:
         trust = "their order can be believed roughly"
     else:
         trust = "do not believe their order on this input"
-    at = (
-        ""
-        if np.isnan(rank)
-        else f" (rank correlation {fixed(rank, 2)} over {plural(int(masked.sum()), 'span')})"
-    )
+    at = "" if np.isnan(rank) else f" (rank correlation {fixed(rank, 2)} over {int(masked.sum())} spans)"
     more = "" if masked.all() or rank >= BELIEVED else "; exact=all masks every span"
     lines.append(f"estimates beside masking: {trust}{at}{more}")
     if "datamodelling" in result:
