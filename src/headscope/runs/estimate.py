@@ -52,7 +52,7 @@ class Ahead:
     def text(self, noun: str) -> str:
         """Say how much lies ahead: ``about 1,200 sentences, 30,000 tokens``."""
         about = "" if self.exact else "about "
-        return f"{about}{self.inputs:,} {noun if self.inputs == 1 else f'{noun}s'}, {plural(self.tokens, 'token')}"
+        return f"{about}{plural(self.inputs, noun)}, {plural(self.tokens, 'token')}"
 
 
 def ahead(corpus: Corpus, stream: Iterable[Example], limit: int | None) -> Ahead:
