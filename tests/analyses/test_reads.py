@@ -19,7 +19,8 @@ from headscope.errors import InputError
 from tests.helpers.families import build, family
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.small_models import save_gpt2, translator
+from tests.helpers.small_models import save_bert, save_gpt2, save_whisper, translator
+from tests.helpers.small_tokenizers import byte_level
 from tests.helpers.typed import Typed
 
 IDS = [5, 6, 7, 8, 9, 5]
@@ -91,6 +92,7 @@ def test_both_streams_of_cross_attention() -> None:
         ({"head": "L9H0"}, "head: expected a head of .*, found L9H0"),
         ({"key": 5, "query": 3}, r"key: expected a key that the query sees, found 5 \('5'\)"),
         ({"query": 6}, "query: expected a place in an input of 6 tokens, found 6"),
+        ({"key": 2, "foil": 2}, "foil: expected another key than the one asked about, found 2"),
         ({"query": 1}, "foil: expected another key than 1 whose mean can be taken, found none"),
     ],
 )
@@ -213,6 +215,16 @@ def test_what_the_commands_print(typed: Typed, tmp_path: Path) -> None:
     every = typed("composition", tmp_path / "texts.txt", *options).out
     assert "0 edges" in every
     assert "too few to say: intervals and p need 5 documents" in every
+    composed = typed.of("composition", tmp_path / "texts.txt")
+    for given in (("--of", "previous"), ("--ablated", "1"), ("--reinitialised", "0")):
+        composed.refuses("are of one head: say which, such as --head L17H3", *given, *options)
+    save_gpt2(tmp_path / "one", n_layer=1)
+    assert "no head reads what another wrote" in composed("-m", tmp_path / "one").out
+    save_bert(tmp_path / "bert", byte_level(), vocab_size=400)
+    composed.refuses("expected a causal language model", "--needles", "2", "-m", tmp_path / "bert")
+    save_whisper(tmp_path / "whisper")
+    composed.refuses("text: expected a model that reads texts, found whisper", "-m", tmp_path / "whisper")
+    composed.refuses("text: expected a model that reads texts", "--repeated", "2", "-m", tmp_path / "whisper")
     head = typed("composition", tmp_path / "texts.txt", "--head", "1.2", "--of", "previous", *options).out
     assert "L1H2: contrasts of" in head
     assert "(previous) in 2 documents" in head

@@ -138,6 +138,13 @@ def test_arrays_that_do_not_go_together_are_refused() -> None:
         "tokens: expected 3, one a key, found 2": {"tokens": ["a", "b"]},
         "mask, layer 0: expected 'causal', 'all', a window": {"mask": "sideways"},
         r"mask, layer 0: expected \(3, 3\) or \(4, 3, 3\)": {"mask": np.ones((2, 3), bool)},
+        "key: expected axes .head token dim. a layer, none of them empty": {"key": np.zeros((2, 2, 0, 8))},
+        "query: expected arrays, found str": {"query": "q.npy"},
+        r"index: expected each layer once, found \[3, 3\]": {"index": [3, 3]},
+        "layer 0: expected a scale that is a finite number": {"scale": np.nan},
+        "layer 1: expected a scale that is a finite number, and of softcap one above 0, found 0.353553 and 0.0": {
+            "softcap": [None, 0.0]
+        },
         "sinks, layer 0, axis head: expected 4": {"sinks": np.zeros((2, 3))},
         "softcap, axis layer: expected 2, found 3": {"softcap": [1.0, 2.0, 3.0]},
     }.items():
@@ -146,6 +153,22 @@ def test_arrays_that_do_not_go_together_are_refused() -> None:
     q[1, 2, 1, 0] = np.nan
     with pytest.raises(InputError, match="q, layer 1, head 2: token 1 is no finite number"):
         hs.from_qk(q, k).take()
+    with pytest.raises(InputError, match="query: expected some of the tokens from 0 to 2, found none"):
+        hs.from_qk(k, k).take(slice(3, 9))
+
+
+@pytest.mark.parametrize("kind", [np.array, torch.tensor])
+def test_a_mask_is_an_array_of_any_kind(kind: Any, tmp_path: Path) -> None:
+    """Of what is seen, or of what is added, the same rows: those of a causal model."""
+    q, k = np.random.default_rng(0).normal(size=(2, 2, 2, 4, 8))
+    causal, seen = hs.from_qk(q, k), np.tri(4, dtype=bool)
+    for mask in (seen, np.where(seen, 0.0, -np.inf)):
+        masked = hs.from_qk(q, k, mask=kind(mask))
+        same(masked, causal, 1e-12)
+        assert masked.causal
+        np.testing.assert_allclose(hs.measure_qk(masked)["entropy"], hs.measure_qk(causal)["entropy"])
+        hs.save_qk(masked, tmp_path / "qk.safetensors")
+        same(hs.open_qk(tmp_path / "qk.safetensors"), causal, 1e-12)
 
 
 def same(found: Recorded, recorded: Recorded, atol: float = 0.0) -> None:
@@ -346,6 +369,10 @@ def test_a_file_becomes_maps_a_view_or_measures(typed: Typed, tmp_path: Path) ->
             "--mask",
             "sideways",
         ): "mask, layer 0: expected 'causal', 'all', a window of at least 1 key, or an array",
+        ("--rows", "0:2"): "--rows, --keys: expected maps or a view of them",
+        ("--keys", "0:2", "-o", tmp_path / "x.csv"): "--rows, --keys: expected maps or a view of them",
+        ("--measures", "previous"): "--measures: expected a table of them",
+        ("--measures", "previous", "-o", tmp_path / "x.html"): "--measures: expected a table of them",
         ("--tokens", "none.txt"): "none.txt: expected a file of tokens",
     }.items():
         assert said in typed("import", source, *words, code=2).err

@@ -191,7 +191,7 @@ def test_texts_words_pairs_and_matrices_in_python() -> None:
         (["  "], [[]], {}, "items[0]: expected some text, found '  '"),
         ([["a", ""]], [[]], {}, "items[0][1]: expected some text, found ''"),
         ([("a", ["b"])], [[]], {}, "items[0][1]: expected a string, found a list"),
-        (["a"], [[]], {"documents": ["x", "y"]}, "documents: expected 1 names, one a text, found 2 names"),
+        (["a"], [[]], {"documents": ["x", "y"]}, "documents: expected 1 name, one a text, found 2 names"),
         (["a"], [[]], {"unit": "pieces"}, "unit: expected tokens, words, characters or cells, found 'pieces'"),
         (["a"], [np.eye(2)], {}, "items[0]: links: expected a boolean matrix [query key], found float64 (2, 2)"),
     ],

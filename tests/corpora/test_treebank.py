@@ -204,7 +204,7 @@ EMPTY = "{}\t_\t_\t_\t_\t_\t_\t_\t_\t{}\n"
     [
         (row(1, "_") + row(2, "_", 1), ":1: expected words, found _ alone: the texts were withheld"),
         (row(1, "____") + row(2, "__", 1), ":1: expected words, found ____ alone: the texts were withheld"),
-        ("2-9\tab\t" + "_\t" * 7 + "_\n" + row(1, "a"), ":1: expected a range of the 1 words here, found 2-9"),
+        ("2-9\tab\t" + "_\t" * 7 + "_\n" + row(1, "a"), ":1: expected a range of the 1 word here, found 2-9"),
         (row(1, "a") + row("2-3", "bc") + row(2, "b", 1), ":2: expected a range of the 2 words here, found 2-3"),
         (
             row("1-2", "ab") + row("2-3", "bc") + row(1, "a") + row(2, "b", 1) + row(3, "c", 1),

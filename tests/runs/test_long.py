@@ -284,7 +284,7 @@ def test_a_failure_keeps_what_was_before(model: Model, tmp_path: Path) -> None:
     with pytest.warns(HeadscopeWarning):
         same(found, measure(broken, corpus(bad=[13]), measures=WANTED, skip_failures=True))
     with pytest.raises(
-        InputError, match=r"left out 1 inputs that failed, first corpus.txt:14: resume with --skip-failures"
+        InputError, match=r"left out 1 input that failed, first corpus.txt:14: resume with --skip-failures"
     ):
         measure(broken, corpus(bad=[13]), measures=WANTED, resume=tmp_path / "run")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from inspect import signature
 from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
@@ -26,6 +25,7 @@ from headscope.attention.scalar import asked
 from headscope.attention.vision import eyes, verified
 from headscope.attention.windows import LARGEST, expected_bytes, placed
 from headscope.core.audio import Audio
+from headscope.core.counts import plural
 from headscope.core.failures import CALLERS, out_of_memory, reason
 from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.tokens import Tokens
@@ -41,6 +41,7 @@ from headscope.errors import (
 from headscope.models.audio import listened
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_attention, expect_model, uncached
+from headscope.models.perceive import takes_ids
 from headscope.models.pictures import looked, rows_of
 from headscope.models.pieces import of_pieces, shown_pieces
 
@@ -328,7 +329,7 @@ def _of_tensors(model: Model, inputs: Mapping[str, Any], target: str | None) -> 
 
 
 def _of_text(model: Model, text: Any, pair: str | None, target: str | None) -> Prepared:
-    if model.reads != "input_ids" and "input_ids" not in signature(model.module.forward).parameters:
+    if not takes_ids(model):
         way = {"pixel_values": "image=… or ", "input_features": "audio=… or ", "input_values": "audio=… or "}
         raise InputError(
             f"{model.name}: takes {model.reads}, no text: give {way.get(model.reads, '')}inputs={{{model.reads!r}: …}}"
@@ -455,7 +456,7 @@ def assembled(
         if calls[0].shape[0] != rows:
             raise RefusedError(
                 f"{model.name}: attends within {calls[0].shape[0]} windows of {calls[0].shape[3]} positions for "
-                f"{rows} input{'' if rows == 1 else 's'}, so there is no one map an input; "
+                f"{plural(rows, 'input')}, so there is no one map an input; "
                 "headscope.attention.one.record gives the calls as they are"
             )
         (query, keep_query), (key, keep_key) = sides(model, name, calls, row, ready, axes)

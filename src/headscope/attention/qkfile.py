@@ -19,6 +19,7 @@ import torch
 
 from headscope.attention import servers
 from headscope.attention.recorded import Recorded, Stored, from_qk, tensor_of
+from headscope.core.counts import plural
 from headscope.core.failures import reason
 from headscope.core.lazy import module
 from headscope.core.mapfile import axes_of, save_arrays
@@ -42,7 +43,7 @@ def save_qk(recorded: Recorded, path: str | os.PathLike[str]) -> None:
     >>> with TemporaryDirectory() as folder:
     ...     hs.save_qk(recorded, Path(folder) / "qk.safetensors")
     ...     hs.open_qk(Path(folder) / "qk.safetensors")
-    Recorded(1 layers × 2 heads, 3 × 3 tokens, self)
+    Recorded(1 layer × 2 heads, 3 × 3 tokens, self)
     """
     axes, described = axes_of(recorded.query, recorded.key)
     arrays: dict[str, Any] = {name: torch.tensor(array) for name, array in axes.items()}
@@ -178,7 +179,8 @@ def _read(
                 side.append(arrays[f"{name}.{layer}"])
             if count is not None and q[-1].shape[0] != count:
                 raise InputError(
-                    f"{path}: expected {count} heads in layer {layer}, found {q[-1].shape[0]}: heads are missing"
+                    f"{path}: expected {plural(count, 'head')} in layer {layer}, found {q[-1].shape[0]}: "
+                    "heads are missing"
                 )
             sinks.append(arrays.get(f"sinks.{layer}"))
         small = {name: file.get_tensor(name).numpy() for name in arrays if name.split(".")[0] in ("query", "key")

@@ -17,6 +17,7 @@ from headscope.attention.one import prepare
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Read, Reader, Who
 from headscope.core.arrays import Floats
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.terms import SHOWN, SIDES
 from headscope.core.tokens import BoolArray, Tokens
@@ -154,7 +155,10 @@ def ask(
             raise InputError(f"foil: expected another key than {column} whose mean can be taken, found none")
         asked.contrast[row] -= torch.as_tensor(others / others.sum()).to(asked.contrast)
     elif foil != "none":
-        asked.contrast[row, _seen("foil", foil, keys, seen)] -= 1.0
+        other = _seen("foil", foil, keys, seen)
+        if other == column:
+            raise InputError(f"foil: expected another key than the one asked about, found {foil}")
+        asked.contrast[row, other] -= 1.0
     return column, asked
 
 
@@ -218,7 +222,9 @@ def place(name: str, position: int | None, tokens: Tokens) -> int:
         return int(plain[-1]) if len(plain) else count - 1
     index = position + count if position < 0 else position
     if not 0 <= index < count:
-        raise InputError(f"{name}: expected a place in an input of {count} tokens, found {position}")
+        raise InputError(
+            f"{name}: expected a place in an input of {plural(count, 'token')}, found {position}"
+        )
     return index
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf, isfinite
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from headscope.attention.parts import labels, numpy_of, sight_of
 from headscope.attention.record import AttentionRecord
+from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
 from headscope.core.maps import AttentionMaps, FloatArray, Kind
 from headscope.core.neurons import Neurons
@@ -84,7 +86,15 @@ class Recorded:
                 raise ShapeError(
                     f"{name}, axis layer: expected {len(self.q) or 'at least one'}, found {count}"
                 )
+        if len(set(self.index)) < len(self.index):
+            raise ShapeError(f"index: expected each layer once, found {list(self.index)}")
         for place, layer in enumerate(self.index):
+            scale, softcap = self.scale[place], self.softcap[place]
+            if not isfinite(scale) or (softcap is not None and not 0 < softcap < inf):
+                raise InputError(
+                    f"layer {layer}: expected a scale that is a finite number, and of softcap one above 0, "
+                    f"found {scale:g} and {softcap}"
+                )
             _check(layer, self.q[place].shape, self.k[place].shape, len(self.query), len(self.key))
             _check_rule(
                 layer,
@@ -127,9 +137,8 @@ class Recorded:
         return len(self.q)
 
     def __repr__(self) -> str:
-        heads = "/".join(map(str, sorted({self.heads_of(place) for place in range(len(self))})))
         size = f"{len(self.query)} × {len(self.key)} tokens"
-        return f"Recorded({len(self)} layers × {heads} heads, {size}, {self.kind})"
+        return f"Recorded({layers_by_heads(map(self.heads_of, range(len(self))))}, {size}, {self.kind})"
 
     def record(self, place: int) -> AttentionRecord:
         """The attention call of a layer, by its place. Raises `ShapeError` for what is not finite."""
@@ -209,6 +218,9 @@ class Recorded:
         [[0.33, 0.33, 0.33]]
         """
         rows, columns = np.arange(len(self.query))[query], np.arange(len(self.key))[key]
+        for name, places, axis in (("query", rows, self.query), ("key", columns, self.key)):
+            if not len(places):
+                raise InputError(f"{name}: expected some of the tokens from 0 to {len(axis) - 1}, found none")
         heads = len(self.heads)
         if (size := 4 * heads * len(rows) * len(columns)) > LARGEST:
             raise InputError(
@@ -342,9 +354,11 @@ def from_qk(
     q, k = _arrays("query", query), _arrays("key", key)
     count = len(q)
     for name, arrays in (("query", q), ("key", k)):
-        if not arrays or any(len(array.shape) != 3 for array in arrays):
+        if not arrays or any(len(array.shape) != 3 or 0 in array.shape for array in arrays):
             shapes = [tuple(array.shape) for array in arrays][:1] or "none"
-            raise ShapeError(f"{name}: expected axes [head token dim] a layer, found {shapes}")
+            raise ShapeError(
+                f"{name}: expected axes [head token dim] a layer, none of them empty, found {shapes}"
+            )
     queries, keys = int(q[0].shape[1]), int(k[0].shape[1])
     if key_tokens is None:
         axis = labels(keys, "position ") if tokens is None else Tokens.of(tokens)
@@ -363,13 +377,14 @@ def from_qk(
         else _per_layer("scale", scale, count)
     )
     masks: list[Any] = list(cast("Sequence[Any]", mask)) if isinstance(mask, list | tuple) else [mask] * count
+    tensors = {id(one): tensor_of(one) for one in masks if hasattr(one, "shape")}  # layers may share one
     return Recorded(
         q,
         k,
         looking,
         axis,
         [float(cast(float, value)) for value in scales],
-        masks,
+        [tensors.get(id(one), one) for one in masks],
         [None] * count if sinks is None else [None if one is None else tensor_of(one) for one in sinks],
         _per_layer("softcap", softcap, count),
         tuple(index) or tuple(range(count)),
@@ -390,7 +405,7 @@ def _per_layer(name: str, value: Any, count: int) -> list[Any]:
 
 def _arrays(name: str, value: Any) -> list[Any]:
     """Arrays ``[head token dim]``, one a layer."""
-    if isinstance(value, Mapping) or not hasattr(value, "__len__"):
+    if isinstance(value, Mapping | str) or not hasattr(value, "__len__"):
         raise InputError(f"{name}: expected arrays, found {type(cast(object, value)).__name__}")
     layers: list[Any] = []
     for layer in value:

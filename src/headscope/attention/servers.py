@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.recorded import Recorded, Stored, from_qk
+from headscope.core.counts import plural
 from headscope.core.failures import reason
 from headscope.errors import InputError
 
@@ -93,8 +94,8 @@ def hooked(
             ):
                 if array.shape[-1] != count * dim:
                     raise InputError(
-                        f"{first.path}: layer {layer}, {numbers_of}: expected {count} heads of {dim}, {count * dim:,} "
-                        f"numbers a token, found {array.shape[-1]:,}: heads are missing, or "
+                        f"{first.path}: layer {layer}, {numbers_of}: expected {plural(count, 'head')} of {dim}, "
+                        f"{count * dim:,} numbers a token, found {array.shape[-1]:,}: heads are missing, or "
                         "config.head_dim is not the model's"
                     )
                 (q, k)[side].append(array.reshape(-1, count, dim).transpose(0, 1))

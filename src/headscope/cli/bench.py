@@ -11,6 +11,7 @@ import typer
 from headscope.analyses.bench import Name
 from headscope.console import options as console
 from headscope.console import sources
+from headscope.core.counts import plural
 from headscope.core.validation import Count, Seed
 from headscope.errors import InputError
 
@@ -57,7 +58,7 @@ def bench(
     }  # fmt: skip
     count, expected, read = readers.get(name, (0, "no file", list))
     if len(paths) != count:
-        raise InputError(f"FILE: {name}: expected {expected}, found {len(paths)} files")
+        raise InputError(f"FILE: {name}: expected {expected}, found {plural(len(paths), 'file')}")
     called = data or (paths[0].name.split(".")[0] if paths else "")
     rows: Any = run(name, loading.named(model), read(), data=called, seed=seed, limit=limit)
     text = printed(rows.drop(columns=["name"]), 1)

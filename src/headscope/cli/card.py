@@ -10,6 +10,7 @@ import typer
 
 from headscope.console import options as console
 from headscope.console import sources
+from headscope.core.counts import plural
 from headscope.core.saving import replacing
 from headscope.core.validation import Level, Seed
 from headscope.errors import InputError
@@ -45,16 +46,16 @@ def card(
     made.save(output)
     if tsv is not None:
         made.save_tsv(tsv)
-    if duo is not None:
-        made.save_duo_attention(duo)
     print(f"{output}: {made}")
     for name, one in made.lists.items():
         heads = made.heads(name, top=None if one["tested"] else 5)
-        count = f"{len(heads)} head{'s' * (len(heads) != 1)}" if one["tested"] else "highest"
+        count = plural(len(heads), "head") if one["tested"] else "highest"
         print(f"{name}: {count} {' '.join(map(str, heads[:10]))}{' …' * (len(heads) > 10)}".rstrip())
         print(f"  {stability(one)}")
     for name, why in made.data["not_told"].items():
         console.say(f"{name}: {why}")
+    if duo is not None:
+        made.save_duo_attention(duo)
 
 
 def diff(
@@ -115,4 +116,4 @@ def site(
         links.append((Path(os.path.relpath(target, place.parent)).as_posix(), made.data))
     with replacing(place) as file:
         file.write_text(compared(links), encoding="utf-8")
-    print(f"{place}: {len(cards)} models")
+    print(f"{place}: {plural(len(cards), 'model')}")

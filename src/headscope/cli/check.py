@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console.options import AsJson, LoadOptions, Named, Revision, print_json
+from headscope.core.counts import layers_by_heads
 from headscope.errors import HeadscopeWarning, InputError
 
 
@@ -59,7 +60,7 @@ def check(
         shared = "" if heads == keys else f" over {keys} key heads"
         sight = "causal" if part.causal else "bidirectional" if part.name != "cross" else "decoder to encoder"
         print(
-            f"  {part.name}: {part.layers} layers × {heads} heads{shared}, "
+            f"  {part.name}: {layers_by_heads(part.heads)}{shared}, "
             f"{sight}{', learned sink' if part.sink else ''}"
         )
         print(

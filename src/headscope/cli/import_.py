@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console.options import PAGES, TABLES, check_places, say
+from headscope.core.counts import plural
 from headscope.core.validation import Number
 from headscope.errors import InputError
 
@@ -46,6 +47,12 @@ def import_(
     """
     check_places(output, suffixes=(".safetensors", *PAGES, *TABLES, ".nc"))
     parts = [_slice(name, text) for name, text in (("--rows", rows), ("--keys", keys))]
+    suffix = "" if output is None else output.suffix.lower()
+    of_table = suffix in (*TABLES, ".nc")
+    if (rows or keys) and (of_table or not suffix):
+        raise InputError("--rows, --keys: expected maps or a view of them, such as -o maps.safetensors")
+    if measures is not None and not of_table:
+        raise InputError("--measures: expected a table of them, such as -o heads.csv")
     from headscope.runs.recorded import measure_qk, open_qk
 
     recorded = open_qk(
@@ -57,15 +64,14 @@ def import_(
         mask=int(mask) if mask is not None and mask.isdecimal() else mask,
         positions=positions,
     )
-    suffix = "" if output is None else output.suffix.lower()
     if output is None:
         print(recorded)
-    elif suffix in (*TABLES, ".nc"):
+    elif of_table:
         from headscope.measures.dataset import table, write
 
         result = measure_qk(recorded, measures=None if measures is None else measures.split(","))
         write(result, output, table)
-        say(f"{output}: measures of {len(recorded.heads):,} heads")
+        say(f"{output}: measures of {plural(len(recorded.heads), 'head')}")
     else:
         _write(recorded, parts, output)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from headscope.analyses.shown import GREY, PLAIN, Shown
+from headscope.core.counts import plural
 from headscope.core.demo import demo_package
 from headscope.core.escapes import printable
 from headscope.core.failures import reason
@@ -196,7 +197,7 @@ class TableOptions:
                 write_table(rows, place, unseen(described))
             else:
                 write(shown.dataset, place, lambda _: rows)
-            say(f"{place}: {len(rows):,} rows")
+            say(f"{place}: {plural(len(rows), 'row')}")
         for text in ((shown.text if place is None else ""), shown.also):
             if text and not self.as_json:
                 print(_on_terminal(text))

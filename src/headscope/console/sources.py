@@ -225,6 +225,7 @@ class ModalityOptions:
             corpus = reading.of(()) if reads(loaded) == "text" else shipped(reads(loaded))
         if corpus.kind != "text":
             expect_reads(loaded, corpus.kind)
+        expect_texts(loaded, corpus)
         return corpus, loaded
 
     def _corpus(self, reading: ReadingOptions, texts: Sequence[Path] | None) -> Corpus | None:
@@ -261,6 +262,14 @@ def _file(name: str) -> Path:
     return Path(name)
 
 
+def expect_texts(model: Model, corpus: Corpus) -> None:
+    """Raise `InputError` where a corpus is of plain texts and the model takes none."""
+    from headscope.models.perceive import expect_ids
+
+    if corpus.pack is not None:
+        expect_ids(model)
+
+
 @dataclass(frozen=True)
 class TextOptions(ReadingOptions):
     """A corpus of texts."""
@@ -276,8 +285,9 @@ class TextOptions(ReadingOptions):
 
     def inputs(self, model: ModelOptions) -> tuple[Model, Corpus]:
         """The model and the corpus, which is read first."""
-        corpus = self.of(self.corpus)
-        return model.load(), corpus
+        corpus, loaded = self.of(self.corpus), model.load()
+        expect_texts(loaded, corpus)
+        return loaded, corpus
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core import words as _words
+from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
 from headscope.core.mapfile import write
 from headscope.core.tokens import BoolArray, Tokens
@@ -147,10 +148,8 @@ class AttentionMaps:
         return len(self.layers)
 
     def __repr__(self) -> str:
-        counts = sorted({len(layer) for layer in self.layers})
-        heads = "/".join(map(str, counts))
         size = f"{len(self.query)} × {len(self.key)} tokens"
-        return f"AttentionMaps({len(self.layers)} layers × {heads} heads, {size}, {self.kind})"
+        return f"AttentionMaps({layers_by_heads(map(len, self.layers))}, {size}, {self.kind})"
 
     @validated
     def sight(self, place: Number) -> BoolArray:
@@ -261,7 +260,7 @@ def wrap(
 
     >>> maps = hs.wrap(np.full((1, 2, 3, 3), 1 / 3), ["the", "cat", "sat"])
     >>> maps
-    AttentionMaps(1 layers × 2 heads, 3 × 3 tokens, self)
+    AttentionMaps(1 layer × 2 heads, 3 × 3 tokens, self)
     >>> maps["L0H1"].shape
     (3, 3)
     """

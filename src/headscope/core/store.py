@@ -29,7 +29,7 @@ def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
     >>> with TemporaryDirectory() as folder:
     ...     maps.save(Path(folder) / "maps.safetensors")
     ...     headscope.open_maps(Path(folder) / "maps.safetensors")
-    AttentionMaps(1 layers × 1 heads, 3 × 3 tokens, self)
+    AttentionMaps(1 layer × 1 head, 3 × 3 tokens, self)
 
     Raises `InputError` naming the file when it is not one.
     """

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from headscope.core.conversations import CALLS, Fail, content, logged
+from headscope.core.counts import plural
 from headscope.corpora.arrays import broken
 from headscope.corpora.files import LONGEST_LINE
 from headscope.corpora.line import Line
@@ -173,7 +174,7 @@ def _held(key: str, value: Any) -> str:
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         return repr(key)
     items = cast("list[dict[str, Any]]", value)
-    objects = "1 object" if len(items) == 1 else f"{len(items):,} objects"
+    objects = plural(len(items), "object")
     return f"{key!r} (a list of {objects} with {', '.join(map(repr, items[0])) or 'no keys'})"
 
 

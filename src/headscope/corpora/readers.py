@@ -8,6 +8,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
+from headscope.core.counts import plural
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.cuts import Within, by_lines
@@ -121,7 +122,9 @@ def numbers_of(documents: Sequence[str | int], count: int) -> list[int]:
     """The numbers of the documents that texts name, from 0. Raises `InputError` for one that goes on later."""
     names = list(documents)
     if len(names) != count:
-        raise InputError(f"documents: expected {count:,} names, one a text, found {len(names):,} names")
+        raise InputError(
+            f"documents: expected {plural(count, 'name')}, one a text, found {plural(len(names), 'name')}"
+        )
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     listed = [numbers[name] for name in names]
     for index, (before, after) in enumerate(pairwise(listed), 1):

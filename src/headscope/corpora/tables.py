@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
+from headscope.core.counts import plural
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
@@ -210,7 +211,7 @@ def _table(rows: Iterable[tuple[Line, list[str] | CorpusError]]) -> Iterator[Row
             if twice := [name for index, name in enumerate(names) if name in names[:index]]:
                 raise line.error(f"expected columns of different names, found {twice[0]!r} twice")
         elif len(cells) != len(names):
-            yield line, line.error(f"expected {len(names)} columns, found {len(cells)}")
+            yield line, line.error(f"expected {plural(len(names), 'column')}, found {len(cells)}")
         else:
             yield line, dict(zip(names, cells, strict=True))
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, cast
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_dict_value, parse_id_value, parse_int_value
 
+from headscope.core.counts import plural
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.cuts import Within
@@ -302,7 +303,7 @@ def _check_ranges(
             continue
         first, _, last = span = cast("tuple[int, str, int]", number)
         if not 1 <= first <= last <= count:
-            raise fail(line, f"expected a range of the {count} words here, found {first}-{last}")
+            raise fail(line, f"expected a range of the {plural(count, 'word')} here, found {first}-{last}")
         if first <= before[2]:
             overlap = f"found {first}-{last}, which overlaps it"
             raise fail(line, f"expected a range that begins after {before[0]}-{before[2]}, {overlap}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import torch
@@ -156,6 +157,11 @@ def reads(model: Perceiver) -> Kind:
     return "images" if both and not (callable(writes) and writes()) else "text"
 
 
+def takes_ids(model: Perceiver) -> bool:
+    """Whether a model takes tokens, alone or beside what else it reads."""
+    return model.reads == "input_ids" or "input_ids" in signature(model.module.forward).parameters
+
+
 WHAT: Mapping[Kind, str] = {"text": "texts", "images": "pictures", "sounds": "sounds"}
 """What inputs of a kind are called."""
 
@@ -170,6 +176,14 @@ def expect_reads(model: Perceiver, kind: Kind) -> None:
     if needed is None:
         raise InputError(
             f"{kind}: expected a model that reads {WHAT[kind]}, found {model.name}, which has no {reader}"
+        )
+
+
+def expect_ids(model: Perceiver) -> None:
+    """Raise `InputError` for a model that takes no tokens."""
+    if not takes_ids(model):
+        raise InputError(
+            f"text: expected a model that reads texts, found {model.name}, which takes {model.reads}"
         )
 
 

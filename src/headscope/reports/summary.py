@@ -9,11 +9,11 @@ from typing import Literal, NotRequired, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.modality import Kind
 from headscope.reports.far import far
 from headscope.views.blobs import Blobs
-from headscope.views.blocks import count
 from headscope.views.digits import percent
 from headscope.views.payload import Part, SectionInfo
 from headscope.views.reasons import because
@@ -152,7 +152,7 @@ class Summary(Section):
             Finding(
                 parts=_above_half(heads, name, phrases[name], known=known),
                 about=name,
-                headline=f"{count(len(heads), 'head')} look{'s' * (len(heads) == 1)} mostly at {phrases[name]}",
+                headline=f"{plural(len(heads), 'head')} look{'s' * (len(heads) == 1)} mostly at {phrases[name]}",
             )
             for name, heads in above.items()
             if heads

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from headscope.core.counts import plural
 from headscope.corpora import Corpus, Example
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
@@ -51,7 +52,7 @@ class Ahead:
     def text(self, noun: str) -> str:
         """Say how much lies ahead: ``about 1,200 sentences, 30,000 tokens``."""
         about = "" if self.exact else "about "
-        return f"{about}{self.inputs:,} {noun if self.inputs == 1 else f'{noun}s'}, {self.tokens:,} tokens"
+        return f"{about}{plural(self.inputs, noun)}, {plural(self.tokens, 'token')}"
 
 
 def ahead(corpus: Corpus, stream: Iterable[Example], limit: int | None) -> Ahead:

@@ -18,6 +18,7 @@ from typing import Any, Generic
 
 import xarray as xr
 
+from headscope.core.counts import plural
 from headscope.core.saving import check_place
 from headscope.corpora import Corpus, Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
@@ -216,7 +217,7 @@ class Run(Generic[S]):
         self.tell(read.notes)
         if failures and not options.skip_failures:
             raise InputError(
-                f"{options.resume}: the checkpoint left out {len(failures)} inputs that failed, first "
+                f"{options.resume}: the checkpoint left out {plural(len(failures), 'input')} that failed, first "
                 f"{failures[0].input}: resume with --skip-failures"
             )
         if failures and reduced.outcome.sums is None:

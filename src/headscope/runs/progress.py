@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
+from headscope.core.counts import plural
 from headscope.core.notebook import in_notebook
 from headscope.corpora import Corpus
 
@@ -46,7 +47,7 @@ class Progress:
     def at(self, place: Place) -> None:
         """Move the bar to a place that the inputs have come to."""
         self._inputs = place.inputs
-        notes = [f"{place.inputs:,} inputs"] if self._corpus is not None else []
+        notes = [plural(place.inputs, "input")] if self._corpus is not None else []
         self._bar.set_postfix_str(
             ", ".join([*notes, *([self._workers] if self._workers else [])]), refresh=False
         )
@@ -54,7 +55,7 @@ class Progress:
 
     def workers(self, count: int) -> None:
         """So many workers are at work."""
-        self._workers = f"{count} worker{'s' * (count != 1)}"
+        self._workers = plural(count, "worker")
 
     def passed(self, place: Place) -> None:
         """The inputs up to here were done by an earlier run: they do not count for the rate."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.statistics import jackknife
 from headscope.statistics.contrast import contrast
@@ -75,8 +76,8 @@ class Design:
     def _ways(self, of_pure: str, of_mixed: str, kept: str = "") -> str:
         """How many documents of one group, and of both, with what is done to each."""
         pure, mixed = (len(np.unique(self.document[part])) for part in (~self.mixed, self.mixed))
-        ways = [f"{of_pure}{_many(pure, 'document')}{kept}"] * (pure > 0)
-        ways += [f"{of_mixed}{_many(mixed, 'document')} of both groups"] * (mixed > 0)
+        ways = [f"{of_pure}{plural(pure, 'document')}{kept}"] * (pure > 0)
+        ways += [f"{of_mixed}{plural(mixed, 'document')} of both groups"] * (mixed > 0)
         return " and ".join(ways)
 
     @property
@@ -196,7 +197,3 @@ def shape_of(values: npt.NDArray[np.floating], design: Design) -> tuple[int, int
             f"values: expected [input figure] with {len(design.second)} inputs, found {values.shape}"
         )
     return values.shape[0], values.shape[1]
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"

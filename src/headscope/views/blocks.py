@@ -272,15 +272,6 @@ def folded(summary: str, *blocks: Block) -> FoldedBlock:
     return FoldedBlock(kind="folded", summary=summary, blocks=list(blocks))
 
 
-def count(number: int, noun: str) -> str:
-    """How many there are.
-
-    >>> count(1, "head"), count(1200, "head")
-    ('1 head', '1,200 heads')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def bar(of: str, low: str, high: str, base: str = "") -> CellInfo:
     """A bar from 0 to 1 with its interval, and a baseline."""
     cell = CellInfo(of=of, label="0 – 1", draw="bar", low=low, high=high)

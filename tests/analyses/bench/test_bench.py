@@ -10,8 +10,15 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.analyses.bench import Name
-from headscope.analyses.bench.alignment import Sentence, by_halves, by_heads, by_hidden_states, sentences
+from headscope.analyses.bench import Name, run
+from headscope.analyses.bench.alignment import (
+    Aligned,
+    Sentence,
+    by_halves,
+    by_heads,
+    by_hidden_states,
+    sentences,
+)
 from headscope.analyses.bench.run import SEPARATION, published
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
@@ -105,6 +112,17 @@ def test_a_row_stands_beside_the_published_ones(
     small.tokenizer.save_pretrained(model)
     typed("bench", "induction", model, "--limit", "8", "-o", tmp_path / "row.csv")
     assert "expected three files" in typed("bench", "aer", model, files[0], code=2).err
+
+
+@pytest.mark.parametrize(("chosen", "heads"), [((1, 1), "1 head"), ((5, 7), "5 and 7 heads")])
+def test_heads_together_are_counted(
+    small: Model, monkeypatch: pytest.MonkeyPatch, chosen: tuple[int, int], heads: str
+) -> None:
+    one, some = (Aligned(9, 8, 10, (tuple(range(a)), tuple(range(b))), 4) for a, b in ((1, 1), chosen))
+    monkeypatch.setattr(run, "by_heads", lambda *_, **__: (one, some, [hs.Head(0, 0)]))
+    monkeypatch.setattr(run, "by_hidden_states", lambda *_, **__: one)
+    systems = hs.bench("aer", small, [[]])["system"].tolist()
+    assert systems[:3] == ["best_head", f"together, {heads}", "hidden, layer 0"]
 
 
 def row(table: Any, system: str) -> Any:
@@ -204,5 +222,8 @@ def test_published_rows_say_where_they_come_from() -> None:
 
 
 def test_what_is_not_given_is_refused(small: Model) -> None:
-    with pytest.raises(InputError, match="uuas: expected 2 corpora, found 0"):
+    unaligned = Example(words=["a"], pair_words=["b"], links=[])
+    with pytest.raises(InputError, match="corpus: expected pairs of words that are aligned, found none"):
+        sentences([unaligned] * 2, lambda _: np.zeros((1, 1, 1)))
+    with pytest.raises(InputError, match="corpora: expected 2 of uuas, found 0"):
         hs.bench("uuas", small)

@@ -319,7 +319,7 @@ def test_what_is_left_out_is_said(demo: Any) -> None:
     ):
         found = hs.links(demo, corpus, least=1)
     assert found["n"].sel(label="link").item() == 1
-    with pytest.raises(InputError, match="expected at least one link, found none in 1 inputs"):
+    with pytest.raises(InputError, match="expected at least one link, found none in 1 input"):
         hs.links(demo, [Example(text="A b.", tokens=demo.encode("A b."), links=[])])
     with pytest.raises(CorpusError, match="expected links, a tree or coreference, found none"):
         hs.links(demo, corpora.texts(["A cat."]))

@@ -105,5 +105,7 @@ def test_sums_add_up_in_any_grouping_and_stay_as_they_were() -> None:
     same(LinkSums.from_arrays(left.to_arrays()), left)
     whole = [np.unpackbits(each.answers.bits(), axis=1, count=5) for each in (a, b, c, d)]
     np.testing.assert_array_equal(np.unpackbits(left.answers.bits(), axis=1, count=5), np.concatenate(whole))
-    with pytest.raises(ValueError, match="expected 1 layers of 3 heads in all inputs, found 2 of 6"):
+    with pytest.raises(
+        ValueError, match="expected 1 layer × 3 heads in all inputs, found 2 layers × 6 heads"
+    ):
         _ = left + drawn(0)

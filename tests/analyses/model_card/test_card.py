@@ -15,12 +15,14 @@ import torch
 
 import headscope as hs
 from headscope.analyses.model_card.card import FIGURES, Card
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.corpora import Corpus
+from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.statistics.overlap import overlap
+from tests.helpers.planted_alignment import PLANTED, planting, recordings
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.small_models import seeing, small_bert
+from tests.helpers.small_models import seeing, small_bert, whisper_parts
 from tests.helpers.small_tokenizers import demo
 from tests.helpers.typed import Typed
 
@@ -149,11 +151,36 @@ def test_a_planted_retrieval_head_is_listed_with_the_overlap_of_needles() -> Non
     assert overlap["documents"] > 10
 
 
+def test_a_card_is_of_a_corpus(small: Model, tmp_path: Path) -> None:
+    (tmp_path / "blank.txt").write_text("\n\n")
+    with pytest.raises(CorpusError, match=r"blank.txt: expected text, found blank lines only"):
+        hs.card(small, hs.corpora.text(tmp_path / "blank.txt"))
+
+
 def test_a_model_of_pictures_has_a_card(tmp_path: Path) -> None:
     card = hs.card(seeing(), hs.corpora.builtin_images())
     assert card.data["not_told"]["importance"] == "it is taken of texts"
     assert card.data["corpora"]["corpus"]["inputs"] == 12
     assert isinstance(card.lists["itself"]["stability"], dict)
+
+
+def test_a_planted_head_of_speech_is_listed_with_the_overlap_of_halves() -> None:
+    """All heads but one are right as often as a random frame: of the best four of eight, halves share that one."""
+    whisper = hs.load(whisper_parts(4))
+    speech = recordings(whisper, 20)
+    corpus = Corpus("noise", lambda: iter(speech), kind="sounds")
+    with hs.edit(whisper, planting(whisper, speech)):
+        ranked = hs.alignment_heads(whisper, speech)
+        card = hs.card(whisper, corpus)
+    assert card.heads("alignment", top=1) == [hs.Head(*PLANTED)]
+    stability = card.lists["alignment"]["stability"]
+    assert (stability["top"], stability["documents"], stability["chance"]) == (4, 10, 0.5)
+    assert 0.25 <= stability["share"] < 1
+    changed = hs.card_differences(card, hs.card(whisper, corpus))
+    assert PLANTED in [
+        *changed[changed["list"] == "alignment"][["layer", "head"]].itertuples(index=False, name=None)
+    ]
+    np.testing.assert_array_equal(ranked["right"].sum("cluster") / ranked["words"].sum(), ranked["aligned"])
 
 
 def test_halves_agree_by_chance_where_heads_do_not_differ_and_wholly_where_they_do() -> None:

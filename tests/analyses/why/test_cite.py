@@ -85,7 +85,7 @@ def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
     )
     assert len(long.rows) == 24  # longer than any name of a file
     alone = typed("why", str(tmp_path / "one.json"), "-m", str(folder))
-    assert "without any of the 1 spans" in alone.out
+    assert "without the one span" in alone.out
     (tmp_path / "broken.json").write_text('{"text": ')
     typed.refuses("broken.json: expected a JSON object, found", "why", tmp_path / "broken.json", "-m", folder)
     for wrong, message in (

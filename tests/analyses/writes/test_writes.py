@@ -189,7 +189,7 @@ def test_bad_arguments(planted: Model) -> None:
         hs.writes(planted, k=9)
     with pytest.raises(InputError, match="tokens: expected at least one, found none"):
         hs.writes(planted, tokens=[], k=1)
-    with pytest.raises(InputError, match="head: expected a head of 1 layers of 4, found L0H4"):
+    with pytest.raises(InputError, match="head: expected a head of 1 layer × 4 heads, found L0H4"):
         hs.writes(planted, "L0H4", k=1)
     with pytest.raises(InputError, match="token: expected an id below 8, found 8"):
         hs.writes(planted, tokens=[8], k=1)
@@ -218,7 +218,9 @@ def test_the_command(typed: Typed, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "w.json").read_text())["head"] == "L1H2"
     typed("writes", *model, "-o", str(tmp_path / "w.nc"))
 
-    typed.refuses("head: expected a head of 2 layers of 4, found L9H9", "writes", *model, "--head", "9.9")
+    typed.refuses(
+        "head: expected a head of 2 layers × 4 heads, found L9H9", "writes", *model, "--head", "9.9"
+    )
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from headscope.analyses.align.statistics import Sums, by_word, dataset, entered,
 from headscope.analyses.options import Stepping, with_options
 from headscope.analyses.result import returns_result
 from headscope.core.arrays import Floats
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.tokens import IntArray
 from headscope.core.validation import Count
@@ -166,7 +167,7 @@ def _heard(model: Model, example: Example) -> Heard:
         raise InputError("expected audio, words and their times, found none")
     if len(example.times) != len(example.words):
         raise InputError(
-            f"times: expected one for each of {len(example.words)} words, found {len(example.times)}"
+            f"times: expected one for each of {plural(len(example.words), 'word')}, found {len(example.times)}"
         )
     heard = listen(model, example.audio, example.words)
     if (heard.rows < 0).any():

@@ -14,6 +14,7 @@ from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.core.audio import Audio
+from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
 from headscope.core.tokens import IntArray
 from headscope.errors import InputError
@@ -87,7 +88,7 @@ def chosen_heads(model: Model, heads: Sequence[AnyHead] | None) -> tuple[list[He
         raise InputError("heads: expected at least one, such as 'L4H2', found none")
     for head in named:
         if not (0 <= head.layer < layers and 0 <= head.head < size):
-            raise InputError(f"{source}: expected heads of {layers} layers × {size} heads, found {head}")
+            raise InputError(f"{source}: expected heads of {layers_by_heads([size] * layers)}, found {head}")
     return named, source
 
 

@@ -10,6 +10,7 @@ import xarray as xr
 from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.align.statistics import table
 from headscope.analyses.study import Study
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.corpora import builtin_sounds
 from headscope.measures.dataset import description
@@ -74,9 +75,9 @@ class Align(Section):
                 ),
             ],
             notes=[
-                f"Of {about['words']:,} words. A head is right about a word where the frame that the word's tokens "
+                f"Of {plural(about['words'], 'word')}. A head is right about a word where the frame that its tokens "
                 "attend to most is one in which it is heard; intervals are 95 %, by document.",
-                f"{chosen} {'heads' if chosen != 1 else 'head'} together give times that are off by "
+                f"{plural(chosen, 'head')} together give{'s' * (chosen == 1)} times that are off by "
                 f"{about['error']:.3f} s, fewer or more do worse; they were chosen on these very words.",
                 "These are heads of the decoder, which has figures in no other section.",
             ],
@@ -104,8 +105,8 @@ class Align(Section):
         head = Head(int(best["layer"]), int(best["head"]))
         return [
             sentence(
-                f"Of the decoder {head} looks at {percent(best['accuracy'])} of {int(best['n']):,} words where they "
-                f"are heard (a random frame: {percent(chance)})."
+                f"Of the decoder {head} looks at {percent(best['accuracy'])} of {plural(int(best['n']), 'word')} where "
+                f"they are heard (a random frame: {percent(chance)})."
             )
         ]
 

@@ -129,7 +129,8 @@ def dataset(
     sums: Sums, layers: Sequence[int], *, clusters: Sequence[int], kind: str, meta: dict[str, Any]
 ) -> xr.Dataset:
     """``aligned`` and ``monotonic``, each with ``_se``, ``_low`` and ``_high`` (95 %), and ``error`` in seconds, over
-    ``(layer, head)``; ``chance`` and ``monotonic_chance``.
+    ``(layer, head)``; ``chance`` and ``monotonic_chance``; and of what ``aligned`` is made, the words that are right,
+    ``right`` over ``(cluster, layer, head)``, of all, ``words`` over ``cluster``.
 
     Args:
         sums: of the recordings.
@@ -163,7 +164,8 @@ def dataset(
         in_order = even.sum() / (n - recordings).sum()
     return xr.Dataset(
         {name: (("layer", "head"), values) for name, values in grid.items()}
-        | {"chance": ((), float(chance.sum()) / total), "monotonic_chance": ((), float(in_order))},
+        | {"chance": ((), float(chance.sum()) / total), "monotonic_chance": ((), float(in_order))}
+        | {"right": (("cluster", "layer", "head"), hits), "words": ("cluster", n)},
         {"layer": list(layers), "head": np.arange(hits.shape[2])},
         describe(meta | about),
     )

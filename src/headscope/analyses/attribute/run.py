@@ -9,6 +9,7 @@ from headscope.analyses.attribute import statistics
 from headscope.analyses.result import returns_result
 from headscope.attention.one import Text, prepare
 from headscope.attention.residual import token_id, unembedding, written
+from headscope.core.counts import plural
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.models import Model
@@ -65,7 +66,9 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
     tokens = axes["self"]
     place = position + len(tokens) if position < 0 else position
     if not 0 <= place < len(tokens):
-        raise InputError(f"position: expected a place in an input of {len(tokens)} tokens, found {position}")
+        raise InputError(
+            f"position: expected a place in an input of {plural(len(tokens), 'token')}, found {position}"
+        )
     parts = written(model, ready, place, None if token is None else token_id(model, token))
     meta = {
         "model": described(model, ())["model"],

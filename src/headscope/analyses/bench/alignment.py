@@ -114,6 +114,8 @@ def sentences(corpus: Corpus | Iterable[Example], scores: Callable[[Example], Fl
                     for mask in masks:
                         mask[a.start : a.end, b.start : b.end] = True
         read.append(Sentence(scores(example), sure, both))
+    if read and not any(one.both.any() for one in read):
+        raise InputError("corpus: expected pairs of words that are aligned, found none")
     if len(read) < 2:
         raise InputError(f"corpus: expected at least 2 sentences with alignments, found {len(read)}")
     return read

@@ -22,6 +22,7 @@ from headscope.analyses.probes.run import probe
 from headscope.analyses.roles.retrieval.run import retrieval
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.analyses.tables import table
+from headscope.core.counts import plural
 from headscope.core.validation import Count, Seed, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -85,7 +86,7 @@ def bench(
     }  # fmt: skip
     count, make = tables[name]
     if len(corpora) != count:
-        raise InputError(f"{name}: expected {count} corpora, found {len(corpora)}")
+        raise InputError(f"corpora: expected {count} of {name}, found {len(corpora)}")
     mine = [
         {"data": data, "model": model.name, "source": "measured here", **row}
         for row in make(model, *corpora, seed=seed, limit=limit)
@@ -105,8 +106,9 @@ def _aer(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
     head = heads[best.chosen[0][0]]
     where = {"layer": head.layer, "head": head.head} if same else {}
     yield {"system": "best_head", **_error(best), **where}
-    counts = " and ".join(str(len(heads)) for heads in together.chosen)
-    yield {"system": f"together, {counts} heads", **_error(together)}
+    *some, last = dict.fromkeys(len(heads) for heads in together.chosen)
+    counts = "".join(f"{count} and " for count in some) + plural(last, "head")
+    yield {"system": f"together, {counts}", **_error(together)}
     layers = dict.fromkeys(str(layer) for (layer,) in hidden.chosen)
     yield {"system": f"hidden, layer {' and '.join(layers)}", **_error(hidden)}
 
@@ -153,7 +155,7 @@ def _timing(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Ma
     yield {"system": "best_head", "value": 1000 * float(error[layer, head]), "n": n, **best}
     count = len(meta["heads"])
     yield {
-        "system": f"together, {count} head{'s' * (count != 1)}",
+        "system": f"together, {plural(count, 'head')}",
         "value": 1000 * float(meta["error"]),
         "n": n,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen, printed
+from headscope.core.counts import plural
 from headscope.core.validation import Number
 from headscope.errors import InputError
 
@@ -43,6 +44,8 @@ def run(
 
     if repeated and needles:
         raise InputError("--repeated: expected one of --repeated and --needles, found both")
+    if head is None and (of != "attended" or ablated != 3 or reinitialised is not None):
+        raise InputError("--of, --ablated, --reinitialised: are of one head: say which, such as --head L17H3")
     inputs = repeated_tokens(model, sequences=repeated) if repeated else corpus
     if needles:
         inputs = needle_examples(model, corpus, needles=needles)
@@ -66,14 +69,16 @@ def shown(result: Any, *, head: str | None = None) -> Shown:
             few = ["these keys are not scored above the others, so there is nothing to share out"]
         lines = [
             f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of "
-            f"{int(result['queries']):,} queries ({about['of']}) in {int(result['documents'])} documents; shares of "
-            "who wrote the key and the query",
+            f"{int(result['queries']):,} queries ({about['of']}) in "
+            f"{plural(int(result['documents']), 'document')}; shares of who wrote the key and the query",
             printed(rows.drop(columns=["layer", "head", "paper"])),
             *few,
         ]
         return Shown(rows, "\n".join(lines), result)
+    if result["share"].isnull().all():
+        few = ["no head reads what another wrote: that takes two layers, and inputs of several tokens"]
     lines = [
-        f"{len(rows)} edges: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)",
+        f"{plural(len(rows), 'edge')}: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)",
         *few,
     ]
     if len(rows):

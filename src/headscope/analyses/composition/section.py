@@ -22,6 +22,7 @@ from headscope.analyses.writes.statistics import table as writes_table
 from headscope.attention.one import prepare
 from headscope.attention.writers import Reader
 from headscope.core.arrays import Floats
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
@@ -102,9 +103,7 @@ class Composition(Section):
 
     def headline(self) -> str:
         """How many edges there are."""
-        return (
-            f"{blocks.count(len(statistics.table(self.result)), 'pair')} of heads where one reads the other"
-        )
+        return f"{plural(len(statistics.table(self.result)), 'pair')} of heads where one reads the other"
 
     def findings(self) -> list[list[Part]]:
         """The head that most others read."""
@@ -133,8 +132,8 @@ class Composition(Section):
         count = Counter(role for head in heads if head in self.roles for role in self.roles[head][0])
         role, most = count.most_common(1)[0] if count else ("", 0)
         if most == len(heads):
-            return blocks.count(most, f"{role} head"), ""
-        return blocks.count(len(heads), "head"), f"; {most} of them {role} heads" if most > 1 else ""
+            return plural(most, f"{role} head"), ""
+        return plural(len(heads), "head"), f"; {most} of them {role} heads" if most > 1 else ""
 
     def _graph(self, rows: Any) -> GraphBlock:
         """Heads that feed each other."""

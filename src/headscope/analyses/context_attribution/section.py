@@ -11,6 +11,7 @@ import xarray as xr
 from headscope.analyses.context_attribution.page import explained
 from headscope.analyses.study import LEVEL, Study
 from headscope.analyses.why import statistics
+from headscope.core.counts import plural
 from headscope.core.escapes import beginning
 from headscope.errors import InputError
 from headscope.measures.dataset import description
@@ -77,7 +78,7 @@ class Sources(Section):
         named, looked = (~rows["unsure"]).sum(), (rows[statistics.NOTES[0]] != "").sum()
         return [
             sentence(
-                f"{named} of {blocks.count(len(rows), 'answer')} hang on a part of their prompt; "
+                f"{named} of {plural(len(rows), 'answer')} hang on a part of their prompt; "
                 f"{looked} had the model look at a part that it did not use."
             )
         ]

@@ -22,6 +22,7 @@ from headscope.attention.record import AttentionRecord, silenced
 from headscope.attention.recording import recording
 from headscope.attention.scalar import Scalar
 from headscope.core.arrays import Floats
+from headscope.core.counts import plural
 from headscope.core.heads import AnyHead, Head
 from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
@@ -142,7 +143,7 @@ def estimate(
     seconds = (time.perf_counter() - started) / len(sample)
     passes = 1 + (sum(sizes.values()) if heads is None else len(heads))
     took = count * passes * seconds
-    return f"{count:,} inputs, {passes} forward passes each: about {took:,.0f} s on {model.device}"
+    return f"{plural(count, 'input')}, {passes} forward passes each: about {took:,.0f} s on {model.device}"
 
 
 def _effects(number: Objective, tokens: Sequence[Tokens], silent: Sequence[Head], together: bool) -> Figures:

@@ -13,6 +13,7 @@ from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
 from headscope.attention.one import capture, tokens_of
+from headscope.core.counts import plural
 from headscope.core.maps import AttentionMaps, FloatArray
 from headscope.core.tokens import BoolArray, Tokens
 from headscope.corpora import Corpus, Example
@@ -162,7 +163,9 @@ def placed(tokens: Tokens, position: Place) -> int:
     if isinstance(position, int):
         index = position + count if position < 0 else position
         if not 0 <= index <= count:
-            raise InputError(f"position: expected a place in an input of {count} tokens, found {position}")
+            raise InputError(
+                f"position: expected a place in an input of {plural(count, 'token')}, found {position}"
+            )
         return index
     if position not in ("first", "middle", "last"):
         raise InputError(f"position: expected a number, first, middle or last, found {position!r}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headscope.analyses.shown import Shown, on_screen
+from headscope.core.counts import plural
 from headscope.core.validation import Count
 from headscope.errors import InputError
 
@@ -108,7 +109,8 @@ def best_heads(
     from headscope.measures.dataset import description
 
     described, few = description(dataset), [bool(one) for one in best["few"]]
-    warning = f"{sum(few)} of {len(few)} rows have fewer than {described['least']} instances{few_for} and no best head"
+    least = plural(described["least"], "instance")
+    warning = f"{sum(few)} of {plural(len(few), 'row')} have fewer than {least}{few_for} and no best head"
     remarks = [*([warning] if any(few) else []), *remarks, note(described)]
     if every is not None:
         return Shown(every, on_screen(read(every)), dataset, remarks=remarks)

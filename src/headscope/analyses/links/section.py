@@ -12,6 +12,7 @@ from headscope.analyses import tables
 from headscope.analyses.clusters import CHOSEN_ON, note, untested
 from headscope.analyses.links.statistics import ALL
 from headscope.analyses.study import LEVEL
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
 from headscope.statistics.resample import DIVISIONS
@@ -105,7 +106,7 @@ class BestHeads(Section):
         rows = [row for row in self.kinds if row[1] not in self.together]
         kinds = [row for row in rows if not row.few and row.q == row.q]
         known = sum(row.q < LEVEL for row in kinds)
-        counted = blocks.count(len(kinds), self.terms.kinds[:-1])
+        counted = plural(len(kinds), self.terms.kinds[:-1])
         return f"A head beats the {self.terms.baseline} in {known} of {counted}" if kinds else ""
 
     def findings(self) -> list[list[Part]]:
@@ -246,7 +247,7 @@ class BestHeads(Section):
     def _cases(self, row: Any) -> CasesOf:
         head = Head(int(row.layer), int(row.head))
         right, wrong, looked = self.examples.get(str(row[1]), Drawn())
-        sentences = f"{looked:,} sentence{'' if looked == 1 else 's'}"
+        sentences = plural(looked, "sentence")
         return CasesOf(
             title=f"{self.terms.called(plain_text(str(row[1])))}: {head} ",
             about=f"{head.paper} in papers, {row.arrow}, right in {fixed(100 * row.accuracy, 1)}\u00a0% of "

@@ -19,6 +19,7 @@ import xarray as xr
 
 from headscope.analyses.links.sums import FIGURES, LinkSums
 from headscope.core.arrays import Floats
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.tokens import BoolArray
 from headscope.errors import InputError
@@ -90,7 +91,7 @@ def dataset(
     """
     answers = sums.answers
     if not len(answers):
-        raise InputError(f"corpus: expected at least one link, found none in {sums.count:,} inputs")
+        raise InputError(f"corpus: expected at least one link, found none in {plural(sums.count, 'input')}")
     subsets = by_label(answers)
     if len(answers.labels) > 1:
         subsets = {ALL: np.ones(len(answers), np.bool_), **subsets}

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core.arrays import Floats
+from headscope.core.counts import layers_by_heads
 from headscope.core.tokens import BoolArray
 from headscope.errors import InputError
 from headscope.statistics.resample import Answers, Clusters
@@ -149,8 +150,8 @@ class LinkSums:
             other.blind,
         ):
             raise InputError(
-                f"links: expected {len(self.layers)} layers of {self.heads} heads in all inputs, found "
-                f"{len(other.layers)} of {other.heads}"
+                f"links: expected {layers_by_heads([self.heads] * len(self.layers))} in all inputs, found "
+                f"{layers_by_heads([other.heads] * len(other.layers))}"
             )
         both = type(self)._like(self)
         both.count = self.count + other.count

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from headscope.analyses.shown import Picture, Shown, Theme, drawn, printed
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 
 
@@ -24,7 +25,7 @@ def shown(dataset: Any, *, figure: Picture | None = None, theme: Theme = "auto")
     save = drawn(
         partial(draw, dataset, measures),
         theme,
-        f"a figure of {len(measures)} measure{'s' * (len(measures) != 1)}",
+        f"a figure of {plural(len(measures), 'measure')}",
     )
     return Shown(rows, _wide(rows), dataset, drawn=save, files=[(figure, save)])
 

@@ -9,6 +9,7 @@ import xarray as xr
 
 from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
+from headscope.core.counts import plural
 from headscope.core.modality import Kind
 from headscope.measures.confidence import CONFIDENCE
 from headscope.measures.conversation import CONVERSATION
@@ -192,7 +193,7 @@ def gradients(study: Study) -> list[Section]:
     meta = description(dataset)
     kinds = {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation", "other tokens": "others"}
     measures = [str(name) for name in dataset.data_vars]
-    over = _over(dataset, measure_names(dataset), f"{meta['corpus']['examples']:,} inputs")
+    over = _over(dataset, measure_names(dataset), plural(meta["corpus"]["examples"], "input"))
     note = (
         f"The mean size of ∂L/∂α by one weight, where L is {meta['objective']}, over {over}. Where a head looks at "
         "what the output does not depend on, its attention does little (Clark et al. 2019, §3.2, figure 3)."
@@ -287,7 +288,7 @@ def by_layer(
     examples = int(description(dataset).get("corpus", {}).get("examples") or 0)
 
     def n(drawn: Sequence[str]) -> list[str]:
-        over = _over(dataset, drawn, f"{examples:,} inputs" if examples else "")
+        over = _over(dataset, drawn, plural(examples, "input") if examples else "")
         return [f"Means over {over}."] if over else []
 
     names = [name for name in measure_names(dataset) if not name.startswith("gradient_")]

@@ -17,6 +17,7 @@ import numpy as np
 from headscope.analyses.model_card.page import page
 from headscope.analyses.streaming.duo import save_gates
 from headscope.core.arrays import Floats
+from headscope.core.counts import plural
 from headscope.core.failures import reason
 from headscope.core.heads import Head
 from headscope.core.lazy import module
@@ -63,7 +64,8 @@ class Card:
             raise InputError(f"{self.where}: {place}: {fault.message[:200]}")
 
     def __repr__(self) -> str:
-        return f"Card({self.name}, {len(self.lists)} lists of {sum(self.data['model']['heads'])} heads)"
+        heads = plural(sum(self.data["model"]["heads"]), "head")
+        return f"Card({self.name}, {plural(len(self.lists), 'list')} of {heads})"
 
     @property
     def name(self) -> str:
@@ -177,7 +179,9 @@ class Card:
         gates = np.zeros((len(model["key_heads"]), model["key_heads"][0]))
         layers = sorted({Head.parse(row["head"]).layer for row in self.rows(name)})
         if len(layers) != len(gates):
-            raise InputError(f"{self.where}: {name}: expected {len(gates)} layers, found {len(layers)}")
+            raise InputError(
+                f"{self.where}: {name}: expected {plural(len(gates), 'layer')}, found {len(layers)}"
+            )
         for row in self.rows(name):
             head, score = Head.parse(row["head"]), row["score"] or 0.0
             place = layers.index(head.layer)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from headscope.analyses.model_card.card import Card
+from headscope.core.counts import layers_by_heads
 from headscope.core.heads import Head
 from headscope.core.validation import Level, validated
 from headscope.errors import InputError
@@ -37,8 +38,8 @@ def card_differences(a: Card, b: Card, *, level: Level = 0.05) -> pd.DataFrame:
     shapes = [card.data["model"]["heads"] for card in (a, b)]
     if shapes[0] != shapes[1]:
         raise InputError(
-            f"cards: expected models of as many layers and heads, found {a.name} with {_shape(shapes[0])} and {b.name} "
-            f"with {_shape(shapes[1])}"
+            f"cards: expected models of as many layers and heads, found {a.name} with "
+            f"{layers_by_heads(shapes[0])} and {b.name} with {layers_by_heads(shapes[1])}"
         )
     digits = min(card.data["digits"] for card in (a, b))
     rows: list[tuple[Any, ...]] = []
@@ -75,7 +76,3 @@ def _other(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     """The names whose checksums are not the same."""
     names = list(dict.fromkeys([*one, *other]))
     return [name for name in names if one.get(name) != other.get(name)]
-
-
-def _shape(heads: list[int]) -> str:
-    return f"{len(heads)} layers of {'/'.join(map(str, sorted(set(heads))))}"

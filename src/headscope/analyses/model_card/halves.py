@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.contribution.importance import NAME, by_gates
 from headscope.analyses.roles.run import READINGS, needles
 from headscope.attention.objective import objective
@@ -87,10 +88,18 @@ class Halves:
     def needles(self, model: Model) -> xr.Dataset:
         """What is known of retrieval."""
         result = needles(model, self.seed)
-        hits = result["hits"].values.reshape(result.sizes["needle"], -1)
-        counts = np.broadcast_to(result["answered"].values[:, None], hits.shape)
-        self.overlaps["retrieval"] = overlap(hits, counts, seed=self.seed)
+        self._counted("retrieval", result["hits"].values, result["answered"].values)
         return result
+
+    def alignment(self, model: Model, corpus: Corpus, limit: int | None) -> xr.Dataset:
+        """Which heads align words with sound."""
+        result = alignment_heads(model, corpus, limit=limit)
+        self._counted("alignment", result["right"].values, result["words"].values)
+        return result
+
+    def _counted(self, name: str, hits: Floats, counts: Floats) -> None:
+        hits = hits.reshape(len(hits), -1)
+        self.overlaps[name] = overlap(hits, np.broadcast_to(counts[:, None], hits.shape), seed=self.seed)
 
     def _keep(self, name: str, seen: _Seen, names: list[str]) -> None:
         both = [np.stack([seen.sums[document][side] for document in sorted(seen.sums)]) for side in (0, 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from headscope.core.counts import plural
 from headscope.views.digits import significant
 from headscope.views.page import html_text
 
@@ -25,7 +26,8 @@ _FIGURES = ("score", "low", "high", "threshold", "chance", "q", "n")
 def page(card: Mapping[str, Any]) -> str:
     """The page of one card."""
     model = card["model"]
-    sizes = f"{len(model['heads'])} layers, {sum(model['heads'])} heads, {model['parameters']:,} weights"
+    layers, heads = plural(len(model["heads"]), "layer"), plural(sum(model["heads"]), "head")
+    sizes = f"{layers}, {heads}, {model['parameters']:,} weights"
     parts = [
         f"<h1>{html_text(model['name'])}</h1>",
         _paragraph(f"{model['class']}: {sizes}, {model['dtype']}."),
@@ -43,7 +45,9 @@ def page(card: Mapping[str, Any]) -> str:
         parts.append(_heads(shown))
         rest = one["heads"][len(shown) :]
         if rest:
-            parts.append(f"<details><summary>{len(rest)} more heads</summary>{_heads(rest)}</details>")
+            parts.append(
+                f"<details><summary>{plural(len(rest), 'more head')}</summary>{_heads(rest)}</details>"
+            )
     parts += ["<h2>Not told</h2>", _table(["list", "why"], card["not_told"].items(), text=True)]
     counts = ("documents", "inputs", "tokens")
     corpora = [

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 import xarray as xr
 
-from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.contribution.importance import NAME
 from headscope.analyses.model_card.card import DIGITS, FIGURES, FORMAT, Card
 from headscope.analyses.model_card.halves import Halves
@@ -25,7 +24,8 @@ from headscope.core.heads import Head
 from headscope.core.validation import Seed
 from headscope.corpora import Corpus, readers
 from headscope.corpora.shipped import shipped
-from headscope.errors import HeadscopeError
+from headscope.errors import CorpusError, HeadscopeError
+from headscope.measures.dataset import description
 from headscope.models import Model, expect_model
 from headscope.models.model import expect_attention
 from headscope.models.perceive import reads
@@ -95,11 +95,18 @@ def card(
     else:
         not_told[NAME] = "it is taken of texts"
     if corpus.kind == "sounds":
-        aligned = _tried(not_told, "alignment", lambda: alignment_heads(model, corpus, limit=through.limit))
+        aligned = _tried(not_told, "alignment", lambda: halves.alignment(model, corpus, through.limit))
         if aligned is not None:
             why = "Share of words that the decoder's head, of its cross-attention, looks at most where they are heard."
-            aligned = aligned.assign(aligned_chance=aligned["chance"] + 0 * aligned["aligned"])
-            lists["alignment"] = _listed(aligned, "aligned", why, "it is not told of halves")
+            figures = {
+                "chance": aligned["chance"],
+                "n": aligned["words"].sum(),
+                "documents": description(aligned)["effective"],
+            }
+            aligned = aligned.assign(
+                {f"aligned_{figure}": value + 0 * aligned["aligned"] for figure, value in figures.items()}
+            )
+            lists["alignment"] = _listed(aligned, "aligned", why, halves.overlaps["alignment"])
     wrote = _tried(not_told, "copying", lambda: writes(model, seed=seed))
     if wrote is not None:
         lists["copying"] = _listed(
@@ -128,6 +135,8 @@ def _tried(not_told: dict[str, str], name: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except HeadscopeError as error:
+        if name == "roles" and isinstance(error, CorpusError):  # no corpus, no card
+            raise
         not_told[name] = str(error).removeprefix(f"{name}: ")
         return None
 

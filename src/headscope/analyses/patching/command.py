@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from headscope.analyses.shown import SHOWN, Picture, Shown, drawn, on_screen
+from headscope.core.counts import plural
 
 _DROPPED = ("chance", "n", "estimate_low", "estimate_high")
 
@@ -35,8 +36,8 @@ def shown(
     )
     about = description(result)
     lines = [
-        f"{about['corpus']['name']}: {about['pairs']:,} pairs; logit of the answer less that of the other token: "
-        f"{float(result['clean']):.2f} after clean prompts (above 0 in {float(result['solved']):.0%}), "
+        f"{about['corpus']['name']}: {plural(about['pairs'], 'pair')}; logit of the answer less that of the other "
+        f"token: {float(result['clean']):.2f} after clean prompts (above 0 in {float(result['solved']):.0%}), "
         f"{float(result['corrupted']):.2f} after corrupted ones",
         f"effect: share of that gap that a head's output {'takes away' if noising else 'brings back'}; by chance "
         f"within ±{2 * float(result['chance']):.3f}; estimates agree with it (correlation "

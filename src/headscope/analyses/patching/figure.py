@@ -7,6 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 import xarray as xr
 
+from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.views import charts
 from headscope.views.charts import Figure, Look
@@ -55,7 +56,7 @@ def _curve(dataset: xr.Dataset, meta: Any, look: Look) -> Figure:
     with charts.chart(
         high=180.0, pad=(44.0, 38.0, 26.0, 24.0), **look,
         caption=" · ".join([
-            f"{meta['pairs']:,} pairs ({meta['corpus']['name']})",
+            f"{plural(meta['pairs'], 'pair')} ({meta['corpus']['name']})",
             f"circuits of edges among heads and MLPs, of {int(dataset['integrated'].notnull().sum()):,}",
             "bars, where there are: 95 %, over pairs",
         ]), meta=meta, about="Patching",
@@ -80,7 +81,7 @@ def _curve(dataset: xr.Dataset, meta: Any, look: Look) -> Figure:
 def _caption(meta: dict[str, Any], every: bool, significant: int, level: float) -> list[str]:
     how = "noising" if meta["noising"] else "denoising"
     return [
-        f"{meta['pairs']:,} pairs ({meta['corpus']['name']})",
+        f"{plural(meta['pairs'], 'pair')} ({meta['corpus']['name']})",
         f"{'activation' if every else 'attribution'} patching of heads' outputs, {how}",
         f"edge: q ≤ {level:g} of the exact effect ({significant} heads)",
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.analyses.shown import Shown, printed
+from headscope.core.counts import plural
 
 _PRINTED = 13  # columns, to what the head's offsets score; files have all
 
@@ -14,6 +15,7 @@ def shown(rows: Any) -> Shown:
     from headscope.analyses.roles.statistics import COLUMNS, NONE
 
     named = rows[rows["role"] != NONE]
+    none = len(rows) - len(named)
     few = printed(named[list(COLUMNS[:_PRINTED])], 4)
     return Shown(
         rows,
@@ -26,5 +28,5 @@ def shown(rows: Any) -> Shown:
                 for role, best in rows.attrs["not_found"].items()
             ),
         ],
-        after=[f"{len(rows) - len(named)} heads have no role"],
+        after=[f"{plural(none, 'head')} {'has' if none == 1 else 'have'} no role"],
     )

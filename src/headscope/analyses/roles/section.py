@@ -28,6 +28,7 @@ from headscope.analyses.roles.statistics import (
     units_of,
 )
 from headscope.analyses.study import LEVEL, Seen, Study
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.errors import RefusedError
 from headscope.measures.dataset import description
@@ -100,13 +101,11 @@ class Roles(Section):
         if why:
             folds.append(blocks.folded("Where the bars come from", blocks.definitions(why)))
         if absent:
-            tested = f"{blocks.count(len(absent), 'role')} tested that no head is known to have"
+            tested = f"{plural(len(absent), 'role')} tested that no head is known to have"
             folds.append(blocks.folded(tested, blocks.definitions(absent)))
         if untested:
             folds.append(
-                blocks.folded(
-                    f"{blocks.count(len(untested), 'role')} not tested", blocks.definitions(untested)
-                )
+                blocks.folded(f"{plural(len(untested), 'role')} not tested", blocks.definitions(untested))
             )
         shown = (table["role"] != NONE).to_numpy(bool)
         return BlocksSection(
@@ -190,7 +189,7 @@ class Roles(Section):
         return {role: heads[role] for role in [*order, SINK] if role in heads}
 
     def _notes(self, tests: int) -> list[str]:
-        counted = f"{self.documents:,} documents" if self.documents else "documents"
+        counted = plural(self.documents, "document") if self.documents else "documents"
         bar = "the bar is above it."
         table: Any = self.table
         if table["offsets"].notna().any():

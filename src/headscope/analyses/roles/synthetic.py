@@ -10,6 +10,7 @@ from headscope.core.tokens import IntArray, Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
+from headscope.models.perceive import expect_ids
 from headscope.models.pieces import classes, shown_pieces, special_tokens
 
 MOST = 50
@@ -58,6 +59,7 @@ def repeated_tokens(
 
 def _vocabulary(model: Model) -> IntArray:
     """Ids to draw from."""
+    expect_ids(model)
     size: Any = getattr(model.text_config, "vocab_size", None)
     if model.tokenizer is None:
         if not isinstance(size, int):

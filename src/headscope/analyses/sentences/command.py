@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.analyses.shown import SHOWN, Picture, Shown, drawn, on_screen
+from headscope.core.counts import plural
 
 
 def run(model: Any, files: Sequence[Path], **options: Any) -> Any:
@@ -32,7 +33,7 @@ def shown(result: Any, *, head: str | None = None, figure: Picture | None = None
     rows: Any = result.table()
     about = description(result)
     lines = [
-        f"{about['sentences']:,} sentences of {about['tokens']:,} tokens; "
+        f"{plural(about['sentences'], 'sentence')} of {plural(about['tokens'], 'token')}; "
         f"{int((rows['q'] <= 0.05).sum())} of {len(rows)} heads look at few sentences, surely (q ≤ .05)",
         on_screen(rows.head(SHOWN), dropped=() if len(files) == 1 else ("sentence", "received", "text")),
     ]

@@ -14,6 +14,7 @@ from headscope.analyses.result import returns_result
 from headscope.analyses.writes import statistics
 from headscope.attention.circuits import Circuits, circuits
 from headscope.attention.residual import token_id, unembedding
+from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
 from headscope.core.validation import Count, Seed, validated
 from headscope.errors import InputError
@@ -107,7 +108,7 @@ def writes(
     )
     if not at:
         raise InputError(
-            f"head: expected a head of {len(weights.layers)} layers of {len(weights.layers[0].read)}, found {one}"
+            f"head: expected a head of {layers_by_heads(len(layer.read) for layer in weights.layers)}, found {one}"
         )
     layers = [circuit for circuit in weights.layers if one is None or circuit.layer == one.layer]
     heads = range(max(len(circuit.read) for circuit in layers)) if one is None else [one.head]

@@ -13,6 +13,7 @@ from headscope.analyses.attribute.statistics import table as terms_of
 from headscope.analyses.study import LEVEL, Seen, Study
 from headscope.analyses.writes import statistics
 from headscope.analyses.writes.run import writes
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
@@ -84,7 +85,7 @@ class Writes(Section):
     def headline(self) -> str:
         """How many heads copy."""
         copy, _ = self._apart()
-        return f"{blocks.count(len(copy), 'head')} raise{'s' * (len(copy) == 1)} the token looked at"
+        return f"{plural(len(copy), 'head')} raise{'s' * (len(copy) == 1)} the token looked at"
 
     def findings(self) -> list[list[Part]]:
         """Which heads copy, by their weights."""

@@ -23,6 +23,7 @@ from typing import Any, Self
 
 import torch
 
+from headscope.core.counts import plural
 from headscope.core.failures import reason
 from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
@@ -304,7 +305,7 @@ def _label(unit: Sequence[Given]) -> str:
     if not all(isinstance(example, Example) for example in inputs):
         return name
     begin, end = natural(example.source or f"document {example.document}" for example in inputs)
-    return f"{name} ({len(inputs):,} inputs, {begin}{f' to {end}' if end != begin else ''})"
+    return f"{name} ({plural(len(inputs), 'input')}, {begin}{f' to {end}' if end != begin else ''})"
 
 
 class Remote(Engine):

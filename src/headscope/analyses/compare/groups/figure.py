@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.compare.groups.statistics import LEVEL, drawn, null_in
+from headscope.core.counts import plural
 from headscope.views import charts
 from headscope.views.charts import Figure, Look
 
@@ -68,9 +69,7 @@ def figure(
 def _caption(meta: dict[str, Any], count: int, level: float) -> str:
     groups: list[dict[str, Any]] = list(meta.get("groups") or [{"label": name, "inputs": 0} for name in "AB"])
     first, second = (f"{group['label']} (n = {group['inputs']:,})" for group in groups)
-    heads = (
-        f"edge: q ≤ {level:g}, {count} head{'s' * (count != 1)}" if count else f"no head has a q ≤ {level:g}"
-    )
+    heads = f"edge: q ≤ {level:g}, {plural(count, 'head')}" if count else f"no head has a q ≤ {level:g}"
     parts = [
         f"Hedges' g of A − B: A is {first}, B is {second}",
         heads,

@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.analyses.compare.groups import statistics as two_groups
 from headscope.analyses.roles.statistics import heads_in
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
 from headscope.views import blocks, digits
@@ -75,7 +76,7 @@ class Groups(Section):
             heads_in(self.differing),
             (plain_text(str(group["label"])) for group in self.meta["groups"]),
         )
-        return f"{blocks.count(count, 'head')} known to differ between {a} and {b}" if count else ""
+        return f"{plural(count, 'head')} known to differ between {a} and {b}" if count else ""
 
     def findings(self) -> list[list[Part]]:
         """How many heads differ between two groups of texts, and the one that does most; or that none is known to."""

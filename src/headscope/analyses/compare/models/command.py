@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.analyses.shown import SHOWN, Picture, Save, Shown, Table, Theme, drawn, on_screen, printed
+from headscope.core.counts import plural
 from headscope.core.validation import Seed
 from headscope.errors import InputError
 
@@ -116,7 +117,7 @@ def shown(
 
     def saved(path: Path) -> str:
         write_table(changes, path)
-        return f"{len(changes):,} rows"
+        return plural(len(changes), "row")
 
     by_role: Any = result.roles
     heads, remarks = result.heads, [*result.remarks]

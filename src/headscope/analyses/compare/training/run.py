@@ -17,6 +17,7 @@ from headscope.analyses import tables
 from headscope.analyses.measure.run import measure
 from headscope.analyses.result import Comparison
 from headscope.attention.load import load
+from headscope.core.counts import layers_by_heads
 from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -152,7 +153,7 @@ def _check_shape(datasets: Mapping[str, xr.Dataset]) -> None:
     first, last = next(iter(datasets)), list(datasets)[-1]
     a, b = datasets[first], datasets[last]
     if list(a["layer"].values) != list(b["layer"].values) or a.sizes["head"] != b.sizes["head"]:
-        shapes = [f"{dataset.sizes['layer']} layers × {dataset.sizes['head']} heads" for dataset in (a, b)]
+        shapes = [layers_by_heads([dataset.sizes["head"]] * dataset.sizes["layer"]) for dataset in (a, b)]
         raise InputError(
             f"checkpoints: expected one shape, found {first} with {shapes[0]} and {last} with {shapes[1]}"
         )

@@ -21,6 +21,7 @@ import xarray as xr
 from headscope.analyses.links.statistics import papers
 from headscope.analyses.links.sums import LinkSums
 from headscope.core.arrays import Floats
+from headscope.core.counts import layers_by_heads
 from headscope.core.tokens import BoolArray, IntArray
 from headscope.errors import InputError
 from headscope.measures.dataset import description
@@ -318,7 +319,7 @@ def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
             )
     if before["f1"].shape != after["f1"].shape:
         shapes = [
-            f"{result.sizes['layer']} layers × {result.sizes['head']} heads" for result in (before, after)
+            layers_by_heads([result.sizes["head"]] * result.sizes["layer"]) for result in (before, after)
         ]
         raise InputError(f"negation: expected models of the same shape, found {' and '.join(shapes)}")
     sums = [result["counts"].values for result in (before, after)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.analyses.shown import SHOWN, Picture, Shown, drawn, on_screen
+from headscope.core.counts import plural
 
 
 def shown(result: Any, *, figure: Picture | None = None, needles: int, k: int) -> Shown:
@@ -21,8 +22,8 @@ def shown(result: Any, *, figure: Picture | None = None, needles: int, k: int) -
     rows: Any = result.table()
     about = description(result)
     lines = [
-        f"the model produces {about['produced']:,} of {about['answers']:,} tokens of answers to {needles:,} needles; "
-        f"{int((rows['score'] > BAR).sum())} of {len(rows)} heads score above {BAR:g}, "
+        f"the model produces {about['produced']:,} of {about['answers']:,} tokens of answers to "
+        f"{plural(needles, 'needle')}; {int((rows['score'] > BAR).sum())} of {len(rows)} heads score above {BAR:g}, "
         f"{int((rows['q'] <= 0.05).sum())} of them surely (q ≤ .05)",
         on_screen(rows.head(SHOWN), dropped=("chance", "n")),
     ]

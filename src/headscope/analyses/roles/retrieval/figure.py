@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.roles.retrieval.statistics import BAR
+from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.views import charts
 from headscope.views.charts import Figure, Look
@@ -42,7 +43,7 @@ def figure(
         heading_text="retrieval score of each head",
         scale="share of copied tokens",
         caption=[
-            f"{meta['needles']:,} needles in texts of {' and '.join(map(str, meta['lengths']))} tokens",
+            f"{plural(meta['needles'], 'needle')} in texts of {' and '.join(map(str, meta['lengths']))} tokens",
             f"edge: above {BAR:g} with q ≤ {level:g} ({int(edged.sum())} heads)",
         ],
         about_text="Retrieval",

@@ -131,7 +131,8 @@ def needle_examples(
     seed: int = 0,
 ) -> list[Example]:
     """Texts with a needle, in which each token of the answer that the model produces links what stands before it to
-    that token of the needle (label ``needle``)."""
+    that token of the needle (label ``needle``). Raises `RefusedError` for what is no causal language model."""
+    unembedding(model)
     made = hidden(model, words_of(builtin(pack=None) if corpus is None else corpus), needles, lengths, seed)
     examples: list[Example] = []
     for number, needle in enumerate(made):

@@ -12,6 +12,7 @@ from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.analyses.roles.retrieval.statistics import BAR, table
 from headscope.analyses.roles.section import retrieved
 from headscope.analyses.study import LEVEL, Seen, Study
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.corpora import Example, builtin
 from headscope.errors import InputError, RefusedError
@@ -89,7 +90,7 @@ class Retrieval(Section):
         """How many heads surely retrieve."""
         rows: Any = table(self.result)
         count = int((rows["q"] <= LEVEL).sum())
-        return f"{blocks.count(count, 'head')} look{'s' * (count == 1)} at the token that is copied"
+        return f"{plural(count, 'head')} look{'s' * (count == 1)} at the token that is copied"
 
     def findings(self) -> Sequence[list[Part]]:
         """Which heads surely retrieve, and how many answers are right without them."""
