@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
-from headscope.core.conversations import CALLS, Fail, content, logged
+from headscope.core.conversations import KEPT, Fail, content, logged, spoken
 from headscope.corpora.arrays import broken
 from headscope.corpora.files import LONGEST_LINE
 from headscope.corpora.line import Line
@@ -157,6 +157,9 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool 
             given["pieces" if key == "tokens" else key] = strings(row[key], f"{key!r}", fail)
     if "messages" in row:
         given["messages"] = _messages(row["messages"], fail, calls)
+        if calls and row.get("system"):  # as Anthropic's requests have it
+            system = content({"content": row["system"]}, "'system'", fail)
+            given["messages"].insert(0, {"role": "system", "content": system})
     if "prompt_token_ids" in row:
         prompt = _ids(row["prompt_token_ids"], "prompt_token_ids", fail)
         if not prompt:
@@ -182,6 +185,7 @@ def _messages(value: Any, fail: Fail, calls: bool) -> list[dict[str, Any]]:
     if value == [] or not isinstance(value, list):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
+    value = spoken(cast("list[Any]", value), "'messages'", fail) if calls else value
     messages: list[dict[str, Any]] = []
     for index, message in enumerate(cast("list[Any]", value)):
         if not isinstance(message, dict):
@@ -194,7 +198,7 @@ def _messages(value: Any, fail: Fail, calls: bool) -> list[dict[str, Any]]:
         text = content({**given, "tool_calls": None} if calls else given, where, fail)
         if text.strip():
             string(text, f"{where} 'content'", fail)
-        more = {name: given[name] for name in CALLS if given.get(name)} if calls else {}
+        more = {name: given[name] for name in KEPT if given.get(name)} if calls else {}
         messages.append({"role": string(given.get("role"), f"{where} 'role'", fail), "content": text, **more})
     if not any(message["content"].strip() for message in messages):
         raise fail("'messages': expected some text, found messages that are all empty")

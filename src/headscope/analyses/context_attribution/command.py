@@ -50,8 +50,9 @@ def run(
         prompt: a text; a file of one; or ``.json`` with one object of a conversation, as a line of a data set.
         answer: what is explained, as it follows the prompt (mind the space), or a class; by default what the model
             says.
-        spans: what the prompt is cut into: sentence, line, paragraph, document, message, tool, part (each of
-            these three), word, token, image or sound; several, parted by commas, from the largest to the smallest.
+        spans: what the prompt is cut into: sentence, line, paragraph, document, message, call (of a tool) and
+            its result, tool, part (all of these, beside each other), word, token, image or sound; several, parted by
+            commas, from the largest to the smallest.
         exact: how many spans are masked where there are more than 20; ``all`` for every one.
         image: a picture beside the prompt.
         than: of a data set, another model, such as the one before training, beside which this one is put: does it use
