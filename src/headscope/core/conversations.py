@@ -18,9 +18,6 @@ _CALLS = ("tool_calls", "function_call")
 CALLS = ("name", "tool_call_id", "tool_calls")
 """What a message says of calls of tools beside its text."""
 
-KEPT = (*CALLS, "documents")
-"""The same, with the titles and texts of the documents in its text."""
-
 _ROLES = {"human": "user", "ai": "assistant", "developer": "system", "function": "tool", "ipython": "tool"}
 _ARGUMENTS = ("arguments", "args", "input")
 
@@ -96,19 +93,15 @@ def _spoken(given: Mapping[str, Any], where: str, fail: Fail) -> list[dict[str, 
     used: list[Any] = []
     results: list[dict[str, Any]] = []
     texts: list[str] = []
-    documents = [*message.get("documents", ())]
     blocks: Any = message.get("content")
     for number, given_block in enumerate(cast("list[Any]", blocks) if isinstance(blocks, list) else ()):
         block, place = _object(given_block), f"{where} 'content'[{number}]"
-        kind, source = block.get("type"), _object(block.get("source"))
+        kind = block.get("type")
         if kind == "tool_use":
             used.append(block)
         elif kind == "tool_result":
             answer = content({"content": block.get("content")}, place, fail)
             results.append({"role": "tool", "content": answer, "tool_call_id": block.get("tool_use_id")})
-        elif kind == "document" and source.get("type") == "text" and isinstance(source.get("data"), str):
-            texts.append(source["data"])
-            documents.append((str(block.get("title") or len(documents)), source["data"]))
         else:
             texts.append(_part(given_block, place, fail))
     if isinstance(blocks, list):
@@ -118,9 +111,9 @@ def _spoken(given: Mapping[str, Any], where: str, fail: Fail) -> list[dict[str, 
     ]
     if calls:
         message.setdefault("content", None)
-    message |= {"tool_calls": calls, "documents": documents}
-    message = {name: message[name] for name in ("role", "content", *KEPT) if name in message}
-    kept = {name: one for name, one in message.items() if name not in KEPT or one}
+    message["tool_calls"] = calls
+    kept = {name: one for name in CALLS if (one := message.get(name))}
+    kept |= {name: message[name] for name in ("role", "content") if name in message}
     return results if results and not texts and not calls else [*results, kept]
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
-from headscope.core.conversations import KEPT, Fail, content, logged, spoken
+from headscope.core.conversations import CALLS, Fail, content, logged, spoken
 from headscope.corpora.arrays import broken
 from headscope.corpora.files import LONGEST_LINE
 from headscope.corpora.line import Line
@@ -185,9 +185,9 @@ def _messages(value: Any, fail: Fail, calls: bool) -> list[dict[str, Any]]:
     if value == [] or not isinstance(value, list):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
-    value = spoken(cast("list[Any]", value), "'messages'", fail) if calls else value
+    turns = cast("list[Any]", value)
     messages: list[dict[str, Any]] = []
-    for index, message in enumerate(cast("list[Any]", value)):
+    for index, message in enumerate(spoken(turns, "'messages'", fail) if calls else turns):
         if not isinstance(message, dict):
             raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(message)]}")
         given, where = cast("dict[str, Any]", message), f"'messages'[{index}]"
@@ -198,7 +198,7 @@ def _messages(value: Any, fail: Fail, calls: bool) -> list[dict[str, Any]]:
         text = content({**given, "tool_calls": None} if calls else given, where, fail)
         if text.strip():
             string(text, f"{where} 'content'", fail)
-        more = {name: given[name] for name in KEPT if given.get(name)} if calls else {}
+        more = {name: given[name] for name in CALLS if given.get(name)} if calls else {}
         messages.append({"role": string(given.get("role"), f"{where} 'role'", fail), "content": text, **more})
     if not any(message["content"].strip() for message in messages):
         raise fail("'messages': expected some text, found messages that are all empty")

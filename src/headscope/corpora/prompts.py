@@ -94,7 +94,10 @@ def _asked(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
         made["kind"] = str(kind)
     for name in ("tools", "documents"):
         if row.get(name) is not None:
-            if not isinstance(row[name], list):
-                raise fail(f"{name!r}: expected a list of objects, found {KINDS[type(row[name])]}")
+            entries = cast("list[Any]", row[name]) if isinstance(row[name], list) else [row[name]]
+            if (
+                wrong := next((one for one in entries if not isinstance(one, dict)), None)
+            ) or entries is not row[name]:
+                raise fail(f"{name!r}: expected a list of objects, found {wrong or row[name]!r:.60}")
             made[name] = row[name]
     return made

@@ -117,7 +117,7 @@ def _parts(
     rendered: Rendered, messages: Sequence[Mapping[str, Any]], more: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[str, Sequence[Stretch]]:
     """What a conversation has: its messages, with the calls of tools in them, and what stands beside these."""
-    text, turns, made = rendered.text, rendered.spans, rendered.calls()
+    turns, made = rendered.spans, rendered.calls()
     often = Counter(call.name for call in made)
 
     def named(kind: str, name: Any, call: Any) -> str:
@@ -137,29 +137,14 @@ def _parts(
         if any(turn.number != number and start < turn.start < end for turn in turns):
             start, end = ends[0]  # its calls stand elsewhere
         spoken_by.append(Stretch(start, end, speaker(number)))
-    quoted = [
-        Stretch(start, start + len(document.strip()), title)
-        for turn in turns
-        for title, document in messages[turn.number].get("documents", ())
-        if (start := text.find(document.strip(), turn.start, turn.end)) >= 0
-    ]
     parts: dict[str, Sequence[Stretch]] = {
         "message": spoken_by,
         "call": called,
         "result": [one for one, turn in zip(contents, turns, strict=True) if turn.role == "tool"],
         **{name[:-1]: _located(rendered, name, entries) for name, entries in more.items()},
     }
-    parts["document"] = [*parts.get("document", ()), *quoted]
-    others = [one for stretch in contents for one in _rest(text, stretch, quoted)]
-    return {**parts, "part": sorted([*others, *called, *parts.get("tool", ()), *parts["document"]])}
-
-
-def _rest(text: str, outer: Stretch, inner: Sequence[Stretch]) -> list[Stretch]:
-    """What of a stretch is in none of others."""
-    cuts = [edge for one in inner if outer.start <= one.start < outer.end for edge in one[:2]]
-    edges = [outer.start, *cuts, outer.end]
-    pairs = zip(edges[::2], edges[1::2], strict=True)
-    return [outer._replace(start=start, end=end) for start, end in pairs if text[start:end].strip()]
+    others = [one for name in more for one in parts[name[:-1]]]
+    return {**parts, "part": sorted([*contents, *called, *others])}
 
 
 def _between(texts: Sequence[str], special: BoolArray) -> list[Stretch]:
