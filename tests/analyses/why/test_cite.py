@@ -85,7 +85,7 @@ def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
     )
     assert len(long.rows) == 24  # longer than any name of a file
     alone = typed("why", str(tmp_path / "one.json"), "-m", str(folder))
-    assert "without its one span" in alone.out
+    assert "without the one span" in alone.out
     (tmp_path / "lines.txt").write_text(TEXT.replace(". ", ".\n"))
     lines = typed("why", str(tmp_path / "lines.txt"), "-m", str(folder), "--answer", " It slept.")
     assert all(text in lines.out for text in ("-o why.html", "attention: how much the answer looks at it"))

@@ -340,7 +340,7 @@ def sentences(result: xr.Dataset) -> list[str]:
     context, joint = float(result["context"]), float(result["joint"])
     about = description(result)
     count, top = result.sizes["span"], len(about["joint"])
-    every = "its one span" if count == 1 else f"any of the {count} spans"
+    every = "the one span" if count == 1 else f"any of the {count} spans"
     lines = [f"the answer loses {fixed(context, 2)} nats without {every}"]
     if top > 1:
         lines[0] += f", {fixed(joint, 2)} without the first {top} together"
