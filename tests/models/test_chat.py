@@ -96,7 +96,7 @@ def test_chat_with_the_system_message_in_the_first_turn(shared: Path) -> None:
         (
             CHATML,
             [{"role": "assistant", "content": None, "tool_calls": ["f"]}],
-            "messages[0] 'tool_calls': expected a list of objects, found ['f']",
+            "messages[0] 'tool_calls'[0]: expected a 'name' and 'arguments', an object or its JSON, found 'f'",
         ),
         (
             CHATML,

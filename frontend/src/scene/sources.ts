@@ -123,7 +123,7 @@ export function told(payload: SourcesPayload, place: number): string[] {
     );
   if (deleted !== null) found.push(`Deleted, and not masked: ${signed(deleted)} nats.`);
   const beside = [
-    estimate !== null && `estimate ${signed(estimate)}`,
+    estimate !== null && `estimate ${signed(estimate)} (a slope)`,
     attention !== null && `${percent(attention)} of the attention`,
     lexical !== null && payload.prompt.trim() && `${percent(lexical)} of the answer’s words`,
   ].filter(Boolean);

@@ -1,8 +1,10 @@
-"""Conversations and what servers log of them: OpenAI's messages and responses, and vLLM's, with the ids of tokens."""
+"""Conversations and what is logged of them: messages of OpenAI, Anthropic and LangChain, and ids of tokens of vLLM."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from headscope.errors import InputError
@@ -15,6 +17,9 @@ _CALLS = ("tool_calls", "function_call")
 
 CALLS = ("name", "tool_call_id", "tool_calls")
 """What a message says of calls of tools beside its text."""
+
+_ROLES = {"human": "user", "ai": "assistant", "developer": "system", "function": "tool", "ipython": "tool"}
+_ARGUMENTS = ("arguments", "args", "input")
 
 Fail = Callable[[str], InputError]
 """Makes an error of what is wrong."""
@@ -50,6 +55,84 @@ def _part(part: Any, where: str, fail: Fail) -> str:
     if not isinstance(text, str):
         raise fail(f"{where}: expected a part of text, found {part if kind is None else kind!r}")
     return text
+
+
+def spoken(messages: Sequence[Any], where: str, fail: Fail) -> list[Any]:
+    """Messages as chat templates take them, of those that OpenAI, Anthropic and LangChain log.
+
+    Each call of a tool is a ``function`` with its ``name`` and ``arguments``, an object; a tool's answer is a message,
+    with the ``name`` of what was called. What is no message is left to who reads them.
+
+    Raises what `fail` makes for a call without a name or with arguments that are no object.
+    """
+    made: list[Any] = []
+    called: list[tuple[Any, str]] = []
+    for number, message in enumerate(messages):
+        if not isinstance(message, Mapping):
+            made.append(message)
+            continue
+        for one in _spoken(cast("Any", message), f"{where}[{number}]", fail):
+            made.append(one)
+            called += [(call.get("id"), call["function"]["name"]) for call in one.get("tool_calls", ())]
+            if one.get("role") == "tool" and "name" not in one:
+                of = one.get("tool_call_id")
+                at = next((at for at, (call, _) in enumerate(called) if of is None or call == of), None)
+                one |= {} if at is None else {"name": called.pop(at)[1]}
+    return made
+
+
+def _spoken(given: Mapping[str, Any], where: str, fail: Fail) -> list[dict[str, Any]]:
+    """The messages of one: the answers of tools in it (Anthropic's) are messages of their own."""
+    inner = _object(given.get("kwargs", given.get("data")))  # LangChain's
+    message = {**given, **inner} if "role" not in given else {**given}
+    if isinstance(role := message.get("role", message.get("type")), str):
+        message["role"] = _ROLES.get(role, role)
+    calls: Any = message.get("tool_calls") or [one for one in [message.get("function_call")] if one]
+    if not isinstance(calls, list):
+        raise fail(f"{where} 'tool_calls': expected a list of objects, found {calls!r:.60}")
+    used: list[Any] = []
+    results: list[dict[str, Any]] = []
+    texts: list[str] = []
+    blocks: Any = message.get("content")
+    for number, given_block in enumerate(cast("list[Any]", blocks) if isinstance(blocks, list) else ()):
+        block, place = _object(given_block), f"{where} 'content'[{number}]"
+        kind = block.get("type")
+        if kind == "tool_use":
+            used.append(block)
+        elif kind == "tool_result":
+            answer = content({"content": block.get("content")}, place, fail)
+            results.append({"role": "tool", "content": answer, "tool_call_id": block.get("tool_use_id")})
+        else:
+            texts.append(_part(given_block, place, fail))
+    if isinstance(blocks, list):
+        message["content"] = "\n".join(texts)
+    calls = [
+        _call(one, f"{where} 'tool_calls'[{at}]", fail) for at, one in enumerate(cast("Any", calls or used))
+    ]
+    if calls:
+        message.setdefault("content", None)
+    message["tool_calls"] = calls
+    kept = {name: one for name in CALLS if (one := message.get(name))}
+    kept |= {name: message[name] for name in ("role", "content") if name in message}
+    return results if results and not texts and not calls else [*results, kept]
+
+
+def _call(call: Any, where: str, fail: Fail) -> dict[str, Any]:
+    """A call of a tool, as templates take it."""
+    outer = _object(call)
+    inner = _object(outer.get("function")) or outer
+    arguments: Any = next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), "")
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            arguments = json.loads(arguments or "{}")
+    if not isinstance(inner.get("name"), str) or not isinstance(arguments, dict):
+        raise fail(f"{where}: expected a 'name' and 'arguments', an object or its JSON, found {call!r:.80}")
+    identity = {"id": outer["id"]} if outer.get("id") else {}
+    return {**identity, "type": "function", "function": {"name": inner["name"], "arguments": arguments}}
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return cast("Any", value) if isinstance(value, Mapping) else {}
 
 
 def logged(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
-from headscope.core.conversations import CALLS, Fail, content, logged
+from headscope.core.conversations import CALLS, Fail, content, logged, spoken
 from headscope.core.counts import plural
 from headscope.corpora.arrays import broken
 from headscope.corpora.files import LONGEST_LINE
@@ -158,6 +158,9 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool 
             given["pieces" if key == "tokens" else key] = strings(row[key], f"{key!r}", fail)
     if "messages" in row:
         given["messages"] = _messages(row["messages"], fail, calls)
+        if calls and row.get("system"):  # as Anthropic's requests have it
+            system = content({"content": row["system"]}, "'system'", fail)
+            given["messages"].insert(0, {"role": "system", "content": system})
     if "prompt_token_ids" in row:
         prompt = _ids(row["prompt_token_ids"], "prompt_token_ids", fail)
         if not prompt:
@@ -183,8 +186,9 @@ def _messages(value: Any, fail: Fail, calls: bool) -> list[dict[str, Any]]:
     if value == [] or not isinstance(value, list):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
+    turns = cast("list[Any]", value)
     messages: list[dict[str, Any]] = []
-    for index, message in enumerate(cast("list[Any]", value)):
+    for index, message in enumerate(spoken(turns, "'messages'", fail) if calls else turns):
         if not isinstance(message, dict):
             raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(message)]}")
         given, where = cast("dict[str, Any]", message), f"'messages'[{index}]"

@@ -19,7 +19,8 @@ def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) 
     """JSON lines of prompts: what a model is asked, what is explained, and where it should come from.
 
     A line is as in `headscope.corpora.jsonl`: `text` (and `pair`), `messages`, or `prompt_token_ids` (and `token_ids`,
-    the answer). Messages may call tools and answer for them. Beside it there may be
+    the answer). Messages may call tools and answer for them, as OpenAI,
+    Anthropic (whose ``system`` stands beside them) and LangChain log them. Beside it there may be
 
     - ``answer``: what is explained, a text that follows the prompt, or the number of a class; by default what the
       model says, or the last message;
@@ -93,7 +94,10 @@ def _asked(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
         made["kind"] = str(kind)
     for name in ("tools", "documents"):
         if row.get(name) is not None:
-            if not isinstance(row[name], list):
-                raise fail(f"{name!r}: expected a list of objects, found {KINDS[type(row[name])]}")
+            entries = cast("list[Any]", row[name]) if isinstance(row[name], list) else [row[name]]
+            if (
+                wrong := next((one for one in entries if not isinstance(one, dict)), None)
+            ) or entries is not row[name]:
+                raise fail(f"{name!r}: expected a list of objects, found {wrong or row[name]!r:.60}")
             made[name] = row[name]
     return made

@@ -39,7 +39,7 @@ from headscope.core.bytelevel import is_raw
 from headscope.core.failures import reason
 from headscope.core.tokens import IntArray, Tokens
 from headscope.errors import InputError
-from headscope.models.chat import render
+from headscope.models.chat import Rendered
 from headscope.models.pieces import (
     added,
     byte_level,
@@ -215,7 +215,8 @@ def chat(
         raise InputError(
             f"messages: {type(tokenizer).__name__} gives no offsets, so messages cannot be told apart"
         )
-    text, spans = render(tokenizer, messages, add_generation_prompt=add_generation_prompt, **given)
+    rendered = Rendered(tokenizer, messages, add_generation_prompt=add_generation_prompt, **given)
+    text, spans = rendered.text, rendered.spans
     tokens = encode(tokenizer, text, special=False)
     first: list[int] = []
     for start, end in _known(tokens.offsets).tolist():

@@ -86,8 +86,19 @@ def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
     assert len(long.rows) == 24  # longer than any name of a file
     alone = typed("why", str(tmp_path / "one.json"), "-m", str(folder))
     assert "without the one span" in alone.out
-    (tmp_path / "broken.json").write_text('{"text": ')
-    typed.refuses("broken.json: expected a JSON object, found", "why", tmp_path / "broken.json", "-m", folder)
+    (tmp_path / "lines.txt").write_text(TEXT.replace(". ", ".\n"))
+    lines = typed("why", str(tmp_path / "lines.txt"), "-m", str(folder), "--answer", " It slept.")
+    assert all(text in lines.out for text in ("-o why.html", "attention: how much the answer looks at it"))
+    tools = '{"messages": [{"role": "user", "content": "x"}], "tools": ["x"]}'
+    for name, content, message in (
+        ("broken.json", b'{"text": ', "broken.json: expected a JSON object, found"),
+        ("tools.json", tools.encode(), "tools.json: 'tools': expected a list of objects, found 'x'"),
+        ("empty.txt", b"\n", "empty.txt: expected some text, found none"),
+        ("latin.txt", "Café.".encode("latin-1"), "latin.txt: expected UTF-8, found another byte at 3"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        typed.refuses(message, "why", tmp_path / name, "-m", "no-such-model")  # before a model is loaded
+    typed.refuses("found no file missing.txt", "why", "missing.txt", "-m", "no-such-model")
     for wrong, message in (
         (("--shard", "1/2", "-o", str(tmp_path / "a.nc")), "expected a data set"),
         (("--spans", "chapter"), "spans: expected message"),

@@ -83,7 +83,7 @@ def test_spans_of_ones_own() -> None:
     assert [source.start for source in cut(prompt, given)][2:4] == [8, 12]  # one after the other
     assert said(prompt, "sentence") == ["The cat sat.", "The dog ran."]
     for wrong, message in {
-        "chapter": "spans: expected message, tool",
+        "chapter": "spans: expected message, call, result, tool",
         "image": "spans: expected a prompt with a picture",
         "message": "spans: expected a prompt with messages, found none",
     }.items():

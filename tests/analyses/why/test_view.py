@@ -170,13 +170,15 @@ def test_a_log_of_tools_names_calls_and_documents_by_their_ids(writer: Any, tmp_
     ]
     documents = [{"id": "doc-3", "text": "Wet is not dry."}]
     found = hs.why(model, talk, spans=["message"], documents=documents)
-    assert found["text"].values.tolist() == ["user: Is it wet?", "tool call_7: Rain."]
+    called = 'assistant: weather", "arguments": {"city": "Oslo"}'
+    assert found["text"].values.tolist() == ["user: Is it wet?", called, "result of weather: Rain."]
     assert '{"name": "weather", "arguments": {"city": "Oslo"}}' in found.view().payload["prompt"]
     found = hs.why(model, talk, spans="document", documents=documents)
     assert found["text"].values.tolist() == ["doc-3: Wet is not dry."]
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"messages": talk, "documents": documents}))
     (line,) = hs.corpora.prompts(path)
+    talk[2]["name"] = "weather"  # what was called
     assert list(line.messages or ()) == [{**one, "content": one["content"] or ""} for one in talk]
     model.tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
     with pytest.raises(InputError, match="leaves out calls of tools"):

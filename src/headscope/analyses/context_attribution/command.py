@@ -28,6 +28,13 @@ class Explained(NamedTuple):
 DATA = (".jsonl", ".gz", ".zst")
 """Suffixes of data sets."""
 
+COLUMNS = (
+    "effect: nats that the answer loses where no later token sees the span; share of what all spans give; p, q: that "
+    "any token would lose as much;\nestimate: a slope that orders spans; lexical: share of the answer's words in the "
+    "span; attention: how much the answer looks at it"
+)
+"""What is printed of each span."""
+
 _DROPPED = ("start", "end", "parent", "ci_low", "ci_high")
 
 
@@ -50,8 +57,9 @@ def run(
         prompt: a text; a file of one; or ``.json`` with one object of a conversation, as a line of a data set.
         answer: what is explained, as it follows the prompt (mind the space), or a class; by default what the model
             says.
-        spans: what the prompt is cut into: sentence, line, paragraph, document, message, tool, part (each of
-            these three), word, token, image or sound; several, parted by commas, from the largest to the smallest.
+        spans: what the prompt is cut into: sentence, line, paragraph, document, message, call (of a tool) and
+            its result, tool, part (all of these, beside each other), word, token, image or sound; several, parted by
+            commas, from the largest to the smallest.
         exact: how many spans are masked where there are more than 20; ``all`` for every one.
         image: a picture beside the prompt.
         than: of a data set, another model, such as the one before training, beside which this one is put: does it use
@@ -59,8 +67,7 @@ def run(
     """
     from headscope.analyses.why.run import why
     from headscope.attention.load import load
-    from headscope.corpora.arrays import broken
-    from headscope.corpora.prompts import prompt_of, prompts
+    from headscope.corpora.prompts import prompts
 
     units: Any = spans.split(",") if "," in spans else spans
     path = _file(prompt)
@@ -96,13 +103,9 @@ def run(
     more: dict[str, Any] = {}
     text: Any = prompt
     if path is not None and path.suffix == ".json":
-        try:
-            row: Any = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError(f"{path}: expected a JSON object, found {broken(error)}") from None
-        text, more = prompt_of(row, lambda message: InputError(f"{path}: {message}"))
+        text, more = _object(path)
     elif path is not None:
-        text = path.read_text(encoding="utf-8").removesuffix("\n")
+        text = _text(path)
     answer = more.pop("answer", answer) if answer is None else answer
     units = more.pop("spans", units) if spans == "sentence" else units
     known = {name: more[name] for name in ("tools", "documents") if name in more}
@@ -117,7 +120,11 @@ def checks(
     if open_ and not _page(output):
         raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
     path = _file(prompt)
+    if path is None and len(prompt.split()) == 1 and Path(prompt).suffix in (".txt", ".json", *DATA):
+        raise InputError(f"PROMPT: expected a text or a file, found no file {prompt}")
     if path is None or path.suffix not in DATA:
+        if path is not None:
+            _object(path) if path.suffix == ".json" else _text(path)
         return
     if cite is not None:
         raise InputError("--cite: expected one prompt, found a data set")
@@ -129,6 +136,29 @@ def checks(
 
 def _page(output: Path | None) -> bool:
     return output is not None and output.suffix.lower() == ".html"
+
+
+def _text(path: Path) -> str:
+    """The text of a file. Raises `InputError` where it has none."""
+    try:
+        text = path.read_text(encoding="utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: expected UTF-8, found another byte at {error.start}") from None
+    if not text.strip():
+        raise InputError(f"{path}: expected some text, found none")
+    return text
+
+
+def _object(path: Path) -> tuple[Any, dict[str, Any]]:
+    """The prompt of a file of one object, and what stands beside it. Raises `InputError` for another file."""
+    from headscope.corpora.arrays import broken
+    from headscope.corpora.prompts import prompt_of
+
+    try:
+        row: Any = json.loads(_text(path))
+    except ValueError as error:
+        raise InputError(f"{path}: expected a JSON object, found {broken(error)}") from None
+    return prompt_of(row, lambda message: InputError(f"{path}: {message}"))
 
 
 def _file(prompt: str) -> Path | None:
@@ -188,6 +218,7 @@ def shown(
     lines = [
         f"answer ({origin}): {about['answer'].strip()!r}, log-probability {fixed(float(result['log_probability']), 2)}",
         printed(listed),
+        COLUMNS,
         *statistics.sentences(result),
     ]
     if len(rows) > SHOWN:
@@ -220,6 +251,10 @@ def shown(
 
 def _opens(prompt: str, first: Any, model: str | None) -> str:
     """How the head is seen on the prompt."""
+    if len(prompt) >= 400 or "\n" in prompt.strip():
+        from headscope.analyses.why.view import TOKENS
+
+        return f"to see the head on the prompt: -o why.html, up to {TOKENS} tokens"
     named = f" -m {shlex.quote(model)}" if model else ""
-    text = shlex.quote(prompt if len(prompt) < 400 else "…")
-    return f"to see the head: headscope view {text}{named} --layer {first['layer']} --head {first['head']}"
+    shown = f"headscope view {shlex.quote(prompt)}{named}"
+    return f"to see the head: {shown} --layer {first['layer']} --head {first['head']}"

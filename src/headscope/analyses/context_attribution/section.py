@@ -51,8 +51,8 @@ class Sources(Section):
             kind="blocks",
             name="sources",
             title="Which part made these answers",
-            about="Tool descriptions, documents and messages of each prompt, or sentences where it has none of these: "
-            "what the answer loses most by where it does not see it.",
+            about="Tool descriptions, documents, messages, calls of tools and their results in each prompt, or "
+            "sentences where it has none of these: what the answer loses most by where it does not see it.",
             blocks=[
                 blocks.table(
                     "sources",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, cast
 
@@ -13,12 +14,12 @@ from headscope.attention.generate import written_texts
 from headscope.attention.one import Message, prepare, tokens_of
 from headscope.attention.parts import from_ids
 from headscope.core.audio import Audio
-from headscope.core.conversations import content
+from headscope.core.conversations import spoken
 from headscope.core.tokens import BoolArray, Tokens
 from headscope.core.validation import Expected
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.chat import render
+from headscope.models.chat import Rendered, answered
 
 Given = Annotated[
     str | tuple[str, str] | Sequence[Message] | Sequence[int] | Tokens,
@@ -65,15 +66,15 @@ def read(
         return Prompt(tokens, texts), dict(ready), answer
     parts: dict[str, Sequence[Stretch]] = {}
     if talk:
-        messages: list[Mapping[str, Any]] = items
-        if answer is None and messages[-1].get("role") == "assistant":
-            answer = content(messages[-1], f"messages[{len(messages) - 1}]", InputError)
-            messages = messages[:-1]
+        messages = spoken(items, "messages", InputError)
+        tools = [_tool(one) for one in tools or ()]
         more = {name: list(value) for name, value in (("tools", tools), ("documents", documents)) if value}
+        if answer is None and messages[-1].get("role") == "assistant":
+            answer, messages = answered(model.tokenizer, messages, **more), messages[:-1]
         tokens = model.chat(messages, add_generation_prompt=True, **more)
-        text, turns = render(model.tokenizer, messages, add_generation_prompt=True, **more)
-        parts = {"message": [Stretch(turn.start, turn.end, _named(messages[turn.number])) for turn in turns]}
-        parts |= {name[:-1]: _located(text, name, entries) for name, entries in more.items()}
+        parts = _parts(
+            Rendered(model.tokenizer, messages, add_generation_prompt=True, **more), messages, more
+        )
     elif items and all(isinstance(one, int) for one in items):
         tokens = (
             model.from_ids(items)
@@ -100,14 +101,50 @@ def read(
         pair = sum(len(text) for text, side in zip(texts, tokens.sequence_ids, strict=True) if side == 0)
     ready = dict(model.inputs([tokens]))
     if logged and model.tokenizer is not None and tokens.special_mask is not None:
-        parts = {"message": _between(texts, tokens.special_mask)}
+        parts = dict.fromkeys(("message", "part"), _between(texts, tokens.special_mask))
     return Prompt(tokens, texts, parts, pair), ready, answer
 
 
-def _named(message: Mapping[str, Any]) -> str:
-    """Whose a message is: its role, and of a tool's answer which call it is of."""
-    answers = (message.get("tool_call_id") or message.get("name")) if message["role"] == "tool" else None
-    return f"{message['role']} {answers}" if answers else str(message["role"])
+def _tool(one: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A tool as templates take it, of one that Anthropic's requests have."""
+    if "input_schema" not in one:
+        return one
+    function = {name: one[name] for name in ("name", "description") if name in one}
+    return {"type": "function", "function": {**function, "parameters": one["input_schema"]}}
+
+
+def _parts(
+    rendered: Rendered, messages: Sequence[Mapping[str, Any]], more: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> dict[str, Sequence[Stretch]]:
+    """What a conversation has: its messages, with the calls of tools in them, and what stands beside these."""
+    turns, made = rendered.spans, rendered.calls()
+    often = Counter(call.name for call in made)
+
+    def named(kind: str, name: Any, call: Any) -> str:
+        return f"{kind} {name} ({call})" if call and often[name] > 1 else f"{kind} {name}"
+
+    def speaker(number: int) -> str:
+        role, call = messages[number]["role"], messages[number].get("tool_call_id")
+        name = messages[number].get("name") or call
+        return role if role != "tool" else named("result of", name, call) if name else "result"
+
+    called = [Stretch(one.start, one.end, named("call", one.name, one.id), one.arguments) for one in made]
+    contents = [Stretch(turn.start, turn.end, speaker(turn.number)) for turn in turns]
+    spoken_by: list[Stretch] = []
+    for number in sorted({one.number for one in (*turns, *made)}):
+        ends = [(one.start, one.end) for one in (*turns, *made) if one.number == number]
+        start, end = min(ends)[0], max(end for _, end in ends)
+        if any(turn.number != number and start < turn.start < end for turn in turns):
+            start, end = ends[0]  # its calls stand elsewhere
+        spoken_by.append(Stretch(start, end, speaker(number)))
+    parts: dict[str, Sequence[Stretch]] = {
+        "message": spoken_by,
+        "call": called,
+        "result": [one for one, turn in zip(contents, turns, strict=True) if turn.role == "tool"],
+        **{name[:-1]: _located(rendered, name, entries) for name, entries in more.items()},
+    }
+    others = [one for name in more for one in parts[name[:-1]]]
+    return {**parts, "part": sorted([*contents, *called, *others])}
 
 
 def _between(texts: Sequence[str], special: BoolArray) -> list[Stretch]:
@@ -123,10 +160,10 @@ def _between(texts: Sequence[str], special: BoolArray) -> list[Stretch]:
     return stretches
 
 
-def _located(text: str, name: str, entries: Sequence[Mapping[str, Any]]) -> list[Stretch]:
+def _located(rendered: Rendered, name: str, entries: Sequence[Mapping[str, Any]]) -> list[Stretch]:
     """Where the template wrote tools or documents."""
     stretches: list[Stretch] = []
-    at = 0
+    text, at = rendered.text, 0
     for number, entry in enumerate(entries):
         inner: Mapping[str, Any] = entry.get("function", entry)
         forms = [
@@ -135,14 +172,13 @@ def _located(text: str, name: str, entries: Sequence[Mapping[str, Any]]) -> list
             for indent in (None, 2, 4)
         ]
         forms += [str(entry[key]) for key in ("text", "content", "contents") if entry.get(key)]
-        form = next((form for form in forms if form in text[at:]), None)
-        if form is None:
+        starts = ((text.find(form, at), form) for form in forms)
+        ends = next(((start, start + len(form)) for start, form in starts if start >= 0), None)
+        ends = ends or rendered.entry(name, number)
+        if ends is None:
             raise InputError(
-                f"{name}[{number}]: expected a chat template that writes it as it is or as JSON, found neither"
+                f"{name}[{number}]: expected a chat template that writes it in one place, found none"
             )
-        start = text.index(form, at)
-        at = start + len(form)
-        stretches.append(
-            Stretch(start, at, str(next((inner[key] for key in _NAMES if inner.get(key)), number)))
-        )
+        at = ends[1]
+        stretches.append(Stretch(*ends, str(next((inner[key] for key in _NAMES if inner.get(key)), number))))
     return stretches

@@ -94,11 +94,11 @@ def why(
             logged; or `Tokens`, of which those of the class ``generated`` are the answer.
         answer: a text that follows the prompt (mind the space), ids, or a class by its name or number; by default what
             the model says. Of a model that takes its answer from the text, a text in it.
-        spans: what the prompt is cut into: ``sentence``, ``line``, ``paragraph``, ``document``, ``message``, ``tool``,
-            ``part`` (each of these three), ``word``, ``token``, ``image`` (4 × 4 cells of a picture) or ``sound``
-            (seconds of it); several from the largest to the smallest, such as ``["document", "sentence"]``, which share
-            one pass; or a list of your own: characters ``(start, end)``, texts of the prompt, boxes ``(left, top,
-            right, bottom)`` or seconds.
+        spans: what the prompt is cut into: ``sentence``, ``line``, ``paragraph``, ``document``, ``message``, ``call``
+            (of a tool) and its ``result``, ``tool``, ``part`` (all of these, beside each other), ``word``,
+            ``token``, ``image`` (4 × 4 cells of a picture) or ``sound`` (seconds of it); several
+            from the largest to the smallest, such as ``["document", "sentence"]``, which share one pass; or a list of
+            your own: characters ``(start, end)``, texts of the prompt, boxes ``(left, top, right, bottom)`` or seconds.
         exact: how many spans are masked where there are more than 20; ``"all"`` for every one.
         image: a picture, alone or beside the prompt, as in `headscope.capture`.
         audio: a sound, as in `headscope.capture`.

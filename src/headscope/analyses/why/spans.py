@@ -18,7 +18,19 @@ from headscope.core.validation import Expected
 from headscope.errors import InputError
 
 Level = Literal[
-    "message", "tool", "document", "part", "paragraph", "line", "sentence", "word", "token", "image", "sound"
+    "message",
+    "call",
+    "result",
+    "tool",
+    "document",
+    "part",
+    "paragraph",
+    "line",
+    "sentence",
+    "word",
+    "token",
+    "image",
+    "sound",
 ]
 """What a prompt is cut into."""
 
@@ -37,15 +49,19 @@ SECONDS = 1.0
 """A sound is cut into stretches of so many seconds."""
 
 _NAMES = ", ".join(get_args(Level))
-_OWN = ("message", "tool", "document", "part")
+_OWN = ("message", "call", "result", "tool", "document", "part")
 
 
 class Stretch(NamedTuple):
-    """Characters of a prompt's text, and what they are: a message's role, a tool's or document's name."""
+    """Characters of a prompt's text, and what they are: a message's role, a tool's or document's name.
+
+    What it `says` is what stands there, or of a call its arguments.
+    """
 
     start: int
     end: int
     name: str = ""
+    says: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +71,8 @@ class Prompt:
     Attributes:
         tokens: of the axis that spans are of.
         texts: what the text says where each token stands; joined they are the text.
-        parts: messages, tools and documents that the prompt says it has, by their level.
+        parts: messages, calls of tools and their results, tools and documents that the prompt says it has, by their
+            level; ``part`` has them beside each other, without the calls in a message.
         pair: the character at which text B begins.
     """
 
@@ -162,22 +179,17 @@ def _levels(prompt: Prompt, levels: Sequence[str]) -> Iterator[Source]:
 
 def _outermost(prompt: Prompt, level: str) -> list[Stretch]:
     """The stretches in which the first level is cut: all the text, or what the prompt says its parts are."""
-    parts = _parts(prompt)
+    parts = prompt.parts.get("part")
     if level in _OWN or not parts:
         sides = [Stretch(0, prompt.pair), Stretch(prompt.pair, len(prompt.text))]
         return sides if prompt.pair and level not in _OWN else [Stretch(0, len(prompt.text))]
-    return parts
-
-
-def _parts(prompt: Prompt) -> list[Stretch]:
-    """Messages, tools and documents in their order."""
-    return sorted(stretch for stretches in prompt.parts.values() for stretch in stretches)
+    return [*parts]
 
 
 def _units(prompt: Prompt, level: str, outer: Stretch) -> Iterator[Stretch]:
     text = prompt.text[outer.start : outer.end]
     if level in _OWN and (prompt.parts or level != "document"):
-        parts = _parts(prompt) if level == "part" else prompt.parts.get(level)
+        parts = prompt.parts.get(level)
         if not parts:
             raise InputError(f"spans: expected a prompt with {level}s, found none that it names")
         yield from (one for one in parts if outer.start <= one.start and one.end <= outer.end)
@@ -204,7 +216,8 @@ def _source(prompt: Prompt, level: str, stretch: Stretch, parent: int = -1) -> S
         text = prompt.texts[int(np.flatnonzero(tokens)[0])]
     else:
         text = prompt.text[stretch.start : stretch.end]
-    label = f"{stretch.name}: {text.strip()}" if stretch.name else text.strip()
+    content = stretch.says or text.strip()
+    label = f"{stretch.name}: {content}" if stretch.name else content
     return Source(level, tokens, stretch.start, stretch.end, label, parent)
 
 
