@@ -83,6 +83,9 @@ def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
             def send(self, message: Any, buffers: Any = ()) -> None:
                 self.sent.append((message, [base64.b64encode(each).decode() for each in buffers]))
 
+        address = widget_page.write(
+            tmp_path, NOTEBOOK, view.payload, view.blobs.buffers, asked_again(view.payload)
+        )
         view._widget = widget = Widget()
 
         def python(question: str) -> str:
@@ -96,9 +99,6 @@ def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
                 widget.send(reads(asked, view.explain))
             return json.dumps(widget.sent)
 
-        address = widget_page.write(
-            tmp_path, NOTEBOOK, view.payload, view.blobs.buffers, asked_again(view.payload)
-        )
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.expose_function("python", python)
