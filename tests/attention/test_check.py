@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import transformers
 import headscope as hs
 from headscope.attention import interface
 from headscope.errors import RefusedError
+from tests.helpers.families import build, family, reference
 from tests.helpers.small_models import sizes
 
 SMALL: dict[str, Any] = {"vocab_size": 60, **sizes(inner=24)}
@@ -42,6 +44,44 @@ def test_what_is_found(bert: transformers.BertModel) -> None:
     assert part.recompute_error < 1e-6
     assert part.edit_effect > 0
     assert found.output_error < 1e-5
+
+
+def test_weights_are_those_that_a_sink_leaves() -> None:
+    """Granite's sinks scale the output; the weights that its file returns sum to 1."""
+    config = transformers.GraniteSWAConfig(
+        **SMALL, num_key_value_heads=2, sliding_window=4, pad_token_id=0,
+        layer_types=["sliding_attention", "full_attention"],
+    )  # fmt: skip
+    torch.manual_seed(1)
+    module = transformers.GraniteSWAForCausalLM(config).eval()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    model = hs.load(module)
+    assert model.checked.parts[0].sink
+    seen: list[torch.Tensor] = []
+    attention: Any = module.model.layers[1].self_attn
+    with (
+        attention.v_proj.register_forward_hook(lambda *call: seen.append(call[2])),
+        attention.o_proj.register_forward_pre_hook(lambda _, given: seen.append(given[0])),
+    ):
+        maps = hs.capture(model, inputs={"input_ids": torch.arange(3, 15)[None]})
+    values, made = (part[0].unflatten(-1, (-1, 8)).transpose(0, 1) for part in seen)
+    weights = torch.tensor(maps.layers[1])
+    # 12 products of numbers of about 1 in float32
+    torch.testing.assert_close(weights @ values.repeat_interleave(2, 0), made, rtol=0, atol=1e-6)
+    assert weights.sum(-1).max() < 1
+
+
+def test_keys_that_a_model_hides_by_itself_are_hidden_in_long_inputs() -> None:
+    """DeepSeek-V3.2's indexer chooses more keys than the input of the check has."""
+    sparse = family("DeepSeek-V3.2")
+    module: Any = build(replace(sparse, config={**sparse.config, "index_topk": 20}))
+    ids = {"input_ids": torch.arange(3, 43)[None], "attention_mask": torch.ones(1, 40, dtype=torch.long)}
+    maps = hs.capture(hs.load(module), inputs=ids)
+    for weights, expected in zip(maps.layers, reference(module, ids), strict=True):
+        assert (weights[:, -1] > 0).sum(-1).max() == 20
+        # float32 rows of 40 keys that sum to 1
+        torch.testing.assert_close(torch.tensor(weights), expected[0], rtol=0, atol=1e-6)
 
 
 def test_a_sink_is_declared() -> None:

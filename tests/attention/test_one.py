@@ -18,7 +18,7 @@ from headscope.errors import HeadscopeWarning, InputError, RefusedError, Unknown
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_payload
 from tests.helpers.families import build, family
-from tests.helpers.small_models import sizes
+from tests.helpers.small_models import sizes, small
 from tests.helpers.small_tokenizers import listed
 
 SMALL: dict[str, Any] = {"vocab_size": 60, **sizes(inner=24)}
@@ -156,6 +156,11 @@ class TestInputs:
         keep = mask[1].bool()
         for layer, expected in zip(found[1].layers, reference, strict=True):
             np.testing.assert_allclose(layer, expected[1][:, keep][:, :, keep], atol=1e-6)
+
+    def test_several_ends_of_a_text(self) -> None:
+        """GLM, Llama 3 and others list the ids that end a text."""
+        model = small("llama", num_key_value_heads=2, eos_token_id=[5, 7])
+        assert hs.capture(model, inputs={"input_ids": [[3, 5, 7]]}).query.pieces == ("3", "5", "7")
 
     def test_encoder_decoder(self, t5: Model) -> None:
         inputs = {"input_ids": torch.tensor([[5, 6, 7, 8]]), "decoder_input_ids": torch.tensor([[0, 9, 10]])}

@@ -162,6 +162,11 @@ def _deepseek() -> dict[str, Any]:
     return config | experts | {"v_head_dim": 8, "moe_intermediate_size": 16, "first_k_dense_replace": 1}
 
 
+def _sparse() -> dict[str, Any]:
+    """Each query sees the four keys that an indexer chose."""
+    return _deepseek() | {"index_topk": 4, "index_n_heads": 16, "index_head_dim": 8}
+
+
 def _gpt(**more: Any) -> dict[str, Any]:
     return {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 64} | more
 
@@ -262,6 +267,8 @@ DECODERS = [
                   layer_types=["chunked_attention", "chunked_attention", "full_attention"])),
     Family("DeepSeek-V2", "DeepseekV2ForCausalLM", "deepseek_v2", _deepseek()),
     Family("DeepSeek-V3", "DeepseekV3ForCausalLM", "deepseek_v3", _deepseek()),
+    Family("DeepSeek-V3.2", "DeepseekV32ForCausalLM", "deepseek_v32", _sparse()),
+    Family("DiffLlama", "DiffLlamaForCausalLM", "diffllama", _llama()),
     Family("Qwen3-Next", "Qwen3NextForCausalLM", "qwen3_next",
            _llama(**_LINEAR, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
                   shared_expert_intermediate_size=16), heads=(4,)),
@@ -347,6 +354,8 @@ REFUSED = [
            _SIX, "target", False, True),
     Family("BigBird block-sparse", "BigBirdModel", "big_bird", _bert(**_SPARSE),
            interface=False, refused=True, repeat=4),
+    Family("Pegasus-X", "PegasusXForConditionalGeneration", "pegasus_x", _bart(block_size=4, num_global_tokens=2),
+           _SIX, "target", refused=True),
     Family("LongT5", "LongT5Model", "longt5", _t5(local_radius=3), _SIX, "target", refused=True),
 ]  # fmt: skip
 

@@ -12,6 +12,8 @@ under way when the last recording ends still finds its functions.
 from __future__ import annotations
 
 import sys
+import threading
+import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -48,8 +50,35 @@ class _Recording:
     """On which the hook gets all calls, wherever the layers of a model are."""
 
 
+class _Name(str):
+    """What a switched model's attention is called: ours, and equal to the name of what will run.
+
+    Some models ask for ``eager`` or ``sdpa`` by name, and hide keys themselves then (DeepSeek-V3.2's top keys); of
+    another name they expect that it does. To GPT-2 with `reorder_and_upcast_attn`, which leaves the interface when it
+    is eager, it is not.
+    """
+
+    config: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        if str.__eq__(self, other) is True:
+            return True
+        return not getattr(self.config, "reorder_and_upcast_attn", False) and other == _running(self.config)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def _named(config: Any) -> _Name:
+    name = _Name(NAME)
+    name.config = config
+    return name
+
+
 _recordings: Scope[_Recording] = Scope("headscope_recordings")
-_implementation = Borrowed("_attn_implementation_internal", lambda config: NAME)
+_implementation = Borrowed("_attn_implementation_internal", _named)
 
 
 def supports(model: nn.Module) -> bool:
@@ -107,11 +136,23 @@ def _attention(
             _original(getattr(module, "config", None)), _own_eager(type(module))
         )
         return attention(module, query, key, value, attention_mask, **options)
-    if all(recording.fused for recording in recordings):
-        return _fused_attention(recordings, module, query, key, value, attention_mask, options), None
+    fused = all(recording.fused for recording in recordings)
+    repeated, weights = _last.weights(module, query, key)
+    if weights is not None:
+        return _product(weights, value), weights
+    if repeated and fused:
+        return _sdpa.sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+    if fused:
+        out, answer = _fused_attention(recordings, module, query, key, value, attention_mask, options)
+        _last.note(module, query, key, answer)
+        return out, answer
     out, weights = _own_eager(type(module))(module, query, key, value, attention_mask, **options)
-    for recording in recordings:
-        record = _record(recording, module, query, key, value, attention_mask, options)
+    records = [
+        _record(recording, module, query, key, value, attention_mask, options) for recording in recordings
+    ]
+    if options.get("s_aux") is not None:
+        out, weights = _with_sinks(records[0], out, weights)
+    for recording, record in zip(recordings, records, strict=True):
         record.given = weights
         seen = record.at(recording.home)
         answer = recording.hook(seen)
@@ -119,8 +160,30 @@ def _attention(
             answer = seen.given  # so that it stays a part of the model's graph
         if answer is not None:
             weights = shaped(answer, record).to(query.device)
-            out = _context(record, weights)
+            out = _product(weights, value)
+    _last.note(module, query, key, weights)
     return out, weights
+
+
+class _Last(threading.local):
+    """The last call, as long as its queries and keys live: of each thread its own."""
+
+    call: Sequence[weakref.ref[Any]] = ()
+    used: weakref.ref[Tensor] | None = None
+
+    def note(self, module: nn.Module, query: Tensor, key: Tensor, weights: Tensor | None) -> None:
+        """Note a call and the weights that it returned."""
+        self.call = [weakref.ref(thing) for thing in (module, query, key)]
+        self.used = None if weights is None else weakref.ref(weights)
+
+    def weights(self, module: nn.Module, query: Tensor, key: Tensor) -> tuple[bool, Tensor | None]:
+        """Whether a call has the last one's queries and keys (DiffLlama: for other values), and its weights."""
+        now = (module, query, key)
+        repeated = bool(self.call) and all(then() is one for then, one in zip(self.call, now, strict=True))
+        return repeated, self.used() if repeated and self.used is not None else None
+
+
+_last = _Last()
 
 
 def _fused_attention(
@@ -131,8 +194,8 @@ def _fused_attention(
     value: Tensor,
     mask: Tensor | None,
     options: dict[str, Any],
-) -> Tensor:
-    """Attention that never forms the map."""
+) -> tuple[Tensor, Tensor | None]:
+    """Attention that never forms the map; the weights that a hook put in their place, if any."""
     hooks: list[tuple[Hook, AttentionRecord]] = []
     causal = options.get("is_causal")  # the rule of transformers' own function for scaled dot products
     causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
@@ -149,24 +212,30 @@ def _fused_attention(
         record = hooks[0][1]
         parts = [weights.to(value.dtype) @ record.values for _, weights in record.blocks()]
         out = torch.cat(parts, 2).transpose(1, 2).contiguous().to(query.device)
+    weights = None
     for answer, record in answers:
         if answer is not None:
-            out = _context(record, shaped(answer, record)).to(query.device)
-    return out
+            weights = shaped(answer, record).to(query.device)
+            out = _product(weights, value)
+    return out, weights
 
 
 def _mask(*sizes: Any, config: Any = None, **options: Any) -> Any:
     """The mask function of a switched model: that of the attention which `_attention` will run."""
+    mask = _masks().get(_running(config))  # a custom attention without a mask function gets no mask
+    return None if mask is None else mask(*sizes, config=config, **options)
+
+
+def _running(config: Any) -> str:
+    """The attention that `_attention` will run for a configuration."""
     recordings = [
         recording
         for recording in _recordings.now()
         if any(config is switched for switched in recording.configs)
     ]
-    name = _original(config)
-    if recordings:
-        name = "sdpa" if all(recording.fused for recording in recordings) else "eager"
-    mask = _masks().get(name)  # a custom attention without a mask function gets no mask
-    return None if mask is None else mask(*sizes, config=config, **options)
+    if not recordings:
+        return _original(config)
+    return "sdpa" if all(recording.fused for recording in recordings) else "eager"
 
 
 _functions.register(NAME, _attention)
@@ -176,7 +245,7 @@ _masks.register(NAME, _mask)
 def _original(config: Any) -> str:
     """The attention that a switched model was found with. A copy of a switched model has eager attention."""
     name = _implementation.original(config)
-    return "eager" if name in (None, NAME) else name
+    return "eager" if name is None or isinstance(name, _Name) else name
 
 
 def _record(
@@ -202,8 +271,22 @@ def _record(
     )
 
 
-def _context(record: AttentionRecord, weights: Tensor) -> Tensor:
-    return (weights.to(record.values.dtype) @ record.values).transpose(1, 2).contiguous()
+def _product(weights: Tensor, value: Tensor) -> Tensor:
+    """What values give by weights, ``[batch query head dim]``."""
+    groups = weights.shape[1] // value.shape[1]
+    values = value if groups == 1 else value.repeat_interleave(groups, 1)
+    return (weights.to(values.dtype) @ values).transpose(1, 2).contiguous()
+
+
+def _with_sinks(record: AttentionRecord, out: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """An output and the weights that make it of the values.
+
+    Some files (Granite's) scale the output by what sinks leave, and give weights as if there were none.
+    """
+    scaled = weights * record.recompute().sum(-1, keepdim=True).to(weights.dtype)
+    made = [_product(of, record.values) for of in (weights, scaled)]
+    as_given, as_scaled = ((context - out).abs().max() for context in made)
+    return (made[1], scaled) if as_scaled < as_given else (out, weights)
 
 
 @cache

@@ -10,6 +10,7 @@ _WINDOWS = "attends in overlapping windows plus a few global tokens"
 _CHUNKS = {  # model type -> how it attends
     "longformer": _WINDOWS,
     "led": _WINDOWS,
+    "pegasus_x": "attends in blocks plus a few global tokens",
     "longt5": "attends in blocks and their neighbours",
     "canine": "attends in chunks of characters",
     "reformer": "attends within chunks of hashed or neighbouring tokens",
