@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from headscope.core.counts import plural
@@ -16,6 +17,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: 
 th, td { text-align: right; padding: .15rem .6rem;
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
 th { font-weight: 600; } th:first-child, td:first-child, .text { text-align: left; }
+td:not(.text) { white-space: nowrap; }
 .note { opacity: .7; } code { font-size: .9em; overflow-wrap: anywhere; } summary { cursor: pointer; }
 """
 
@@ -63,7 +65,15 @@ def page(card: Mapping[str, Any]) -> str:
 def site(cards: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     """The page that compares cards, each with the address of its own page."""
     names = list(dict.fromkeys(name for _, card in cards for name in card["lists"]))
-    links = [f'<a href="{html_text(link)}">{html_text(card["model"]["name"])}</a>' for link, card in cards]
+    called = [str(card["model"]["name"]) for _, card in cards]
+    titles = [
+        name if called.count(name) == 1 else f"{name} ({PurePosixPath(link).parent})"
+        for name, (link, _) in zip(called, cards, strict=True)
+    ]
+    links = [
+        f'<a href="{html_text(link)}">{html_text(title)}</a>'
+        for title, (link, _) in zip(titles, cards, strict=True)
+    ]
     parts = [
         "<h1>Heads of models</h1>",
         _paragraph("How many heads of each model have a role, and the highest of each list."),
