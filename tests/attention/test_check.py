@@ -13,7 +13,7 @@ import headscope as hs
 from headscope.attention import interface
 from headscope.errors import RefusedError
 from tests.helpers.families import build, family, reference
-from tests.helpers.small_models import sizes
+from tests.helpers.small_models import sizes, small
 
 SMALL: dict[str, Any] = {"vocab_size": 60, **sizes(inner=24)}
 
@@ -82,6 +82,19 @@ def test_keys_that_a_model_hides_by_itself_are_hidden_in_long_inputs() -> None:
         assert (weights[:, -1] > 0).sum(-1).max() == 20
         # float32 rows of 40 keys that sum to 1
         torch.testing.assert_close(torch.tensor(weights), expected[0], rtol=0, atol=1e-6)
+
+
+def test_a_model_that_takes_the_interface_where_it_is_not_eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As files of models on the hub do, by `!=`."""
+    from transformers.models.llama import modeling_llama
+
+    class OfOld:
+        @staticmethod
+        def get_interface(name: str, eager: Any) -> Any:
+            return transformers.AttentionInterface()[name] if name != "eager" else eager
+
+    monkeypatch.setattr(modeling_llama, "ALL_ATTENTION_FUNCTIONS", OfOld())
+    assert small("llama").checked.route == "interface"
 
 
 def test_a_sink_is_declared() -> None:

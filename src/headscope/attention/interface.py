@@ -55,7 +55,8 @@ class _Name(str):
 
     Some models ask for ``eager`` or ``sdpa`` by name, and hide keys themselves then (DeepSeek-V3.2's top keys); of
     another name they expect that it does. To GPT-2 with `reorder_and_upcast_attn`, which leaves the interface when it
-    is eager, it is not.
+    is eager, it is not. Nor is it to who asks whether it is another one: files of a hub's models do so to take the
+    interface.
     """
 
     config: Any = None
@@ -65,9 +66,7 @@ class _Name(str):
             return True
         return not getattr(self.config, "reorder_and_upcast_attn", False) and other == _running(self.config)
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
+    __ne__ = str.__ne__
     __hash__ = str.__hash__
 
 
