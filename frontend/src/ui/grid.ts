@@ -6,7 +6,7 @@ import { inked } from "../draw/spectrogram";
 import { imageOf, onCanvas } from "../draw/veils";
 import type { MeasureColumn } from "../protocol";
 import { PALETTES } from "../scene/color";
-import { figure } from "../scene/format";
+import { clamp, figure } from "../scene/format";
 import { queue, type Room } from "../scene/gridlayout";
 import { Heads } from "../scene/heads";
 import { alike, Of } from "../scene/made";
@@ -75,12 +75,13 @@ export class Grid {
   }
 
   /** Draw what has changed; a moved selection only moves the ring. */
-  update(width: number, kind: Room["kind"], room: number): void {
+  update(width: number, kind: Room["kind"], room: number, most = room): void {
     const { heads, scene } = this;
     const { state, owner } = scene;
-    [this.width, this.room] = [width, room];
     heads.lay(width, kind, room, aspectOf(heads));
-    this.last = [width, kind, room];
+    // Of cells that get no smaller all are in sight where there is room.
+    [this.width, this.room] = [width, clamp(heads.box.height, room, most)];
+    this.last = [width, kind, room, most];
     const looks = [this.drawing, owner.theme, ratio(), scene.pointed, ...valuesOf(state, Grid.heeds.update)];
     if (this.drawn.renewed(heads.thumbs.of, width, kind, room, ...looks)) {
       heads.arrange();
