@@ -49,7 +49,7 @@ def test_it_says_where_a_query_looks_and_by_which_neurons(two) -> None:
         r"it looks most at .* \((.*)\); neurons (.*) add most", two({**NEURON, "pin": ("from", 1)}).said
     ).groups()  # type: ignore[union-attr]
     assert (float(share), named) == (pytest.approx(weights[key], abs=0.004), ", ".join(map(str, strong)))
-    assert "All neurons of it (q) and cat (k)" in two({**NEURON, "pin": ("to", 3)}).said
+    assert "(q) and cat (k)" in two({**NEURON, "pin": ("to", 3)}).said
     assert "click" not in two(NEURON).said
 
 

@@ -6,7 +6,7 @@ import { inked } from "../draw/spectrogram";
 import { imageOf, onCanvas } from "../draw/veils";
 import type { MeasureColumn } from "../protocol";
 import { PALETTES } from "../scene/color";
-import { clamp, figure } from "../scene/format";
+import { figure } from "../scene/format";
 import { queue, type Room } from "../scene/gridlayout";
 import { Heads } from "../scene/heads";
 import { alike, Of } from "../scene/made";
@@ -79,8 +79,9 @@ export class Grid {
     const { heads, scene } = this;
     const { state, owner } = scene;
     heads.lay(width, kind, room, aspectOf(heads));
-    // Of cells that get no smaller all are in sight where there is room.
-    [this.width, this.room] = [width, clamp(heads.box.height, room, most)];
+    // Of cells that get no smaller all are in sight where there is room for all.
+    const { height } = heads.box;
+    [this.width, this.room] = [width, height <= most ? Math.max(room, height) : room];
     this.last = [width, kind, room, most];
     const looks = [this.drawing, owner.theme, ratio(), scene.pointed, ...valuesOf(state, Grid.heeds.update)];
     if (this.drawn.renewed(heads.thumbs.of, width, kind, room, ...looks)) {
