@@ -73,7 +73,8 @@ export function pointed(scene: Scene): Part[] {
 export function answer(scene: Scene): Part[] {
   const { state, part } = scene;
   if (state.quantity !== "weights" && state.scale !== "neuron") return slopes(scene);
-  const does = scene.many || scene.aggregated ? null : highlight(part, state.layer, scene.head);
+  const one = state.scale === "neuron" || !(scene.many || scene.aggregated);
+  const does = one ? highlight(part, state.layer, scene.head) : null;
   const own = does ? ofHead(scene, does) : [];
   const head: Part = state.scale === "model" ? { head: [state.layer, scene.head] } : { named: scene.name() };
   const told = does && own.length > 0 ? [head, " ", ...own] : [];
