@@ -185,7 +185,7 @@ export interface MeasureColumn {
  * Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
  *
  * `of` says what it is of, where that is known (a gradient: "the loss on the input"). `measures` are figures of every
- * head in it, of a signed one.
+ * head in it, of a signed one, and `largest` the size of each head's largest number, layer by layer.
  */
 export interface QuantityInfo {
   name: string;
@@ -194,6 +194,7 @@ export interface QuantityInfo {
   scale: number;
   layers: ArrayRef[];
   measures?: MeasureColumn[];
+  largest?: number[];
 }
 
 /**

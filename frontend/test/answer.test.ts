@@ -46,6 +46,7 @@ function part(layers: readonly (readonly Does[])[], over: Partial<PartInfo> = {}
     index: layers.map((_, at) => at + 3),
     heads: layers.map((heads) => heads.map((_, at) => at)),
     measures: MEASURES.map((name) => ({ name, of: "input", values: name })),
+    quantities: [],
     highlights,
     ...over,
   } as unknown as PartInfo;
@@ -93,15 +94,25 @@ test.each([
   expect(opening(part(layers))).toEqual({ layer, heads });
 });
 
+test("of a gradient the head of its largest number opens", () => {
+  const quantities = [{ name: "gradient", largest: [0.1, 0.3, 0.2] }] as PartInfo["quantities"];
+  const found = part([[LINK, SINK], [PREVIOUS]], { quantities });
+  expect(opening(found, "gradient")).toEqual({ layer: 3, heads: [1, 0] });
+  expect(opening(found)).toEqual({ layer: 3, heads: [0, 0] });
+});
+
 const said = (layers: Does[][], state: Partial<Full> = {}, over: Partial<PartInfo> = {}): string =>
   plain(answer(scene(layers, state, over)));
 
 test("the sentence says what the open head does, and what most heads do", () => {
   const rest = [SINK, SINK, PREVIOUS];
   expect(said([[LINK, ...rest]])).toBe("L3H0 looks from “it” to “animal”, 68%; 3 of 4 heads look mostly at [CLS].");
-  expect(said([[LINK, ...rest]], { heads: [1] })).toMatch(/^L3H1 looks mostly at \[CLS\], 88% on average; /);
+  expect(said([[LINK, ...rest]], { heads: [1] })).toBe(
+    "L3H1 looks mostly at [CLS], 88% on average, as 3 of 4 heads do.",
+  );
   expect(said([[LINK, ...rest]], { heads: [3] })).toMatch(/^L3H3 looks mostly at the previous token, 93% on average; /);
-  expect(said([[BROAD, BROAD]])).toBe("L3H0 looks at most tokens alike; 2 of 2 heads look at most tokens alike.");
+  expect(said([[BROAD, BROAD]])).toBe("L3H0 looks at most tokens alike, as all 2 heads do.");
+  expect(said([[LINK, ...rest]], { scale: "neuron" })).toBe(said([[LINK, ...rest]]));
   expect(said([[{ first: 0.3, sep: 0.4 }]])).toBe("L3H0 gives the most to “saw”, 60% on average.");
   expect(said([[{ off: true }]])).toBe("L3H0 is switched off: its weights are 0.");
 });
@@ -122,7 +133,7 @@ test("of two inputs it says what moves", () => {
     ],
   ];
   expect(said(layers)).toMatch(
-    /^L3H0 changes 40% of its attention between 1 and 2, more than any other head; here it looks from “it” to “animal”, 68%; /,
+    /^L3H0 changes 40% of its attention between 1 and 2, more than any other head; here it looks from “it” to “animal”, 68%\.$/,
   );
   expect(said(layers, { heads: [1] })).toMatch(
     /^L3H1 changes 10% of its attention between 1 and 2; here it looks mostly/,
@@ -143,9 +154,8 @@ test("a part of a picture, or seconds of a sound", () => {
 
 test("nothing is said of other numbers than one head's raw weights", () => {
   expect(said([[LINK]], { quantity: "gradient" }, { quantities: [] })).toBe("");
-  expect(said([[LINK]], { scale: "neuron" })).toBe("");
   expect(said([[LINK]], { renormalise: true })).toBe("");
-  expect(said([[LINK, SINK]], { heads: [0, 1] })).toBe("2 of 2 heads look mostly at [CLS].");
+  expect(said([[LINK, SINK]], { heads: [0, 1] })).toBe("all 2 heads look mostly at [CLS].");
   expect(said([[LINK]], {}, { highlights: undefined } as unknown as Partial<PartInfo>)).toBe("");
 });
 

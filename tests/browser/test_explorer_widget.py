@@ -16,10 +16,12 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input, explorer_payload
+from headscope.views.widget import asked_again
 from tests.helpers import widget_page
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE
 from tests.helpers.small_models import save_llama
+from tests.helpers.view_sample import neurons, some
 
 pytestmark = pytest.mark.browser
 
@@ -28,6 +30,7 @@ const heard = {}, sent = [];
 const model = { get: name => traits[name], set: (name, value) => { traits[name] = value; }, save_changes() { sent.push("saved"); },
   on: (event, run) => { (heard[event] ??= []).push(run); }, off: (event, run) => { heard[event] = heard[event].filter(x => x !== run); },
   send: content => { sent.push(content);
+    if (window.lost) return;
     setTimeout(() => (heard["msg:custom"] ?? []).forEach(run => run({ kind: "exact", id: content.id }, [new DataView(Float32Array.from([0.123456, 0.5, 0.25, 0.126544]).buffer)]))); } };
 window.notebook = { traits, sent, tell(state) { traits.state = state; heard["change:state"].forEach(run => run()); } };
 window.notebook.close = render(model);
@@ -48,11 +51,11 @@ def page(chromium: Any, tmp_path: Path) -> Any:
 
 
 @contextmanager
-def notebook(chromium: Any, tmp_path: Path, payload: Any, blobs: Blobs) -> Iterator[Any]:
-    """A page that plays the notebook of a widget; at the end nothing may have been complained of."""
+def notebook(chromium: Any, tmp_path: Path, payload: Any, blobs: Blobs, script: str = "") -> Iterator[Any]:
+    """A page that plays the notebook of a widget, after a script; at the end nothing may have been complained of."""
     context = chromium.new_context(viewport={"width": 1100, "height": 900}, offline=True)
     context.set_default_timeout(1000 * PATIENCE)
-    context.add_init_script(ALL)
+    context.add_init_script(ALL + script)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -104,6 +107,26 @@ def test_keys_belong_to_the_view_that_has_the_focus(page: Any):
 def test_a_widget_is_taken_down_whole(page: Any):
     page.evaluate("notebook.close()")
     assert page.locator("#cell *").count() == 0
+
+
+def test_what_a_lost_kernel_has_leaves_the_picture_that_is_there(chromium: Any, tmp_path: Path) -> None:
+    """Nobody answers, and a minute is short."""
+    given = [Input({"self": some(heads=4)}, neurons={"self": neurons()})]
+    payload, blobs = explorer_payload(given, state={"scale": "neuron", "layer": 0, "heads": [0]})
+    for name in asked_again(payload):
+        del blobs.buffers[name]
+    lost = "window.lost = true; const later = setTimeout; window.setTimeout = (run, wait) => later(run, Math.min(wait ?? 0, 99));"
+    with notebook(chromium, tmp_path, payload, blobs, lost) as page:
+        page.wait_for_selector(".hx[data-scale=neuron]:not([data-busy])")
+        page.get_by_role("button", name="Next layer").click()
+        page.locator(
+            ".message.problem", has_text="Python, which has the rest of this view, does not answer"
+        ).wait_for()
+        assert page.locator(".rightpane h2").inner_text() == "Layer 0, head 0, neuron by neuron"
+        assert state(page)["layer"] == 0
+        page.get_by_role("radio", name="Head").click()  # what is here is shown, and nothing more is said
+        page.wait_for_selector(".hx[data-scale=head]:not([data-busy])")
+        assert not page.locator(".message").is_visible()
 
 
 def test_the_sources_of_an_answer_are_a_widget_too(chromium: Any, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ SEEN = """() => {
     grids: seen('.gridscroll').map(box),
     ring: seen('.ring:not(.hov)').map(box),
     legends: seen('.roles').map(box),
+    cut: seen('.roles, .answer').filter(e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight).length,
     // From where a number beside the grid ends to where the next begins.
     apart: ['.collabels', '.rowlabels'].flatMap(labels => {
       const across = labels === '.collabels';
@@ -101,6 +103,7 @@ def test_the_head_is_within_the_first_screen(
         seen = min(picture["bottom"], height) - picture["top"]
         assert seen >= min(picture["height"], 0.3 * height), where
         assert found["wide"] == width, where
+        assert found["cut"] == 0, where
         assert min(found["apart"], default=9) >= 2, where
         assert page.evaluate(cells) >= 10, where
         assert grid["bottom"] <= height, where
@@ -128,6 +131,26 @@ def test_the_head_is_within_the_first_screen(
                 "e => [e.getBoundingClientRect().top, e.getBoundingClientRect().bottom]"
             )
             assert min(bottom, height) - max(top, 0) >= 0.8 * (bottom - top), where
+
+
+def test_all_of_32_by_32_heads_are_in_sight(tab: Any, tmp_path: Any) -> None:
+    page = opened(tab, explorer_page([one(32, 32, 8)]), tmp_path)
+    grid = page.locator(".gridscroll")
+    assert grid.evaluate("e => e.scrollHeight - e.clientHeight") <= 0
+    assert grid.bounding_box()["y"] + grid.bounding_box()["height"] < 0.9 * 800
+
+
+def test_parts_and_steppers_share_a_row_of_a_phone(tab: Any, tmp_path: Any) -> None:
+    maps = PAGES["short"][0].parts["self"]
+    parts = {
+        name: replace(maps, kind=kind)
+        for name, kind in (("encoder", "encoder"), ("decoder", "self"), ("cross", "cross"))
+    }
+    page = opened(tab, explorer_page([Input(parts, WORDS)]), tmp_path, (390, 844))
+    row = [page.get_by_role("radiogroup", name="Part"), *page.locator(".stepper:visible").all()]
+    boxes = [each.bounding_box() for each in row]
+    assert len(boxes) == 3
+    assert max(box["y"] for box in boxes) < min(box["y"] + box["height"] for box in boxes)
 
 
 def test_what_opens_moves_nothing(tab: Any, pages: dict[str, str], tmp_path: Any) -> None:

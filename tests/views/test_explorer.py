@@ -152,6 +152,8 @@ def test_other_matrices_keep_their_sign_and_scale():
         "largest fall": pytest.approx(-head.min()),
         "mean size": pytest.approx(np.abs(head).mean()),
     }
+    largest = [size for layer in gradient for size in np.abs(layer).max((1, 2))]
+    assert quantity["largest"] == pytest.approx(largest, rel=1e-3)
     large = np.abs(gradient[2]) > 0.01 * quantity["scale"]
     assert (np.sign(values) == np.sign(gradient[2]))[large].all()
 

@@ -205,7 +205,7 @@ class TestCaptions:
                 [
                     "gradient of the loss in place of the weights",
                     "the mean size of all pairs · blue raises the loss, orange lowers it",
-                    "In L1H1 weight from",
+                    "In L1H1, more weight from",
                 ],
             ),
             ({**HEAD, "quantity": "gradient", "threshold": 0.5}, ["lines of at least 0.5 of the largest"]),

@@ -28,9 +28,10 @@ def one(maps: AttentionMaps | None = None, **inner: Any) -> Stills:
 
 
 def test_scores_and_weights_are_those_of_the_query(two) -> None:
-    """The first that is no special token, or the pinned one."""
+    """The pinned one."""
     found, maps = neurons(), some(heads=4)
-    for state, query in ((NEURON, 1), ({**NEURON, "pin": ("from", 3)}, 3)):
+    for query in (1, 3):
+        state = {**NEURON, "pin": ("from", query)}
         scores = found.k[1][0] @ found.q[1][1][query] / np.sqrt(8)
         texts = two(state).texts
         at = texts.index("weight")
@@ -45,15 +46,25 @@ def test_it_says_where_a_query_looks_and_by_which_neurons(two) -> None:
     key = int(weights.argmax())
     strong = np.argsort(-found.q[1][1][1] * found.k[1][0][key], kind="stable")[:3]
     share, named = re.search(
-        r"it looks most at .* \((.*)\); neurons (.*) add most", two(NEURON).said
+        r"it looks most at .* \((.*)\); neurons (.*) add most", two({**NEURON, "pin": ("from", 1)}).said
     ).groups()  # type: ignore[union-attr]
     assert (float(share), named) == (pytest.approx(weights[key], abs=0.004), ", ".join(map(str, strong)))
-    assert "All neurons of it (q) and cat (k)" in two({**NEURON, "pin": ("to", 3)}).said
+    assert "(q) and cat (k)" in two({**NEURON, "pin": ("to", 3)}).said
     assert "click" not in two(NEURON).said
 
 
+def test_it_follows_the_query_of_its_sentence() -> None:
+    maps = some(heads=4)
+    layer = np.array(maps.layers[1])
+    layer[1], layer[1, 3] = 1 / 8, np.eye(8)[1]
+    said = one(replace(maps, layers=[maps.layers[0], layer]))(NEURON).said
+    assert "L1H1 looks from “cat” to “it”, 100%" in said
+    assert "cat looks most at it" in said
+
+
 def test_only_what_a_query_sees_is_numbered() -> None:
-    stills = one(some(heads=4, causal=True))
+    even = np.tri(8) / np.arange(1, 9)[:, None]
+    stills = one(replace(some(heads=4, causal=True), layers=[np.tile(even, (4, 1, 1))] * 2))
     state = {"scale": "neuron", "layer": 0, "heads": [3]}
     assert "All neurons of [SEP] (q)" in stills(state).said  # the last, which sees all
     texts = stills({**state, "pin": ("from", 2)}).texts

@@ -34,7 +34,7 @@ export class WhyBox {
 
   constructor(private readonly owner: WhyOwner) {
     this.run = h("button.link", { type: "button", onclick: () => void this.ask() }, "Shade the text");
-    const row = h("div.row", {}, h("h2", {}, "Which part made this?"), h("span.grow"), this.spans, this.run);
+    const row = h("div.row", {}, h("h2", {}, "Which part made this?"), this.spans, this.run);
     this.root.append(row, this.about, this.place);
     this.update(null);
   }
@@ -45,8 +45,7 @@ export class WhyBox {
     this.turn++;
     this.shown = null;
     this.place.replaceChildren();
-    this.about.textContent =
-      "The text, shaded by what the followed word loses without each part. Strike a part out and see.";
+    this.about.textContent = "The text, shaded by what the answer loses without each part. Strike a part out and see.";
   }
 
   /** The changes that are made. */

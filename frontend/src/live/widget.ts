@@ -105,13 +105,14 @@ function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: E
       waiting.set(id, { resolve: (answer, bytes) => resolve(read(answer, bytes)), reject });
       model.send({ ...question, id });
     });
-  const gone = (name: string): Promise<never> =>
+  const gone = (): Promise<never> =>
     new Promise((_, fail) =>
-      window.setTimeout(() => fail(new Error(`array ${name} is not kept in this notebook: run the cell again`)), GONE),
+      window.setTimeout(
+        () => fail(new Error("Python, which has the rest of this view, does not answer; run the cell again")),
+        GONE,
+      ),
     );
-  const store = storeOf(blobs, (name) =>
-    Promise.race([ask({ kind: "arrays", name }, (_, bytes) => bytes!), gone(name)]),
-  );
+  const store = storeOf(blobs, (name) => Promise.race([ask({ kind: "arrays", name }, (_, bytes) => bytes!), gone()]));
   const answer = (content: Answer, buffers: DataView[]): void => {
     if (content.kind === "added") return add(payload, blobs, content, buffers);
     const who = waiting.get(content.id ?? 0);

@@ -5,7 +5,7 @@ import { received, value } from "./cut";
 import { figure, fixed, percent, piece, plural, whole } from "./format";
 import { type Highlight, highlight, shows } from "./opening";
 import { ranking } from "./pointed";
-import { alike, follows, rolesOf, rolesOfHead } from "./roles";
+import { alike, follows, type Role, rolesOf, rolesOfHead } from "./roles";
 import type { Scene } from "./scene";
 
 /**
@@ -72,13 +72,18 @@ export function pointed(scene: Scene): Part[] {
 /** The sentence; nothing where what is drawn is not one head's weights. */
 export function answer(scene: Scene): Part[] {
   const { state, part } = scene;
-  if (state.scale === "neuron") return [];
-  if (state.quantity !== "weights") return slopes(scene);
-  const own = scene.many || scene.aggregated ? [] : ofHead(scene);
-  const most = scene.against ? null : ofMost(scene);
+  if (state.quantity !== "weights" && state.scale !== "neuron") return slopes(scene);
+  const one = state.scale === "neuron" || !(scene.many || scene.aggregated);
+  const does = one ? highlight(part, state.layer, scene.head) : null;
+  const own = does ? ofHead(scene, does) : [];
   const head: Part = state.scale === "model" ? { head: [state.layer, scene.head] } : { named: scene.name() };
-  const parts = [...(own.length > 0 ? [head, " ", ...own] : []), ...(own.length > 0 && most ? ["; "] : []), most ?? ""];
-  return part.highlights && parts.some(Boolean) ? [...parts.filter(Boolean), "."] : [];
+  const told = does && own.length > 0 ? [head, " ", ...own] : [];
+  // Of two inputs what moves is enough.
+  const most = scene.against || (told.length > 0 && moves(does)) ? null : ofMost(scene);
+  if (most && told.length === 0) told.push(`${most.count} ${most.role.does}`);
+  else if (most)
+    told.push(most.role === roleSaid(scene, does!) ? `, as ${most.count} do` : `; ${most.count} ${most.role.does}`);
+  return part.highlights && told.length > 0 ? [...told.filter(Boolean), "."] : [];
 }
 
 /** Of a gradient the pairs of the open head whose weight raises most what it is of, and lowers it most. */
@@ -98,29 +103,30 @@ function slopes(scene: Scene): Part[] {
     const most = measures[which] ? sign * data.figure(part, measures[which], state.layer, head) : value(map, best);
     const at = (side: "from" | "to", { text, start }: typeof row): Part => ({ token: text, side, start });
     const does = `${sign > 0 ? ` raises ${of}` : " lowers it"} (${figure(most, 2)})`;
-    return [sign > 0 ? " weight from " : ", from ", at("from", row), " to ", at("to", column), does];
+    return [sign > 0 ? ", more weight from " : ", from ", at("from", row), " to ", at("to", column), does];
   });
   return ends.length > 0 ? ["In ", { named: scene.name() }, ...ends, "."] : [];
 }
 
-/** "41 of 72 heads look mostly at [CLS]". */
-function ofMost(scene: Scene): string | null {
+/** What most heads do, and how many: "41 of 72 heads". */
+function ofMost(scene: Scene): { role: Role; count: string } | null {
   const all = scene.part.heads.flat().length;
-  const [most] = rolesOf(scene)
+  const [role] = rolesOf(scene)
     .filter(({ does, heads }) => does && heads.length > 1)
     .sort((a, b) => b.heads.length - a.heads.length);
-  return most ? `${whole(most.heads.length)} of ${plural(all, "head")} ${most.does}` : null;
+  if (!role) return null;
+  const { length } = role.heads;
+  return { role, count: `${length === all ? "all" : `${whole(length)} of`} ${plural(all, "head")}` };
 }
 
+const moves = (does: Highlight | null): boolean => (does?.moved ?? -1) >= 0;
+
 /** What the open head does, without its name. */
-function ofHead(scene: Scene): Part[] {
-  const { part, state, head } = scene;
-  const does = highlight(part, state.layer, head);
-  if (!does) return [];
-  const moves = does.moved === null || does.moved < 0 ? [] : moved(scene, does.moved);
-  if (scene.against || state.renormalise) return moves;
+function ofHead(scene: Scene, does: Highlight): Part[] {
+  const before = moves(does) ? moved(scene, does.moved!) : [];
+  if (scene.against || scene.state.renormalise) return before;
   const here = looks(scene, does);
-  return moves.length > 0 && here[0] !== OFF ? [...moves, ...(here.length > 0 ? ["; here it ", ...here] : [])] : here;
+  return before.length > 0 && here[0] !== OFF ? [...before, ...(here.length > 0 ? ["; here it ", ...here] : [])] : here;
 }
 
 function moved({ part, owner, data }: Scene, share: number): Part[] {
@@ -130,19 +136,27 @@ function moved({ part, owner, data }: Scene, share: number): Part[] {
   return [`changes ${percent(share)} of its attention${where}${most ? ", more than any other head" : ""}`];
 }
 
-function looks(scene: Scene, does: Highlight): Part[] {
-  const { part, state, head, data } = scene;
-  const [role] = rolesOfHead(scene, state.layer, head).filter((each) => each.does);
+/** What stands out says more than where a head looks mostly, unless that is a place beside each token. */
+function tells({ part, state }: Scene, does: Highlight): boolean {
   // To a word the weight is another than to one of its pieces.
   const apart = part.key.boxes !== undefined || state.unit === "pieces";
-  // What stands out says more than where a head looks mostly, unless that is a place beside each token.
-  if (apart && shows({ ...does, moved: null }) > 1) return part.key.boxes ? area(scene, does) : link(scene, does);
+  return apart && shows({ ...does, moved: null }) > 1;
+}
+
+/** The role that the open head is said to have; null where something else is said of it. */
+const roleSaid = (scene: Scene, does: Highlight): Role | null =>
+  tells(scene, does) ? null : (rolesOfHead(scene, scene.state.layer, scene.head).find((each) => each.does) ?? null);
+
+function looks(scene: Scene, does: Highlight): Part[] {
+  const { part, state, head, data } = scene;
+  const role = roleSaid(scene, does);
   if (role) {
     const measure = part.measures.find((each) => each.of === "input" && each.name === role.measure);
     const share = measure && `, ${percent(data.figure(part, measure, state.layer, head))} on average`;
     return [third(role.does!), share ?? ""];
   }
-  return part.key.boxes ? area(scene, does) : most(scene);
+  if (part.key.boxes) return area(scene, does);
+  return tells(scene, does) ? link(scene, does) : most(scene);
 }
 
 const OFF = "is switched off: its weights are 0";

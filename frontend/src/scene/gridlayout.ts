@@ -50,7 +50,7 @@ export function summaryBox(width: number): { matrix: number; measures: number } 
   return { matrix, measures: width - matrix - 28 };
 }
 /** The least width of a strip with its name and its figure, and what these two take. */
-export const [MEASURES, NAME_AND_FIGURE] = [204, 148];
+export const [MEASURES, NAME_AND_FIGURE] = [204, 152];
 
 export function box(asked: Room) {
   const { sorted, letters = [6, 5] } = asked;

@@ -5,6 +5,7 @@ import { value } from "./cut";
 import { brief, figure, fixed } from "./format";
 import { concerns, type Judged } from "./gold";
 import type { NeuronBox } from "./neuronlayout";
+import { highlight, shows } from "./opening";
 import type { Scene } from "./scene";
 import { product, type Scores, scores, span, vector } from "./scores";
 import type { LayerNeurons } from "./source";
@@ -86,11 +87,13 @@ export class Neurons {
     return Math.max(rows.items.length, columns.items.length + (this.layer.info.sinks ? 1 : 0));
   }
 
-  /** The query that is followed: pointed at, pinned, or the first that is no special token. */
+  /** The query that is followed: pointed at, pinned, that of what stands out, or the first that is no special token. */
   get query(): number {
-    const { hovered, pinned, rows, part } = this.scene;
+    const { hovered, pinned, rows, part, state, head } = this.scene;
+    const does = highlight(part, state.layer, head);
+    const link = does && shows({ ...does, moved: null }) > 1 ? (rows.of[does.query] ?? -1) : -1;
     const first = part.causal ? rows.items.length - 1 : rows.items.findIndex((item) => !item.special);
-    return hovered?.from ?? pinned?.from ?? Math.max(0, first);
+    return hovered?.from ?? pinned?.from ?? (link >= 0 ? link : Math.max(0, first));
   }
 
   q(item: Item): Float32Array {

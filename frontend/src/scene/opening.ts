@@ -54,18 +54,15 @@ export interface Opening {
   readonly heads: readonly number[];
 }
 
-const known = new WeakMap<PartInfo, Opening>();
-
-/** The layer that opens, and of each the head; of equal ones the first in the model's order. */
-export function opening(part: PartInfo): Opening {
-  const found = known.get(part) ?? choose(part);
-  known.set(part, found);
-  return found;
-}
-
-function choose(part: PartInfo): Opening {
+/**
+ * The layer that opens, and of each the head; of equal ones the first in the model's order. Of a matrix with a sign, such
+ * as a gradient, the head of its largest number.
+ */
+export function opening(part: PartInfo, quantity = "weights"): Opening {
+  const largest = part.quantities.find(({ name }) => name === quantity)?.largest;
   const best = part.index.map((layer, at) => {
     const scores = part.heads[at]!.map((head) => {
+      if (largest) return largest[placeOf(part, layer, head)]!;
       const does = highlight(part, layer, head);
       return does ? shows(does) : 0;
     });

@@ -103,10 +103,11 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   state.part = part.name;
   if (state.side === "difference" && part.layers.length === 0) state.side = "both";
   // Where no layer or head is named, one that shows something on this input.
-  if (!part.index.includes(state.layer)) state.layer = opening(part).layer;
+  if (!part.index.includes(state.layer)) state.layer = opening(part, state.quantity).layer;
   const heads = headsOf(part, state.layer);
   state.heads = state.heads.filter((head) => heads.includes(head));
-  if (state.heads.length === 0) state.heads = [opening(part).heads[part.index.indexOf(state.layer)] ?? 0];
+  if (state.heads.length === 0)
+    state.heads = [opening(part, state.quantity).heads[part.index.indexOf(state.layer)] ?? 0];
   const seen = state.side === "one" ? [part] : inputs.map((input) => partOf(input, state.part));
   if (!seen.every((each) => hasPair(each.query) && hasPair(each.key))) state.filter = "all";
   if (state.picture === "image" && (!inputs[state.input]!.picture || !(part.query.boxes || part.key.boxes)))

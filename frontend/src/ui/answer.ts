@@ -34,9 +34,11 @@ export class Answer {
     const told = ranked.length > 0 || scene.lacking ? ranked : answer(scene);
     const { rounded, begins } = scene.owner.host;
     const begun = begins && told.length > 0 && ranked.length === 0 ? [begins, ...told] : told;
-    const parts = told.length > 0 && rounded ? [...begun, ` (${ROUNDED})`] : begun;
+    const ends = told.at(-1) === "." ? ["."] : [];
+    const parts =
+      told.length > 0 && rounded ? [...begun.slice(0, begun.length - ends.length), ` (${ROUNDED})`, ...ends] : begun;
     // Its room stays while another sentence, or none, stands in it: nothing moves under what points.
-    root.hidden = scene.lacking !== null || scene.state.scale === "neuron";
+    root.hidden = scene.lacking !== null;
     if (alike(parts, this.said)) return;
     this.said = parts;
     root.replaceChildren(...parts.map((part) => this.shown(part, ranked.length > 0)));

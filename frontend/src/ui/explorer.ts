@@ -30,6 +30,9 @@ const TINY = 600;
 const LOW = 500;
 /** Between the margins of A4, in CSS pixels. */
 const PAPER = 687;
+const notShown = (error: unknown): string =>
+  `This cannot be shown: ${error instanceof Error ? error.message : String(error)}.`;
+
 export class Explorer implements Owner {
   state: Full;
   theme: Theme = "light";
@@ -50,6 +53,8 @@ export class Explorer implements Owner {
   private readonly paned = new Of();
   /** They do not stand: drawing failed, or the explorer is closed. */
   private gone = false;
+  /** The state that was drawn last. */
+  private shown: Full | null = null;
   private inks = new Map<string, string>();
   private inkTheme = "";
   private readonly answers = new Made<Promise<Float32Array>>(200);
@@ -365,25 +370,32 @@ export class Explorer implements Owner {
       this.take(built);
       built = null;
       this.draw(renewed || keys.every((key) => HEEDS.rest.has(key) && !HEEDS.main.has(key) && !HEEDS.focus.has(key)));
+      this.shown = this.state;
+      if (!this.asking) this.toolbar.asking(null);
     } catch (error) {
-      if (turn === this.turn) this.fail(error);
+      if (turn === this.turn) this.stay(error);
     } finally {
       // Another picture was asked for while this one's maps were on their way.
       if (built && built !== this.panes) for (const pane of built) pane.destroy();
     }
   }
 
+  // What was drawn last stays, and above it stands why it is not what was asked for.
+  private stay(error: unknown): void {
+    if (!this.shown || this.gone) return this.fail(error);
+    this.state = this.shown;
+    if (this.paned.stale(...this.of)) return this.fail(error);
+    this.host.changed(this.state);
+    for (const pane of this.panes) pane.scene.refresh();
+    this.draw(true);
+    this.toolbar.asking(null, notShown(error));
+  }
+
   // Never a blank page, nor one that stays busy: what went wrong is said in its place.
   fail(error: unknown): void {
     this.gone = true;
     this.root.dataset.failed = "";
-    this.main.replaceChildren(
-      h(
-        "p.failure",
-        { role: "alert" },
-        `This cannot be shown: ${error instanceof Error ? error.message : String(error)}.`,
-      ),
-    );
+    this.main.replaceChildren(h("p.failure", { role: "alert" }, notShown(error)));
     delete this.root.dataset.busy;
   }
 

@@ -75,12 +75,14 @@ export class Grid {
   }
 
   /** Draw what has changed; a moved selection only moves the ring. */
-  update(width: number, kind: Room["kind"], room: number): void {
+  update(width: number, kind: Room["kind"], room: number, most = room): void {
     const { heads, scene } = this;
     const { state, owner } = scene;
-    [this.width, this.room] = [width, room];
     heads.lay(width, kind, room, aspectOf(heads));
-    this.last = [width, kind, room];
+    // Of cells that get no smaller all are in sight where there is room for all.
+    const { height } = heads.box;
+    [this.width, this.room] = [width, height <= most ? Math.max(room, height) : room];
+    this.last = [width, kind, room, most];
     const looks = [this.drawing, owner.theme, ratio(), scene.pointed, ...valuesOf(state, Grid.heeds.update)];
     if (this.drawn.renewed(heads.thumbs.of, width, kind, room, ...looks)) {
       heads.arrange();

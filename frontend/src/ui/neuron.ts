@@ -157,7 +157,7 @@ export class Neuron {
     const words = (said: Words) => said.map((one) => (typeof one === "string" ? one : bold(one)));
     const hint = touched()
       ? " Tap a query to follow it, a key for its vector."
-      : " Hover a query to follow it, a key for its vector; click to pin.";
+      : " Point at a query to follow it, a key for its vector; click to pin.";
     this.caption.replaceChildren(...words(said), hint);
     const item = scene.columns.items[scene.hovered?.to ?? scene.pinned?.to ?? best];
     if (!item) return;

@@ -38,8 +38,8 @@ export interface Place {
 /** From this width on the matrix and the measures have a column of their own. */
 const BROAD = 2200;
 const GAP = 40;
-/** What of the window's height the grid takes beside a picture, and above it. */
-const [BESIDE, STRIP] = [0.48, [0.18, 96, 220]] as const;
+/** What of the window's height the grid takes beside a picture (and of its smallest cells at most), and above it. */
+const [BESIDE, MOST, STRIP] = [0.48, 0.6, [0.18, 96, 220]] as const;
 /** A narrower grid has neither its controls above it nor the measures below. */
 const SLIM = 400;
 /** Measures in a line of their own are no wider. */
@@ -241,7 +241,6 @@ export class Pane {
     this.root.classList.toggle("columns2", wide);
     this.root.classList.toggle("broad", last > 0);
     this.root.classList.toggle("mini", mini);
-    this.roles.root.tabIndex = mini ? 0 : -1; // there it may move sideways
     left.style.width = `${leftWidth}px`;
     right.style.width = `${rightWidth}px`;
     // Below the picture, or in a column of their own, or below the grid.
@@ -311,7 +310,7 @@ export class Pane {
     const { screen } = place;
     const [share, least, most] = STRIP;
     const room = { large: place.room - 60, beside: screen * BESIDE, mini: clamp(screen * share, least, most) }[kind];
-    this.grid.update(width, kind, room);
+    this.grid.update(width, kind, room, kind === "beside" ? screen * MOST : room);
     this.draw.show(state, this.grid.drawing);
     this.draw.offer("auto", scene.part.looks !== undefined);
     this.draw.offer("lines", scene.against === null);

@@ -407,6 +407,9 @@ def _quantity(
             _column(blobs, from_scores(f"{name} {title}", title, "", [size(matrix) for matrix in matrices]))
             for title, size in sizes.items()
         ]
+        info["largest"] = [
+            float(f"{size:.4g}") for matrix in matrices for size in np.abs(matrix).max((1, 2), initial=0.0)
+        ]
     return info
 
 

@@ -163,7 +163,7 @@ class QuantityInfo(TypedDict):
     """Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
 
     `of` says what it is of, where that is known (a gradient: "the loss on the input"). `measures` are figures of every
-    head in it, of a signed one.
+    head in it, of a signed one, and `largest` the size of each head's largest number, layer by layer.
     """
 
     name: str
@@ -172,6 +172,7 @@ class QuantityInfo(TypedDict):
     scale: float
     layers: list[ArrayRef]
     measures: NotRequired[list[MeasureColumn]]
+    largest: NotRequired[list[float]]
 
 
 class OutlineInfo(TypedDict):

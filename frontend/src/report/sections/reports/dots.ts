@@ -21,9 +21,9 @@ const COLUMNS: { readonly [about: string]: { name?: string; value: string; again
   writes: { value: "itself" },
 };
 
-const [MOST, ROW, LEFT, RIGHT, WIDEST] = [3, 16, 128, 46, 360];
-/** Letters that have room before a row. */
-const LETTERS = 21;
+const [MOST, ROW, RIGHT, WIDEST] = [3, 16, 46, 360];
+/** A letter of a name, about; names have at most so much of the width. */
+const [LETTER, NAMES] = [6, 0.5];
 
 interface Dot {
   readonly name: string;
@@ -87,14 +87,19 @@ export function dots(
     const width = Math.min(WIDEST, Math.floor(points.box.getBoundingClientRect().width) || WIDEST);
     if (width === drawn) return points.select(cell);
     drawn = width;
-    const x = (share: number): number => LEFT + Math.max(0, Math.min(1, share)) * (width - LEFT - RIGHT);
+    const letters = Math.min(
+      Math.max(...rows.map(([best]) => best!.name.length)),
+      Math.floor((NAMES * width) / LETTER),
+    );
+    const left = LETTER * letters + 8;
+    const x = (share: number): number => left + Math.max(0, Math.min(1, share)) * (width - left - RIGHT);
     const marks: SVGElement[] = [];
     const places: Point[] = [];
     rows.forEach((row, i) => {
       const y = (i + 0.5) * ROW;
       const [best] = row;
       marks.push(
-        s("text", { x: 0, y, dy: "0.32em" }, shortened(best!.name, LETTERS)),
+        s("text", { x: 0, y, dy: "0.32em" }, shortened(best!.name, letters)),
         s("line", { x1: x(0), x2: x(1), y1: y, y2: y }),
         s("text", { x: width, y, dy: "0.32em", "text-anchor": "end" }, percent(best!.value)),
       );

@@ -7,7 +7,7 @@ import { SQUARE } from "../../../scene/data";
 import { h, s } from "../../../ui/dom";
 import { picture as arcs } from "../../arcs";
 import { ofAll, rightIn } from "../../blocks/cases";
-import { draw, layout } from "../../cells";
+import { draw } from "../../cells";
 import { type Cell, type Measure, pixel, same, scaleOf, tablesOf } from "../../figures";
 import { glance, pictured, storeOf } from "../../glance";
 import type { Host, Now } from "../../host";
@@ -177,8 +177,8 @@ function drift(info: Of<"compare">, host: Host): Picture | null {
   if (info.js.length === 0) return null;
   const { figures } = host;
   const scale = scaleOf("nats", Float64Array.from(info.js), new Float64Array());
-  const { size, gap } = layout(figures.rows, figures.columns, SIDE, SIDE, 14);
-  const step = size + Math.min(gap, 1);
+  const step = Math.max(2, Math.floor(Math.min(15, (SIDE + 1) / figures.columns, (SIDE + 1) / figures.rows)));
+  const size = step - 1;
   const canvas = h("canvas", { "aria-hidden": "true" });
   let painted: Theme | null = null;
   const update = ({ theme }: Now): void => {
@@ -193,7 +193,7 @@ function drift(info: Of<"compare">, host: Host): Picture | null {
       });
     });
   };
-  return { root: h("div.glance", {}, canvas, h("span", {}, "how far each moved")), update };
+  return { root: h("div.glance", {}, canvas, h("span", {}, "drift of each head")), update };
 }
 
 /** The rows of a section's tables whose heads a finding names, the first that is named first. */
