@@ -21,7 +21,7 @@ NO_STREAM = ("Swin", "Swin v2", "Funnel", "Funnel factorized", "XLNet", "XLM")
 are no modules."""
 
 LINEAR = [family for family in CAPTURED if family.name not in NO_STREAM]
-NO_HEADS = {"Qwen3-Next", "ConvBERT"}
+NO_HEADS = {"Qwen3-Next", "ConvBERT", "DiffLlama"}
 """Families in which something stands between the heads and W_O, so that attention writes as a whole."""
 
 

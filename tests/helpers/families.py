@@ -38,7 +38,7 @@ class Family:
         interface: whether it takes its attention function from transformers' interface.
         refused: whether its attention has no maps over the whole input.
         repeat: how often the text stands in the input (for models that need a long one).
-        extra: attention calls besides (a pooling head), which the model neither returns nor runs by the interface.
+        extra: attention calls besides, which the model does not return: of a pooling head, or the same maps again.
     """
 
     name: str
@@ -268,7 +268,7 @@ DECODERS = [
     Family("DeepSeek-V2", "DeepseekV2ForCausalLM", "deepseek_v2", _deepseek()),
     Family("DeepSeek-V3", "DeepseekV3ForCausalLM", "deepseek_v3", _deepseek()),
     Family("DeepSeek-V3.2", "DeepseekV32ForCausalLM", "deepseek_v32", _sparse()),
-    Family("DiffLlama", "DiffLlamaForCausalLM", "diffllama", _llama()),
+    Family("DiffLlama", "DiffLlamaForCausalLM", "diffllama", _llama(), extra=3),
     Family("Qwen3-Next", "Qwen3NextForCausalLM", "qwen3_next",
            _llama(**_LINEAR, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
                   shared_expert_intermediate_size=16), heads=(4,)),

@@ -228,8 +228,8 @@ class Model:
             "sep_token_id",
             "mask_token_id",
         )
-        held = [getattr(self.tokenizer or self.config, name, None) for name in names]
-        others = {number for one in held for number in (one if isinstance(one, list) else [one])}
+        held: list[Any] = [getattr(self.tokenizer or self.config, name, None) for name in names]
+        others: set[Any] = {number for one in held for number in (one if isinstance(one, list) else [one])}
         if pad is None or pad in others:
             return np.zeros(len(ids), np.bool_)
         real = ids != pad
