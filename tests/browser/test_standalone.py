@@ -249,6 +249,36 @@ def test_page_answers_as_python_does(inside: Any, family: str) -> None:
         same(page, live, TEXT, "L0H0 off", written=[40, 41])
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_part_is_masked_as_why_does(inside: Any, family: str) -> None:
+    model = model_of(family)
+    page, live = inside(family), Live(model)
+    text = (
+        "The <mask> sat. It’s 2.5! 今天好。 She ran?"
+        if "masks" in family
+        else "The cat sat. It’s 2.5! She ran?"
+    )
+    for spans in ("sentence", "word"):
+        mine, _ = page.show(text)
+        theirs, _ = live.answer({"kind": "show", "id": 1, "input": {"text": text}, "changes": []})
+        asked = {"at": None, "chosen": None, "spans": spans}
+        told, _ = page.ask("why", turn=mine["turn"], **asked)
+        expected, _ = live.answer({"kind": "why", "id": 2, "turn": theirs["turn"], **asked})
+        assert ("sources" in told) == page.page.locator(".why").is_visible() == ("sources" in expected)
+        if "sources" not in told:
+            assert told["error"] == expected["error"]
+            continue
+        assert told["sources"]["prompt"].strip() == expected["sources"]["prompt"].strip()
+        own, other = told["sources"]["spans"], expected["sources"]["spans"]
+        for name in ("level", "text", "start", "end", "first", "last"):
+            assert [one[name] for one in own] == [one[name] for one in other]
+        known = [place for place, one in enumerate(other) if one["effect"] is not None]
+        assert len(known) > 2
+        for name in ("effect", "share"):  # of log-probabilities in float32, and rounded on the way
+            values = [[side[at][name] for at in known] for side in (own, other)]
+            assert_allclose(*[np.array(side, float) for side in values], atol=2e-5, rtol=1e-4)
+
+
 def test_who_did_it_switches_heads_off_as_python_does(inside: Any) -> None:
     page, live = inside("Llama"), Live(model_of("Llama"))
     for changes in ((), ("L0H1 uniform",)):

@@ -127,7 +127,7 @@ export function told(payload: SourcesPayload, place: number): string[] {
     attention !== null && `${percent(attention)} of the attention`,
     lexical !== null && payload.prompt.trim() && `${percent(lexical)} of the answer’s words`,
   ].filter(Boolean);
-  found.push(`Beside it: ${beside.join(", ")}.`);
+  if (beside.length > 0) found.push(`Beside it: ${beside.join(", ")}.`);
   if (one.note) found.push(`${one.note[0]!.toUpperCase()}${one.note.slice(1)}.`);
   return found;
 }

@@ -59,15 +59,17 @@ export class Sources {
       input.addEventListener("change", () => this.set({ [key]: input.value, span: null }));
       return options.length > 1 && h("label.field", {}, h("span.cap", {}, label), input);
     };
-    const shades = [
-      ["effect", "effect"],
-      ["estimate", "estimate"],
-    ] as const;
+    const estimated = payload.spans.some(({ estimate }) => estimate !== null);
+    const shades = (["effect", "estimate"] as const).filter((by) => by === "effect" || estimated);
     const legend = h("div.scale", { "aria-hidden": "true" }, this.of, h("i.ramp"), this.ticks);
     const heads = h(
       "div.panehead",
       {},
-      choice("by", "Shade by", shades),
+      choice(
+        "by",
+        "Shade by",
+        shades.map((n) => [n, n]),
+      ),
       choice(
         "level",
         "Spans",

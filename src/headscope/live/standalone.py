@@ -117,7 +117,8 @@ def carry(
     del restored
     info: LiveInfo = {**Live(model).info, "reads": False}  # the page runs the model, not its gradients
     info["longest"] = min(info["longest"], int((MAPS_BYTES / (4 * heads)) ** 0.5))
-    info["chat"] = info["sources"] = False
+    several = getattr(model.config, "problem_type", None) == "multi_label_classification"
+    info["chat"], info["sources"] = False, kind in ("next", "mask", "class") and not several
     if weights != "float32":
         info["rounded"] = f"rounded to {weights}"
     labels: Mapping[int, Any] = getattr(model.config, "id2label", None) or {}

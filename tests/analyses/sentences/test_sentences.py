@@ -120,11 +120,11 @@ def test_an_untrained_head_receives_by_chance() -> None:
 
 
 def test_a_text_is_cut_without_loss() -> None:
-    text = 'He said: "No." Then 2.5 more!\n\n\nWell?  Yes… 好。是。\n'
+    text = 'He said: "No." Then 2.5 more!\n\n\nWell?  Yes… 好！吗？是。 a.com/b?c=d!e\n'
     for unit in ("sentence", "line", "paragraph"):
         parts = split(text, unit)
         assert "".join(text[start:end] for start, end in parts) == text
-    expected = ['He said: "No."', "Then 2.5 more!", "Well?", "Yes…", "好。", "是。"]
+    expected = ['He said: "No."', "Then 2.5 more!", "Well?", "Yes…", "好！", "吗？", "是。", "a.com/b?c=d!e"]
     assert [text[start:end].strip() for start, end in split(text)] == expected
     assert len(split(text, "paragraph")) == 2
 

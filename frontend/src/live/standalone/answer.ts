@@ -12,11 +12,15 @@ import type {
   PartInfo,
   Prediction,
   Shown,
+  SourceInfo,
   StandalonePayload,
   Vectors,
+  WhyAnswer,
 } from "../../protocol";
 import type { Numbers } from "../../scene/data";
+import { figure } from "../../scene/format";
 import { opening } from "../../scene/opening";
+import { cut } from "./cut";
 import type { Graphs, Pass } from "./graphs";
 import { difference, highlights, type Maps, measure, sinks } from "./highlights";
 import { type Said, Sayer } from "./says";
@@ -26,6 +30,8 @@ import { type Change, parse, write } from "./whatif";
 /** Weights of a part that the page draws whole; the grid of a larger one has thumbnails. */
 const SMALL = 4_000_000;
 const THUMB = 64;
+/** A context that gives less, in nats, has no shares. */
+const MATTERS = Math.LN2;
 
 export interface Answer {
   readonly content: object;
@@ -67,6 +73,7 @@ export class Answers {
       says: (mine, next) => this.says(mine, next),
       who: (mine, next) => this.who(mine, next),
       without: (mine, next) => this.without(mine, next),
+      why: (mine, next) => this.why(mine, next),
     };
     const kind = String(asked.kind);
     try {
@@ -208,18 +215,84 @@ export class Answers {
     const ran = this.ran.at(-1)!;
     const { at, chosen } = await this.followed(asked, each);
     const where = this.graphs.layers.findIndex(({ layer }) => layer === Number(asked.layer));
-    const off = parse(`L${asked.layer}H${asked.head} off`);
+    const number = await this.numbered(ran, [parse(`L${asked.layer}H${asked.head} off`)], at, chosen, each, where + 1);
+    return { content: { kind: "without", id: Number(asked.id), number }, arrays: [] };
+  }
+
+  // The followed number of an input after more changes, of the layers from `first - 1` on.
+  private async numbered(
+    ran: Ran,
+    more: readonly Change[],
+    at: number | null,
+    chosen: number | null,
+    each: () => Promise<void>,
+    first = 1,
+  ): Promise<number> {
     const given = this.given(ran.tokens, at);
-    const pass = await this.graphs.run(given, [...ran.changes, off], each, ran.pass, where + 1);
-    const said: Said = {
-      tokens: ran.tokens,
-      ...this.graphs.said(pass),
-      at: this.page.model.inputs.includes("places") ? given.place : null,
+    const pass = await this.graphs.run(given, [...ran.changes, ...more], each, ran.pass, first);
+    const single = this.page.model.inputs.includes("places");
+    const said: Said = { tokens: ran.tokens, ...this.graphs.said(pass), at: single ? given.place : null };
+    return this.sayer.followed(said, at, chosen).number;
+  }
+
+  // What the followed word or class loses where nothing else sees a part of the input, as `headscope.why` masks it.
+  private async why(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+    this.current(asked);
+    const ran = this.ran[0]!;
+    const { tokens } = ran;
+    const { info, predicts, causal } = this.page.model;
+    const said = await this.of(ran, place(asked.at), each);
+    const at = this.sayer.place(tokens, said.rows, place(asked.at));
+    const chosen = place(asked.chosen) ?? this.sayer.best(said, at)[0] ?? null;
+    if (at === null || chosen === null)
+      throw new Error("why: expected a next word, a masked one or a class that the model says, found none");
+    const level = asked.spans === "word" ? "word" : "sentence";
+    const parts = cut(tokens, predicts === "next" ? at + 1 : tokens.ids.length, level, causal);
+    if (parts.length === 0) throw new Error("why: expected parts of the text before the followed word, found none");
+    const one = predicts === "class" && said.rows === 1; // read of all the input
+    const reader = one ? (causal ? tokens.ids.length - 1 : -1) : at;
+    const masks = parts.map(
+      (part): Change => ({ ...parse("all hide >0"), part: { tokens: new Set(part.tokens), reader } }),
+    );
+    const before = this.sayer.followed(said, at, chosen).number;
+    const lost = async (some: readonly Change[]): Promise<number> =>
+      before - (await this.numbered(ran, some, at, chosen, each));
+    const context = await lost(masks);
+    const spans: SourceInfo[] = [];
+    for (const [number, { tokens: inside, ...part }] of parts.entries()) {
+      const effect = await lost([masks[number]!]);
+      const [first, last] = [inside[0]!, inside.at(-1)!];
+      const none = { box: null, low: null, high: null, q: null, estimate: null, deleted: null, lexical: null };
+      const share = Math.abs(context) >= MATTERS ? effect / context : null;
+      spans.push({
+        ...part,
+        ...none,
+        level,
+        first,
+        last,
+        effect,
+        share,
+        attention: null,
+        heads: [],
+        without: "",
+        note: "",
+      });
+    }
+    const answer = this.sayer.name(chosen);
+    const sources: WhyAnswer["sources"] = {
+      kind: "sources",
+      version: 1,
+      title: `Which part made this answer? · ${info.model}`,
+      model: info.model,
+      prompt: tokens.texts.slice(0, predicts === "next" ? at + 1 : undefined).join(""),
+      answer,
+      origin: "given",
+      spans,
+      statements: [{ text: answer, effect: spans.map(({ effect }) => effect), q: spans.map(() => null) }],
+      says: [`The answer loses ${figure(context, 2)} nats without any of these parts.`],
+      state: { by: "effect", level, statement: null, span: null, theme: "auto" },
     };
-    return {
-      content: { kind: "without", id: Number(asked.id), number: this.sayer.followed(said, at, chosen).number },
-      arrays: [],
-    };
+    return { content: { kind: "why", id: Number(asked.id), sources } satisfies WhyAnswer, arrays: [] };
   }
 
   private async followed(

@@ -118,7 +118,8 @@ export class Sayer {
     return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
   }
 
-  private name(id: number): string {
+  /** The word or the class of a number. */
+  name(id: number): string {
     return this.model.predicts === "class" ? (this.model.classes[id] ?? String(id)) : this.reader.named(id);
   }
 

@@ -13,6 +13,8 @@ export interface Change {
   readonly value: number | null;
   /** The last of several keys. */
   readonly last: number | null;
+  /** Hidden is a part whose tokens still see each other, but from a `reader` in it, as `headscope.why` masks it. */
+  readonly part?: { readonly tokens: ReadonlySet<number>; readonly reader: number };
 }
 
 /**
@@ -142,11 +144,12 @@ function hide(
   out: Float32Array,
   sees: (query: number, key: number) => boolean,
 ): void {
+  const { key: first, part } = change;
   if (change.query !== null && change.query !== query) return;
-  const { key: first } = change;
-  const left = [...row.keys()].filter(
-    (key) => sees(query, key) && first !== null && (key < first || key > (change.last ?? first)),
-  );
+  if (part?.tokens.has(query) && query !== part.reader) return;
+  const hidden = (key: number): boolean =>
+    part ? part.tokens.has(key) && key !== query : first === null || (key >= first && key <= (change.last ?? first));
+  const left = [...row.keys()].filter((key) => sees(query, key) && !hidden(key));
   out.fill(0);
   if (left.length === 0) return;
   let whole = 0;

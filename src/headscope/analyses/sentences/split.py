@@ -9,7 +9,7 @@ from typing import Literal
 Unit = Literal["sentence", "line", "paragraph"]
 
 _ENDS: dict[Unit, re.Pattern[str]] = {
-    "sentence": re.compile(r"[.!?…。!?]+[\"'”’)\]]*(?:\s+|(?<=[。!?]))|\n+\s*"),
+    "sentence": re.compile(r"[.!?…。！？]+[\"'”’)\]]*(?:\s+|(?<=[。！？]))|\n+\s*"),
     "line": re.compile(r"\n\s*"),
     "paragraph": re.compile(r"\n[^\S\n]*\n\s*"),
 }
