@@ -168,6 +168,10 @@ def test_view_beside_another_model(typed: Typed, monkeypatch: pytest.MonkeyPatch
             ("--against", "a", "--against-text", "b"),
             "--against: expected one of --against and --against-text, found both",
         ),
+        *(
+            (("--replay", *text), "--replay: expected one file, found another text beside it")
+            for text in (["A dog."], ["--against-text", "b"], ["--target", "Un chat."])
+        ),
         (("--width", "column"), "--width: expected a picture (.svg, .pdf, .png), found -o view.html"),
         (("--width", "3in", "-o", "a.svg"), "--width: expected column, page or inches, found '3in'"),
     ],

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Pen } from "../src/draw/canvas";
-import { drawRegions, runs } from "../src/draw/golddraw";
+import { drawRegions, drawThumbLinks, runs } from "../src/draw/golddraw";
 import type { AxisInfo, LinkInfo, PartInfo } from "../src/protocol";
 import { type Choice, side } from "../src/scene/axis";
 import { fromValues, type Shown } from "../src/scene/cut";
@@ -159,6 +159,22 @@ test("a region is an area of the picture, and its patches are counted", () => {
     pair: "[CLS] → 3 patches",
     verdict: "right",
   });
+});
+
+test("a link of a thumbnail goes from the middle of its row to that of its column", () => {
+  const ends: number[][] = [];
+  const put = (x: number, y: number) => ends.push([x, y]);
+  const pen = new Proxy({} as Record<string, unknown>, {
+    get: (_, name) => (name === "moveTo" || name === "lineTo" ? put : () => {}),
+    set: () => true,
+  });
+  const gold: Gold = { label: "", side: "from", source: [1, 2], targets: [[0]], groups: [] };
+  const link: Judged = { gold, verdicts: [], right: false };
+  drawThumbLinks(pen as unknown as Pen, () => "", { x: 10, y: 100, size: 40, rows: 4, columns: 2 }, [link]);
+  expect(ends.slice(0, 2)).toEqual([
+    [10, 120],
+    [50, 110],
+  ]);
 });
 
 test("a region is drawn on its side of the picture alone", () => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { textWidth } from "../src/draw/ruler";
 import { layout } from "../src/report/cells";
 import { placeNames } from "../src/report/names";
-import { headBox } from "../src/scene/headlayout";
+import { headBox, stripSide } from "../src/scene/headlayout";
 
 test.each([
   [6, 12, 900],
@@ -14,6 +14,16 @@ test.each([
   expect(size).toBeGreaterThanOrEqual(2);
   expect(columns * (size + gap)).toBeLessThanOrEqual(width + 2);
   expect(rows * (size + gap)).toBeLessThanOrEqual(562);
+});
+
+test("numbers stand beside what is looked at, or what looks at a key", () => {
+  const sides = [null, { from: 1, to: null }, { from: null, to: 2 }, { from: 1, to: 2 }].map(stripSide);
+  expect(sides).toEqual(["right", "right", "left", "right"]);
+});
+
+test("the gap between heads grows with their cells", () => {
+  const gaps = [1000, 160, 100, 60].map((width) => layout(1, 10, width, width, 48).gap);
+  expect(gaps).toEqual([4, 3, 2, 1]);
 });
 
 test("names do not cover one another", () => {

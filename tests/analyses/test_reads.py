@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.analyses.reads.corpus import _linked  # pyright: ignore[reportPrivateUsage]
+from headscope.analyses.reads.corpus import (  # pyright: ignore[reportPrivateUsage]
+    _less_mean,
+    _linked,
+    _Work,
+)
 from headscope.analyses.roles.retrieval.run import needle_examples
 from headscope.attention.neurons import neurons
 from headscope.core.link import Link, Span
@@ -182,6 +186,22 @@ def test_of_needles_where_the_answer_stands() -> None:
     found = hs.reads(model, examples, "L1H0", of="link:needle", ablated=0)
     assert int(found["queries"]) == asked
     assert float(found["share"].sel(side="key", writer="L0H0")) == pytest.approx(1.0, abs=0.05)
+
+
+def test_chance_is_what_remains_where_shuffled_keys_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Work, "_shuffled", lambda self, contrast, among, example: contrast)
+    found = hs.reads(circuit(), repeats(8), "L1H0", of="induction", ablated=0)
+    np.testing.assert_array_equal(found["chance"], found["share"])
+    p = found["p"].values
+    assert (p[~np.isnan(p)] == 1).all()
+    assert not np.isnan(p).all()
+
+
+def test_a_query_is_asked_for_its_keys_less_the_mean_of_the_others() -> None:
+    chosen = np.array([[True, False, False], [True, True, False], [True, False, False]])
+    others = np.array([[False, True, True], [False, False, True], [False, False, False]])
+    expected = [[1, -0.5, -0.5], [0.5, 0.5, -1], [0, 0, 0]]
+    np.testing.assert_array_equal(_less_mean(chosen, others), expected)
 
 
 def test_shards_of_a_corpus_merge_to_the_same_digits(tmp_path: Any) -> None:

@@ -16,11 +16,17 @@ import xarray as xr
 import headscope as hs
 from headscope.analyses.compare.training.run import Training
 from headscope.analyses.result import Result, returns_result
+from headscope.analyses.shown import SHOWN, first_rows
 from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers import report_sample
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(("more", "last"), [(0, []), (1, ["… and 1 more; -o FILE writes them all"])])
+def test_rows_that_are_not_shown_are_counted(more: int, last: list[str]) -> None:
+    assert first_rows(range(SHOWN + more), "the first") == ["the first", *last]
 
 
 @pytest.fixture

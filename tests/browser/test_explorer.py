@@ -458,7 +458,7 @@ def test_tokens_of_the_neuron_view_are_reached_by_keyboard(open_page: Callable[.
     assert page.locator(f"#{at}").inner_text() == "cat"
     assert page.locator(".nv .sub").nth(1).inner_text().startswith("cat looks most at the (1.000)")
     live = page.locator(".rightpane [aria-live=polite]")
-    eventually(lambda: live.text_content().startswith("cat looks most at the 1.000"))
+    eventually(lambda: live.text_content().startswith("cat looks most at the 1.000, "))  # of one head, three
     page.keyboard.press("Enter")
     fragment_has(page, "pin=from,2")
     assert query.get_by_role("option", selected=True).inner_text() == "cat"

@@ -85,7 +85,14 @@ def test_each_token_has_a_lane_and_each_word_stands_where_its_attention_peaks(
         peak = page.get_by_role("button", name=word, exact=True).bounding_box()
         stands = (peak["x"] + peak["width"] / 2 - box["x"]) / box["width"] * SECONDS
         assert stands == pytest.approx((begin + end) / 2, abs=0.03)
-    assert "words stand where the weight of L0H0 is largest" in page.locator(".snd .sub").inner_text()
+    said = page.locator(".snd .sub").inner_text()
+    assert "words stand where the weight of L0H0 is largest" in said
+    assert "to play from there" in said
+    # From each word a line leads down to the spectrogram.
+    ends = page.locator(".snd .peaks .stem").evaluate_all(
+        "all => all.map(one => one.offsetTop + one.offsetHeight - one.parentElement.clientHeight)"
+    )
+    assert ends == [0, 0, 0]
 
 
 def test_a_word_or_a_lane_is_chosen_and_the_rest_of_the_sound_fades(open_page: Callable[..., Any]) -> None:
@@ -219,6 +226,7 @@ def test_a_page_without_the_sound_shows_it_and_says_so(open_page: Callable[..., 
     page = open_page(shown(cross(), with_sound=False))
     assert page.get_by_role("button", name="Play").count() == 0
     assert "The sound itself is not in this page" in page.locator(".snd .soundtools").inner_text()
+    assert "to put the line there" in page.locator(".snd .sub").inner_text()
     page.mouse.click(*at(page, SLIDER, 1.0))
     fragment(page, "time=1")
 

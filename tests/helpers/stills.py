@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -124,6 +125,21 @@ class Still:
                 and each.y + each.at("y") >= -0.51
                 and each.y + each.at("y") + each.at("height") <= tall + 0.51
             )
+        ]
+
+    def over_one_another(self) -> list[tuple[str, str]]:
+        """Texts of one column whose lines are nearer to each other than their letters are tall."""
+        columns: dict[tuple[str, float], list[tuple[float, float, str]]] = {}
+        for each in self.of("text"):
+            size = float(each.element.get("font-size", "0").removesuffix("px"))
+            column = (each.element.get("text-anchor", "start"), round(each.x + each.at("x")))
+            line = (each.y + each.at("y"), size, "".join(each.element.itertext()))
+            columns.setdefault(column, []).append(line)
+        return [
+            (upper[2], lower[2])
+            for lines in map(sorted, columns.values())
+            for upper, lower in itertools.pairwise(lines)
+            if lower[0] - upper[0] < 0.7 * min(upper[1], lower[1])
         ]
 
     def smallest(self) -> float:

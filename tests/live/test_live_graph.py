@@ -104,6 +104,13 @@ def test_a_large_model_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch)
     assert refusal(model) == "it has 151 million weights, of at most 150 million"
 
 
+def test_an_input_is_at_most_so_long_that_its_maps_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, whole = exported()
+    monkeypatch.setattr(standalone, "graphs", lambda *_: whole)
+    monkeypatch.setattr(standalone, "MAPS_BYTES", 2 * 4 * 20 * 20 * 4)  # layers, heads, a map of float32
+    assert carry(model, {"text": TEXT})(Blobs())["model"]["info"]["longest"] == 20
+
+
 def test_a_graph_that_is_not_the_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model, whole = exported()
 

@@ -44,6 +44,11 @@ def test_figure_3_is_asked_for_by_one_name() -> None:
     assert choose(["gradient_each_sep"]) == [SEP]
 
 
+def test_units_are_those_of_what_stands_in_place_of_the_weights() -> None:
+    measures = choose(["previous", "gradient_previous", "norm_previous", "gradient_distance"])
+    assert [measure.units for measure in measures] == ["share", "loss", "share", "tokens"]
+
+
 def test_it_is_the_sum_over_the_class_by_its_size(demo: Any) -> None:
     """Where every input has one [CLS] and two separators, `gradient_sep` is twice the figure."""
     corpus = [("The cat sat .", "It was tired ."), ("A dog barked .", "It ran .")]

@@ -205,6 +205,14 @@ def test_batch_size_does_not_matter(demo: Model, batch_size: int) -> None:
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-3, atol=1e-6)
 
 
+def test_inputs_whose_gradients_have_no_room_at_once_are_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, corpus = hs.load(build(family("BERT"))), corpus_of(inputs(9, 9))
+    expected = hs.measure(model, corpus, measures=["gradient_previous"], objective=half_square)
+    monkeypatch.setattr(passes, "GRADIENT_WEIGHTS", 1)
+    found = hs.measure(model, corpus, measures=["gradient_previous"], objective=half_square)
+    np.testing.assert_allclose(found.gradient_previous, expected.gradient_previous, rtol=1e-3, atol=1e-6)
+
+
 def test_a_checkpoint_is_of_one_objective(tmp_path: Path) -> None:
     model, corpus = hs.load(build(family("BERT"))), corpus_of(inputs(9, 12, 7))
     names = ["gradient_to_sep", "previous"]

@@ -72,6 +72,13 @@ def test_samples_travel_as_they_were() -> None:
     assert len(fewer.buffers) == len(blobs.buffers) - 1
 
 
+def test_the_loudest_samples_keep_their_sign() -> None:
+    axis = hs.Frames(1, 0.1, hs.Sound(np.array([1.0, -1.0, 0.0], np.float32), RATE))
+    payload, blobs = explorer_payload([Input({"self": hs.wrap(np.ones((1, 1, 1, 1)), axis)})])
+    samples = payload["inputs"][0]["sound"]["samples"]["data"]  # pyright: ignore[reportTypedDictNotRequiredAccess, reportOptionalSubscript]
+    assert np.frombuffer(gzip.decompress(blobs.buffers[samples]), "<i2").tolist() == [32767, -32767, 0]
+
+
 def test_text_has_no_sound() -> None:
     payload, _ = explorer_payload([Input({"self": hs.wrap(np.eye(2)[None, None], ["a", "b"])})])
     assert "sound" not in payload["inputs"][0]

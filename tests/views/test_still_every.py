@@ -142,6 +142,7 @@ def test_it_fits_its_paper_and_can_be_read(name: str, width: str) -> None:
     assert "What it shows" in found.said
     assert 'fill="#0f1214"' in found.svg
     assert found.outside() == []
+    assert found.over_one_another() == []
 
 
 def test_stills_in_one_page_share_no_names() -> None:

@@ -12,7 +12,7 @@ import pytest
 from headscope.core.maps import AttentionMaps
 from headscope.errors import InputError
 from headscope.views.explorer import Input
-from tests.helpers.stills import Stills
+from tests.helpers.stills import Stills, alpha
 from tests.helpers.view_sample import neurons, pair, some
 
 NEURON = {"scale": "neuron", "layer": 1, "heads": [1]}
@@ -111,3 +111,15 @@ def test_blocks_are_vectors_in_blue_and_orange() -> None:
 def test_a_paper_that_is_too_narrow_is_refused(two) -> None:
     with pytest.raises(InputError, match=r"state: neurons need \d\.\d inches more of width"):
         two(NEURON, values=True, width=2)
+
+
+def test_the_bar_of_a_norm_stands_in_the_line_of_its_number(two) -> None:
+    found = two(NEURON, values=True)
+    lines = np.array([each.y + each.at("y") for each in found.of("text")])
+    bars = [
+        each.y + each.at("y") + each.at("height") / 2
+        for each in found.of("rect")
+        if alpha(each.element) == 0.7
+    ]
+    assert len(bars) == 8
+    assert [np.abs(lines - bar).min() for bar in bars] == pytest.approx([0] * 8, abs=0.6)

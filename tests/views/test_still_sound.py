@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,16 @@ def test_frames_by_frames_are_a_map_on_the_same_axis() -> None:
 )
 def test_lanes_say_what_they_show(kind: str, state: dict[str, Any], lanes: str) -> None:
     assert lanes in still(kind, **state).texts
+
+
+def test_numbers_of_a_difference_have_its_sign() -> None:
+    one = cross()
+    even = replace(one, layers=[np.full_like(layer, 1 / layer.shape[-1]) for layer in one.layers])
+    most = f"{0.6 - 1 / len(one.key):.2f}".lstrip("0")
+    pin = ["to", int(one.layers[0][0][1].argmax())]
+    for a, b, number in ((one, even, most), (even, one, f"−{most}")):
+        texts = Stills(hs.view(a, against=b), HEAD)(width=WIDE, side="difference", pin=pin).texts
+        assert [text for text in texts if text in (most, f"−{most}")] == [number]
 
 
 def test_a_line_stands_where_it_was_put() -> None:

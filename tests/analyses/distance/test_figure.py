@@ -15,7 +15,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
 
 from headscope.analyses.distance.arrangement import head_map
-from headscope.analyses.distance.figure import figure
+from headscope.analyses.distance.figure import _around, figure  # pyright: ignore[reportPrivateUsage]
 from headscope.analyses.distance.statistics import PairDocuments, dataset
 from headscope.core.heads import Head
 from headscope.errors import InputError
@@ -52,6 +52,13 @@ def discs(axes: Any, colour: str) -> int:
     legend = axes.get_legend()
     marks = [one.get_markeredgecolor() for one in legend.get_lines()] if legend else []
     return [to_hex(fill) for fill in [*scatter.get_facecolors(), *marks]].count(colour)
+
+
+def test_a_name_stands_about_its_point_and_not_over_it() -> None:
+    point, extent, radius = np.array([100.0, 50.0]), np.array([40.0, 10.0]), 4.0
+    _, boxes = _around(point, extent, radius)
+    gaps = np.maximum(boxes[:, :2] - point, point - boxes[:, 2:]).max(1)
+    assert ((gaps > 0) & (gaps <= radius + 6)).all()
 
 
 FUNCTIONS = {Head(0, 2): "previous token", Head(1, 3): "next token", Head(2, 0): "next token"}

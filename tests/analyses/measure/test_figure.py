@@ -76,6 +76,7 @@ def test_the_map_has_the_values_and_a_scale() -> None:
     (mesh,) = (one for one in axes.collections if isinstance(one, QuadMesh))
     np.testing.assert_array_equal(mesh.get_array(), data["previous"].values)
     assert axes.get_ylim() == (2.5, -0.5)  # layer 0 above
+    assert axes.get_xlim() == (-0.5, data.sizes["head"] - 0.5)
     (bar,) = axes.child_axes
     assert bar.get_ylim() == (0.0, 1.0)
 
