@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -228,8 +228,10 @@ class Model:
             "sep_token_id",
             "mask_token_id",
         )
-        held: list[Any] = [getattr(self.tokenizer or self.config, name, None) for name in names]
-        others: set[Any] = {number for one in held for number in (one if isinstance(one, list) else [one])}
+        others: set[Any] = set()
+        for name in names:
+            held = getattr(self.tokenizer or self.config, name, None)
+            others.update(cast("list[Any]", held) if isinstance(held, list) else [held])
         if pad is None or pad in others:
             return np.zeros(len(ids), np.bool_)
         real = ids != pad
