@@ -183,6 +183,13 @@ class TestViews:
         shown = view(gpt, inputs={"input_ids": torch.arange(3, 9)[None]})
         assert shown.inputs[0].parts["self"].causal
 
+    def test_what_is_no_sound_is_refused(self) -> None:
+        sound = {"array": np.ones(40), "sampling_rate": 16_000}
+        with pytest.raises(
+            InputError, match=r"audio: expected a path or \(an array, a whole number\), found"
+        ):
+            view(Model(build(family("GPT-2"))), audio=sound)
+
     def test_a_batch_is_refused(self) -> None:
         gpt = Model(build(family("GPT-2")))
         for neurons in (True, False):

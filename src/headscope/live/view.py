@@ -20,6 +20,7 @@ from headscope.attention.parts import Parts
 from headscope.attention.record import IMPLICIT
 from headscope.attention.recorded import Recorded
 from headscope.attention.writers import Reader
+from headscope.core.audio import Audio
 from headscope.core.grid import Spoken, with_words
 from headscope.core.heads import Head
 from headscope.core.link import AnyLinks
@@ -69,7 +70,7 @@ def view(
     against: Any = None,
     target: str | None = None,
     image: Any = None,
-    audio: Any = None,
+    audio: Audio | None = None,
     inputs: Mapping[str, Any] | None = None,
     neurons: bool | None = None,
     quantities: str | Sequence[str] | Mapping[str, By] | None = None,
@@ -280,6 +281,8 @@ def _second_origin(first: Origin, against: Any) -> Origin:
     given = {name: first.given[name] for name in ("target", "image", "audio")}
     kinds = [name for name in ("image", "audio") if given[name] is not None]
     if first.text is None and kinds:
+        if kinds == ["audio"]:
+            expect("against", against, Audio)
         return replace(first, given={**given, kinds[0]: against})
     expect("against", against, Text)
     return replace(first, text=against, given=given)
