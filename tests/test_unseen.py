@@ -46,7 +46,7 @@ def test_check_says_it_before_its_figures(folder: Path, typed: Typed) -> None:
     out, _ = typed("check", folder)
     lines = out.splitlines()
     assert lines[1] == f"  ??  {SAID}"
-    assert "layers ×" in lines[2]
+    assert "1 layer × 4 heads" in lines[2]
     assert json.loads(typed("check", folder, "--json")[0])["unseen"] == SAID
 
 
