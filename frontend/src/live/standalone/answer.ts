@@ -32,6 +32,11 @@ const SMALL = 4_000_000;
 const THUMB = 64;
 /** A context that gives less, in nats, has no shares. */
 const MATTERS = Math.LN2;
+/** What of a masked part a page does not measure. */
+const UNKNOWN = {
+  ...{ box: null, low: null, high: null, q: null, estimate: null, deleted: null, lexical: null, attention: null },
+  ...{ heads: [], without: "", note: "" },
+};
 
 export interface Answer {
   readonly content: object;
@@ -262,21 +267,8 @@ export class Answers {
     for (const [number, { tokens: inside, ...part }] of parts.entries()) {
       const effect = await lost([masks[number]!]);
       const [first, last] = [inside[0]!, inside.at(-1)!];
-      const none = { box: null, low: null, high: null, q: null, estimate: null, deleted: null, lexical: null };
       const share = Math.abs(context) >= MATTERS ? effect / context : null;
-      spans.push({
-        ...part,
-        ...none,
-        level,
-        first,
-        last,
-        effect,
-        share,
-        attention: null,
-        heads: [],
-        without: "",
-        note: "",
-      });
+      spans.push({ ...part, ...UNKNOWN, level, first, last, effect, share });
     }
     const answer = this.sayer.name(chosen);
     const sources: WhyAnswer["sources"] = {
