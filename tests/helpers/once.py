@@ -37,10 +37,11 @@ def share_roles(folder: Path, patch: Callable[[Any, str, Any], None] = setattr) 
     tested = run._every_role
 
     def once(model: Any, corpus: Any, seed: int, through: Any, *given: Any) -> Any:
-        if not isinstance(through.engine, here) or through.resume is not None or given[0] is not None:
+        if not isinstance(through.engine, here) or through.resume is not None or given != (run.measure, None):
             return tested(model, corpus, seed, through, *given)
         of = (model.name, model.notes, model.config, corpus.name, corpus.pack, list(corpus), seed)
-        of = (*of, run.SEQUENCES, through.limit, through.skip_failures)
+        few = run.SEQUENCES if model.causal else None
+        of = (*of, few, through.limit, through.skip_failures)
         return kept(folder / _key(model, of), lambda: tested(model, corpus, seed, through, *given))
 
     patch(run, "_every_role", once)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from headscope.errors import ModelError
@@ -75,6 +76,12 @@ _LANGUAGE_MODEL = _Weights(
 
 def checksum(path: Path) -> str:
     """The sha256 of a file."""
+    told = path.stat()
+    return _checksum(path, told.st_size, told.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _checksum(path: Path, size: int, changed: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -305,7 +305,8 @@ class Model:
         arrays = _encode.collate(batch, pad_id=pad if pad is not None else 0)
         if "token_type_ids" in arrays and not token_types:
             arrays["token_type_ids"] = arrays["token_type_ids"] * 0
-        ready = {name: torch.as_tensor(array).to(self.device) for name, array in arrays.items()}
+        device = self.device
+        ready = {name: torch.as_tensor(array).to(device) for name, array in arrays.items()}
         expect_ids(self, ready)
         return self._named(ready)
 

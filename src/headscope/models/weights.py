@@ -117,10 +117,13 @@ def several_devices(module: nn.Module) -> bool:
 
 def main_device(module: nn.Module) -> torch.device:
     """Where a module takes its inputs: where its weights are, or of several devices the main one."""
-    for part in module.modules():
+    parts = [module]
+    while parts:  # for each batch: `module.modules()` takes several times as long
+        part = parts.pop()
         device = getattr(getattr(part, "_hf_hook", None), "execution_device", None)
         if isinstance(device, str | int | torch.device):
             return torch.device(device)
+        parts += reversed([*part.children()])
     devices = (parameter.device for parameter in module.parameters() if not parameter.is_meta)
     return next(devices, torch.device("cpu"))
 

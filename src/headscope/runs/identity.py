@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -37,10 +39,7 @@ def reading(model: Model) -> str | None:
     if tokenizer is not None:
         reads = True
         backend = getattr(tokenizer, "backend_tokenizer", None)
-        rules: dict[str, Any] = tokenizer.get_vocab() if backend is None else json.loads(backend.to_str())
-        for rule in () if backend is None else ("padding", "truncation"):
-            rules.pop(rule, None)  # as the last call had them
-        written = json.dumps(rules, sort_keys=True)
+        written = _sorted(tokenizer.get_vocab()) if backend is None else _rules(backend.to_str())
         digest.update(f"{type(tokenizer).__name__} {tokenizer.special_tokens_map} {written}".encode())
     for processor in (model.image_processor, model.feature_extractor):
         if processor is not None:
@@ -50,6 +49,17 @@ def reading(model: Model) -> str | None:
             }
             digest.update(json.dumps(settings, sort_keys=True, default=_encoded).encode())
     return digest.hexdigest()[:16] if reads else None
+
+
+@lru_cache(maxsize=4)
+def _rules(written: str) -> str:
+    """What a fast tokenizer says of itself, but for how the last call padded and cut."""
+    rules: dict[str, Any] = json.loads(written)
+    return _sorted({name: rule for name, rule in rules.items() if name not in ("padding", "truncation")})
+
+
+def _sorted(rules: Mapping[str, Any]) -> str:
+    return json.dumps(rules, sort_keys=True)
 
 
 def _encoded(value: Any) -> Any:
