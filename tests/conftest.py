@@ -31,6 +31,11 @@ SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 gc.disable()  # while tests are collected: what is imported then stays
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the browser come last, together."""
+    items.sort(key=lambda item: "browser" in item.path.parts)
+
+
 def pytest_collection_finish() -> None:
     """From here on the garbage collector looks through what tests make, and not through torch each time.
 

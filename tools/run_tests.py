@@ -54,15 +54,16 @@ PARTS: dict[str, list[list[str]]] = {
     "docs": [[str(BIN / "mkdocs"), "build", "--quiet", "--strict"]],
     "unit": [[*PYTEST, "-m", "not slow and not deep", "--ignore", "tests/browser"]],
     "slow": [[*PYTEST, "-m", "slow and not deep", "--ignore", "tests/browser"]],
-    "python": [[*PYTEST, "-m", "not deep", "--ignore", "tests/browser"]],
+    "tests": [[*PYTEST, "-m", "not deep"]],
     "browser": [[*PYTEST, "-m", "not deep", "tests/browser"]],
     "deep": [[*PYTEST, "-m", "deep", "tests"]],
 }
 BESIDE = ("lint", "types", "frontend", "docs")
 """The parts that run one after the other while the others do."""
 
-WHOLE = (*BESIDE, "python", "browser")
-"""What `make test` runs. `python` is `unit` and `slow` at once: they are collected once and share what they build."""
+WHOLE = (*BESIDE, "tests")
+"""What `make test` runs. `tests` is `unit`, `slow` and `browser` at once: they are collected once and share what they
+build."""
 
 MAY_MISS = re.compile(
     r"shared beside the repository|Firefox|WebKit|torchao|bitsandbytes|does not start|its layers look at different axes"

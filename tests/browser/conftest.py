@@ -83,10 +83,12 @@ def serve() -> Iterator[Callable[..., str]]:
             process.wait()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def graphs(built: Path) -> None:
+@pytest.fixture(scope="package", autouse=True)
+def graphs(built: Path) -> Iterator[None]:
     """Exports are compared with their models in tests/live/test_live_graph.py; here each is made once."""
-    once.share_graphs(built)
+    with pytest.MonkeyPatch.context() as patch:
+        once.share_graphs(built, patch.setattr)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +104,7 @@ def program() -> Path:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # then its loop is closed, and tests of other folders may run their own
 def chromium(program: Path) -> Iterator[Any]:
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=program, args=FLAGS)
@@ -121,7 +123,7 @@ def built_in(demo: Model, build_once: Any) -> str:
     return build_once("built-in", lambda: copy_context().run(typed))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tabs(chromium: Any) -> Tabs:
     return Tabs(chromium)
 
