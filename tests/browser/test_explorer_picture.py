@@ -14,11 +14,11 @@ import headscope as hs
 from headscope.core.maps import AttentionMaps
 from headscope.views import images as seeing
 from headscope.views.explorer import Input, explorer_page
+from tests.helpers.axe import violations
 from tests.helpers.seen_sample import HIGH, WIDE, picture, random_maps, staged
 
 PIL = pytest.importorskip("PIL.Image")
 
-AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 FROM, TO = ('.hp > .boards > .board[data-end="from"]', '.hp > .boards > .board[data-end="to"]:not(.rolled)')
 ROLLED = ".hp .rolled"
 
@@ -453,10 +453,7 @@ def test_the_picture_is_accessible(kind: str, width: int, scheme: str, open_page
     }[kind]()
     page = open_page(html, scheme=scheme, width=width)
     rest(page)
-    found = page.evaluate(
-        f"{AXE.read_text()}; axe.run().then(({{ violations }}) => violations.map(({{ id, nodes }}) => id + ' ' + nodes[0].html))"
-    )
-    assert found == []
+    assert violations(page) == []
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     if width == 390 and kind == "head":
         page.locator('.hp .layers [data-layer="2"]').click()

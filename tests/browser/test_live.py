@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,14 +16,13 @@ import transformers
 
 import headscope as hs
 from headscope.models import Model
+from tests.helpers.axe import violations
 from tests.helpers.dice import dice
 from tests.helpers.page_controls import LIVE_DRAWN
 from tests.helpers.served import TOKEN, Server
 from tests.helpers.small_models import sharpen
 from tests.helpers.small_tokenizers import byte_level
 
-SRC = Path(__file__).resolve().parents[2] / "src"
-AXE = SRC.parent / "frontend/node_modules/axe-core/axe.min.js"
 TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
 
 
@@ -347,17 +344,13 @@ def test_fifty_random_actions_without_a_complaint(served: str, tab: Callable[...
 
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)])
 def test_axe_finds_nothing(served: str, tab: Callable[..., Any], dark: bool, width: int) -> None:
-    if not AXE.is_file():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {AXE}: run npm ci in frontend/")
     page = tab(
         f"{served}#text={TEXT}&pair={PAIR}&change=L2H9 off&layer=2&heads=9&pin=from,3", dark=dark, width=width
     )
     settle(page)
     page.get_by_role("button", name="Rank the heads").click()
     page.wait_for_selector(".who tbody tr")
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("() => axe.run()")["violations"]
-    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found] == []
+    assert violations(page) == []
 
 
 def small_lm() -> Model:

@@ -11,6 +11,7 @@ const PAD = 6;
 const HEIGHT = 18;
 /** The most that a strip's line is worth. */
 const WIDEST = 560;
+const INKS = ["--line", "--tick", "--ink2", "--bg", "--accent"];
 
 export class Strips {
   readonly root = h("div");
@@ -47,19 +48,19 @@ export class Strips {
 
   update({ cell, measure: open, width }: Now): void {
     this.width = Math.max(60, Math.min(WIDEST, width) - 198);
+    // Read once, before anything is written: each reading after a change styles the page anew.
+    const style = getComputedStyle(this.root);
+    const inks = INKS.map((name) => style.getPropertyValue(name));
     for (const { measure, canvas, value, name } of this.strips) {
-      this.draw(canvas, measure, cell);
+      this.draw(canvas, measure, cell, inks);
       value.textContent = figure(measure.value(cell), 2);
       name.classList.toggle("on", measure === open);
     }
   }
 
-  private draw(canvas: HTMLCanvasElement, measure: Measure, open: Cell): void {
+  private draw(canvas: HTMLCanvasElement, measure: Measure, open: Cell, inks: readonly string[]): void {
     const { cells } = this.host.figures;
-    const style = getComputedStyle(this.root);
-    const [line, tick, ink, paper, accent] = ["--line", "--tick", "--ink2", "--bg", "--accent"].map((name) =>
-      style.getPropertyValue(name),
-    );
+    const [line, tick, ink, paper, accent] = inks;
     const pen = fit(canvas, this.width, HEIGHT);
     const at = (x: number): number => PAD + measure.scale.position(x) * (this.width - 2 * PAD);
     pen.fillStyle = line!;
