@@ -65,16 +65,11 @@ def _of(neurons: Mapping[str, Neurons], maps: AttentionMaps) -> dict[str, Neuron
     return {name: layers for name, layers in neurons.items() if name == maps.kind}
 
 
-def look_at_both(
-    models: tuple[Model, Model],
-    inputs: tuple[Tokens, Tokens],
-    labels: Sequence[str],
-    state: Mapping[str, Any],
-) -> SideBySide:
+def beside(views: tuple[Input, Input], labels: Sequence[str], state: Mapping[str, Any]) -> SideBySide:
     """Two inputs beside each other, called A and B, with queries and keys of no head but those that are named."""
     first, second = (
-        replace(look(model, tokens), opened=(), label=f"{letter} · {label}")
-        for model, tokens, letter, label in zip(models, inputs, "AB", labels, strict=True)
+        replace(view, opened=(), label=f"{letter} · {label}")
+        for view, letter, label in zip(views, "AB", labels, strict=True)
     )
     return SideBySide(first, second, state)
 

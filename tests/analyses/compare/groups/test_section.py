@@ -9,15 +9,25 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.analyses.compare.groups import statistics
 from headscope.analyses.reproduce import Typed
 from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.models import Model
+from headscope.statistics.bootstrap import bootstrap
 from tests.helpers import section_blocks
 from tests.helpers.compared_models import PAIRS, pairs
 from tests.helpers.pages import payload, said, section
 
 TEXTS = hs.corpora.texts([a for a, _ in PAIRS])
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of the draws."""
+    monkeypatch.setattr(
+        statistics, "bootstrap", lambda *given, draws, **more: bootstrap(*given, draws=draws // 5, **more)
+    )
 
 
 def write(path: Path, labels: list[int], copied: bool) -> Path:
@@ -31,6 +41,7 @@ def write(path: Path, labels: list[int], copied: bool) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few")
 def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.tsv", [place % 2 for place in range(36)], copied=True)
     corpus = hs.corpora.pairs(path, label="same")
@@ -86,6 +97,7 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few")
 def test_where_nothing_differs_that_is_what_is_said(demo: Model, tmp_path: Path) -> None:
     labels = [int(label) for label in "100110011001" * 3]
     corpus = hs.corpora.pairs(write(tmp_path / "pairs.tsv", labels, copied=False), label="same")

@@ -9,10 +9,11 @@ import numpy as np
 
 from headscope.analyses.compare.groups.run import groups
 from headscope.analyses.compare.groups.section import Groups
-from headscope.analyses.example_maps import look_at_both
+from headscope.analyses.example_maps import beside, look
 from headscope.analyses.study import Study
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
+from headscope.views.explorer import Input
 from headscope.views.payload import Pin
 from headscope.views.reasons import definition, nearest_rows
 from headscope.views.section import Section, SideBySide
@@ -29,7 +30,6 @@ def section(study: Study) -> list[Section]:
     pages = study.gallery
     assert study.pairs is not None
     command = study.typed and study.typed.on("compare groups", "--pairs", "--label")
-    both = study.model, study.model
     result = groups(study.model, study.pairs, **study.run)
     section = Groups(result.figures, command=command)
     if pages.show is None:
@@ -37,6 +37,7 @@ def section(study: Study) -> list[Section]:
     pages.room(BYTES)
     labels = [str(group["label"]) for group in section.meta["groups"]]
     indices: dict[tuple[int, int], int | None] = {}
+    views: dict[int, Input] = {}  # of the inputs that are on the page
     examples: dict[tuple[str, Head], int] = {}
     pins: dict[tuple[str, Head], Pin] = {}
     listed: Any = section.listed
@@ -45,8 +46,12 @@ def section(study: Study) -> list[Section]:
         typical = result.typical(str(row.measure), head)
         key = id(typical[0]), id(typical[1])
         if key not in indices:
-            fits = max(map(len, typical)) <= LONGEST
-            indices[key] = pages.put(look_at_both(both, typical, labels, {"side": "both"})) if fits else None
+            indices[key] = None
+            if max(map(len, typical)) <= LONGEST:
+                a, b = (views.get(id(tokens)) or look(study.model, tokens) for tokens in typical)
+                indices[key] = pages.put(beside((a, b), labels, {"side": "both"}))
+                if indices[key] is not None:
+                    views.update(zip(key, (a, b), strict=True))
         if (index := indices[key]) is not None:
             examples[str(row.measure), head] = index
             view = pages.inputs[index]
