@@ -149,7 +149,7 @@ def test_a_rate_that_is_far_from_any_is_not_resampled(rate: int, tmp_path: Path)
     assert len(heard((TONE, rate), rate)) == len(TONE)
 
 
-@pytest.mark.parametrize("rate", [1_000, 1_000_000, pytest.param(999_983, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rate", [1_000, 1_000_000, 99_991])
 def test_the_lowest_and_the_highest_rates_are_resampled(rate: int) -> None:
     assert len(heard((TONE, rate), RATE)) == -(-len(TONE) * RATE // rate)
 
