@@ -65,7 +65,7 @@ def _of(neurons: Mapping[str, Neurons], maps: AttentionMaps) -> dict[str, Neuron
     return {name: layers for name, layers in neurons.items() if name == maps.kind}
 
 
-def beside(views: tuple[Input, Input], labels: Sequence[str], state: Mapping[str, Any]) -> SideBySide:
+def side_by_side(views: tuple[Input, Input], labels: Sequence[str], state: Mapping[str, Any]) -> SideBySide:
     """Two inputs beside each other, called A and B, with queries and keys of no head but those that are named."""
     first, second = (
         replace(view, opened=(), label=f"{letter} · {label}")

@@ -76,8 +76,8 @@ _LANGUAGE_MODEL = _Weights(
 
 def checksum(path: Path) -> str:
     """The sha256 of a file."""
-    told = path.stat()
-    return _checksum(path, told.st_size, told.st_mtime_ns)
+    now = path.stat()
+    return _checksum(path, now.st_size, now.st_mtime_ns)
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,7 @@ import numpy as np
 
 from headscope.analyses.compare.groups.run import groups
 from headscope.analyses.compare.groups.section import Groups
-from headscope.analyses.example_maps import beside, look
+from headscope.analyses.example_maps import look, side_by_side
 from headscope.analyses.study import Study
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
@@ -49,7 +49,7 @@ def section(study: Study) -> list[Section]:
             indices[key] = None
             if max(map(len, typical)) <= LONGEST:
                 a, b = (views.get(id(tokens)) or look(study.model, tokens) for tokens in typical)
-                indices[key] = pages.put(beside((a, b), labels, {"side": "both"}))
+                indices[key] = pages.put(side_by_side((a, b), labels, {"side": "both"}))
                 if indices[key] is not None:
                     views.update(zip(key, (a, b), strict=True))
         if (index := indices[key]) is not None:

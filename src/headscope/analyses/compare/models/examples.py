@@ -18,7 +18,7 @@ from headscope.analyses.compare.models.section import Compare
 from headscope.analyses.compare.models.shapes import counterparts
 from headscope.analyses.compare.models.summary import Kind
 from headscope.analyses.compare.models.words import lines
-from headscope.analyses.example_maps import beside, look
+from headscope.analyses.example_maps import look, side_by_side
 from headscope.analyses.roles.run import every_role
 from headscope.analyses.roles.section import known_tests
 from headscope.analyses.study import EXAMPLE_TOKENS, Gallery, Study
@@ -169,7 +169,7 @@ def _examples(
     if not drawn:
         return {}
     state = {"side": "difference", **({"unit": "words", "special": False} if words else {})}
-    views = [beside((look(model, a), look(second.model, b)), second.names, state) for a, b in drawn]
+    views = [side_by_side((look(model, a), look(second.model, b)), second.names, state) for a, b in drawn]
     drifts: list[npt.NDArray[np.float64]] = []
     for view in views:
         a, b = (next(iter(side.parts.values())) for side in (view.first, view.second))
