@@ -15,7 +15,7 @@ from tests.helpers.typed import Typed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("demo_at_hand")]
 
-LIMIT = 4
+LIMIT = 2
 FEW = ("--examples", "2")
 """Inputs on the page: the sixteen of a plain report take longer than its figures."""
 WRITES = ("-o", "--map", "--roles", "--figure")

@@ -157,6 +157,8 @@ DRAWN = """count => {
     return views.length === count && views.every(view => [...view.querySelectorAll('canvas')].some(inked));
 }"""
 """Every view has a canvas with something on it."""
+POLLING = 200
+"""Milliseconds: it looks through every canvas."""
 LOST = """() => [...document.querySelectorAll('.jupyter-widgets')].some(
     each => each.textContent.includes('model not found'))"""
 """What Jupyter says of a widget whose kernel it did not ask in time."""
@@ -166,7 +168,7 @@ def reloaded(tab: Any) -> bool:
     """Load the page again; whether Jupyter found its views in the kernel, which on a busy machine it does not always."""
     tab.reload()
     tab.wait_for_selector(".jp-Notebook .jp-Cell")
-    tab.wait_for_function(f"count => ({DRAWN})(count) || ({LOST})()", arg=VIEWS)
+    tab.wait_for_function(f"count => ({DRAWN})(count) || ({LOST})()", arg=VIEWS, polling=POLLING)
     return not tab.evaluate(LOST)
 
 
@@ -199,7 +201,7 @@ def test_a_notebook_runs_is_reloaded_and_read_without_its_kernel(
     jupyter.attach(path)
     tab.goto(url)
     run_all(tab)
-    tab.wait_for_function(DRAWN, arg=VIEWS)
+    tab.wait_for_function(DRAWN, arg=VIEWS, polling=POLLING)
     assert not any(each.is_visible() for each in tab.locator(".headscope-reopened").all())
     python_follows_the_widget_and_leads_it(tab)
     if server == "lab":
@@ -309,7 +311,7 @@ def test_course_notebooks_are_done_as_they_say(lab: Server, tab: Any) -> None:
     lab.attach(path)
     tab.goto(url)
     run_all(tab)
-    tab.wait_for_function(DRAWN, arg=sum(VIEWS_OF_COURSE.values()))
+    tab.wait_for_function(DRAWN, arg=sum(VIEWS_OF_COURSE.values()), polling=POLLING)
     places = {
         name: [at for at, cell in enumerate(cells) if cell.metadata["of"] == name] for name in VIEWS_OF_COURSE
     }
