@@ -1,12 +1,14 @@
 """Which tests pass which places of the code: what `tools/mutate.py probe` puts into the code calls `__hit__`.
 
 It is imported at the start of every Python (by a `.pth` file in a throw-away environment) and as a plugin of pytest,
-where it gives the browser's pages the same function. `$MUTATION_HITS` is the folder that takes the lines.
+where it gives the browser's pages the same function, and asks the engine of stills what it has passed.
+`$MUTATION_HITS` is the folder that takes the lines.
 """
 
 from __future__ import annotations
 
 import builtins
+import json
 import os
 from typing import Any
 
@@ -27,8 +29,9 @@ builtins.__hit__ = hit  # type: ignore[attr-defined]
 
 def pytest_configure() -> None:
     from playwright.sync_api import Browser
+    from py_mini_racer import MiniRacer
 
-    new_context = Browser.new_context
+    new_context, call = Browser.new_context, MiniRacer.call
 
     def with_hits(self: Browser, *arguments: Any, **options: Any) -> Any:
         context = new_context(self, *arguments, **options)
@@ -36,3 +39,12 @@ def pytest_configure() -> None:
         return context
 
     Browser.new_context = with_hits  # type: ignore[method-assign]
+
+    def and_tell(self: MiniRacer, *arguments: Any, **options: Any) -> Any:
+        answer = call(self, *arguments, **options)
+        for place in json.loads(str(self.eval("JSON.stringify(Object.keys(globalThis.__hits__ ?? {}))"))):
+            hit(int(place))
+        self.eval("globalThis.__hits__ = {}")
+        return answer
+
+    MiniRacer.call = and_tell  # type: ignore[method-assign]

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { textWidth } from "../src/draw/ruler";
 import { layout } from "../src/report/cells";
 import { placeNames } from "../src/report/names";
+import { whole } from "../src/report/sections/atlas/scatter";
 import { headBox, stripSide } from "../src/scene/headlayout";
 
 test.each([
@@ -24,6 +25,24 @@ test("numbers stand beside what is looked at, or what looks at a key", () => {
 test("the gap between heads grows with their cells", () => {
   const gaps = [1000, 160, 100, 60].map((width) => layout(1, 10, width, width, 48).gap);
   expect(gaps).toEqual([4, 3, 2, 1]);
+});
+
+test("where both axes are places a step is as long on either, and every head is within", () => {
+  const axis = (values: number[]) => ({ title: "", values, place: true });
+  for (const [x, y] of [
+    [
+      [0, 1],
+      [0, 9],
+    ],
+    [
+      [-4, 8],
+      [2, 3],
+    ],
+  ] as const) {
+    const [x0, x1, y0, y1] = whole([0, 1], axis([...x]), axis([...y]), 2);
+    expect((x1 - x0) / (y1 - y0)).toBeCloseTo(2);
+    expect([x0 < x[0], x1 > x[1], y0 < y[0], y1 > y[1]]).toEqual([true, true, true, true]);
+  }
 });
 
 test("names do not cover one another", () => {

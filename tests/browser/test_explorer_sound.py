@@ -211,6 +211,13 @@ def test_a_stretch_is_shown_closer(open_page: Callable[..., Any]) -> None:
     assert page.locator(".snd .spoken bdi").all_inner_texts() == ["so", "it", "was"]
 
 
+def test_a_stretch_goes_along_with_what_is_played(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(alike(), span=(0.0, 0.5), time=0.3))
+    page.locator(SLIDER).focus()
+    page.keyboard.press(" ")
+    page.wait_for_function("() => /span=0[.][3-9]/.test(location.hash)")
+
+
 def test_the_silence_behind_a_sound_is_told_and_shown_on_request(open_page: Callable[..., Any]) -> None:
     page = open_page(shown(cross(10.0), heads=[2], pin=("from", 1)))
     assert "on the silence after the sound, which is not shown" in page.locator(".snd .sub").inner_text()

@@ -10,7 +10,7 @@ import pytest
 
 import headscope as hs
 from tests.helpers.axe import violations
-from tests.helpers.talk_sample import COLUMNS, HIGH, PIECES, ROWS, WIDE, WORDS, axis, planted
+from tests.helpers.talk_sample import COLUMNS, HIGH, PIECES, ROWS, WIDE, WORDS, axis, heard, planted
 
 pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.browser
@@ -197,6 +197,12 @@ def test_matrix_and_grid_fold_the_picture_too(open_page: Callable[..., Any]) -> 
     page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
     shades = grid(page, [(0.97 * (column + 0.5) / 8, 0.97 * 6.5 / 8) for column in range(3)])
     assert shades[1] < shades[0] < shades[2]
+
+
+def test_a_sound_within_a_text_unfolds_by_its_name(open_page: Callable[..., Any]) -> None:
+    page = open_page(hs.view(heard(), layer=0, heads=[0], scale="head", picture="matrix").html())
+    page.get_by_role("button", name="Unfold the sound").click()
+    page.get_by_role("button", name="Fold the sound").wait_for()
 
 
 def test_several_pictures_have_a_thumbnail_each(open_page: Callable[..., Any]) -> None:

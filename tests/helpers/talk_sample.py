@@ -6,6 +6,7 @@ import numpy as np
 
 import headscope as hs
 from headscope.core.maps import AttentionMaps
+from tests.helpers.heard_sample import frames
 
 WIDE, HIGH = 120, 80
 ROWS, COLUMNS = 2, 3
@@ -59,3 +60,19 @@ def planted(tokens: hs.Tokens) -> AttentionMaps:
         first[row, 1], first[row, 2], first[row, 0] = weight, 0.1, 0.9 - weight
     heads = np.stack([first / first.sum(1, keepdims=True), np.eye(count)])
     return AttentionMaps([heads.astype(np.float32)] * 2, tokens, tokens, causal=True)
+
+
+def heard() -> AttentionMaps:
+    """A text with a sound in it."""
+    sound = frames()
+    before, after = ["<s>", "Listen"], ["What", "?"]
+    times = np.full((len(sound) + 4, 2), np.nan)
+    times[2:-2] = sound.times
+    tokens = hs.Tokens(
+        [*before, *sound.pieces, *after],
+        special_mask=np.arange(len(times)) == 0,
+        sound=sound.sound,
+        times=times,
+    )
+    weights = np.tril(np.ones((1, len(times), len(times))))
+    return AttentionMaps([weights / weights.sum(-1, keepdims=True)], tokens, tokens, causal=True)

@@ -45,6 +45,16 @@ class TestSinks:
         assert found(maps(np.tile(even(10), (2, 3, 1, 1)), special=(0, 9))) == []
         assert found(maps(np.tile(even(10, causal=True), (2, 3, 1, 1)), causal=True)) == []
 
+    def test_each_head_is_judged_by_what_it_sees(self) -> None:
+        seen = np.ones((2, 10, 10), bool)
+        seen[1] = np.eye(10)
+        seen[1, :, 0] = True
+        weights = seen / seen.sum(-1, keepdims=True)
+        axis = tokens(10)
+        given = AttentionMaps([weights.astype(np.float32)], axis, axis, visible=[seen])
+        assert found(given) == []
+        assert found(maps(weights[None])) == [0]
+
     def test_only_shown_heads_count(self) -> None:
         weights = np.tile(even(10), (1, 4, 1, 1))
         weights[0, 3] = np.eye(10)[0]

@@ -109,6 +109,14 @@ def test_a_cell_has_the_colours_of_its_weights(two) -> None:
     assert np.abs(cell[::times, ::times].astype(int) - legend[0][codes]).max() <= 4  # a code more or less
 
 
+@pytest.mark.parametrize(("heads", "lettered"), [(2, True), (60, False)])
+def test_what_a_head_does_is_lettered_where_there_is_room(heads: int, lettered: bool) -> None:
+    previous = np.eye(6)[np.maximum(np.arange(6) - 1, 0)]
+    maps = wrap(np.tile(previous, (1, heads, 1, 1)), [f"t{place}" for place in range(6)])
+    found = Stills([Input({"self": maps})])(HEAT)
+    assert found.texts.count("P") == (heads if lettered else 0) + 1
+
+
 def test_gold_links_are_judged_in_every_cell(monkeypatch) -> None:
     """Also where thumbnails came with the payload, so that nothing else needs the layers."""
     monkeypatch.setattr(explorer, "_SMALL", 0)

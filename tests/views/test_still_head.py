@@ -55,6 +55,11 @@ class TestTokens:
             "faint" not in still({**HEAD, **HIDDEN, "pin": ("from", 0)}).said
         )  # of what is hidden nothing is
 
+    def test_a_share_that_is_small_beside_an_even_one_has_no_number(self) -> None:
+        few = wrap(np.tile([0.4, 0.004, 0.596], (1, 1, 3, 1)), ["a", "b", "c"])
+        texts = still({**ONE, "pin": ("from", 0)}, [Input({"self": few})]).texts
+        assert [text for text in texts if re.fullmatch(r"\.\d+", text)] == [".40", ".60"]
+
     def test_a_pinned_token_shows_lines_below_the_threshold(self) -> None:
         plain = {**HEAD, "threshold": 1.0, "gold": False}
         assert still(plain).svg.count("<path") < still({**plain, "pin": ("from", 2)}).svg.count("<path")

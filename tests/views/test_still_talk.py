@@ -11,9 +11,8 @@ import pytest
 import headscope as hs
 from headscope.core.maps import AttentionMaps
 from headscope.views.palette import DARK, LIGHT
-from tests.helpers.heard_sample import frames
 from tests.helpers.stills import SMALLEST, Still, Stills, against_reversed, alpha
-from tests.helpers.talk_sample import WORDS, axis, planted
+from tests.helpers.talk_sample import WORDS, axis, heard, planted
 
 pytest.importorskip("py_mini_racer")
 
@@ -34,22 +33,6 @@ def stills(kind: str = "one") -> Stills:
         "two": lambda: against_reversed(planted(axis())),
     }
     return Stills(shown[kind](), HEAD)
-
-
-def heard() -> AttentionMaps:
-    """A text with a sound in it."""
-    sound = frames()
-    before, after = ["<s>", "Listen"], ["What", "?"]
-    times = np.full((len(sound) + 4, 2), np.nan)
-    times[2:-2] = sound.times
-    tokens = hs.Tokens(
-        [*before, *sound.pieces, *after],
-        special_mask=np.arange(len(times)) == 0,
-        sound=sound.sound,
-        times=times,
-    )
-    weights = np.tril(np.ones((1, len(times), len(times))))
-    return AttentionMaps([weights / weights.sum(-1, keepdims=True)], tokens, tokens, causal=True)
 
 
 def still(kind: str = "one", width: float = 6.9, **state: Any) -> Still:

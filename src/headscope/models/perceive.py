@@ -74,8 +74,6 @@ def hear(model: Perceiver, audio: Audio) -> Tokens:
     count: Any = getattr(model.config, "max_source_positions", None)
     if not model.encoder_decoder or not isinstance(count, int):
         lengths: Any = getattr(model.module, "_get_feat_extract_output_lengths", None)
-        base: Any = getattr(model.module, "base_model", None)
-        lengths = getattr(base, "_get_feat_extract_output_lengths", None) if lengths is None else lengths
         if lengths is None:
             raise InputError(
                 f"audio: {model.name} does not say how many frames it makes of a sound, so its heads are not measured "

@@ -175,7 +175,7 @@ export class Scatter {
 }
 
 /** The window that holds all heads; where both axes are places a step is as long on either. */
-function whole(indices: readonly number[], x: Axis, y: Axis, ratio: number): Window {
+export function whole(indices: readonly number[], x: Axis, y: Axis, ratio: number): Window {
   const ends = ({ values }: Axis): [number, number] => {
     const own = indices.map((i) => values[i]!);
     const [low, high] = [Math.min(...own), Math.max(...own)];
