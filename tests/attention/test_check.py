@@ -156,3 +156,21 @@ def test_weights_that_do_not_reach_the_output(bert: transformers.BertModel) -> N
         match=r"BertModel \(encoder.layer.1.attention.self\): an edit of the weights does not reach the output",
     ):
         hs.load(bert)
+
+
+BARE: dict[str, Any] = {
+    "Yolos": {"image_size": [32, 48], "num_detection_tokens": 3},
+    "PvtV2": {"image_size": 64, "hidden_sizes": [8, 16, 24, 32], "num_attention_heads": [1, 2, 3, 4]},
+    "VideoMAE": {"image_size": 32, "num_frames": 4},
+    "VJEPA2": {"crop_size": 32, "frames_per_clip": 4, "pred_hidden_size": 32, "pred_num_attention_heads": 4},
+    "AST": {"max_length": 64},
+    "Wav2Vec2Bert": {},
+}
+
+
+@pytest.mark.parametrize("kind", BARE)
+def test_a_configuration_says_what_its_module_takes(kind: str) -> None:
+    options = BARE[kind] if "hidden_sizes" in BARE[kind] else {**sizes(inner=48), **BARE[kind]}
+    config = getattr(transformers, f"{kind}Config")(**options)
+    checked = hs.load(getattr(transformers, f"{kind}Model")(config).eval()).checked
+    assert sum(part.layers for part in checked.parts) > 0

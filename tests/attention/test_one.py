@@ -210,6 +210,23 @@ class TestInputs:
         with pytest.raises(RefusedError, match=message):
             hs.capture(hs.load(build(chosen)), inputs=chosen.inputs)
 
+    def test_the_stages_of_a_pyramid_are_parts(self) -> None:
+        config = transformers.SegformerConfig(
+            hidden_sizes=[8, 16, 24, 32], num_attention_heads=[1, 2, 3, 4], depths=[2, 1, 1, 2]
+        )
+        module = drawn(transformers.SegformerModel(config)).eval()
+        pixels = torch.rand(1, 3, 64, 96)
+        maps: Any = hs.capture(hs.load(module), inputs={"pixel_values": pixels})
+        assert {name: part.layers[0].shape for name, part in maps.items()} == {
+            f"stage {stage + 1}": (stage + 1, 384 // 4**stage, 6) for stage in range(4)
+        }
+        module.set_attn_implementation("eager")
+        expected = module(pixels, output_attentions=True).attentions
+        found = [layer for part in maps.values() for layer in part.layers]
+        assert len(found) == 6
+        for layer, own in zip(found, expected, strict=True):
+            np.testing.assert_allclose(layer, own[0].detach().numpy(), atol=1e-6)
+
     def test_windows_that_are_not_known_are_refused(self) -> None:
         config = transformers.VitDetConfig(
             **{**SMALL, "hidden_size": 32},

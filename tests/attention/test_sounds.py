@@ -30,7 +30,24 @@ def wav2vec2() -> Model:
         **sizes(inner=48), num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4
     )
     extractor = transformers.Wav2Vec2FeatureExtractor(do_normalize=False)
-    return hs.load((transformers.Wav2Vec2Model(config).eval(), None, extractor))
+    return hs.load((transformers.Wav2Vec2Model(config).eval(), extractor))
+
+
+def wav2vec2_bert() -> Model:
+    torch.manual_seed(0)
+    config = transformers.Wav2Vec2BertConfig(**sizes(inner=48))
+    extractor = transformers.SeamlessM4TFeatureExtractor()
+    return hs.load((transformers.Wav2Vec2BertModel(config).eval(), extractor))
+
+
+def spectrogram_transformer() -> Model:
+    torch.manual_seed(0)
+    config = transformers.ASTConfig(**sizes(inner=48), max_length=160, num_mel_bins=64)
+    extractor = transformers.ASTFeatureExtractor(max_length=160, num_mel_bins=64)
+    return hs.load((transformers.ASTModel(config).eval(), extractor))
+
+
+MODELS = {"Whisper": whisper_model, "Wav2Vec2": wav2vec2, "Wav2Vec2-BERT": wav2vec2_bert}
 
 
 def quiet(seconds: float = 1.5) -> np.ndarray:
@@ -44,9 +61,9 @@ def click(at: float) -> np.ndarray:
     return samples
 
 
-@pytest.mark.parametrize("name", ["Whisper", "Wav2Vec2"])
+@pytest.mark.parametrize("name", MODELS)
 def test_a_click_is_heard_at_the_frame_of_its_time(name: str) -> None:
-    model = whisper_model() if name == "Whisper" else wav2vec2()
+    model = MODELS[name]()
     target = {"target": "yes"} if name == "Whisper" else {}
     maps: Any = hs.capture(model, audio=(quiet(), RATE), **target)
     axis = (maps["encoder"] if name == "Whisper" else maps).query
@@ -63,6 +80,28 @@ def test_a_click_is_heard_at_the_frame_of_its_time(name: str) -> None:
         moved = (keys(click(at)) - before).abs().sum((0, 1, 3)).numpy()
         start, end = axis.times[int(moved.argmax())]
         assert start - 0.06 <= at <= end + 0.06
+
+
+@pytest.mark.parametrize(("at", "pitch"), [(0.3, 500), (0.9, 500), (0.9, 3000)])
+def test_a_tone_is_heard_at_the_patches_of_its_time_and_pitch(at: float, pitch: float) -> None:
+    model = spectrogram_transformer()
+
+    def keys(samples: np.ndarray) -> torch.Tensor:
+        return record(model, prepare(model, None, audio=(samples, RATE))[1])[0].k
+
+    samples = quiet()
+    times = np.arange(int(0.03 * RATE)) / RATE
+    samples[int(at * RATE) :][: len(times)] += np.sin(2 * np.pi * pitch * times).astype(np.float32)
+    axis: Any = hs.capture(model, audio=(samples, RATE)).query  # pyright: ignore[reportAttributeAccessIssue]
+    assert axis.pieces[:3] == ("[CLS]", "[DIST]", "patch[4,0]")  # the lowest bands are the first
+    assert axis.mask("special").sum() == 2
+    moved = (keys(samples) - keys(quiet())).abs().sum((0, 1, 3)).numpy()
+    left, top, right, bottom = axis.boxes[int(moved.argmax())]
+    mel = 1127 * np.log(1 + np.array([20, pitch, RATE / 2]) / 700)
+    band = 64 - 64 * (mel[1] - mel[0]) / (mel[2] - mel[0])
+    # A patch is 16 frames of 10 ms by 16 bands, of which its area is the middle ten.
+    assert left - 4 <= 100 * (at + 0.015) <= right + 4
+    assert top - 4 <= band <= bottom + 4
 
 
 def test_files_of_several_kinds_are_heard(tmp_path: Path) -> None:
@@ -96,6 +135,11 @@ def test_bad_sounds_are_told_in_one_line(tmp_path: Path, demo: Model) -> None:
         (model, (np.zeros(0, np.float32), RATE), "expected samples, found none"),
         (model, (np.zeros(3600 * RATE, np.float32), RATE), "expected at most 60 s, .* found 3600.00 s"),
         (hears, (np.zeros(3 * RATE, np.float32), RATE), "expected at most 2 s, .* found 3.00 s"),
+        (
+            spectrogram_transformer(),
+            (np.zeros(2 * RATE, np.float32), RATE),
+            "expected at most 1.6 s, .* found 2.00 s",
+        ),
         (model, tmp_path / "none.wav", "cannot be read: No such file"),
         (model, tmp_path / "no.flac", "expected a file of sound, found what cannot be read as one"),
         (demo, (quiet(), RATE), "has no feature extractor; give hs.load"),

@@ -273,6 +273,10 @@ MORE: dict[str, Callable[[], Made]] = {
         hub.Siglip2VisionModel(hub.Siglip2VisionConfig(**SIZE, patch_size=14, num_patches=64)),
         hub.Siglip2ImageProcessorPil(patch_size=14, max_num_patches=20),
     ),
+    "YOLOS": lambda: (
+        hub.YolosModel(hub.YolosConfig(**{**SEEN, "image_size": [56, 84]}, num_detection_tokens=5)),
+        hub.YolosImageProcessor(size={"shortest_edge": 56, "longest_edge": 84}),
+    ),
     "Swin v2": lambda: swin("Swinv2"),
     "padded Swin": padded_swin,
     "Donut": _donut,

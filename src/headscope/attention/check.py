@@ -29,6 +29,7 @@ from headscope.attention.recording import evaluating, recording, route
 from headscope.attention.refuse import chunked
 from headscope.attention.windows import placed
 from headscope.errors import HeadscopeError, RefusedError
+from headscope.models.audio import listened
 from headscope.models.finite import expect_finite
 from headscope.models.model import Model, uncached
 from headscope.models.pictures import looked, rows_of
@@ -117,8 +118,8 @@ class Check:
 def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
     """Check a model on `inputs`, or on a small input made for it.
 
-    That is a text where it reads one, else a picture or a sound; a text and a picture where the model does not run on a
-    text alone (CLIP), or its own attention functions do not agree on one (PaliGemma).
+    That is a text where it reads one, else a picture or a sound; what its processor makes of a picture (and a text) or
+    a sound where the model does not run on that (CLIP), or its own attention functions do not agree on it (PaliGemma).
 
     Raises `RefusedError` with the sentence that says what was found and what was expected.
     """
@@ -131,9 +132,9 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
     try:
         return _checked(model, probe_inputs(model), sizes)
     except RefusedError:
-        if (seen := picture_inputs(model)) is None:
+        if (made := picture_inputs(model) or _sound_inputs(model)) is None:
             raise
-        return _checked(model, seen, sizes)
+        return _checked(model, made, sizes)
 
 
 def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None) -> Check:
@@ -337,7 +338,7 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(0)
     ready: dict[str, Tensor] = {}
     vision: Any = getattr(config, "vision_config", config)
-    size: Any = getattr(vision, "image_size", None)
+    sides = _sides(vision)
     if wanted == "input_ids":
         vocabulary = (
             getattr(config, "vocab_size", None) or getattr(model.text_config, "vocab_size", None) or 100
@@ -345,13 +346,22 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
         longest = min(12, model.max_length or 12)
         ready["input_ids"] = torch.randint(min(3, vocabulary - 1), vocabulary, (1, longest), generator=draw)
         ready["attention_mask"] = torch.ones_like(ready["input_ids"])
-    if isinstance(size, int) and (wanted == "pixel_values" or vision is not config):
-        ready["pixel_values"] = torch.randn(1, getattr(vision, "num_channels", 3), size, size, generator=draw)
+    channels = getattr(vision, "num_channels", None) or getattr(vision, "in_chans", 3)
+    if wanted is not None and wanted.startswith("pixel_values"):
+        frames = getattr(vision, "num_frames", None) or getattr(vision, "frames_per_clip", None)
+        video = (frames,) if hasattr(vision, "tubelet_size") else ()
+        ready[wanted] = torch.randn(1, *video, channels, *(sides or (64, 64)), generator=draw)
+    elif sides is not None and vision is not config:
+        ready["pixel_values"] = torch.randn(1, channels, *sides, generator=draw)
     if wanted == "input_values":
-        ready["input_values"] = torch.randn(1, 4000, generator=draw)
+        spectrogram = (config.max_length, config.num_mel_bins) if hasattr(config, "time_stride") else (4000,)
+        ready["input_values"] = torch.randn(1, *spectrogram, generator=draw)
     if wanted == "input_features":
-        frames = 2 * getattr(config, "max_source_positions", 50)
-        ready["input_features"] = torch.randn(1, getattr(config, "num_mel_bins", 80), frames, generator=draw)
+        # The frames of Wav2Vec2-BERT stand before what each of them has.
+        width: Any = getattr(config, "feature_projection_input_dim", None)
+        bands, positions = getattr(config, "num_mel_bins", 80), getattr(config, "max_source_positions", 50)
+        shape = (50, width) if width else (bands, 2 * positions)
+        ready["input_features"] = torch.randn(1, *shape, generator=draw)
     if not ready:
         raise RefusedError(
             f"{model.name}: it is not known what this module takes; give hs.load(model, inputs={{...}})"
@@ -360,6 +370,20 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
         vocabulary = getattr(getattr(model.config, "decoder", model.text_config), "vocab_size", None) or 100
         ready["decoder_input_ids"] = torch.randint(min(3, vocabulary - 1), vocabulary, (1, 7), generator=draw)
     return _placed(model, ready)
+
+
+def _sides(vision: Any) -> tuple[int, int] | None:
+    """The height and the width of the pictures that a configuration is for; None where it does not say."""
+    size: Any = getattr(vision, "image_size", None) or getattr(vision, "crop_size", None)
+    if isinstance(size, Mapping):
+        named = cast("Mapping[str, Any]", size)
+        size = (named.get("height"), named.get("width"))
+    size = (size, size) if isinstance(size, int) else tuple(size or ())
+    return (
+        cast("tuple[int, int]", size)
+        if len(size) == 2 and all(isinstance(side, int) for side in size)
+        else None
+    )
 
 
 def _placed(model: Model, ready: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -384,6 +408,15 @@ def picture_inputs(model: Model) -> dict[str, Tensor] | None:
     if model.encoder_decoder:
         ready["decoder_input_ids"] = torch.arange(7)[None]
     return _placed(model, ready)
+
+
+def _sound_inputs(model: Model) -> dict[str, Tensor] | None:
+    """What a module takes of half a second of noise; None where it has no feature extractor."""
+    if model.feature_extractor is None or model.encoder_decoder:
+        return None
+    rate = int(model.feature_extractor.sampling_rate)
+    noise = np.random.default_rng(0).normal(0, 0.1, rate // 2)
+    return _placed(model, listened(model, (noise, rate)).inputs)
 
 
 def outputs(output: Any) -> list[Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,7 +39,7 @@ class Parts(dict[str, AttentionMaps]):
 
 def group(records: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]]:
     """Records by part, each sorted by layer: ``encoder``, ``decoder``, ``cross``, a tower's name, or ``self``; or the
-    areas that they are of, ``stage 1``, ….
+    areas or the coarser and coarser grids that they are of, ``stage 1``, ….
     """
     if not records:
         raise RefusedError("no attention was seen in the forward pass")
@@ -53,7 +54,25 @@ def group(records: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]
                 "cannot be told apart, so their maps would be taken for one's"
             )
         parts.setdefault(part, []).append(record)
-    return {name: sorted(calls, key=lambda call: (call.step, call.layer)) for name, calls in parts.items()}
+    parts = {name: sorted(calls, key=lambda call: (call.step, call.layer)) for name, calls in parts.items()}
+    return _stages(parts["self"]) or parts if [*parts] == ["self"] else parts
+
+
+def _stages(calls: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]] | None:
+    """The stages of a pyramid (SegFormer, PVT): fewer queries in each, of as many keys; None for others."""
+    runs: list[list[AttentionRecord]] = []
+    for call in calls:
+        if not runs or call.shape[2:] != runs[-1][0].shape[2:]:
+            runs.append([])
+        runs[-1].append(call)
+    queries = [run[0].shape[2] for run in runs]
+    if (
+        len(runs) == 1
+        or any(call.step for call in calls)
+        or any(after >= before for before, after in itertools.pairwise(queries))
+    ):
+        return None
+    return {f"stage {number + 1}": run for number, run in enumerate(runs)}
 
 
 def _names(kinds: Mapping[str, Kind]) -> dict[str, str]:

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from headscope.core.audio import Audio, heard
-from headscope.core.grid import Frames
-from headscope.core.modality import Sound
+from headscope.core.grid import Frames, Grid
+from headscope.core.modality import Picture, Sound
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.models.perceiver import Perceiver
@@ -88,12 +88,12 @@ class Heard(NamedTuple):
 
     Attributes:
         inputs: what the module takes, of one row.
-        stretch: an axis of one token, all that the module hears (with the silence that fills it up): `headscope.Frames`
-            of as many frames as it makes of that are the axis.
+        axis: one token, all that the module hears (with the silence that fills it up): `headscope.Frames` of as many
+            frames as it makes of that are the axis. Of a model that cuts a spectrogram into patches (AST): these.
     """
 
     inputs: dict[str, Tensor]
-    stretch: Tokens
+    axis: Tokens
 
 
 def listened(model: Perceiver, audio: Audio) -> Heard:
@@ -114,7 +114,10 @@ def listened(model: Perceiver, audio: Audio) -> Heard:
     rate = int(extractor.sampling_rate)
     samples = heard(audio, rate)
     name = "audio" if isinstance(audio, tuple) else Path(audio).name
-    most = getattr(extractor, "n_samples", None)
+    most = getattr(extractor, "n_samples", None) or getattr(extractor, "nb_max_samples", None)
+    cut = hasattr(model.config, "frequency_stride")
+    if cut:
+        most = extractor.max_length * rate // 100  # a frame of 10 ms each
     limit = LONGEST if most is None else most / rate
     if len(samples) > limit * rate:
         raise InputError(
@@ -127,8 +130,27 @@ def listened(model: Perceiver, audio: Audio) -> Heard:
             f"audio: {model.name} takes {model.reads}, its feature extractor gives {', '.join(read)}"
         )
     sound = Sound(samples, rate, "" if isinstance(audio, tuple) else name)
-    inputs = {model.reads: torch.as_tensor(np.asarray(read[model.reads])).to(model.device, model.dtype)}
+    values = np.asarray(read[model.reads])
+    inputs = {model.reads: torch.as_tensor(values).to(model.device, model.dtype)}
+    if cut:
+        return Heard(inputs, _patches(values[0], model.config, sound.name))
     return Heard(inputs, Frames(1, float(sound.seconds if most is None else most / rate), sound))
+
+
+def _patches(values: np.ndarray[Any, Any], config: Any, name: str) -> Tokens:
+    """The patches of a spectrogram ``[frame band]`` in the model's order, the lowest bands first.
+
+    They overlap: each has the area, as long and as high as a stride, in its middle.
+    """
+    frames, bands = values.shape
+    size, down, across = config.patch_size, config.frequency_stride, config.time_stride
+    rows, columns = (bands - size) // down + 1, (frames - size) // across + 1
+    scaled = 255 * (values - values.min()) / max(float(np.ptp(values)), 1e-12)
+    pixels = np.repeat(np.rint(scaled).astype(np.uint8).T[::-1, :, None], 3, 2)
+    left, bottom = (size - across) / 2, bands - (size - down) / 2
+    area = (left, bottom - rows * down, left + columns * across, bottom)
+    grid = Grid(rows, columns, picture=Picture(pixels, name), area=area)
+    return grid.take(np.arange(rows * columns).reshape(rows, columns)[::-1].ravel())
 
 
 def expect_speech(model: Perceiver) -> None:

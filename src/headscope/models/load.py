@@ -167,34 +167,34 @@ def _converted(file: Path, name: str, dtype: torch.dtype | None, spread: Spread 
 
 
 def _given(given: tuple[Any, ...]) -> Model:
-    """A module, with its tokenizer, or its processor of a tokenizer and a feature extractor, or both of these."""
+    """A module, with what reads its inputs: tokenizer, image processor, feature extractor, or a processor of these."""
     module, *readers = given or (None,)
-    if len(readers) == 1 and hasattr(readers[0], "image_processor"):
-        both = readers[0]
-        tokenizer = getattr(both, "tokenizer", None)
-        return Model(_module(module, given), tokenizer, image_processor=both.image_processor, processor=both)
-    if len(readers) == 1 and hasattr(readers[0], "image_mean"):
-        return Model(_module(module, given), image_processor=readers[0])
-    if len(readers) == 1 and hasattr(readers[0], "feature_extractor"):
-        readers = [readers[0].tokenizer, readers[0].feature_extractor]
-    reads = len(readers) in (1, 2) and (readers[0] is None or hasattr(readers[0], "is_fast"))
-    hears = len(readers) < 2 or readers[1] is None or hasattr(readers[1], "sampling_rate")
-    if not reads or not hears:
-        module = None
-    return Model(
-        _module(module, given), readers[0], feature_extractor=readers[1] if len(readers) == 2 else None
-    )
-
-
-def _module(module: Any, given: tuple[Any, ...]) -> nn.Module:
-    """The module of what was given. Raises `InputError` where there is none."""
+    found: dict[str, Any] = {}
+    for reader in readers:
+        kind = next((kind for kind, mark in _READERS.items() if hasattr(reader, mark)), None)
+        if reader is not None and (kind is None or found.setdefault(kind, reader) is not reader):
+            module = None
     if not isinstance(module, nn.Module):
         types = ", ".join(type(part).__name__ for part in given)
-        expected = (
-            "(nn.Module, tokenizer, feature_extractor)" if len(given) == 3 else "(nn.Module, tokenizer)"
+        raise InputError(
+            f"model: expected (nn.Module, tokenizer), found ({types}); a processor, an image processor or a feature "
+            "extractor may stand in place of the tokenizer or after it"
         )
-        raise InputError(f"model: expected {expected}, found ({types})")
-    return module
+    processor = found.get("processor") or found.get("speech")
+    for name in ("tokenizer", "image_processor", "feature_extractor"):
+        found.setdefault(name, getattr(processor, name, None))
+    found.pop("speech", None)
+    return Model(module, **found)
+
+
+_READERS = {
+    "processor": "image_processor",
+    "speech": "feature_extractor",
+    "image_processor": "image_mean",
+    "feature_extractor": "sampling_rate",
+    "tokenizer": "is_fast",
+}
+"""What reads inputs, by an attribute that none of those after it has."""
 
 
 def check_device(device: str | torch.device | None) -> None:

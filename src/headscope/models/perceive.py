@@ -70,7 +70,7 @@ def hear(model: Perceiver, audio: Audio) -> Tokens:
 
     Raises `InputError` for a model without a feature extractor, and for one that does not say how many frames it makes.
     """
-    stretch = listened(model, audio)
+    sound = listened(model, audio)
     count: Any = getattr(model.config, "max_source_positions", None)
     if not model.encoder_decoder or not isinstance(count, int):
         lengths: Any = getattr(model.module, "_get_feat_extract_output_lengths", None)
@@ -79,9 +79,9 @@ def hear(model: Perceiver, audio: Audio) -> Tokens:
                 f"audio: {model.name} does not say how many frames it makes of a sound, so its heads are not measured "
                 "over sounds; headscope.capture gives its maps"
             )
-        count = int(lengths(torch.tensor([stretch.inputs[model.reads].shape[-1]]))[0])
-    assert stretch.stretch.times is not None
-    return Frames(count, float(stretch.stretch.times[0, 1]) / count, stretch.stretch.sound)
+        count = int(lengths(torch.tensor([sound.inputs[model.reads].shape[-1]]))[0])
+    assert sound.axis.times is not None
+    return Frames(count, float(sound.axis.times[0, 1]) / count, sound.axis.sound)
 
 
 def perceived(tokens: Tokens) -> bool:

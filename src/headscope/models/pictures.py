@@ -181,7 +181,10 @@ def _tiles(
     patch: Any = getattr(config, "patch_size", None)
     across = [patch, patch] if isinstance(patch, int) else list(cast("Sequence[Any]", patch or ()))
     if pixels.ndim not in (4, 5) or len(across) != 2 or not all(isinstance(side, int) for side in across):
-        raise InputError(f"image: {model.name} cuts a picture into no grid of patches that is known here")
+        raise InputError(
+            f"image: {model.name} cuts a picture into no one grid of patches; headscope.capture with inputs "
+            f"({{'pixel_values': …}}) gives its maps"
+        )
     height, width = pixels.shape[-2:]
     # Swin pads what is no whole number of patches, others cut it off.
     pads = any(hasattr(part, "maybe_pad") for part in model.module.modules())
@@ -342,13 +345,14 @@ def merged(patches: Tokens | None, rows: int, columns: int, of: tuple[int, int])
 
 
 def prefixed(patches: Tokens, model: Perceiver, count: int) -> Tokens | None:
-    """The patches with what stands before them where an axis has `count` tokens; None where it is another axis."""
-    extra = count - len(patches)
+    """The patches with what stands around them where an axis has `count` tokens; None where it is another axis."""
+    config = _vision(model)
+    detections = int(getattr(config, "num_detection_tokens", 0) or 0)  # YOLOS
+    extra = count - len(patches) - detections
     if patches.boxes is None or extra < 0:
         return None
-    config = _vision(model)
     registers = int(getattr(config, "num_register_tokens", 0) or 0)
-    distilled = str(getattr(config, "model_type", "")) == "deit"
+    distilled = str(getattr(config, "model_type", "")) in ("deit", "audio-spectrogram-transformer")
     names = [
         *(["[CLS]"] if extra > registers else []),
         *(["[DIST]"] if distilled and extra == 2 else []),
@@ -356,15 +360,14 @@ def prefixed(patches: Tokens, model: Perceiver, count: int) -> Tokens | None:
     ]
     if len(names) != extra:
         return None
-    mask = np.arange(count) < extra
-    pieces = [*names, *patches.pieces]
+    pieces = [*names, *patches.pieces, *(f"[DET] {number}" for number in range(detections))]
     return Tokens(
         pieces,
-        special_mask=mask,
+        special_mask=(np.arange(count) < extra) | (np.arange(count) >= count - detections),
         classes={
             "cls": np.array([piece == "[CLS]" for piece in pieces]),
             "register": np.array([piece.startswith("register ") for piece in pieces]),
         },
         picture=patches.picture,
-        boxes=np.concatenate([np.full((extra, 4), np.nan), patches.boxes]),
+        boxes=np.concatenate([np.full((extra, 4), np.nan), patches.boxes, np.full((detections, 4), np.nan)]),
     )
