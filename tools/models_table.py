@@ -72,16 +72,17 @@ M is made by running the mixer's own function on values that are 1 at one token 
 with what it made of the input's own values: a layer is refused by its name where they differ by more than 1e-5 of Σ
 |M| |v| (and 4 times the rounding of the number format). The column y − M v is that difference. A layer takes tokens /
 dimensions more runs of the function (128 tokens by heads of 64: two); where each channel mixes alone (Mamba 1, RWKV,
-LFM2) every channel is a head, and it takes a run a token. That was 4 times a forward pass of Mamba 2 (24 heads of 64,
-128 tokens), and 220 times one of Mamba 1 (1,536 channels). An input has at most 1,024 tokens, and a layer's maps at
-most 1.1 GB.
+LFM2, RecurrentGemma) every channel is a head, and it takes a run a token. That was 4 times a forward pass of Mamba 2
+(24 heads of 64, 128 tokens), and 220 times one of Mamba 1 (1,536 channels). An input has at most 1,024 tokens, and a
+layer's maps at most 1.1 GB.
 
 What v is: of delta rules, Mamba 2 and lightning attention the values as their function gets them, after the short
 convolution before it, if any, which M leaves out. State spaces have the skip D on the diagonal of M, Mamba 1 its gate
-in the rows, and LFM2's convolution both its gates. Known are the functions of transformers' files for gated delta
-rules, Kimi's delta attention, Mamba 1 and 2, RWKV, lightning attention and LFM2's convolution, whatever the model is
-called. All else keeps its sentence, with `implicit=True`, too. Gradients and norms are of attention only, as are all
-other analyses.
+in the rows, LFM2's convolution both its gates, and xLSTM its normaliser; of RecurrentGemma v is what its input gate
+lets through, and M the decay alone. Known are the functions of transformers' files for gated delta rules, Kimi's delta
+attention, Mamba 1 and 2, RWKV, lightning attention and LFM2's convolution, whatever the model is called,
+RecurrentGemma's RG-LRU, and xLSTM as transformers writes it out (with the package xlstm it is another). All else keeps
+its sentence, with `implicit=True`, too. Gradients and norms are of attention only, as are all other analyses.
 
 ## Padding
 

@@ -115,6 +115,8 @@ def test_files_of_several_kinds_are_heard(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.flac", click(0.5), RATE)
     flac = hs.capture(model, audio=tmp_path / "a.flac")
     np.testing.assert_allclose(flac.weights, whole.weights, atol=1e-3)  # pyright: ignore[reportAttributeAccessIssue]
+    of_data_set = hs.capture(model, audio={"path": None, "array": click(0.5).tolist(), "sampling_rate": RATE})
+    np.testing.assert_array_equal(of_data_set.weights, whole.weights)  # pyright: ignore[reportAttributeAccessIssue]
     again = hs.capture(model, audio=(np.repeat(click(0.5), 2), 2 * RATE))
     assert len(again.query) == len(whole.query)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -139,6 +141,11 @@ def test_bad_sounds_are_told_in_one_line(tmp_path: Path, demo: Model) -> None:
             spectrogram_transformer(),
             (np.zeros(2 * RATE, np.float32), RATE),
             "expected at most 1.6 s, .* found 2.00 s",
+        ),
+        (
+            model,
+            {"bytes": b"", "path": "a.wav"},
+            r"expected \{'array': …, 'sampling_rate': …\}, found the keys",
         ),
         (model, tmp_path / "none.wav", "cannot be read: No such file"),
         (model, tmp_path / "no.flac", "expected a file of sound, found what cannot be read as one"),

@@ -348,7 +348,7 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
         ready["attention_mask"] = torch.ones_like(ready["input_ids"])
     channels = getattr(vision, "num_channels", None) or getattr(vision, "in_chans", 3)
     if wanted is not None and wanted.startswith("pixel_values"):
-        frames = getattr(vision, "num_frames", None) or getattr(vision, "frames_per_clip", None)
+        frames: Any = getattr(vision, "num_frames", None) or getattr(vision, "frames_per_clip", None)
         video = (frames,) if hasattr(vision, "tubelet_size") else ()
         ready[wanted] = torch.randn(1, *video, channels, *(sides or (64, 64)), generator=draw)
     elif sides is not None and vision is not config:

@@ -293,9 +293,9 @@ def prepare(
 
 
 def _of_sound(model: Model, audio: Audio, target: str | None) -> Prepared:
-    found = listened(model, audio)
-    axes, ready = _of_tensors(model, found.inputs, target)
-    return {**axes, "patches" if found.axis.picture is not None else "sound": found.axis}, ready
+    heard = listened(model, audio)
+    axes, ready = _of_tensors(model, heard.inputs, target)
+    return {**axes, "patches" if heard.axis.picture is not None else "sound": heard.axis}, ready
 
 
 def _of_picture(model: Model, image: Any, text: Any, target: str | None) -> Prepared:

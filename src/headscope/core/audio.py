@@ -6,6 +6,7 @@ import io
 import os
 import re
 import warnings
+from collections.abc import Mapping
 from math import gcd
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,27 @@ import numpy.typing as npt
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError
 
-Audio = str | Path | tuple[npt.NDArray[Any], int]
-"""A WAV file (others with the extra ``sounds``), or samples ``[sample]`` and how many there are in a second.
+Samples = str | Path | tuple[npt.NDArray[Any], int]
+"""A file of sound, or its samples ``[sample]`` and their rate."""
+
+Audio = Samples | Mapping[str, Any]
+"""A WAV file (others with the extra ``sounds``), or samples ``[sample]`` and how many there are in a second, also as
+data sets have them: ``{"array": …, "sampling_rate": …}``.
 
 Samples are floats from -1 to 1, or whole numbers.
 """
+
+
+def samples_of(audio: Audio) -> Samples:
+    """A sound as a file, or as samples and their rate."""
+    if not isinstance(audio, Mapping):
+        return audio
+    rate = audio.get("sampling_rate")
+    if audio.get("array") is None or not isinstance(rate, int):
+        raise InputError(
+            f"audio: expected {{'array': …, 'sampling_rate': …}}, found the keys {sorted(audio)}"
+        )
+    return np.asarray(audio["array"]), rate
 
 
 def heard(audio: Audio, rate: int) -> npt.NDArray[np.float32]:
@@ -28,6 +45,7 @@ def heard(audio: Audio, rate: int) -> npt.NDArray[np.float32]:
 
     Raises `InputError` for what is no WAV file, and for samples that are none.
     """
+    audio = samples_of(audio)
     mono, actual = _of_one_channel(audio)
     if actual != rate:
         lowest, highest = RATES
@@ -39,13 +57,13 @@ def heard(audio: Audio, rate: int) -> npt.NDArray[np.float32]:
     return mono.astype(np.float32)
 
 
-def decoded(audio: Audio | bytes) -> tuple[npt.NDArray[np.float32], int]:
+def decoded(audio: Samples | bytes) -> tuple[npt.NDArray[np.float32], int]:
     """Read a sound, or the bytes of its file, at its own rate: the samples ``[sample]``, and that rate."""
     mono, rate = _of_one_channel(audio)
     return mono.astype(np.float32), rate
 
 
-def need(audio: Audio | bytes) -> None:
+def need(audio: Samples | bytes) -> None:
     """Raise `InputError` where the library that reads a sound is not installed."""
     if not isinstance(audio, tuple):
         module("scipy.io.wavfile" if _is_wav(audio) else "soundfile")
@@ -110,7 +128,7 @@ def _energy(samples: npt.NDArray[Any], step: int, width: int) -> npt.NDArray[np.
     return total[right] - total[left]
 
 
-def _of_one_channel(audio: Audio | bytes) -> tuple[npt.NDArray[np.float64], int]:
+def _of_one_channel(audio: Samples | bytes) -> tuple[npt.NDArray[np.float64], int]:
     """Samples ``[sample]`` from -1 to 1, and their rate."""
     if isinstance(audio, tuple):
         samples, rate = audio

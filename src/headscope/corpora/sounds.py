@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from headscope.core.audio import Audio, decoded, need
+from headscope.core.audio import Samples, decoded, need
 from headscope.core.modality import Sound
 from headscope.core.validation import Count, validated
 from headscope.corpora.corpus import Corpus
@@ -85,7 +85,7 @@ def _need(value: Any) -> None:
         need(value)
 
 
-def _read(value: Any, name: str) -> Audio:
+def _read(value: Any, name: str) -> Samples:
     """A file as it is, when it has been listened to; anything else as samples and their rate."""
     if isinstance(value, Sound):
         return decoded((value.samples, value.rate))

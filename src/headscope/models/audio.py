@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.core.audio import Audio, heard
+from headscope.core.audio import Audio, heard, samples_of
 from headscope.core.grid import Frames, Grid
 from headscope.core.modality import Picture, Sound
 from headscope.core.tokens import Tokens
@@ -59,6 +59,7 @@ def spoken(model: Perceiver, audio: Audio, words: Sequence[str]) -> Spoken:
             "hs.load((module, processor)) or hs.load((module, tokenizer, feature_extractor)), or a folder with "
             "preprocessor_config.json"
         )
+    audio = samples_of(audio)
     samples = heard(audio, extractor.sampling_rate)
     name = "audio" if isinstance(audio, tuple) else str(audio)
     if len(samples) > extractor.n_samples:
@@ -112,6 +113,7 @@ def listened(model: Perceiver, audio: Audio) -> Heard:
             "hs.load((module, tokenizer, feature_extractor)), or a folder with preprocessor_config.json"
         )
     rate = int(extractor.sampling_rate)
+    audio = samples_of(audio)
     samples = heard(audio, rate)
     name = "audio" if isinstance(audio, tuple) else Path(audio).name
     most = getattr(extractor, "n_samples", None) or getattr(extractor, "nb_max_samples", None)
@@ -150,7 +152,9 @@ def _patches(values: np.ndarray[Any, Any], config: Any, name: str) -> Tokens:
     left, bottom = (size - across) / 2, bands - (size - down) / 2
     area = (left, bottom - rows * down, left + columns * across, bottom)
     grid = Grid(rows, columns, picture=Picture(pixels, name), area=area)
-    return grid.take(np.arange(rows * columns).reshape(rows, columns)[::-1].ravel())
+    return grid.take(
+        np.array([row * columns + column for row in reversed(range(rows)) for column in range(columns)])
+    )
 
 
 def expect_speech(model: Perceiver) -> None:

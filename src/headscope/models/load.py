@@ -168,11 +168,11 @@ def _converted(file: Path, name: str, dtype: torch.dtype | None, spread: Spread 
 
 def _given(given: tuple[Any, ...]) -> Model:
     """A module, with what reads its inputs: tokenizer, image processor, feature extractor, or a processor of these."""
-    module, *readers = given or (None,)
-    found: dict[str, Any] = {}
-    for reader in readers:
+    module, *others = given or (None,)
+    readers: dict[str, Any] = {}
+    for reader in others:
         kind = next((kind for kind, mark in _READERS.items() if hasattr(reader, mark)), None)
-        if reader is not None and (kind is None or found.setdefault(kind, reader) is not reader):
+        if reader is not None and (kind is None or readers.setdefault(kind, reader) is not reader):
             module = None
     if not isinstance(module, nn.Module):
         types = ", ".join(type(part).__name__ for part in given)
@@ -180,11 +180,11 @@ def _given(given: tuple[Any, ...]) -> Model:
             f"model: expected (nn.Module, tokenizer), found ({types}); a processor, an image processor or a feature "
             "extractor may stand in place of the tokenizer or after it"
         )
-    processor = found.get("processor") or found.get("speech")
-    for name in ("tokenizer", "image_processor", "feature_extractor"):
-        found.setdefault(name, getattr(processor, name, None))
-    found.pop("speech", None)
-    return Model(module, **found)
+    processor = readers.get("processor") or readers.get("speech")
+    for name in ("tokenizer", "image_processor" if "processor" in readers else "feature_extractor"):
+        readers.setdefault(name, getattr(processor, name, None))
+    readers.pop("speech", None)
+    return Model(module, **readers)
 
 
 _READERS = {
