@@ -98,10 +98,10 @@ def test_a_tone_is_heard_at_the_patches_of_its_time_and_pitch(at: float, pitch: 
     moved = (keys(samples) - keys(quiet())).abs().sum((0, 1, 3)).numpy()
     left, top, right, bottom = axis.boxes[int(moved.argmax())]
     mel = 1127 * np.log(1 + np.array([20, pitch, RATE / 2]) / 700)
-    band = 64 - 64 * (mel[1] - mel[0]) / (mel[2] - mel[0])
-    # A patch is 16 frames of 10 ms by 16 bands, of which its area is the middle ten.
-    assert left - 4 <= 100 * (at + 0.015) <= right + 4
-    assert top - 4 <= band <= bottom + 4
+    band = axis.picture.size[1] - 64 * (mel[1] - mel[0]) / (mel[2] - mel[0])
+    # A patch is 16 frames of 10 ms by 16 bands; its area is some ten of them.
+    assert left - 5 <= 100 * (at + 0.015) <= right + 5
+    assert top - 5 <= band <= bottom + 5
 
 
 def test_files_of_several_kinds_are_heard(tmp_path: Path) -> None:

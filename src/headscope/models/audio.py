@@ -142,16 +142,15 @@ def listened(model: Perceiver, audio: Audio) -> Heard:
 def _patches(values: np.ndarray[Any, Any], config: Any, name: str) -> Tokens:
     """The patches of a spectrogram ``[frame band]`` in the model's order, the lowest bands first.
 
-    They overlap: each has the area, as long and as high as a stride, in its middle.
+    They overlap: each has an even share of what they cover together, within what it sees.
     """
-    frames, bands = values.shape
     size, down, across = config.patch_size, config.frequency_stride, config.time_stride
+    frames, bands = values.shape
     rows, columns = (bands - size) // down + 1, (frames - size) // across + 1
-    scaled = 255 * (values - values.min()) / max(float(np.ptp(values)), 1e-12)
+    seen = values[: (columns - 1) * across + size, : (rows - 1) * down + size]
+    scaled = 255 * (seen - seen.min()) / max(float(np.ptp(seen)), 1e-12)
     pixels = np.repeat(np.rint(scaled).astype(np.uint8).T[::-1, :, None], 3, 2)
-    left, bottom = (size - across) / 2, bands - (size - down) / 2
-    area = (left, bottom - rows * down, left + columns * across, bottom)
-    grid = Grid(rows, columns, picture=Picture(pixels, name), area=area)
+    grid = Grid(rows, columns, picture=Picture(pixels, name))
     return grid.take(
         np.array([row * columns + column for row in reversed(range(rows)) for column in range(columns)])
     )
