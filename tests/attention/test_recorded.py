@@ -178,6 +178,13 @@ def same(found: Recorded, recorded: Recorded, atol: float = 0.0) -> None:
         np.testing.assert_allclose(layer, expected, atol=atol)
 
 
+def test_queries_that_are_the_keys_are_written_twice(tmp_path: Path) -> None:
+    both = torch.randn(2, 4, 6, 8)
+    recorded = hs.from_qk(both, both)
+    hs.save_qk(recorded, tmp_path / "qk.safetensors")
+    same(hs.open_qk(tmp_path / "qk.safetensors"), recorded)
+
+
 def test_the_own_layout_comes_back_and_refuses_what_is_not_whole(tmp_path: Path) -> None:
     recorded, own = recorded_and_own("gpt-oss", torch.bfloat16)
     path = tmp_path / "qk.safetensors"

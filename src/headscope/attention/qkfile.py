@@ -49,15 +49,25 @@ def save_qk(recorded: Recorded, path: str | os.PathLike[str]) -> None:
     arrays: dict[str, Any] = {name: torch.tensor(array) for name, array in axes.items()}
     rules: list[Any] = []
     masks: dict[int, str] = {}
+    written: set[int] = set()
+
+    def apart(stored: Any) -> torch.Tensor:
+        """A tensor of its own memory: safetensors writes none that stands in two places."""
+        tensor = tensor_of(stored).contiguous()
+        if tensor.data_ptr() in written:
+            return tensor.clone()
+        written.add(tensor.data_ptr())
+        return tensor
+
     for place, layer in enumerate(recorded.index):
-        arrays[f"query.{layer}"] = tensor_of(recorded.q[place]).contiguous()
-        arrays[f"key.{layer}"] = tensor_of(recorded.k[place]).contiguous()
+        arrays[f"query.{layer}"] = apart(recorded.q[place])
+        arrays[f"key.{layer}"] = apart(recorded.k[place])
         if recorded.sinks[place] is not None:
             arrays[f"sinks.{layer}"] = recorded.sinks[place].clone()
         rule = recorded.mask[place]
         if not isinstance(rule, str | int):
             name = masks.setdefault(id(rule), f"mask.{len(masks)}")
-            arrays[name], rule = tensor_of(rule).contiguous(), {"tensor": name}
+            arrays[name], rule = apart(rule), {"tensor": name}
         rules.append(rule)
     description = {
         **described,
