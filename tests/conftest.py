@@ -36,6 +36,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "browser" in item.path.parts)
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """A test that fails is named at once: of a run that is stopped nothing else would say which it was."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nFAILED {report.nodeid}", flush=True)
+
+
 def pytest_collection_finish() -> None:
     """From here on the garbage collector looks through what tests make, and not through torch each time.
 

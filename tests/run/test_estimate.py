@@ -126,7 +126,8 @@ def test_each_run_tells(demo: Model, shared: Path, tmp_path: Path) -> None:
     assert " sentences, " in coref.estimate(demo, documents, limit=12, window=64, rows="mean")
     path = tmp_path / "scopes.jsonl"
     path.write_text(json.dumps({"words": ["Not", "me"], "cue": [0], "scope": [1]}) + "\n")
-    assert negation.estimate(demo, corpora.negations(path)).startswith("1 sentence, 4 tokens: about 1 s")
+    line = negation.estimate(demo, corpora.negations(path))
+    assert re.match(r"1 sentence, 4 tokens: about \d+ s", line)
 
 
 def test_groups_are_told_with_their_permutations_whatever_the_order(demo: Model, tmp_path: Path) -> None:
