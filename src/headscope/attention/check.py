@@ -81,8 +81,8 @@ class Check:
         tolerance: what errors were allowed.
         padding_error: largest change of an input's weights (and, relative, of its output) where a longer one stands
             beside it in the batch; None for a model that reads no tokens.
-        prefix: how many tokens stand before the patches of a picture, such as ``[CLS]``; None for a model that does not
-            read pictures, or whose tokens are no one grid of patches.
+        prefix: how many tokens a picture has beside its patches, such as ``[CLS]``; None for a model that does not read
+            pictures, or whose tokens are no one grid of patches.
         vocabulary: the sizes of the tokenizer and the embedding; None for a model without either.
         inputs: the names of what the module was given.
         unseen: what of the layers has no attention map, in sentences; empty where all that mixes tokens has one.
@@ -175,7 +175,7 @@ def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None
 
 
 def _prefix(model: Model, calls: Sequence[AttentionRecord], ready: Mapping[str, Tensor]) -> int | None:
-    """How many tokens stand before the patches; None where there is no one grid of these."""
+    """How many tokens stand beside the patches; None where there is no one grid of these."""
     pixels = ready.get("pixel_values")
     calls = [call for call in calls if call.kind == "encoder"] or calls
     shapes = {call.shape[2:] for call in calls}
