@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.core.maps import AttentionMaps
 from tests.helpers.axe import violations
 from tests.helpers.talk_sample import COLUMNS, HIGH, PIECES, ROWS, WIDE, WORDS, axis, heard, planted
 
@@ -200,7 +202,9 @@ def test_matrix_and_grid_fold_the_picture_too(open_page: Callable[..., Any]) -> 
 
 
 def test_a_sound_within_a_text_unfolds_by_its_name(open_page: Callable[..., Any]) -> None:
-    page = open_page(hs.view(heard(), layer=0, heads=[0], scale="head", picture="matrix").html())
+    key = heard().key
+    maps = AttentionMaps([np.full((1, 2, len(key)), 1 / len(key))], hs.Tokens(["a", "b"]), key, kind="cross")
+    page = open_page(hs.view(maps, layer=0, heads=[0], scale="head", picture="matrix").html())
     page.get_by_role("button", name="Unfold the sound").click()
     page.get_by_role("button", name="Fold the sound").wait_for()
 
