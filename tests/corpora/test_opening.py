@@ -40,17 +40,6 @@ def test_the_suffix_is_that_of_what_is_compressed() -> None:
     assert [suffix_of(name) for name in names] == [".jsonl", ".txt", ".csv", "", ""]
 
 
-def test_carriage_returns_alone_are_told(tmp_path: Path) -> None:
-    path = tmp_path / "old.txt"
-    path.write_bytes(b"The cat sat.\rA dog ran.\r")
-    with pytest.raises(
-        CorpusError, match=r"old\.txt:1: expected lines that end with a line feed, found carriage"
-    ):
-        list(corpora.text(path).examples())
-    path.write_bytes(b"A word. " * 1000 + b"\rmore\nA dog ran.\r")
-    assert list(corpora.text(path).examples())
-
-
 @pytest.mark.parametrize("packed", PACKED)
 def test_compressed_files_hold_what_the_plain_ones_do(packed: str, tmp_path: Path) -> None:
     objects = "\n".join(json.dumps({"text": line}) for line in LINES.split("\n\n")) + "\n[]\n"

@@ -85,20 +85,7 @@ def form_of(path: str) -> Form:
         raise CorpusError(path, None, f"expected text, found {other}")
     kind = coding(head)
     text = head.removeprefix(b"\xef\xbb\xbf") if kind is None else head.decode(kind, "ignore").encode()
-    if kind is None and b"\r" in text.rstrip() and b"\n" not in text:
-        _expect_line_feeds(path)
     return Form(packed, kind, text.lstrip()[:1])
-
-
-def _expect_line_feeds(path: str) -> None:
-    """Raise `CorpusError` where a file has no line feed in its first megabyte."""
-    with readable(path), _unpacked(path) as (content, _):
-        if b"\n" not in content.read(1 << 20):
-            raise CorpusError(
-                path,
-                1,
-                "expected lines that end with a line feed, found carriage returns alone: tr '\\r' '\\n' < OLD > NEW",
-            )
 
 
 class _Recoded:
