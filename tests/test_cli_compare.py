@@ -63,7 +63,7 @@ def test_groups(typed: Typed, place: Path) -> None:
         in said
     )
     typed.refuses(
-        "pairs.tsv:2: expected a column 'kind', found 'Quality', '#1 String', '#2 String'",
+        "pairs.tsv:1: expected a column 'kind', found 'Quality', '#1 String', '#2 String'",
         "compare",
         "groups",
         "pairs.tsv",

@@ -88,18 +88,18 @@ def test_csv_is_what_was_written(
         ("a.tsv", "text\tlabel\na\t\n", {}, ":2: 'label': expected a string or a number, found ''"),
         ("a.tsv", "text\tlabel\n", {}, ": expected rows of texts, found none"),
         ("a.tsv", "text\ttext\n", {}, ":1: expected columns of different names, found 'text' twice"),
-        ("a.tsv", "text\tlabel\na\t1\n", {"label": "kind"}, ":2: expected a column 'kind', found 'text', 'label'"),
+        ("a.tsv", "text\tlabel\na\t1\n", {"label": "kind"}, ":1: expected a column 'kind', found 'text', 'label'"),
         (
             "a.tsv",
             "words\tlabel\na\t1\n",
             {},
-            ":2: expected columns of texts that are known (or text_a and text_b), found 'words', 'label'",
+            ":1: expected columns of texts that are known (or text_a and text_b), found 'words', 'label'",
         ),
         (
             "a.tsv",
             "text\tkind\na\t1\n",
             {},
-            ":2: expected a column 'Quality' or 'is_duplicate' or 'gold_label' or 'label' (or label), found 'text', 'kind'",
+            ":1: expected a column 'Quality' or 'is_duplicate' or 'gold_label' or 'label' (or label), found 'text', 'kind'",
         ),
         (
             "a.csv",
@@ -111,7 +111,7 @@ def test_csv_is_what_was_written(
         ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "a"}', {}, ":2: 'label': expected a string or a number, found none"),
         ("a.jsonl", "[1]", {}, ":1: expected a JSON object, found a number"),
         ("a.jsonl", "{", {}, ":1: expected a JSON object, found broken JSON at column 2 (Expecting property name enclosed in double quotes)"),
-        ("a.tsv", "text\tlabel\na\t1\n", {"label": "text"}, ":2: expected different columns, found 'text', 'text'"),
+        ("a.tsv", "text\tlabel\na\t1\n", {"label": "text"}, ":1: expected different columns, found 'text', 'text'"),
     ],
 )  # fmt: skip
 def test_what_is_broken_is_named(

@@ -49,15 +49,15 @@ def test_each_file_names_its_columns(tmp_path: Path) -> None:
             "a.csv",
             NEWS,
             {},
-            r"a\.csv:2: expected columns of texts that are known \(or text=, --text-field\), found",
+            r"a\.csv:1: expected columns of texts that are known \(or text=, --text-field\), found",
         ),
         (
             "a.csv",
             NEWS,
             {"text": "boy"},
-            r"a\.csv:2: expected a column 'boy', found 'id', 'body', 'article'$",
+            r"a\.csv:1: expected a column 'boy', found 'id', 'body', 'article'$",
         ),
-        ("a.csv", NEWS, {"text": "body", "document": "page"}, r":2: expected a column 'page', found 'id'"),
+        ("a.csv", NEWS, {"text": "body", "document": "page"}, r":1: expected a column 'page', found 'id'"),
         (
             "a.csv",
             "text,document\nA,x\nB,y\nC,x\n",

@@ -14,7 +14,7 @@ from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
 from headscope.corpora.jsonlines import DISAGREED, LABELS, Fail, each_of, string
 from headscope.corpora.sources import suffix_of
-from headscope.corpora.tables import JSON, READERS, Row, refuse, text_columns
+from headscope.corpora.tables import JSON, READERS, Row, header_of, refuse, text_columns
 from headscope.errors import CorpusError, InputError
 
 DOCUMENT = "document"
@@ -108,7 +108,7 @@ def _examples(wanted: _Wanted, rows: Iterable[Row]) -> Iterator[Callable[[], Exa
             yield partial(refuse, row)
             continue
         if columns is None:
-            columns = _columns(list(row), wanted, line.error)
+            columns = _columns(list(row), wanted, header_of(line, row).error)
         yield partial(_example, line, row, columns, index, documents)
 
 

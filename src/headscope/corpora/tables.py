@@ -23,6 +23,20 @@ from headscope.errors import CorpusError, InputError
 JSON = (".jsonl", ".json")
 """Suffixes of files of JSON."""
 
+
+class Cells(dict[str, Any]):
+    """The cells of a row of a table by their columns, and the line that names these."""
+
+    def __init__(self, names: Sequence[str], cells: Sequence[str], header: Line) -> None:
+        super().__init__(zip(names, cells, strict=True))
+        self.header = header
+
+
+def header_of(line: Line, row: Mapping[str, Any]) -> Line:
+    """The line that names the columns of a row: in a table its first, in JSON its own."""
+    return row.header if isinstance(row, Cells) else line
+
+
 Row = tuple[Line, Mapping[str, Any] | CorpusError]
 """The line of a row, and its cells by their columns, or what is wrong with it."""
 
@@ -94,9 +108,10 @@ def _examples(
             yield partial(refuse, row)
             continue
         if line.path != path:
-            path, columns = line.path, text_columns(list(row), text, pair, line.error, "text=, --text-field")
+            fail = header_of(line, row).error
+            path, columns = line.path, text_columns(list(row), text, pair, fail, "text=, --text-field")
             if document is not None and document not in row:
-                raise line.error(f"expected a column {document!r}, found {', '.join(map(repr, row))}")
+                raise fail(f"expected a column {document!r}, found {', '.join(map(repr, row))}")
         yield partial(_example, line, row, columns, document, numbers)
 
 
@@ -201,19 +216,20 @@ def _within_a_cell(text: str) -> bool:
 def _table(rows: Iterable[tuple[Line, list[str] | CorpusError]]) -> Iterator[Row]:
     """Rows by the names of their columns, which the first one says."""
     names: list[str] = []
+    header: Line | None = None
     for line, cells in rows:
         if isinstance(cells, CorpusError):
             if not names:
                 raise cells
             yield line, cells
-        elif not names:
-            names = [cell.strip() for cell in cells]
+        elif header is None:
+            header, names = line, [cell.strip() for cell in cells]
             if twice := [name for index, name in enumerate(names) if name in names[:index]]:
                 raise line.error(f"expected columns of different names, found {twice[0]!r} twice")
         elif len(cells) != len(names):
             yield line, line.error(f"expected {plural(len(names), 'column')}, found {len(cells)}")
         else:
-            yield line, dict(zip(names, cells, strict=True))
+            yield line, Cells(names, cells, header)
 
 
 def _objects(lines: Iterable[Line]) -> Iterator[Row]:
