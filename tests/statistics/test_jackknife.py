@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -24,6 +24,7 @@ from headscope.statistics.jackknife import (
 
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10**6), documents=st.integers(2, 12))
+@example(seed=175, documents=11)
 def test_the_error_is_that_of_figures_without_each_document(seed: int, documents: int) -> None:
     draw = np.random.default_rng(seed)
     n = draw.integers(0, 9, documents).astype(float)
@@ -31,7 +32,9 @@ def test_the_error_is_that_of_figures_without_each_document(seed: int, documents
     s = draw.normal(size=documents) * n
     there = np.flatnonzero(n)
     figures = [np.delete(s, one).sum() / np.delete(n, one).sum() for one in there]
-    np.testing.assert_allclose(left_out(s, n)[there], figures, rtol=1e-12)
+    # Sums of up to `documents` terms that may cancel, over at least one row.
+    rounding = 2 * documents * np.finfo(float).eps * np.abs(s).sum()
+    np.testing.assert_allclose(left_out(s, n)[there], figures, rtol=1e-12, atol=rounding)
     count = len(there)
     expected = np.sqrt((count - 1) / count * ((figures - np.mean(figures)) ** 2).sum())
     np.testing.assert_allclose(error(s, n), expected, rtol=1e-9, atol=1e-12)
