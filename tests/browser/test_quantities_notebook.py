@@ -146,12 +146,15 @@ def test_neurons_that_the_notebook_does_not_keep_are_asked_for(notebook: Callabl
 
 def test_a_busy_mark_while_python_computes(notebook: Callable[[View], Any]) -> None:
     page = notebook(shown())
+    page.clock.install()
     page.evaluate(
         "() => { const ask = window.python; window.python = async text => { await new Promise(go => window.go = go); return ask(text); }; }"
     )
     page.get_by_role("radio", name="Gradient").click()
     page.locator(f"{DRAW}[data-v=gradient][aria-busy=true]").wait_for()
     assert page.locator(".message").inner_text() == "Python computes the gradient…"
+    page.clock.fast_forward("01:00")
+    assert "gradient… No answer for a minute: it is busy, or gone." in page.locator(".message").inner_text()
     page.get_by_role("radio", name="‖αvWₒ‖").click()  # one at a time
     page.evaluate("window.go()")
     page.locator(f"{DRAW}[data-v=gradient][aria-checked=true]").wait_for()

@@ -410,6 +410,17 @@ def test_a_model_that_cannot_run_leaves_the_picture(
     assert not page.get_by_label("Text", exact=True).is_visible()
 
 
+def test_a_text_is_shaded_as_soon_as_the_model_is_awake(standalone: Any, page_of: Any) -> None:
+    page = standalone(page_of("Llama"), init="Worker.prototype.postMessage = () => undefined").page
+    page.wait_for_selector(".hx .toks.r")
+    page.locator(".hv .toks.r .tok .t").first.click()  # it is asked about once the model is awake
+    assert page.get_by_role("button", name="Shade the text").is_disabled()
+    page = standalone(page_of("Llama")).page
+    page.wait_for_function(LIVE_DRAWN)
+    page.get_by_role("button", name="Shade the text").click()
+    page.wait_for_selector(".why .sources")
+
+
 PRESS = """([selector, name, place]) => {
     const seen = [...document.querySelectorAll(selector)].filter(
         (each) => each.checkVisibility() && !each.disabled && (each.ariaLabel ?? each.textContent).includes(name))

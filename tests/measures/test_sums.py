@@ -80,9 +80,8 @@ def test_figures_are_those_of_the_definition(seed: int, documents: int, by: By) 
         skewness(np.array([one.s[0] for one in own]), np.array([one.n[0] for one in own])) if own else 0.0
     )
     told = np.isfinite(value)
-    told[told] = found.error()[0][told] > 1e-3 * np.abs(
-        value[told]
-    )  # documents that are all but alike have no shape
+    # Documents that are all but alike have no shape: third powers keep 100 * 2**-52 / spread**3.
+    told[told] = found.error()[0][told] > 1e-2 * np.abs(value[told])
     np.testing.assert_allclose(
         found.skewness()[0][told], np.broadcast_to(expected, value.shape)[told], atol=1e-6
     )

@@ -307,6 +307,7 @@ export class Live {
 
   // The sources are of the input, the place and the word; changes strike their parts out.
   private sources(): void {
+    if (!this.shown) return;
     this.why.update(this.input, this.place, this.chosen);
     this.why.changes(this.history.changes);
   }

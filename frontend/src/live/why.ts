@@ -17,6 +17,8 @@ export interface WhyOwner {
 /** No later token sees a span: as a change of attention. */
 const struck = ({ first, last }: SourceInfo): string => `all hide >${first}${last > first ? `-${last}` : ""}`;
 
+const ABOUT = "The text, shaded by what the answer loses without each part. Strike a part out and see.";
+
 export class WhyBox {
   readonly root = h("section.why", { "aria-label": "Which part made this?" });
   private readonly spans = h(
@@ -44,8 +46,9 @@ export class WhyBox {
     if (!this.of.renewed(...asked)) return;
     this.turn++;
     this.shown = null;
+    this.run.disabled = asked[0] === null; // nothing is read yet
     this.place.replaceChildren();
-    this.about.textContent = "The text, shaded by what the answer loses without each part. Strike a part out and see.";
+    this.about.textContent = ABOUT;
   }
 
   /** The changes that are made. */
@@ -67,10 +70,10 @@ export class WhyBox {
       this.about.textContent = "";
       this.place.replaceChildren(this.shown.root);
     } catch (error) {
-      if (turn === this.turn && !(error instanceof StaleError))
-        this.about.textContent = error instanceof Error ? error.message : String(error);
+      const why = error instanceof Error ? error.message : String(error);
+      if (turn === this.turn) this.about.textContent = error instanceof StaleError ? ABOUT : why;
     } finally {
-      this.run.disabled = false;
+      if (turn === this.turn) this.run.disabled = false;
     }
   }
 }

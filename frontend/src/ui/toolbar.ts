@@ -116,6 +116,7 @@ export class Toolbar {
   /** What of the model has no attention map. */
   readonly unseen = h("div.unseen", { role: "note" });
   private readonly message: HTMLElement;
+  private silence = 0;
   readonly status: HTMLElement;
   private quiet = true;
   /** The theme that is shown. */
@@ -416,6 +417,9 @@ export class Toolbar {
     this.message.textContent =
       name !== null ? `Python computes ${name === "norms" ? "‖α·v·Wₒ‖" : `the ${name}`}…` : problem;
     this.message.hidden = this.message.textContent === "";
+    window.clearTimeout(this.silence);
+    if (name !== null)
+      this.silence = window.setTimeout(() => this.message.append(" No answer for a minute: it is busy, or gone."), 60_000);
   }
 }
 
