@@ -128,6 +128,18 @@ def test_candidates_that_are_listed(demo: Any) -> None:
         hs.links(demo, [replace(example, tokens=tokens, links=[SPANS[2]])], candidates="listed")
 
 
+def test_no_label_is_the_name_of_all(demo: Any) -> None:
+    """It would stand in the row over all labels."""
+    link = Link(Span(1, 2), (Span(0, 1),), "all", place="links[0]")
+    with pytest.raises(
+        CorpusError, match=r"links\[0\]: expected another label than 'all', which names the row"
+    ):
+        hs.links(demo, [Example(words=["A", "cat"], links=[link])])
+    tree = Example(words=["A", "cat"], heads=[1, -1], relations=["all", "root"])
+    with pytest.raises(CorpusError, match="expected another label than 'all'"):
+        hs.syntax(demo, [tree])
+
+
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_characters_and_texts_of_a_pair(demo: Any, batch_size: int) -> None:
     """*unbelievably friendly* is two words; text B is its own text; special tokens are no candidates."""

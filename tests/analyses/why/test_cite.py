@@ -100,7 +100,10 @@ def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
         typed.refuses(message, "why", tmp_path / name, "-m", "no-such-model")  # before a model is loaded
     typed.refuses("found no file missing.txt", "why", "missing.txt", "-m", "no-such-model")
     for wrong, message in (
-        (("--shard", "1/2", "-o", str(tmp_path / "a.nc")), "expected a data set"),
+        (("--shard", "1/2", "-o", str(tmp_path / "a.nc")), "--shard: expected a data set"),
+        (("--limit", "2"), "--limit: expected a data set"),
+        (("--skip-failures",), "--skip-failures: expected a data set"),
+        (("--shuffle",), "--shuffle: expected a data set"),
         (("--spans", "chapter"), "spans: expected message"),
     ):
         typed.refuses(message, "why", TEXT, "-m", folder, *wrong)
@@ -172,14 +175,13 @@ def test_beside_another_model(folder: Path, writer: Any, tmp_path: Path, typed: 
     same = context_attribution(writer, hs.corpora.prompts(path), max_new_tokens=3, than=writer)
     more = same["attributed"].sel(kind="all", figure=["context_more", "looked_more"])
     np.testing.assert_allclose(more, 0, atol=1e-5)
-    typed.refuses(
-        "--than, --shard, --resume: expected a data set", "why", TEXT, "-m", folder, "--than", other
-    )
+    typed.refuses("--than: expected a data set", "why", TEXT, "-m", folder, "--than", other)
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
+        ({"kind": "all"}, "'kind': expected a name that no row over kinds has, found 'all'"),
         ({"source": 9}, r"'source': expected a span below 3, found 9"),
         ({"source": "bird"}, "'source': expected a text in one of the spans, found 'bird'"),
         ({"source": 1.5}, "'source': expected the number of a span"),

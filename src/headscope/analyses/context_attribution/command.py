@@ -98,8 +98,9 @@ def run(
             if name in ("max_new_tokens", "batch_size", "limit")
         }
         return Explained(result, model, shaded(model, prompts(path), units, exact=exact, **known))
-    if than or many.get("shard") or many.get("resume"):
-        raise InputError("--than, --shard, --resume: expected a data set (.jsonl), found one prompt")
+    of_data = {"than": than, **{name: value for name, value in many.items() if name != "progress"}}
+    if refused := [name.replace("_", "-") for name, value in of_data.items() if value]:
+        raise InputError(f"--{refused[0]}: expected a data set (.jsonl), found one prompt")
     more: dict[str, Any] = {}
     text: Any = prompt
     if path is not None and path.suffix == ".json":

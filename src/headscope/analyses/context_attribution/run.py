@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from headscope.analyses.context_attribution import statistics
-from headscope.analyses.context_attribution.statistics import FIGURES, Rows
+from headscope.analyses.context_attribution.statistics import FIGURES, GROUPS, Rows
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.analyses.why import statistics as one
@@ -182,7 +182,10 @@ class _Task:
             and all(isinstance(span, str) for span in spans)
         ):
             prompt, spans, source = _shuffled(prompt, spans, source, [self.seed, len(prompt)])
+        kind = str(asked.get("kind", ""))
         try:
+            if kind in GROUPS:
+                raise InputError(f"'kind': expected a name that no row over kinds has, found {kind!r}")
             known: Any = {name: asked.get(name) for name in ("tools", "documents")}
             made = ask(self.model, prompt, asked.get("answer"), max_new_tokens=self.max_new_tokens, **known)
             sources = cut(made.prompt, spans or self.spans, sinks=self.model.causal)
@@ -199,7 +202,7 @@ class _Task:
         return Rows(
             np.array([[values.get(name, np.nan) for name in FIGURES]]),
             np.array([float(example.document)]),
-            [str(asked.get("kind", ""))],
+            [kind],
         )
 
 

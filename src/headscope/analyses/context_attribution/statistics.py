@@ -56,8 +56,8 @@ DIFFERENCES = ("place", "context_more", "looked_more", "log_probability_more")
 
 COLUMNS = ("kind", "figure", "value", "ci_low", "ci_high", "p", "q", "n", "documents")
 
-DEPTHS = ("start", "middle", "end")
-"""Thirds of the prompt in which the source stands."""
+ALL, *DEPTHS = GROUPS = ("all", "source at the start", "source at the middle", "source at the end")
+"""What no kind of prompt is named: all prompts, and those whose source stands in a third of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +103,11 @@ class Rows:
 def figures(rows: Rows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dataset:
     """Means over prompts with intervals by document: of all, of each kind, and by where the source stands."""
     place = rows.values[:, list(FIGURES).index("source_place")]
-    groups = {"all": np.ones(len(rows.kind), np.bool_)}
+    groups = {ALL: np.ones(len(rows.kind), np.bool_)}
     groups |= {kind: np.array(rows.kind) == kind for kind in rows.kind if kind}
     if np.isfinite(place).any():
         third = np.minimum(np.floor(place * 3), 2)  # NaN where none is known
-        groups |= {f"source at the {name}": third == number for number, name in enumerate(DEPTHS)}
+        groups |= {name: third == number for number, name in enumerate(DEPTHS)}
     made = {name: _figures(rows, chosen) for name, chosen in groups.items()}
     names = ("attributed", "attributed_low", "attributed_high", "p", "n", "documents")
     variables: dict[str, Any] = {

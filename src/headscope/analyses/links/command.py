@@ -125,11 +125,9 @@ def best_heads(
 
 def _unasked(dataset: Any) -> list[str]:
     """Count the sources without candidates, in each direction in which others of their label have some."""
-    from headscope.analyses.links import statistics
+    from headscope.analyses.links.questions import ALL
 
-    labels = [
-        label for label in dataset["label"].values if label != statistics.ALL or dataset.sizes["label"] == 1
-    ]
+    labels = [label for label in dataset["label"].values if label != ALL or dataset.sizes["label"] == 1]
     some = dataset.sel(label=labels)
     missing = some["n"] - some["asked"].where(some["asked"] > 0, some["n"])
     return [

@@ -11,10 +11,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from headscope.analyses.links.questions import Asked, Direction
+from headscope.analyses.links.questions import ALL, Asked, Direction
 from headscope.analyses.links.run import Links, links
 from headscope.analyses.links.section import Drawn, Linked
-from headscope.analyses.links.statistics import ALL, table
+from headscope.analyses.links.statistics import table
 from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
 from headscope.core.heads import Head

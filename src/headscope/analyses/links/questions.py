@@ -26,6 +26,9 @@ Candidates = Literal["any", "earlier", "later", "other", "listed", "earlier list
 text; those that the link lists, or which of them are before the source. Units are patches where targets are regions of
 a picture, else words or tokens."""
 
+ALL = "all"
+"""The name of the row over all labels, and of no label."""
+
 _NONE = -1
 
 
@@ -169,6 +172,8 @@ def question(
     listed = any("listed" in way.candidates for way in ways)
     for number, link in enumerate(links):
         try:
+            if link.label == ALL:
+                raise InputError(f"expected another label than {ALL!r}, which names the row over all labels")
             for side in dict.fromkeys(sides.values()):
                 side.add(number, link, listed)
         except InputError as error:

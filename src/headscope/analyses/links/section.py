@@ -10,7 +10,7 @@ import xarray as xr
 
 from headscope.analyses import tables
 from headscope.analyses.clusters import CHOSEN_ON, note, untested
-from headscope.analyses.links.statistics import ALL
+from headscope.analyses.links.questions import ALL
 from headscope.analyses.study import LEVEL
 from headscope.core.counts import plural
 from headscope.core.heads import Head

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.links.questions import ALL
 from headscope.analyses.links.sums import FIGURES, LinkSums
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
@@ -26,9 +27,6 @@ from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.statistics.resample import Accuracies, Answers, Resampling
 from headscope.statistics.significance import false_discovery
-
-ALL = "all"
-"""The name of the row over all labels."""
 
 MEAN_MAP = "mean map"
 """The baseline of models that see pictures: the best head's average map over the words of an input, which looks at the

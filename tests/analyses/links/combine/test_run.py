@@ -15,7 +15,7 @@ from transformers import BartConfig, BartModel, GPT2Config, GPT2Model
 
 import headscope as hs
 from headscope.analyses.links.combine import run as combine
-from headscope.analyses.links.combine.statistics import ALL
+from headscope.analyses.links.questions import ALL
 from headscope.attention.record import AttentionRecord
 from headscope.core.tokens import BoolArray
 from headscope.errors import HeadscopeWarning

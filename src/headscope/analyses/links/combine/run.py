@@ -15,7 +15,6 @@ import numpy.typing as npt
 import xarray as xr
 
 from headscope.analyses.links.combine.statistics import (
-    ALL,
     CONTACTS,
     SOURCES,
     SYSTEMS,
@@ -30,7 +29,7 @@ from headscope.analyses.links.combine.statistics import (
     top_pairs,
 )
 from headscope.analyses.links.engine import Answered, Maps
-from headscope.analyses.links.questions import DIRECTIONS, Asked, Axis, Direction, Read
+from headscope.analyses.links.questions import ALL, DIRECTIONS, Asked, Axis, Direction, Read
 from headscope.analyses.links.run import Kinds, Links
 from headscope.analyses.result import returns_result
 from headscope.core.arrays import Floats

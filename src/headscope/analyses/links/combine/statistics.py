@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.links.questions import ALL
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.lazy import module
@@ -26,9 +27,6 @@ from headscope.core.tokens import BoolArray, IntArray
 from headscope.statistics import jackknife
 from headscope.statistics.resample import share_interval
 from headscope.views.digits import signed
-
-ALL = "all"
-"""The name of the rows over all labels."""
 
 MEANS = (2, 3, 5, 10)
 """How many of the best heads the mean is taken of."""

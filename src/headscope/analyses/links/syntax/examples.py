@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.analyses.links.examples import arcs, drawn, first_token, parted
+from headscope.analyses.links.questions import ALL
 from headscope.analyses.links.section import Drawn
 from headscope.analyses.links.syntax.run import syntax
 from headscope.analyses.links.syntax.section import Syntax
-from headscope.analyses.links.syntax.statistics import ALL, DIRECTIONS, WITHOUT, predictions, table
+from headscope.analyses.links.syntax.statistics import DIRECTIONS, WITHOUT, predictions, table
 from headscope.analyses.study import Study
 from headscope.core.heads import Head
 from headscope.core.link import Link, Span

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from headscope.analyses.clusters import note
+from headscope.analyses.links.questions import ALL
 from headscope.analyses.links.section import NONE_DRAWN, BestHeads, Terms, split_note
-from headscope.analyses.links.syntax.statistics import ALL, WITHOUT
+from headscope.analyses.links.syntax.statistics import WITHOUT
 from headscope.analyses.published import TABLE_1, Printed, orientation
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head

@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.links.statistics import ALL, CHOSEN, HEADS, accuracies, best_heads, by_label, heads_of
+from headscope.analyses.links.questions import ALL
+from headscope.analyses.links.statistics import CHOSEN, HEADS, accuracies, best_heads, by_label, heads_of
 from headscope.analyses.links.sums import LinkSums
 from headscope.core.tokens import BoolArray, IntArray
 from headscope.errors import InputError
