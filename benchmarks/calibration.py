@@ -29,12 +29,11 @@ import calibration_few
 import calibration_groups
 import calibration_treebank
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.statistics.jackknife import above, effective, error, interval, skewness
 from headscope.statistics.significance import false_discovery
 
-Floats = npt.NDArray[np.float64]
 Part = Callable[[int, int, int], str]
 """Makes a table, given how many runs, the seed, and how many processes."""
 LEVELS = (0.05, 0.01, 0.001)

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.statistics import jackknife
 
-Floats = npt.NDArray[np.float64]
 Row = dict[str, Any]
 
 KINDS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {

@@ -17,16 +17,13 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.analyses.compare.groups.statistics import Length, held_equal
+from headscope.core.arrays import Floats, Ints
 from headscope.statistics.bootstrap import bootstrap
 from headscope.statistics.design import Design, differences
 from headscope.statistics.draws import Tested
 from headscope.statistics.permutation import permute
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 HEADS, MEASURES = 72, 16
 LEVEL = 0.05

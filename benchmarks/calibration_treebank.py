@@ -15,12 +15,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Floats, Ints, Singles
 from headscope.statistics import jackknife
 from headscope.statistics.resample import Accuracies, share_interval
 
-Floats = npt.NDArray[np.float64]
 Row = dict[str, Any]
 
 SHARES = (0.02, 0.05, 0.2, 0.5, 0.8, 0.95)
@@ -28,7 +27,7 @@ HEADS, OFFSETS, RULES = 144, 10, 4
 LEVELS = (0.05, 0.005)
 
 
-def sizes(draw: np.random.Generator, documents: int, words: int, equal: bool) -> npt.NDArray[np.int64]:
+def sizes(draw: np.random.Generator, documents: int, words: int, equal: bool) -> Ints:
     """Words of each document: as many in each, or log-normal with a standard deviation of 1."""
     if equal:
         return np.full(documents, words)
@@ -66,9 +65,7 @@ def _chances(draw: np.random.Generator, share: float, correlation: float, docume
     return draw.beta(share * spread, (1 - share) * spread, documents)
 
 
-def answers(
-    draw: np.random.Generator, chances: Floats, n: npt.NDArray[np.int64], correlation: float, shared: float
-) -> npt.NDArray[np.bool_]:
+def answers(draw: np.random.Generator, chances: Floats, n: Ints, correlation: float, shared: float) -> Bools:
     """Which words each predictor is right on, ``[word predictor]``; so much of what they know is the words' own."""
     from scipy.stats import norm
 
@@ -80,7 +77,7 @@ def answers(
     return own + words + rest < norm.ppf(chances).astype(np.float32)
 
 
-def _normal(draw: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+def _normal(draw: np.random.Generator, shape: tuple[int, ...]) -> Singles:
     return draw.standard_normal(shape, np.float32)
 
 

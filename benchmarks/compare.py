@@ -20,7 +20,8 @@ import numpy as np
 
 import headscope as hs
 from headscope.analyses.compare.groups.statistics import compare
-from headscope.analyses.compare.groups.values import Singles, Values, values
+from headscope.analyses.compare.groups.values import Values, values
+from headscope.core.arrays import Singles
 from headscope.corpora import Example
 from headscope.measures.choose import choose
 

@@ -22,15 +22,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from headscope.attention.divergence import jensen_shannon
+from headscope.core.arrays import AnyFloats
 
-Array = npt.NDArray[np.floating]
 
-
-def published(maps: Array) -> Array:
+def published(maps: AnyFloats) -> AnyFloats:
     """Sums over rows ``[head head]``, straight from the formula."""
     heads, tokens, _ = maps.shape
     smoothed = 0.999 * maps.astype(np.float64) + 0.001 / tokens
@@ -43,12 +41,12 @@ def published(maps: Array) -> Array:
     return found
 
 
-def headscope_in(dtype: torch.dtype, maps: Array) -> Array:
+def headscope_in(dtype: torch.dtype, maps: AnyFloats) -> AnyFloats:
     weights = torch.as_tensor(maps).to(dtype)
     return jensen_shannon(0.999 * weights + 0.001 / weights.shape[-1])
 
 
-def pairs_in_torch(maps: Array) -> Array:
+def pairs_in_torch(maps: AnyFloats) -> AnyFloats:
     """The same sums with torch's own logarithm: what a processor would pay without numpy's."""
     weights = (0.999 * torch.as_tensor(maps) + 0.001 / maps.shape[-1]).flatten(1)
     heads = len(weights)
@@ -62,14 +60,14 @@ def pairs_in_torch(maps: Array) -> Array:
     return (found + found.T).numpy()
 
 
-def drawn(heads: int, tokens: int) -> Array:
+def drawn(heads: int, tokens: int) -> AnyFloats:
     draw = np.random.default_rng(0)
     scores = draw.normal(size=(heads, tokens, tokens)) * draw.choice([0.3, 2.0, 6.0], (heads, 1, 1))
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
 
 
-def trained(heads: int, tokens: int) -> Array | None:
+def trained(heads: int, tokens: int) -> AnyFloats | None:
     """Maps of the demo model; None where none has that size."""
     import headscope as hs
 
@@ -103,7 +101,7 @@ def speed(heads: int, tokens: int, repeats: int) -> None:
     maps = trained(heads, tokens)
     kind = "drawn" if maps is None else "the demo model's"
     maps = drawn(heads, tokens) if maps is None else maps
-    ways: dict[str, Callable[[], Array]] = {
+    ways: dict[str, Callable[[], AnyFloats]] = {
         "the published loop, float64": lambda: published(maps),
         "headscope, float32": lambda: headscope_in(torch.float32, maps),
         "headscope, float64": lambda: headscope_in(torch.float64, maps),

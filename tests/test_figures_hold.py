@@ -9,19 +9,18 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 import transformers
 from torch import nn
 
 import headscope as hs
+from headscope.core.arrays import Floats
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models import Model
 from tests.helpers.small_models import SMALL, sharpen
 from tests.helpers.small_tokenizers import byte_level, demo
 
-Floats = npt.NDArray[np.float64]
 TEXTS = [
     "The cat sat on the mat. It was tired.",
     "A dog barked at the cat in the house and it was very late in the evening, said he.",

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.link import Link, Span
 from headscope.core.tokens import Tokens
 
-Maps = npt.NDArray[np.float64]
 Units = list[list[int]]
 
 
@@ -37,7 +36,7 @@ class Figures:
 
 
 def figures(
-    maps: Maps, source: list[int], targets: list[bool], candidates: Units, *, column: bool = False
+    maps: Floats, source: list[int], targets: list[bool], candidates: Units, *, column: bool = False
 ) -> list[list[Figures]]:
     """Of each layer and head ``[layer head query key]``, where a source of tokens chooses among units."""
     return [
@@ -46,7 +45,9 @@ def figures(
     ]
 
 
-def _head(weights: Maps, source: list[int], targets: list[bool], candidates: Units, column: bool) -> Figures:
+def _head(
+    weights: Floats, source: list[int], targets: list[bool], candidates: Units, column: bool
+) -> Figures:
     """`weights` are from sources to candidates; of a column its rows are keys."""
     if column:  # the source is the key: it gets the sum; a candidate, a query, gives the mean
         given = [float(np.mean([weights[np.ix_(source, [q])].sum() for q in unit])) for unit in candidates]
@@ -67,7 +68,7 @@ def _head(weights: Maps, source: list[int], targets: list[bool], candidates: Uni
     return Figures(targets[chosen] and order[chosen] > 0, mass, own[0], precision)
 
 
-def averages(each: Sequence[list[list[Figures]]], name: str) -> Maps:
+def averages(each: Sequence[list[list[Figures]]], name: str) -> Floats:
     """The mean of a figure over links, ``[layer head]``."""
     return np.mean([[[getattr(head, name) for head in layer] for layer in one] for one in each], 0)
 

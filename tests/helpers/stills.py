@@ -13,11 +13,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from PIL import Image
 
 import headscope as hs
+from headscope.core.arrays import Bytes
 from headscope.core.maps import AttentionMaps
 from headscope.views import highlights
 from headscope.views.explorer import Input, explorer_payload
@@ -27,8 +27,6 @@ from headscope.views.view import View
 SVG = "{http://www.w3.org/2000/svg}"
 SMALLEST = 7 * DOTS / 72
 """Pixels of the smallest letters that paper has: 7 pt."""
-
-Pixels = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class Still:
         return next(each for each in self.of("text") if "".join(each.element.itertext()) == said)
 
     @cached_property
-    def pixels(self) -> list[Pixels]:
+    def pixels(self) -> list[Bytes]:
         """The images that are drawn pixel by pixel, in their order, ``[row column channel]``."""
         return [
             np.asarray(Image.open(io.BytesIO(base64.b64decode(source.split(",", 1)[1]))).convert("RGBA"))

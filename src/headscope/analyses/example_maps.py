@@ -10,10 +10,11 @@ import numpy as np
 
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.parts import Parts
+from headscope.core.arrays import AnyFloats, Bools
 from headscope.core.grid import with_words
-from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
@@ -170,11 +171,11 @@ def put_together(maps: AttentionMaps, query: Blocks | None, key: Blocks | None) 
     None leaves a side as it is. Clark et al. 2019, §4.1.
     """
 
-    def weights(layer: FloatArray) -> FloatArray:
+    def weights(layer: AnyFloats) -> AnyFloats:
         rows = layer if query is None else query.mean(layer)
         return rows if key is None else key.sum(rows)
 
-    def sight(seen: BoolArray) -> BoolArray:
+    def sight(seen: Bools) -> Bools:
         rows = seen if query is None else query.any(seen)
         return rows if key is None else key.any(rows.swapaxes(-1, -2)).swapaxes(-1, -2)
 

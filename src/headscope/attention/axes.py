@@ -10,8 +10,9 @@ from torch import Tensor
 from headscope.attention.parts import from_ids, labels
 from headscope.attention.record import IMPLICIT, AttentionRecord
 from headscope.attention.windows import Placed
+from headscope.core.arrays import Bools
 from headscope.core.grid import Frames
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.models.model import Model
 from headscope.models.perceive import of_tower
 from headscope.models.pictures import merged, prefixed
@@ -24,7 +25,7 @@ def sides(
     row: int,
     ready: Mapping[str, Tensor],
     axes: Mapping[str, Tokens],
-) -> list[tuple[Tokens, BoolArray | slice]]:
+) -> list[tuple[Tokens, Bools | slice]]:
     """The query's and the key's tokens of one part and one row, and which positions of each are no padding."""
     first = records[0]
     if isinstance(first, Placed) and first.cells is not None:
@@ -45,7 +46,7 @@ def _axis(
     row: int,
     ready: Mapping[str, Tensor],
     axes: Mapping[str, Tokens],
-) -> tuple[Tokens, BoolArray | slice]:
+) -> tuple[Tokens, Bools | slice]:
     """The tokens of one axis of one row, and which of its positions are no padding.
 
     Args:

@@ -17,9 +17,10 @@ from headscope.attention.parts import Parts, agreed, assemble, from_ids, group, 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits, recording
 from headscope.attention.windows import placed
+from headscope.core.arrays import AnyFloats, Bools, Ints
 from headscope.core.audio import Audio
-from headscope.core.maps import AttentionMaps, FloatArray
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Seed, validated
 from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model
@@ -132,7 +133,7 @@ class _Fed:
 
     def __init__(self, model: Model, records: list[AttentionRecord]) -> None:
         self._model, self._records = model, records
-        self._ids: list[IntArray] = []
+        self._ids: list[Ints] = []
         self._begin = 0
 
     @contextmanager
@@ -145,7 +146,7 @@ class _Fed:
             hook.remove()
 
     @property
-    def ids(self) -> IntArray:
+    def ids(self) -> Ints:
         """All that was read."""
         return np.concatenate(self._ids)
 
@@ -174,11 +175,11 @@ class _Fed:
         self._ids.append(ids[0].cpu().numpy().astype(np.int64))
 
 
-def _query(model: Model, prompt: Tokens, ids: IntArray, start: int) -> Tokens:
+def _query(model: Model, prompt: Tokens, ids: Ints, start: int) -> Tokens:
     """The axis of what was read: the prompt, and what was written after its first `start` tokens."""
     fed = from_ids(ids, model.tokenizer)
     first = len(prompt)
-    classes: dict[str, BoolArray] = {"generated": np.arange(len(fed)) >= start}
+    classes: dict[str, Bools] = {"generated": np.arange(len(fed)) >= start}
     for name, mask in prompt.classes.items():
         known = fed.classes.get(name, np.zeros(len(fed), np.bool_)).copy()
         known[:first] = mask
@@ -201,9 +202,9 @@ def stitch(
     records: Sequence[AttentionRecord], query: Tokens, key: Tokens, meta: Mapping[str, Any]
 ) -> AttentionMaps:
     """One map a layer from the records of all steps; each step's rows go below those of the step before."""
-    layers: dict[int, FloatArray] = {}
-    sinks: dict[int, FloatArray] = {}
-    sights: dict[int, BoolArray] = {}
+    layers: dict[int, AnyFloats] = {}
+    sinks: dict[int, AnyFloats] = {}
+    sights: dict[int, Bools] = {}
     filled: dict[int, int] = {}
     for record in records:
         weights = numpy_of(record.weights()[0])

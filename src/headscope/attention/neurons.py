@@ -20,9 +20,9 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.vision import eyes
 from headscope.attention.windows import Placed, placed
-from headscope.core.maps import FloatArray
+from headscope.core.arrays import AnyFloats, Bools
 from headscope.core.neurons import Neurons
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models.finite import not_finite
@@ -58,7 +58,7 @@ def norms(
     pair: str | None = None,
     target: str | None = None,
     inputs: Mapping[str, Any] | None = None,
-) -> dict[str, list[FloatArray]]:
+) -> dict[str, list[AnyFloats]]:
     """``‖α · v · W_O‖``: how much of each key's value every head gives to each query.
 
     Source: Kobayashi et al. 2020, "Attention is Not Only a Weight", section 3. A key with a large weight and a small
@@ -159,8 +159,8 @@ def watch(
 
 def _neurons(
     records: Sequence[AttentionRecord],
-    query: BoolArray | slice,
-    key: BoolArray | slice,
+    query: Bools | slice,
+    key: Bools | slice,
     projections: Projections | None,
 ) -> Neurons:
     values = norms = None
@@ -180,7 +180,7 @@ def _neurons(
     )
 
 
-def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | slice) -> FloatArray | None:
+def _bias(record: AttentionRecord, query: Bools | slice, key: Bools | slice) -> AnyFloats | None:
     """What is added to the scores of the keys that are seen: a bias, and what a mask holds besides hiding."""
     terms = [added(call) for call in record.called]
     if all(term is None for term in terms):

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headscope.attention.scalar import Scalar, asked, natural_number
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.arrays import Bools
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.models.model import Model, expect_model, uncached
 
@@ -181,7 +182,7 @@ def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed:
     return Objective(model, name, _natural(model, name, expected[name]))
 
 
-def hidden(tokens: Tokens, seed: int) -> BoolArray:
+def hidden(tokens: Tokens, seed: int) -> Bools:
     """Which tokens a masked language model does not see: `SHARE` of those that are not special, at least one."""
     if tokens.ids is None:
         raise InputError("objective: masked-lm needs inputs with ids, found tokens without")

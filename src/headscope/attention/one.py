@@ -24,10 +24,11 @@ from headscope.attention.recording import recording
 from headscope.attention.scalar import asked
 from headscope.attention.vision import eyes, verified
 from headscope.attention.windows import LARGEST, expected_bytes, placed
+from headscope.core.arrays import AnyFloats
 from headscope.core.audio import Audio
 from headscope.core.counts import plural
 from headscope.core.failures import CALLERS, out_of_memory, reason
-from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Expected, validated
 from headscope.errors import (
@@ -146,7 +147,7 @@ def gradients(
     image: Any = None,
     audio: Audio | None = None,
     inputs: Mapping[str, Any] | None = None,
-) -> dict[str, list[FloatArray]]:
+) -> dict[str, list[AnyFloats]]:
     """Gradient of a number with respect to every attention weight, ``∂ objective(output) / ∂ α``.
 
     Args:
@@ -189,7 +190,7 @@ def gradients(
     return slopes
 
 
-def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArray]:
+def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[AnyFloats]:
     """Gradients with respect to the weights of each call; 0 where they do not matter to the number, or are hidden."""
     weights: list[Tensor] = []
     for call in (call for record in records for call in record.called):

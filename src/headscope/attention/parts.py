@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from headscope.attention.record import IMPLICIT, AttentionRecord
 from headscope.attention.recording import edits
-from headscope.core.arrays import Floats
-from headscope.core.maps import DUST, AttentionMaps, FloatArray, Kind
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
+from headscope.core.maps import DUST, AttentionMaps, Kind
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RefusedError
 from headscope.models.encode import of_ids
 
@@ -99,8 +98,8 @@ def assemble(
     row: int,
     query: Tokens,
     key: Tokens,
-    keep_query: BoolArray | slice = slice(None),
-    keep_key: BoolArray | slice = slice(None),
+    keep_query: Bools | slice = slice(None),
+    keep_key: Bools | slice = slice(None),
     *,
     meta: Mapping[str, Any] | None = None,
 ) -> AttentionMaps:
@@ -143,7 +142,7 @@ def assemble(
     )
 
 
-def seen_by(record: AttentionRecord, row: int) -> BoolArray:
+def seen_by(record: AttentionRecord, row: int) -> Bools:
     """Which keys each query of a batch's row can see, ``[head query key]``; ``[1 query key]`` where heads agree."""
     _, _, queries, keys = record.shape
     seen = record.visible()
@@ -153,19 +152,19 @@ def seen_by(record: AttentionRecord, row: int) -> BoolArray:
     return agreed(seen[min(row, len(seen) - 1)].expand(-1, queries, keys).cpu().numpy())
 
 
-def agreed(seen: BoolArray) -> BoolArray:
+def agreed(seen: Bools) -> Bools:
     """What heads see ``[head query key]``, as ``[1 query key]`` where all of them see the same."""
     return seen[:1] if (seen == seen[:1]).all() else seen
 
 
-def is_causal(layers: Sequence[BoolArray], kind: Kind) -> bool:
+def is_causal(layers: Sequence[Bools], kind: Kind) -> bool:
     """Whether no query sees a key after it. Arguments as in `sight_of`."""
     return kind == "self" and all(
         seen.shape[1] == seen.shape[2] > 1 and not np.triu(seen, 1).any() for seen in layers
     )
 
 
-def sight_of(layers: Sequence[BoolArray], kind: Kind) -> tuple[bool, list[BoolArray] | None]:
+def sight_of(layers: Sequence[Bools], kind: Kind) -> tuple[bool, list[Bools] | None]:
     """Whether maps are causal, and what their layers see where that does not say it; equal layers share an array.
 
     Args:
@@ -177,7 +176,7 @@ def sight_of(layers: Sequence[BoolArray], kind: Kind) -> tuple[bool, list[BoolAr
     expected = np.tri(queries, keys, dtype=np.bool_) if causal else np.ones((queries, keys), np.bool_)
     if all((seen == expected).all() for seen in layers):
         return causal, None
-    visible: list[BoolArray] = []
+    visible: list[Bools] = []
     for seen in layers:
         seen = seen[0] if len(seen) == 1 else seen
         visible.append(next((mask for mask in visible if np.array_equal(mask, seen)), seen))
@@ -189,7 +188,7 @@ def labels(count: int, what: str) -> Tokens:
     return Tokens([f"{what}{number}" for number in range(count)])
 
 
-def from_ids(ids: npt.NDArray[np.int64], tokenizer: Any) -> Tokens:
+def from_ids(ids: Ints, tokenizer: Any) -> Tokens:
     """An axis from bare ids: the vocabulary's pieces where there is a tokenizer, else the numbers."""
     if tokenizer is None:
         return Tokens([str(number) for number in ids], ids=ids)
@@ -202,7 +201,7 @@ def from_ids(ids: npt.NDArray[np.int64], tokenizer: Any) -> Tokens:
     return of_ids(tokenizer, ids.tolist())
 
 
-def numpy_of(tensor: Tensor, *, double: bool = False) -> FloatArray:
+def numpy_of(tensor: Tensor, *, double: bool = False) -> AnyFloats:
     """A tensor as an array of float32, or of float64 where that is what it is and `double` says so."""
     tensor = tensor.detach()
     return (tensor if double and tensor.dtype == torch.float64 else tensor.float()).cpu().numpy()

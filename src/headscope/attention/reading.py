@@ -16,11 +16,11 @@ from headscope.attention.neurons import added
 from headscope.attention.one import prepare
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Read, Reader, Who
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.terms import SHOWN, SIDES
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 
@@ -194,7 +194,7 @@ def call_of(read: Read, part: str, head: Head) -> Call:
     return call
 
 
-def visible(record: AttentionRecord, head: int) -> BoolArray:
+def visible(record: AttentionRecord, head: int) -> Bools:
     """Which keys each query of a head sees, ``[query key]``."""
     seen = record.visible()
     if seen is None:
@@ -202,7 +202,7 @@ def visible(record: AttentionRecord, head: int) -> BoolArray:
     return seen[(None,) * (4 - seen.ndim)].expand(record.shape)[0, head].cpu().numpy()
 
 
-def compared(keys: Tokens, seen: BoolArray, *, causal: bool) -> BoolArray:
+def compared(keys: Tokens, seen: Bools, *, causal: bool) -> Bools:
     """Which of the keys that are seen may be compared, like `seen`: none that is special, nor the first of a causal
     model, to which heads give what they have no use for."""
     left = seen.copy()
@@ -228,7 +228,7 @@ def place(name: str, position: int | None, tokens: Tokens) -> int:
     return index
 
 
-def _key(position: int | None, keys: Tokens, seen: BoolArray, weights: Tensor, others: BoolArray) -> int:
+def _key(position: int | None, keys: Tokens, seen: Bools, weights: Tensor, others: Bools) -> int:
     """The key that is asked about; by default the one with the largest weight among those that may be compared."""
     if position is not None:
         return _seen("key", position, keys, seen)
@@ -236,7 +236,7 @@ def _key(position: int | None, keys: Tokens, seen: BoolArray, weights: Tensor, o
     return int(np.where(among, weights.cpu().numpy(), -1.0).argmax())
 
 
-def _seen(name: str, position: int, keys: Tokens, seen: BoolArray) -> int:
+def _seen(name: str, position: int, keys: Tokens, seen: Bools) -> int:
     index = place(name, position, keys)
     if not seen[index]:
         raise InputError(

@@ -13,11 +13,12 @@ from torch import Tensor
 
 from headscope.attention.parts import labels, numpy_of, sight_of
 from headscope.attention.record import AttentionRecord
+from headscope.core.arrays import AnyFloats, Bools, Ints
 from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
-from headscope.core.maps import AttentionMaps, FloatArray, Kind
+from headscope.core.maps import AttentionMaps, Kind
 from headscope.core.neurons import Neurons
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.errors import InputError, ShapeError
 
@@ -181,7 +182,7 @@ class Recorded:
                 )
         return numbers
 
-    def _seen(self, place: int, rows: IntArray) -> Tensor | None:
+    def _seen(self, place: int, rows: Ints) -> Tensor | None:
         """What some queries see or have added, ``[query key]`` or ``[head query key]``; None: all keys."""
         rule = self.mask[place]
         if rule == "all":
@@ -193,7 +194,7 @@ class Recorded:
         seen = keys <= position
         return seen if rule == "causal" else seen & (keys > position - int(rule))
 
-    def row(self, head: AnyHead, query: int) -> FloatArray:
+    def row(self, head: AnyHead, query: int) -> AnyFloats:
         """One row of one head, ``[key]``: what a token looks at. A negative `query` counts from the end."""
         head = Head.of(head)
         if head not in self.heads:
@@ -206,9 +207,7 @@ class Recorded:
         return self._weights(call, place, np.array([query % count]), slice(head.head, head.head + 1))[0, 0]
 
     @validated
-    def take(
-        self, query: BoolArray | slice = slice(None), key: BoolArray | slice = slice(None)
-    ) -> AttentionMaps:
+    def take(self, query: Bools | slice = slice(None), key: Bools | slice = slice(None)) -> AttentionMaps:
         """The maps of some queries and keys, in all layers and heads; every row is softmax over all keys.
 
         Raises `InputError` where they would take more than `LARGEST` bytes.
@@ -245,9 +244,7 @@ class Recorded:
             visible=visible,
         )
 
-    def _part(
-        self, place: int, rows: IntArray, columns: IntArray
-    ) -> tuple[FloatArray, FloatArray, BoolArray]:
+    def _part(self, place: int, rows: Ints, columns: Ints) -> tuple[AnyFloats, AnyFloats, Bools]:
         """Some rows and columns of a layer: weights, what rows give to the sink, and what they see."""
         call = self._call(place, self._numbers("q", place), None)
         heads, keys = self.heads_of(place), len(self.key)
@@ -267,7 +264,7 @@ class Recorded:
             return layer, sink, np.ones((1, *shape[1:]), np.bool_)
         return layer, sink, _visible(mask).reshape(-1, len(rows), keys).numpy()[..., columns]
 
-    def _weights(self, call: AttentionRecord, place: int, rows: IntArray, heads: slice) -> FloatArray:
+    def _weights(self, call: AttentionRecord, place: int, rows: Ints, heads: slice) -> AnyFloats:
         """Rows of some heads of one key head, ``[head row key]``."""
         as_it_is = self.precision == "recorded" or call.q.dtype == torch.float64
         dtype = call.q.dtype if as_it_is else torch.float32

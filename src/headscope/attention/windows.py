@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.attention.record import AttentionRecord
-from headscope.core.tokens import IntArray
+from headscope.core.arrays import Ints
 
 LARGEST = 4_000_000_000
 """Bytes of the maps of a stage that are kept: its windows are few, but its maps are of every pair on its grid."""
@@ -206,7 +206,7 @@ def _shifts(module: nn.Module) -> bool:
     return "window_size" in vars(module) and isinstance(vars(module).get("shift_size"), (int, Tensor))
 
 
-def _cut(cells: Cells, side: int, shift: int) -> tuple[IntArray, IntArray]:
+def _cut(cells: Cells, side: int, shift: int) -> tuple[Ints, Ints]:
     """How a grid is cut into windows, as Swin does it (Liu et al. 2021, section 3.2 and figure 4).
 
     Returns which cell of the grid each window's positions are, ``[window position]``, -1 for padding; and which region
@@ -222,7 +222,7 @@ def _cut(cells: Cells, side: int, shift: int) -> tuple[IntArray, IntArray]:
     )
     regions = (rows[:, None] * 3 + columns) * (shift > 0)
 
-    def windows(values: IntArray) -> IntArray:
+    def windows(values: Ints) -> Ints:
         return (
             values.reshape(down // side, side, across // side, side).swapaxes(1, 2).reshape(-1, side * side)
         )
@@ -253,8 +253,8 @@ def _tiles(record: AttentionRecord, rows: int, inputs: Mapping[str, Tensor]) -> 
 
 def _joined(
     calls: Sequence[AttentionRecord],
-    places: Sequence[IntArray],
-    block: IntArray,
+    places: Sequence[Ints],
+    block: Ints,
     rows: int,
     area: str = "",
     cells: Cells | None = None,

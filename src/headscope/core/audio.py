@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Floats, Singles
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError
 
@@ -40,7 +41,7 @@ def samples_of(audio: Audio) -> Samples:
     return np.asarray(audio["array"]), rate
 
 
-def heard(audio: Audio, rate: int) -> npt.NDArray[np.float32]:
+def heard(audio: Audio, rate: int) -> Singles:
     """Samples ``[sample]`` from -1 to 1, `rate` of them in a second: channels averaged, another rate resampled.
 
     Raises `InputError` for what is no WAV file, and for samples that are none.
@@ -57,7 +58,7 @@ def heard(audio: Audio, rate: int) -> npt.NDArray[np.float32]:
     return mono.astype(np.float32)
 
 
-def decoded(audio: Samples | bytes) -> tuple[npt.NDArray[np.float32], int]:
+def decoded(audio: Samples | bytes) -> tuple[Singles, int]:
     """Read a sound, or the bytes of its file, at its own rate: the samples ``[sample]``, and that rate."""
     mono, rate = _of_one_channel(audio)
     return mono.astype(np.float32), rate
@@ -119,7 +120,7 @@ def windows(samples: npt.NDArray[Any], rate: int, seconds: float) -> list[tuple[
     return [*parts, (start, len(samples))]
 
 
-def _energy(samples: npt.NDArray[Any], step: int, width: int) -> npt.NDArray[np.float64]:
+def _energy(samples: npt.NDArray[Any], step: int, width: int) -> Floats:
     """The energy around each `step`-th sample, over `width` steps."""
     squares = np.add.reduceat(np.square(samples, dtype=np.float64), np.arange(0, len(samples), step))
     total = np.concatenate([[0.0], np.cumsum(squares)])
@@ -128,7 +129,7 @@ def _energy(samples: npt.NDArray[Any], step: int, width: int) -> npt.NDArray[np.
     return total[right] - total[left]
 
 
-def _of_one_channel(audio: Samples | bytes) -> tuple[npt.NDArray[np.float64], int]:
+def _of_one_channel(audio: Samples | bytes) -> tuple[Floats, int]:
     """Samples ``[sample]`` from -1 to 1, and their rate."""
     if isinstance(audio, tuple):
         samples, rate = audio
@@ -209,7 +210,7 @@ def _other(source: Any, name: str) -> tuple[int, npt.NDArray[Any]]:
     return int(rate), samples
 
 
-def _scaled(samples: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _scaled(samples: npt.NDArray[Any]) -> Floats:
     """Samples from -1 to 1, of whole numbers of any size; unsigned ones have their middle at half."""
     if samples.dtype.kind == "f":
         return samples.astype(np.float64)

@@ -13,8 +13,9 @@ from typing import Any, Literal, NamedTuple, Self, cast, get_args
 
 import numpy as np
 
+from headscope.core.arrays import Bools, Ints
 from headscope.core.region import Region
-from headscope.core.tokens import BoolArray, IntArray, Tokens, strip_markers
+from headscope.core.tokens import Tokens, strip_markers
 from headscope.core.validation import expect, expect_fields, from_zero
 from headscope.errors import InputError
 
@@ -142,7 +143,7 @@ class Link:
         return regions == {True}
 
 
-AnyLinks = Sequence[Any] | BoolArray
+AnyLinks = Sequence[Any] | Bools
 """How the links of an input may be given in Python: `Link`s, pairs of numbers or spans, or a matrix ``[query key]``."""
 
 
@@ -243,7 +244,7 @@ OUT_OF_SIGHT = "the model sees nothing of it, or less than half a patch"
 """What is said of a region that no token stands for."""
 
 
-def located(span: End, unit: Unit, tokens: Tokens, *, sequence: int | None = None) -> tuple[IntArray, str]:
+def located(span: End, unit: Unit, tokens: Tokens, *, sequence: int | None = None) -> tuple[Ints, str]:
     """The tokens of a span on an axis, in order, and what is to be said of them ('' for nothing).
 
     Args:
@@ -304,7 +305,7 @@ def located(span: End, unit: Unit, tokens: Tokens, *, sequence: int | None = Non
     return indices, f"{divided!r} is taken whole" if divided else ""
 
 
-def _patches(region: Region, tokens: Tokens) -> tuple[IntArray, str]:
+def _patches(region: Region, tokens: Tokens) -> tuple[Ints, str]:
     """The tokens whose areas of the picture a region takes, and what is to be said where there are none."""
     if tokens.boxes is None or tokens.picture is None:
         raise InputError("expected tokens that are areas of a picture for a region, found none")
@@ -319,7 +320,7 @@ def _patches(region: Region, tokens: Tokens) -> tuple[IntArray, str]:
     return chosen, "" if len(chosen) else OUT_OF_SIGHT
 
 
-def _divided(span: Span, tokens: Tokens, indices: IntArray) -> str:
+def _divided(span: Span, tokens: Tokens, indices: Ints) -> str:
     """The first piece of a span that reaches out of it by more than its space; empty for none."""
     assert tokens.offsets is not None
     for index in (int(indices[0]), int(indices[-1])):

@@ -8,17 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core import words as _words
+from headscope.core.arrays import AnyFloats, Bools
 from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
 from headscope.core.mapfile import write
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.validation import Number, validated
 from headscope.errors import InputError, ShapeError
 
-FloatArray = npt.NDArray[np.floating[Any]]
 Side = Literal[0, 1]
 """Text A or text B."""
 
@@ -57,17 +56,17 @@ class AttentionMaps:
             None for attention.
     """
 
-    layers: Sequence[FloatArray]
+    layers: Sequence[AnyFloats]
     query: Tokens
     key: Tokens
     kind: Kind = "self"
     causal: bool = False
-    sink: Sequence[FloatArray] | None = None
+    sink: Sequence[AnyFloats] | None = None
     index: Sequence[int] = ()
     partial: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    visible: Sequence[BoolArray] | None = None
-    signed: Sequence[FloatArray] | None = None
+    visible: Sequence[Bools] | None = None
+    signed: Sequence[AnyFloats] | None = None
 
     def __post_init__(self) -> None:
         layers = tuple(_locked(layer) for layer in self.layers)
@@ -101,7 +100,7 @@ class AttentionMaps:
         object.__setattr__(self, "visible", None if visible is None else tuple(visible))
 
     @property
-    def weights(self) -> FloatArray:
+    def weights(self) -> AnyFloats:
         """All layers in one array, ``[layer head query key]``. `ShapeError` when layers differ in their heads."""
         counts = {len(layer) for layer in self.layers}
         if len(counts) > 1:
@@ -121,7 +120,7 @@ class AttentionMaps:
         ]
 
     @validated
-    def __getitem__(self, head: AnyHead) -> FloatArray:
+    def __getitem__(self, head: AnyHead) -> AnyFloats:
         """The map ``[query key]`` of one head: ``maps[hs.Head(7, 9)]`` or ``maps["L7H9"]``."""
         if isinstance(head, str):
             head = Head.parse(head)
@@ -141,7 +140,7 @@ class AttentionMaps:
         written = self.meta.get("written")
         return written if isinstance(written, str) else None
 
-    def __iter__(self) -> Iterator[FloatArray]:
+    def __iter__(self) -> Iterator[AnyFloats]:
         return iter(self.layers)
 
     def __len__(self) -> int:
@@ -152,7 +151,7 @@ class AttentionMaps:
         return f"AttentionMaps({layers_by_heads(map(len, self.layers))}, {size}, {self.kind})"
 
     @validated
-    def sight(self, place: Number) -> BoolArray:
+    def sight(self, place: Number) -> Bools:
         """Which keys each query of a layer can see, ``[head query key]``, or ``[1 query key]`` where its heads agree.
 
         Args:
@@ -174,9 +173,7 @@ class AttentionMaps:
         write(self, path)
 
     @validated
-    def take(
-        self, query: BoolArray | slice = slice(None), key: BoolArray | slice = slice(None)
-    ) -> AttentionMaps:
+    def take(self, query: Bools | slice = slice(None), key: Bools | slice = slice(None)) -> AttentionMaps:
         """Some rows and columns, weights as they are. Where columns are left out the maps are `partial`."""
         query, key = _kept("query", query, len(self.query)), _kept("key", key, len(self.key))
         kept = self.key.take(key)
@@ -239,7 +236,7 @@ def wrap(
     kind: Kind = "self",
     causal: bool | None = None,
     partial: bool = False,
-    visible: Sequence[Any] | BoolArray | None = None,
+    visible: Sequence[Any] | Bools | None = None,
 ) -> AttentionMaps:
     """Maps that you already have, as `AttentionMaps`.
 
@@ -276,7 +273,7 @@ def wrap(
     return AttentionMaps(layers, query, key, kind, causal, partial=partial, visible=seen)
 
 
-def _kept(axis: str, keep: BoolArray | slice, count: int) -> BoolArray | slice:
+def _kept(axis: str, keep: Bools | slice, count: int) -> Bools | slice:
     """Which of an axis to keep. Raises `ShapeError` for a mask of another length, and for what is no mask."""
     if isinstance(keep, slice) or (keep.dtype == np.bool_ and keep.shape == (count,)):
         return keep
@@ -290,7 +287,7 @@ def _locked(array: Any) -> Any:
     return view
 
 
-def _layers(weights: Any) -> list[FloatArray]:
+def _layers(weights: Any) -> list[AnyFloats]:
     if hasattr(weights, "attentions") or isinstance(weights, Mapping):
         kind = type(cast("object", weights)).__name__
         raise InputError(f"weights: expected arrays, found {kind}; pass outputs.attentions")
@@ -310,7 +307,7 @@ def _layers(weights: Any) -> list[FloatArray]:
     return list(array)
 
 
-def _layer(number: int, array: FloatArray) -> FloatArray:
+def _layer(number: int, array: AnyFloats) -> AnyFloats:
     if array.ndim == 4:
         if array.shape[0] != 1:
             raise ShapeError(
@@ -324,7 +321,7 @@ def _layer(number: int, array: FloatArray) -> FloatArray:
     return array
 
 
-def _array(value: Any, name: str) -> FloatArray:
+def _array(value: Any, name: str) -> AnyFloats:
     if value is None:
         raise ShapeError(
             f'{name}: expected an array, found None; load the model with attn_implementation="eager"'
@@ -342,7 +339,7 @@ def _array(value: Any, name: str) -> FloatArray:
     return array
 
 
-def _check_layer(number: int, layer: FloatArray, queries: int, keys: int) -> None:
+def _check_layer(number: int, layer: AnyFloats, queries: int, keys: int) -> None:
     if layer.ndim != 3:
         raise ShapeError(
             f"layer {number}: expected 3 axes [head query key], found {layer.ndim}: {layer.shape}"
@@ -363,7 +360,7 @@ def _check_layer(number: int, layer: FloatArray, queries: int, keys: int) -> Non
         )
 
 
-def _check_visible(number: int, layer: FloatArray, seen: BoolArray) -> None:
+def _check_visible(number: int, layer: AnyFloats, seen: Bools) -> None:
     if seen.shape not in (layer.shape, layer.shape[1:]):
         raise ShapeError(
             f"visible, layer {number}: expected [query key] {layer.shape[1:]} or [head query key] {layer.shape}, "
@@ -378,9 +375,7 @@ def _check_visible(number: int, layer: FloatArray, seen: BoolArray) -> None:
         )
 
 
-def _changed(
-    visible: Sequence[BoolArray] | BoolArray | None, change: Callable[[BoolArray], BoolArray]
-) -> list[BoolArray] | None:
+def _changed(visible: Sequence[Bools] | Bools | None, change: Callable[[Bools], Bools]) -> list[Bools] | None:
     """What layers see, changed; those that share an array still do."""
     if visible is None:
         return None
@@ -389,7 +384,7 @@ def _changed(
     return [made[id(seen)] for seen in kept]
 
 
-def _check_rows(number: int, total: FloatArray) -> None:
+def _check_rows(number: int, total: AnyFloats) -> None:
     wrong = np.abs(total - 1.0) > ROW_TOLERANCE
     if wrong.any():
         head, query = np.argwhere(wrong)[0]
@@ -399,7 +394,7 @@ def _check_rows(number: int, total: FloatArray) -> None:
         )
 
 
-def _sequence(tokens: Tokens, which: int) -> BoolArray:
+def _sequence(tokens: Tokens, which: int) -> Bools:
     if tokens.sequence_ids is None or not (tokens.sequence_ids == which).any():
         raise InputError(
             f"these maps have no text {'AB'[which]}: capture a pair, hs.capture(model, A, pair=B)"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Bytes, Singles
 from headscope.core.validation import Count, expect_fields
 from headscope.errors import ShapeError
 
@@ -24,7 +24,7 @@ class Picture:
         name: of its file, or what it shows.
     """
 
-    pixels: npt.NDArray[np.uint8]
+    pixels: Bytes
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Sound:
         name: of its file, or what it holds.
     """
 
-    samples: npt.NDArray[np.float32]
+    samples: Singles
     rate: Count
     name: str = ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headscope.core.maps import FloatArray
+from headscope.core.arrays import AnyFloats
 from headscope.errors import ShapeError
 
 
@@ -27,14 +27,14 @@ class Neurons:
             al. 2020); None where they were not asked for or cannot be told.
     """
 
-    q: Sequence[FloatArray]
-    k: Sequence[FloatArray]
+    q: Sequence[AnyFloats]
+    k: Sequence[AnyFloats]
     scaling: Sequence[float]
-    bias: Sequence[FloatArray | None]
+    bias: Sequence[AnyFloats | None]
     softcap: Sequence[float | None]
-    sinks: Sequence[FloatArray | None]
-    v: Sequence[FloatArray] | None = None
-    norms: Sequence[FloatArray] | None = None
+    sinks: Sequence[AnyFloats | None]
+    v: Sequence[AnyFloats] | None = None
+    norms: Sequence[AnyFloats] | None = None
 
     def __post_init__(self) -> None:
         for layer, (q, k) in enumerate(zip(self.q, self.k, strict=True)):

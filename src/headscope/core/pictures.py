@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Bytes
 from headscope.core.failures import reason
 from headscope.core.lazy import module
 from headscope.core.modality import Picture
@@ -52,7 +53,7 @@ def expect_picture(path: Path) -> None:
         image.load()
 
 
-def mask_of(path: Path) -> npt.NDArray[np.bool_]:
+def mask_of(path: Path) -> Bools:
     """The pixels of a file that are not black, ``[row column]``; of a palette those that are not its first colour.
 
     Raises `InputError` for a file that is no picture.
@@ -91,7 +92,7 @@ def _opened(file: Any, name: str) -> Generator[Any]:
         ) from None
 
 
-def _pixels(image: Any, name: str) -> npt.NDArray[np.uint8]:
+def _pixels(image: Any, name: str) -> Bytes:
     """The pixels of a Pillow image, upright, in red, green and blue."""
     if (
         getattr(image, "n_frames", 1) > 1 and image.format != "MPO"
@@ -110,7 +111,7 @@ def _pixels(image: Any, name: str) -> npt.NDArray[np.uint8]:
     return np.asarray(upright.convert("RGB"))
 
 
-def _array(image: Any) -> npt.NDArray[np.uint8]:
+def _array(image: Any) -> Bytes:
     try:
         array: npt.NDArray[Any] = np.asarray(image)
     except (TypeError, ValueError):

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Floats
 from headscope.core.pictures import mask_of
-from headscope.core.tokens import BoolArray, FloatArray
 from headscope.errors import InputError
 
 Box = tuple[float, float, float, float]
@@ -40,7 +40,7 @@ class Runs(NamedTuple):
     counts: tuple[int, ...]
 
     @classmethod
-    def of(cls, mask: BoolArray) -> Runs:
+    def of(cls, mask: Bools) -> Runs:
         """The runs of a mask ``[row column]``."""
         flat = mask.T.ravel()
         ends = np.flatnonzero(np.diff(flat, prepend=False, append=False))
@@ -49,7 +49,7 @@ class Runs(NamedTuple):
             counts = counts[:-1]
         return cls(mask.shape[0], mask.shape[1], tuple(counts.tolist()))
 
-    def array(self) -> BoolArray:
+    def array(self) -> Bools:
         """The mask, ``[row column]``."""
         inside = np.arange(len(self.counts)) % 2 == 1
         return np.repeat(inside, self.counts).reshape(self.width, self.height).T
@@ -130,7 +130,7 @@ class Region:
         best = int(((near - (x, y)) ** 2).sum(-1).argmin())
         return float(near[best, 0]), float(near[best, 1])
 
-    def contains(self, points: FloatArray) -> BoolArray:
+    def contains(self, points: Floats) -> Bools:
         """Which points ``[point 2]`` (x, y) are in it."""
         x, y = points.T
         if self.box is not None:
@@ -171,12 +171,12 @@ class Region:
             ]
         return _edges(self._pixels())
 
-    def _pixels(self) -> BoolArray:
+    def _pixels(self) -> Bools:
         assert self.mask is not None
         return self.mask.array()
 
 
-def _numbers(value: Any, name: str, words: str) -> FloatArray:
+def _numbers(value: Any, name: str, words: str) -> Floats:
     """Finite numbers. Raises `InputError` for anything else."""
     try:
         array = np.asarray(value)
@@ -308,7 +308,7 @@ def _uncompressed(text: str) -> list[int] | None:
     return counts
 
 
-def _within(polygon: Polygon, x: FloatArray, y: FloatArray) -> BoolArray:
+def _within(polygon: Polygon, x: Floats, y: Floats) -> Bools:
     """Which points are in a polygon: those from which a line to the right crosses its sides an odd number of times."""
     inside = np.zeros(x.shape, np.bool_)
     for (x0, y0), (x1, y1) in zip(polygon, (*polygon[1:], polygon[0]), strict=True):
@@ -317,7 +317,7 @@ def _within(polygon: Polygon, x: FloatArray, y: FloatArray) -> BoolArray:
     return inside
 
 
-def _nearest(polygon: Polygon, x: float, y: float) -> FloatArray:
+def _nearest(polygon: Polygon, x: float, y: float) -> Floats:
     """The point of each side of a polygon that is nearest to a point, ``[side 2]``."""
     starts = np.array(polygon)
     along = np.roll(starts, -1, 0) - starts
@@ -329,7 +329,7 @@ def _nearest(polygon: Polygon, x: float, y: float) -> FloatArray:
 _MOST = 256  # pixels of the long side of a mask whose outline is drawn
 
 
-def _edges(pixels: BoolArray) -> list[list[float]]:
+def _edges(pixels: Bools) -> list[list[float]]:
     """The edges between what is in a mask and what is not, as straight lines; of a large one coarser."""
     height, width = pixels.shape
     step = -(-max(height, width) // _MOST)

@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.bytelevel import is_raw, readable
 from headscope.core.modality import Picture, Sound
 from headscope.core.validation import expect, validated
 from headscope.errors import InputError, ShapeError
-
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 FIELDS: Mapping[str, type[np.generic]] = {
     "ids": np.int64,
@@ -101,18 +98,18 @@ class Tokens:
     """
 
     pieces: Sequence[str]
-    ids: IntArray | None = None
-    type_ids: IntArray | None = None
-    offsets: IntArray | None = None
-    special_mask: BoolArray | None = None
-    word_ids: IntArray | None = None
-    sequence_ids: IntArray | None = None
-    classes: Mapping[str, BoolArray] = field(default_factory=dict[str, BoolArray])
+    ids: Ints | None = None
+    type_ids: Ints | None = None
+    offsets: Ints | None = None
+    special_mask: Bools | None = None
+    word_ids: Ints | None = None
+    sequence_ids: Ints | None = None
+    classes: Mapping[str, Bools] = field(default_factory=dict[str, Bools])
     texts: Sequence[str] | None = None
     picture: Picture | None = None
-    boxes: FloatArray | None = None
+    boxes: Floats | None = None
     sound: Sound | None = None
-    times: FloatArray | None = None
+    times: Floats | None = None
 
     def __post_init__(self) -> None:
         expect("pieces", self.pieces, Sequence[Any])
@@ -163,7 +160,7 @@ class Tokens:
 
     @classmethod
     def known(
-        cls, pieces: tuple[str, ...], classes: Mapping[str, BoolArray], **arrays: npt.NDArray[Any]
+        cls, pieces: tuple[str, ...], classes: Mapping[str, Bools], **arrays: npt.NDArray[Any]
     ) -> Tokens:
         """Make tokens of arrays that are known to have these types and this length: nothing is checked."""
         made = object.__new__(cls)
@@ -181,7 +178,7 @@ class Tokens:
         return ("first", *(name for name, array in known.items() if array is not None), *self.classes)
 
     @validated
-    def mask(self, name: str) -> BoolArray:
+    def mask(self, name: str) -> Bools:
         """The tokens of a class (`named`), as a mask. Raises `InputError` for one that this axis does not have."""
         if name == "first":
             return np.arange(len(self)) == 0
@@ -194,7 +191,7 @@ class Tokens:
             return np.isfinite(places[:, 0])
         raise InputError(f"no class of tokens {name!r}; this input has {', '.join(self.named)}")
 
-    def take(self, keep: BoolArray | IntArray | slice) -> Tokens:
+    def take(self, keep: Bools | Ints | slice) -> Tokens:
         """The chosen tokens, in order."""
         index = np.arange(len(self))[keep]
         return self.changed([self.pieces[int(position)] for position in index], lambda _, array: array[index])
@@ -216,7 +213,7 @@ class Tokens:
             texts=texts,
         )
 
-    def with_classes(self, **classes: BoolArray) -> Tokens:
+    def with_classes(self, **classes: Bools) -> Tokens:
         """The same axis with more (or other) classes of tokens."""
         more = {
             name: _axis(f"classes[{name!r}]", mask, len(self), np.bool_) for name, mask in classes.items()
@@ -250,7 +247,7 @@ def _strings(name: str, values: Sequence[Any]) -> tuple[str, ...]:
     return strings
 
 
-def _places(name: str, value: Any, length: int, width: int) -> FloatArray | None:
+def _places(name: str, value: Any, length: int, width: int) -> Floats | None:
     if value is None:
         return None
     array = np.array(value, np.float64)  # a copy: the caller may go on to write to theirs

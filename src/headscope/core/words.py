@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.bytelevel import merged
-from headscope.core.tokens import BoolArray, IntArray, Tokens, is_space, strip_markers
+from headscope.core.tokens import Tokens, is_space, strip_markers
 from headscope.errors import InputError
 
 Rows = Literal["mean", "first"]
 
 
-def group(tokens: Tokens) -> IntArray:
+def group(tokens: Tokens) -> Ints:
     """The word that each piece belongs to, counted from 0 along the axis; special tokens are words of their own.
 
     Raises `InputError` where the tokens carry no word ids.
@@ -33,7 +33,7 @@ def group(tokens: Tokens) -> IntArray:
     return np.cumsum(starts) - 1
 
 
-def matrix(tokens: Tokens, rows: Rows = "mean") -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def matrix(tokens: Tokens, rows: Rows = "mean") -> tuple[Floats, Floats]:
     """The two matrices that turn pieces into words: ``from_pieces @ weights @ to_words``.
 
     Returns ``from_pieces [word piece]`` (mean, or the first piece) and ``to_words [piece word]`` (sum).
@@ -90,7 +90,7 @@ def joined(pieces: Sequence[str]) -> str:
     return merged("".join(map(strip_markers, spoken or pieces)))
 
 
-def silent(tokens: Tokens, word: IntArray) -> BoolArray:
+def silent(tokens: Tokens, word: Ints) -> Bools:
     """Pieces that stand for the space before a word, of which other pieces say what it is, ``[token]``.
 
     Args:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording, route
+from headscope.core.arrays import Singles
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models import Model
@@ -31,8 +32,6 @@ LARGEST = 150_000_000
 
 STORED = 1024
 """Initial values of at least so many numbers are weights, which stand beside the graphs."""
-
-Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class Graphs:
     segments: list[Segment]
     output: str
     logits: bool
-    weights: dict[str, Floats]
+    weights: dict[str, Singles]
     axes: dict[str, int]
 
 
@@ -252,7 +251,7 @@ def _cut(exported: Any, records: Sequence[AttentionRecord], inputs: list[str], *
     }
     used = [{name for node in some for name in node.input if name} for some in nodes]
     segments: list[Segment] = []
-    weights_of: dict[str, Floats] = {}
+    weights_of: dict[str, Singles] = {}
     for place, some in enumerate(nodes):
         produced = {name for node in some for name in node.output}
         later = set[str]().union(*used[place + 1 :])
@@ -267,7 +266,7 @@ def _cut(exported: Any, records: Sequence[AttentionRecord], inputs: list[str], *
         for name in initial:
             tensor = onnx.numpy_helper.from_array(values[name], name)
             if name in stored:
-                weights_of[name] = cast(Floats, values[name])
+                weights_of[name] = cast(Singles, values[name])
                 tensor.ClearField("raw_data")
                 tensor.data_location = onnx.TensorProto.EXTERNAL
                 size = values[name].nbytes

@@ -15,11 +15,12 @@ import torch
 
 from headscope import corpora
 from headscope.attention.one import capture
+from headscope.core.arrays import Singles
 from headscope.core.lazy import module
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RefusedError, RunError
-from headscope.live.graph import Floats, Graphs, graphs, refusal
+from headscope.live.graph import Graphs, graphs, refusal
 from headscope.live.predictions import says
 from headscope.live.session import Live, read_axes
 from headscope.measures.surface import MEASURES
@@ -188,10 +189,10 @@ def _bytes(blobs: Blobs, data: bytes) -> ArrayRef:
     return blobs.plain(np.frombuffer(data, np.uint8), "uint8")
 
 
-def _stored(made: Graphs, kind: Weights) -> tuple[dict[str, Floats], Callable[[Blobs], list[StoredWeights]]]:
+def _stored(made: Graphs, kind: Weights) -> tuple[dict[str, Singles], Callable[[Blobs], list[StoredWeights]]]:
     """What a page makes of the weights that it holds, and what puts them there. Vectors stay as they are."""
-    restored: dict[str, Floats] = {}
-    packed: list[tuple[str, Weights, npt.NDArray[Any], Floats | None, int]] = []
+    restored: dict[str, Singles] = {}
+    packed: list[tuple[str, Weights, npt.NDArray[Any], Singles | None, int]] = []
     for name, value in made.weights.items():
         mine = kind if value.ndim == 2 else "float32"
         axis = made.axes.get(name, 0)
@@ -222,7 +223,7 @@ def _stored(made: Graphs, kind: Weights) -> tuple[dict[str, Floats], Callable[[B
     return restored, put
 
 
-def rounded_rows(matrix: Floats, axis: int) -> tuple[npt.NDArray[np.int8], Floats]:
+def rounded_rows(matrix: Singles, axis: int) -> tuple[npt.NDArray[np.int8], Singles]:
     """Codes from -127 to 127, and the scale of each row along `axis`: ``scale · code`` is off by half a scale at most.
 
     >>> codes, scale = rounded_rows(np.array([[1.0, -0.5], [0.0, 0.0]], np.float32), 0)
@@ -237,7 +238,7 @@ def rounded_rows(matrix: Floats, axis: int) -> tuple[npt.NDArray[np.int8], Float
 class Runner:
     """Segments as a page runs them, here: the largest differences are measured with it."""
 
-    def __init__(self, made: Graphs, weights: Mapping[str, Floats]) -> None:
+    def __init__(self, made: Graphs, weights: Mapping[str, Singles]) -> None:
         onnxruntime = module("onnxruntime")
         self._made = made
         self._sessions: list[Any] = []
@@ -249,7 +250,7 @@ class Runner:
                 options.add_external_initializers_from_files_in_memory(["weights"], [data], [len(data)])
             self._sessions.append(onnxruntime.InferenceSession(segment.graph, options))
 
-    def weights(self, tokens: Tokens) -> list[Floats]:
+    def weights(self, tokens: Tokens) -> list[Singles]:
         """The attention weights of an input, ``[head query key]`` a layer."""
         assert tokens.ids is not None
         ids = np.asarray(tokens.ids, np.int64)[None]
@@ -262,7 +263,7 @@ class Runner:
 
 
 def _rounded(
-    model: Model, made: Graphs, restored: Mapping[str, Floats], kind: Weights, first: Tokens
+    model: Model, made: Graphs, restored: Mapping[str, Singles], kind: Weights, first: Tokens
 ) -> tuple[Rounded, int]:
     """What the page's weights do to the maps, and how many heads there are.
 

@@ -20,11 +20,12 @@ from headscope.attention.parts import Parts
 from headscope.attention.record import IMPLICIT
 from headscope.attention.recorded import Recorded
 from headscope.attention.writers import Reader
+from headscope.core.arrays import AnyFloats
 from headscope.core.audio import Audio
 from headscope.core.grid import Spoken, with_words
 from headscope.core.heads import Head
 from headscope.core.link import AnyLinks
-from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.validation import expect, validated
 from headscope.errors import HeadscopeWarning, InputError
@@ -58,7 +59,7 @@ Source = (
     | None
 )
 
-By = Mapping[str, Sequence[FloatArray | Tensor]] | Sequence[FloatArray | Tensor]
+By = Mapping[str, Sequence[AnyFloats | Tensor]] | Sequence[AnyFloats | Tensor]
 
 
 @validated
@@ -395,8 +396,8 @@ def _fits(neurons: Mapping[str, Neurons], asked: _Asked) -> bool:
 
 def _by_part(
     given: Mapping[str, By], parts: Mapping[str, AttentionMaps]
-) -> dict[str, dict[str, list[FloatArray]]]:
-    matrices: dict[str, dict[str, list[FloatArray]]] = {}
+) -> dict[str, dict[str, list[AnyFloats]]]:
+    matrices: dict[str, dict[str, list[AnyFloats]]] = {}
     for name, arrays in given.items():
         if name == "weights":
             raise InputError("quantities: 'weights' are the maps themselves; give another name")
@@ -412,7 +413,7 @@ def _by_part(
     return matrices
 
 
-def _of_heads(layer: FloatArray, maps: AttentionMaps, place: int) -> FloatArray:
+def _of_heads(layer: AnyFloats, maps: AttentionMaps, place: int) -> AnyFloats:
     """A layer's matrix for every head, 0 where it is hidden; one ``[query key]``, such as of a rollout, is that of all
     heads, and may reach farther than they do.
     """
@@ -423,7 +424,7 @@ def _of_heads(layer: FloatArray, maps: AttentionMaps, place: int) -> FloatArray:
     return np.broadcast_to(layer, (len(maps.layers[place]), *layer.shape))
 
 
-def _array(layer: Any) -> FloatArray:
+def _array(layer: Any) -> AnyFloats:
     array = (
         layer.detach().float().cpu().numpy() if isinstance(layer, Tensor) else np.asarray(layer, np.float32)
     )

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.arrays import Bools, Ints
+from headscope.core.tokens import Tokens
 from headscope.measures.measure import Measure, by_name, mask, pair_measure
 
 _CHEN = ("chen2024",)
 
 
-def speaking(tokens: Tokens) -> BoolArray:
+def speaking(tokens: Tokens) -> Bools:
     """The words that were generated; where none was, those after the picture."""
     written = mask(tokens, "generated")
     if written.any():
@@ -26,7 +27,7 @@ def speaking(tokens: Tokens) -> BoolArray:
     return mask(tokens, "question") & np.logical_or.accumulate(mask(tokens, "image"))
 
 
-def _to(tokens: Tokens, queries: IntArray, keys: BoolArray) -> BoolArray:
+def _to(tokens: Tokens, queries: Ints, keys: Bools) -> Bools:
     return speaking(tokens)[queries, None] & keys
 
 
@@ -39,7 +40,7 @@ def _to(tokens: Tokens, queries: IntArray, keys: BoolArray) -> BoolArray:
     source="Chen et al. 2024, §3: attention allocation",
     keys=_CHEN,
 )
-def to_image(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def to_image(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """All tokens of the class `image`.
 
     Example: two tokens stand for a picture, *What ?* was asked and *a cat* written. *a* gives 0.1 and 0.2 to the
@@ -57,7 +58,7 @@ def to_image(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="Chen et al. 2024, §3: attention allocation",
     keys=_CHEN,
 )
-def to_question(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def to_question(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """All tokens of the class `question`: the text before and after a picture, without special tokens.
 
     Example: two tokens stand for a picture, *What ?* was asked and *a cat* written. *a* gives 0.2 and 0.1 to *What ?*,
@@ -74,7 +75,7 @@ def to_question(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="Chen et al. 2024, §3: attention allocation",
     keys=_CHEN,
 )
-def to_written(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def to_written(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """The words generated so far; a word's own row is the one that goes on after it.
 
     Example: two tokens stand for a picture, *What ?* was asked and *a cat* written. *a* gives 0.4 to itself, *cat* 0.1

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Floats
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.tokens import Tokens
 from headscope.measures.lexicon import texts
 from headscope.measures.measure import Measure, by_name, pair_measure, row_measure
 
@@ -20,7 +20,7 @@ _VOITA = ("voita2019",)
 _CIRCUITS = ("elhage2021", "olsson2022")
 
 
-def _between(tokens: Tokens, queries: IntArray) -> BoolArray:
+def _between(tokens: Tokens, queries: Ints) -> Bools:
     """Pairs of tokens that are not special."""
     real = texts(tokens) >= 0
     return real[queries, None] & real
@@ -35,7 +35,7 @@ def _between(tokens: Tokens, queries: IntArray) -> BoolArray:
     source="Voita et al. 2019, §4",
     keys=_VOITA,
 )
-def confidence(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
+def confidence(weights: Floats, tokens: Tokens, queries: Ints) -> Floats:
     """The largest weight of a row, without the end-of-sentence symbol, which is no real token; nor are other special
     tokens, here.
 
@@ -44,7 +44,7 @@ def confidence(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
     return np.where(_between(tokens, queries), weights, 0.0).max(-1)
 
 
-def _largest_on(weights: Floats, pairs: BoolArray, visible: BoolArray) -> Floats:
+def _largest_on(weights: Floats, pairs: Bools, visible: Bools) -> Floats:
     """1 for rows whose largest weight on a visible key is on one of the pairs ``[query key]``, else 0; of several
     largest, the share.
     """
@@ -52,17 +52,17 @@ def _largest_on(weights: Floats, pairs: BoolArray, visible: BoolArray) -> Floats
     return (largest & pairs).sum(-1) / np.maximum(largest.sum(-1), 1)
 
 
-def _neighbours(tokens: Tokens, queries: IntArray, by: int) -> BoolArray:
+def _neighbours(tokens: Tokens, queries: Ints, by: int) -> Bools:
     return (queries[:, None] + by == np.arange(len(tokens))) & (texts(tokens)[queries] >= 0)[:, None]
 
 
 def _positional(by: int, name: str, place: str) -> Measure:
     """Share of rows whose largest weight is at one relative position."""
 
-    def neighbour(tokens: Tokens, queries: IntArray) -> BoolArray:
+    def neighbour(tokens: Tokens, queries: Ints) -> Bools:
         return _neighbours(tokens, queries, by)
 
-    def positional(weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray) -> Floats:
+    def positional(weights: Floats, tokens: Tokens, queries: Ints, visible: Bools) -> Floats:
         """Voita et al. call a head positional where its largest weight is at −1, or at +1, at least 90 % of the time.
 
         Example: in ``a b c``, *b* has its largest weight on *a*, and *c* on *a*: at −1 for one of two, 0.5.
@@ -84,11 +84,11 @@ def _positional(by: int, name: str, place: str) -> Measure:
 def _rare(name: str, of: str, which: str) -> Measure:
     """Share of rows whose largest weight is on a rare token."""
 
-    def rare(tokens: Tokens, queries: IntArray) -> BoolArray:
+    def rare(tokens: Tokens, queries: Ints) -> Bools:
         marked = tokens.classes.get(of, np.zeros(len(tokens), np.bool_))
         return (texts(tokens)[queries] >= 0)[:, None] & marked
 
-    def rare_word(weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray) -> Floats:
+    def rare_word(weights: Floats, tokens: Tokens, queries: Ints, visible: Bools) -> Floats:
         """Voita et al. find one head of the first layer that points to the least frequent token of the sentence in 66 %
         of cases, and to one of the two least frequent in 83 %. A first pass over the corpus says which they are
         (`headscope.runs.rare`): where none did, the measure has no figure.
@@ -121,7 +121,7 @@ CONFIDENCE: Mapping[str, Measure] = by_name(
 """The group ``confidence``."""
 
 
-def _ids(tokens: Tokens) -> IntArray:
+def _ids(tokens: Tokens) -> Ints:
     """What each token is; special ones are all different, and so are tokens without ids but with other pieces."""
     ids = tokens.ids
     if ids is None:
@@ -137,7 +137,7 @@ def _ids(tokens: Tokens) -> IntArray:
     source="Elhage et al. 2021; Olsson et al. 2022, prefix matching",
     keys=_CIRCUITS,
 )
-def induction(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def induction(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """Token j for query i where token j − 1 is an earlier copy of token i.
 
     Example: in ``a b c a b c``, the second *a* gives 0.7 to the first *b*, the second *b* 0.9 to the first *c*, and the
@@ -156,7 +156,7 @@ def induction(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="Elhage et al. 2021; Olsson et al. 2022",
     keys=_CIRCUITS,
 )
-def duplicate(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def duplicate(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """Earlier copies of the token itself.
 
     Example: in ``a b a b``, the second *a* gives 0.4 to the first, and the second *b* 0.6 to the first: (0.4 + 0.6) / 2
@@ -174,7 +174,7 @@ def duplicate(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="Elhage et al. 2021; Olsson et al. 2022",
     keys=_CIRCUITS,
 )
-def previous_token(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def previous_token(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """The token before, where neither is special.
 
     Example: in ``<s> a b c``, *b* gives 0.8 to *a*, and *c* 0.4 to *b*: (0.8 + 0.4) / 2 = 0.6.

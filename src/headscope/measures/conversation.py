@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headscope.core.arrays import Floats
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.tokens import Tokens
 from headscope.measures.measure import Measure, by_name, mask, row_measure
 
 
-def _begins(tokens: Tokens) -> IntArray:
+def _begins(tokens: Tokens) -> Ints:
     """Where the answer begins that each token is of, ``[token]``; 0 for tokens of none.
 
     Answers are what was `generated`; without that, each run of what the `assistant` said.
@@ -22,7 +22,7 @@ def _begins(tokens: Tokens) -> IntArray:
     return np.where(answers, np.maximum.accumulate(np.where(first, place, 0)), 0)
 
 
-def _context(tokens: Tokens, queries: IntArray) -> BoolArray:
+def _context(tokens: Tokens, queries: Ints) -> Bools:
     """Pairs of a token of an answer and one before the answer."""
     return np.arange(len(tokens)) < _begins(tokens)[queries, None]
 
@@ -38,7 +38,7 @@ def _context(tokens: Tokens, queries: IntArray) -> BoolArray:
     source="Chuang et al. 2024, §2",
     keys=("chuang2024",),
 )
-def lookback(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
+def lookback(weights: Floats, tokens: Tokens, queries: Ints) -> Floats:
     """A(context) / (A(context) + A(answer)), where A is the mean weight a token. An answer is what was generated, or
     what the assistant said in one turn; the context is all that stands before it; the answer so far has the token
     itself.

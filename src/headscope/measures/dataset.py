@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from headscope.core.arrays import Floats
 from headscope.core.failures import reason
 from headscope.core.heads import Head
 from headscope.core.lazy import module
@@ -20,7 +21,7 @@ from headscope.errors import InputError
 from headscope.measures.columns import column
 from headscope.measures.files import netcdf
 from headscope.measures.measure import Measure, without
-from headscope.measures.sums import By, Floats, Sums
+from headscope.measures.sums import By, Sums
 from headscope.statistics.jackknife import interval
 
 if TYPE_CHECKING:

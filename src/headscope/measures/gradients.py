@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.arrays import Bools, Ints
+from headscope.core.tokens import Tokens
 from headscope.measures.measure import Measure, mask, pair_measure
 
 
-def _others(tokens: Tokens) -> BoolArray:
+def _others(tokens: Tokens) -> Bools:
     """Tokens that are neither special nor punctuation."""
     return ~(
         mask(tokens, "special") | mask(tokens, "punctuation") | mask(tokens, "sep") | mask(tokens, "cls")
@@ -35,7 +36,7 @@ def per_weight(of: str, called: str) -> Measure:
     separators, its figure for separators is (0.1 + 0.3) / 2 = 0.2.
     """
 
-    def pairs(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+    def pairs(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
         members = _others(tokens) if of == "others" else mask(tokens, of)
         row = members / max(1, int(members.sum()))
         return np.broadcast_to(row, (len(queries), len(tokens)))

@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from headscope.core import words
-from headscope.core.tokens import BoolArray, IntArray, Tokens, is_punctuation, is_space
+from headscope.core.arrays import Bools, Ints
+from headscope.core.tokens import Tokens, is_punctuation, is_space
 
 STEM = 4
 """So many first letters two related words have in common, at least."""
@@ -30,11 +31,11 @@ class Lexicon:
         related: the kinds that are the same as or related to each kind.
     """
 
-    text: IntArray
-    place: IntArray
-    kind: IntArray
-    spoken: BoolArray
-    related: tuple[IntArray, ...]
+    text: Ints
+    place: Ints
+    kind: Ints
+    spoken: Bools
+    related: tuple[Ints, ...]
 
 
 _known: WeakKeyDictionary[Tokens, Lexicon] = WeakKeyDictionary()
@@ -48,7 +49,7 @@ def lexicon(tokens: Tokens) -> Lexicon:
     return known
 
 
-def texts(tokens: Tokens) -> IntArray:
+def texts(tokens: Tokens) -> Ints:
     """The text of each token, -1 for special tokens: as the tokenizer says, else B begins after a separator."""
     if tokens.sequence_ids is not None:
         text = tokens.sequence_ids.copy()
@@ -90,13 +91,13 @@ def _read(tokens: Tokens) -> Lexicon:
     return Lexicon(text, place, kind, spoken, _related(list(number)))
 
 
-def _punctuation(tokens: Tokens) -> BoolArray:
+def _punctuation(tokens: Tokens) -> Bools:
     if "punctuation" in tokens.classes:
         return tokens.classes["punctuation"]
     return np.array([is_punctuation(piece) for piece in tokens.pieces], np.bool_)
 
 
-def _related(names: list[str]) -> tuple[IntArray, ...]:
+def _related(names: list[str]) -> tuple[Ints, ...]:
     """The related kinds of each kind, itself among them; only words with the same first letters are compared."""
     buckets: dict[str, list[int]] = {}
     for number, name in enumerate(names):

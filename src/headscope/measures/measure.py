@@ -22,9 +22,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.maps import AttentionMaps
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures.sources import bibtex
@@ -32,7 +32,7 @@ from headscope.measures.sources import bibtex
 Statistic = Literal["offset", "mass", "entropy", "largest", "pairs", "rows"]
 Rows = Literal["all", "reach", "choice", "first", "class", "not class", "pairs"]
 Matrix = Literal["weights", "gradient", "norm"]
-Pairs = Callable[[Tokens, IntArray], npt.NDArray[Any]]
+Pairs = Callable[[Tokens, Ints], npt.NDArray[Any]]
 """``(tokens, queries) -> [query key]``: what a weight of these queries on each key is worth, 0 or False for nothing."""
 RowFunction = Callable[..., npt.NDArray[Any]]
 """``(weights [head query key], tokens, queries) -> [head query]``: one figure a row of each head.
@@ -40,7 +40,7 @@ RowFunction = Callable[..., npt.NDArray[Any]]
 One that names an argument ``visible`` is given there which keys each query can see, ``[head query key]``, or
 ``[1 query key]`` where heads agree.
 """
-Sight = bool | BoolArray
+Sight = bool | Bools
 """What rows see: whether each sees only itself and what stands before it (a causal model), or else all; where there are
 windows, which keys each query can see, ``[... query key]``."""
 
@@ -115,7 +115,7 @@ class Measure:
             return "the first token of a causal model sees only itself"
         return None
 
-    def select(self, tokens: Tokens, sight: Sight) -> BoolArray:
+    def select(self, tokens: Tokens, sight: Sight) -> Bools:
         """The rows that count, ``[query]``, or ``[... query]`` where `sight` is ``[... query key]``."""
         count = len(tokens)
         place = np.arange(count)
@@ -145,11 +145,11 @@ class Measure:
         number = {"tokens": len(tokens), "two": 2, "tokens less two": len(tokens) - 2}[self.divisor]
         return np.full(rows.shape[:-1], float(number))
 
-    def worth(self, tokens: Tokens, queries: IntArray) -> Floats:
+    def worth(self, tokens: Tokens, queries: Ints) -> Floats:
         """What `pairs` gives, ``[query key]``. Raises `InputError` for another shape, or what is no number."""
         return self._of_pairs(self.pairs, tokens, queries)
 
-    def counted(self, tokens: Tokens, queries: IntArray) -> Floats:
+    def counted(self, tokens: Tokens, queries: Ints) -> Floats:
         """The keys that are `among`, ``[query key]``, as `worth`."""
         return self._of_pairs(self.among, tokens, queries)
 
@@ -158,26 +158,24 @@ class Measure:
         """Whether `function` is given which keys each query can see."""
         return self.function is not None and _takes_visible(self.function)
 
-    def of_rows(
-        self, weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray | None = None
-    ) -> Floats:
+    def of_rows(self, weights: Floats, tokens: Tokens, queries: Ints, visible: Bools | None = None) -> Floats:
         """What `function` gives, ``[head query]``. Raises `InputError` for another shape, or what is no number.
 
         `visible` is which keys each query can see, ``[head query key]`` or ``[1 query key]``; None: all of them.
         """
         assert self.function is not None
-        more: dict[str, BoolArray] = {}
+        more: dict[str, Bools] = {}
         if self.looks:
             more["visible"] = np.ones((1, *weights.shape[1:]), np.bool_) if visible is None else visible
         values = np.asarray(self.function(weights, tokens, queries, **more), np.float64)
         return _checked(self.name, values, weights.shape[:2], "[head query]")
 
-    def _of_pairs(self, pairs: Pairs | None, tokens: Tokens, queries: IntArray) -> Floats:
+    def _of_pairs(self, pairs: Pairs | None, tokens: Tokens, queries: Ints) -> Floats:
         assert pairs is not None
         values = np.asarray(pairs(tokens, queries), np.float64)
         return _checked(self.name, values, (len(queries), len(tokens)), "[query key]")
 
-    def _with_pairs(self, tokens: Tokens, sight: Sight) -> BoolArray:
+    def _with_pairs(self, tokens: Tokens, sight: Sight) -> Bools:
         count = len(tokens)
         rows = np.zeros(sight.shape[:-1] if isinstance(sight, np.ndarray) else count, np.bool_)
         for start in range(0, count, _ROWS_AT_A_TIME):
@@ -280,7 +278,7 @@ def by_name(*measures: Measure) -> dict[str, Measure]:
     return {measure.name: measure for measure in measures}
 
 
-def mask(tokens: Tokens, of: str) -> BoolArray:
+def mask(tokens: Tokens, of: str) -> Bools:
     """The tokens of a class; none where the input has no such class."""
     return tokens.mask(of) if of in tokens.named else np.zeros(len(tokens), np.bool_)
 
@@ -360,7 +358,7 @@ def _takes_visible(function: RowFunction) -> bool:
     return "visible" in signature(function).parameters
 
 
-def _diagonal(seen: BoolArray, offset: int) -> BoolArray:
+def _diagonal(seen: Bools, offset: int) -> Bools:
     """Whether each query can see the key at an offset from it, ``[... query]``."""
     line = np.diagonal(seen, offset, -2, -1)
     rows = np.zeros(seen.shape[:-1], np.bool_)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Floats
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.tokens import Tokens
 from headscope.measures.measure import Measure, by_name, mask, pair_measure
 
 _PATCH = ("patch",)
@@ -26,18 +26,18 @@ def _areas(tokens: Tokens) -> tuple[Floats, Floats]:
     return (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
 
 
-def _both(tokens: Tokens, queries: IntArray) -> BoolArray:
+def _both(tokens: Tokens, queries: Ints) -> Bools:
     """Pairs of patches, ``[query key]``."""
     patches = mask(tokens, "patch")
     return patches[queries, None] & patches
 
 
-def _others(tokens: Tokens, queries: IntArray) -> BoolArray:
+def _others(tokens: Tokens, queries: Ints) -> Bools:
     """Pairs of two patches."""
     return _both(tokens, queries) & (queries[:, None] != np.arange(len(tokens)))
 
 
-def _apart(tokens: Tokens, queries: IntArray) -> tuple[Floats, Floats]:
+def _apart(tokens: Tokens, queries: Ints) -> tuple[Floats, Floats]:
     """How far the middles of two tokens are apart, across and down, as shares of their mean width and height."""
     middle, size = _areas(tokens)
     apart = np.abs(middle[queries, None] - middle)
@@ -46,7 +46,7 @@ def _apart(tokens: Tokens, queries: IntArray) -> tuple[Floats, Floats]:
     return across, down
 
 
-def _distance(tokens: Tokens, queries: IntArray) -> Floats:
+def _distance(tokens: Tokens, queries: Ints) -> Floats:
     """How far the middles of two patches are apart, ``[query key]``; 0 where one is none."""
     middle, _ = _areas(tokens)
     return np.linalg.norm(middle[queries, None] - middle, axis=-1) * _both(tokens, queries)
@@ -63,7 +63,7 @@ def _distance(tokens: Tokens, queries: IntArray) -> Floats:
     source="Dosovitskiy et al. 2021, §4.5, figure 7, and appendix D.7",
     keys=_VIT,
 )
-def distance_pixels(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def distance_pixels(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """The weights of each patch's row on patches, itself among them, are put to sum to 1: what ``[CLS]`` and registers
     get has no distance. The paper does not say so; code that follows it (Keras' example of probing ViT) only leaves
     them out, so that heads that look at ``[CLS]`` seem to look near. Pixels are the picture's own; of pictures of the
@@ -86,7 +86,7 @@ def distance_pixels(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="Dosovitskiy et al. 2021, §4.5, figure 7",
     keys=_VIT,
 )
-def distance_share(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def distance_share(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """`distance_pixels` by the diagonal of all patches together, so that pictures of different sizes compare.
 
     Example: a distance of 8.75 pixels on three patches of 10 × 10 pixels in a row, with a diagonal of √(30² + 10²):
@@ -107,7 +107,7 @@ def distance_share(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="Cordonnier et al. 2020",
     keys=("cordonnier2019",),
 )
-def locality(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def locality(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """The 3 × 3 patches that a convolution sees, the patch itself in their midst (`current` is that alone); fewer at
     the edges. Patches of different sizes are around each other where they touch.
 
@@ -126,7 +126,7 @@ def locality(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="cf. Dosovitskiy et al. 2021, §4.5, figure 7: rows and columns in position embeddings",
     keys=_VIT,
 )
-def same_row(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def same_row(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """Patches beside it, however far, itself left out.
 
     Example: in two rows of two patches, the first gives 0.3 to itself, 0.4 to the one beside it and 0.2 to the one
@@ -144,7 +144,7 @@ def same_row(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="cf. Dosovitskiy et al. 2021, §4.5, figure 7: rows and columns in position embeddings",
     keys=_VIT,
 )
-def same_column(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def same_column(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """Patches above and below it, however far, itself left out.
 
     Example: in two rows of two patches, the first gives 0.3 to itself, 0.4 to the one beside it and 0.2 to the one

@@ -12,7 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.arrays import Bools, Ints
+from headscope.core.tokens import Tokens
 from headscope.measures.measure import Measure
 
 EARLY = 4
@@ -101,13 +102,13 @@ def positions() -> list[str]:
     return ["first", f"tokens2..{EARLY}", f"tokens{EARLY + 1}.."]
 
 
-def _between(tokens: Tokens, queries: IntArray, *, low: int, high: int) -> BoolArray:
+def _between(tokens: Tokens, queries: Ints, *, low: int, high: int) -> Bools:
     place = np.arange(len(tokens))
     offset = place - queries[:, None]
     return (offset >= low) & (offset <= high) & (place > 0)
 
 
-def _among(tokens: Tokens, queries: IntArray, *, first: int, last: int | None) -> BoolArray:
+def _among(tokens: Tokens, queries: Ints, *, first: int, last: int | None) -> Bools:
     place = np.arange(len(tokens))
     meant = (place >= first - 1) & (place < (len(tokens) if last is None else last))
     return np.broadcast_to(meant, (len(queries), len(tokens)))

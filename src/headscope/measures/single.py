@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core import kernels
-from headscope.core.maps import AttentionMaps, FloatArray
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.arrays import AnyFloats, Bools
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
@@ -47,7 +48,7 @@ def surface(
     heads = max(len(layer) for layer in maps.layers)
     sums = np.full((len(chosen), len(maps), heads), np.nan)
     chance, divisors = np.zeros((2, *sums.shape))
-    known: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
+    known: dict[int, tuple[AnyFloats, AnyFloats, AnyFloats]] = {}
     for place, layer in enumerate(maps.layers):
         sight = maps.sight(place)
         kind = 0 if maps.visible is None else id(maps.visible[place])
@@ -67,12 +68,12 @@ def surface(
 
 def _sums(
     measures: Sequence[Measure],
-    weights: FloatArray,
+    weights: AnyFloats,
     tokens: Tokens,
-    rows: FloatArray,
-    sight: BoolArray,
+    rows: AnyFloats,
+    sight: Bools,
     smoothing: float = 0.0,
-) -> FloatArray:
+) -> AnyFloats:
     """Sums over the rows that count (``[measure head|1 query]``), ``[measure head]``."""
     pairs = zip(measures, rows, strict=True)
     return np.array(
@@ -83,7 +84,7 @@ def _sums(
     )
 
 
-def _even(sight: BoolArray) -> FloatArray:
+def _even(sight: Bools) -> AnyFloats:
     """Uniform attention over the visible keys."""
     return sight / np.maximum(sight.sum(-1, keepdims=True), 1)
 
@@ -94,7 +95,7 @@ def row_statistic(
     tokens: Tokens,
     smoothing: float = 0.0,
     sight: npt.NDArray[Any] | None = None,
-) -> FloatArray:
+) -> AnyFloats:
     """The statistic of each row in the weights' own precision, ``[... query key] -> [... query]``.
 
     Args:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Floats
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.tokens import Tokens
 from headscope.measures.measure import Measure, by_name, mask, pair_measure
 
 NEAR = 0.1
@@ -25,7 +25,7 @@ _ZHANG = ("zhang2020",)
 _ROUNDING = 1e-9
 
 
-def _heard(tokens: Tokens) -> BoolArray:
+def _heard(tokens: Tokens) -> Bools:
     """The frames that begin within the sound."""
     frames = mask(tokens, "frame")
     if tokens.times is None or tokens.sound is None:
@@ -33,13 +33,13 @@ def _heard(tokens: Tokens) -> BoolArray:
     return frames & (np.nan_to_num(tokens.times[:, 0]) < tokens.sound.seconds - _ROUNDING)
 
 
-def _seconds(tokens: Tokens, queries: IntArray) -> Floats:
+def _seconds(tokens: Tokens, queries: Ints) -> Floats:
     """How far the middles of two frames are apart, ``[query key]``; of what is none, any number."""
     middle = np.zeros(len(tokens)) if tokens.times is None else np.nan_to_num(tokens.times).mean(-1)
     return np.abs(middle[queries, None] - middle)
 
 
-def _both(tokens: Tokens, queries: IntArray) -> BoolArray:
+def _both(tokens: Tokens, queries: Ints) -> Bools:
     heard = _heard(tokens)
     return heard[queries, None] & heard
 
@@ -55,7 +55,7 @@ def _both(tokens: Tokens, queries: IntArray) -> BoolArray:
     source="Zhang et al. 2021, diagonality of attention matrices",
     keys=_ZHANG,
 )
-def diagonality(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def diagonality(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """1 − Σⱼ aᵢⱼ |i − j| / maxⱼ |i − j|: 1 where all attention is on the diagonal, the frame itself. The weights of a
     row on the frames of the sound are put to sum to 1.
 
@@ -78,7 +78,7 @@ def diagonality(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="as Vig & Belinkov 2019, mean distance of attention",
     keys=("vig2019structure",),
 )
-def distance_seconds(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def distance_seconds(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """The weights of a row on the frames of the sound are put to sum to 1.
 
     Example: the first of three frames of 0.02 s gives 0.5 to itself, 0.3 to the second and 0.2 to the third: 0.3 · 0.02
@@ -95,7 +95,7 @@ def distance_seconds(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="cf. Zhang et al. 2021: the range of context",
     keys=_ZHANG,
 )
-def locality_seconds(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def locality_seconds(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """Frames whose middles are at most so far away.
 
     Example: the first of three frames of 0.06 s gives 0.5 to itself, 0.3 to the second and 0.2 to the third, which is
@@ -113,7 +113,7 @@ def locality_seconds(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     source="cf. Radford et al. 2023, §2.2: windows of 30 s",
     keys=("radford2022",),
 )
-def after_sound(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def after_sound(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """Frames that begin after the sound's end.
 
     Example: of three frames of 0.02 s the sound has two. The first gives 0.1 to the third, the second 0.3: (0.1 + 0.3)

@@ -21,7 +21,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.tokens import BoolArray, IntArray, Tokens, is_space, strip_markers
+from headscope.core.arrays import Bools, Ints
+from headscope.core.tokens import Tokens, is_space, strip_markers
 from headscope.errors import InputError
 from headscope.models.encode import encode
 from headscope.models.pieces import (
@@ -80,10 +81,10 @@ class Line(NamedTuple):
         first: how many of `ids` are of its first word.
     """
 
-    ids: IntArray
-    words: IntArray
-    first_ids: IntArray
-    first_words: IntArray
+    ids: Ints
+    words: Ints
+    first_ids: Ints
+    first_words: Ints
     first: int
 
     @property
@@ -96,7 +97,7 @@ class Line(NamedTuple):
         """How many it has where it follows another line."""
         return len(self.ids)
 
-    def parts(self, begins: bool) -> tuple[IntArray, IntArray]:
+    def parts(self, begins: bool) -> tuple[Ints, Ints]:
         """Its ids and words where it begins a text, or follows another line."""
         if not begins or self.first_ids is self.ids:
             return self.ids, self.words
@@ -112,9 +113,9 @@ class _Around(NamedTuple):
     tokens, and of each text, if the model has types.
     """
 
-    ids: tuple[IntArray, ...]
-    nothing: tuple[IntArray, ...]
-    special_types: IntArray | None
+    ids: tuple[Ints, ...]
+    nothing: tuple[Ints, ...]
+    special_types: Ints | None
     text_types: tuple[int, ...]
 
 
@@ -129,7 +130,7 @@ class Bulk:
         self._tokenizer = tokenizer
         self._backend: Any = tokenizer.backend_tokenizer
         self._control, self._named = special_tokens(tokenizer)
-        self._first: dict[str, tuple[IntArray, IntArray] | None] = {}
+        self._first: dict[str, tuple[Ints, Ints] | None] = {}
         self._plain: dict[str, bool] = {}
         size = self._backend.get_vocab_size(with_added_tokens=True)
         self._vocabulary = [self._backend.id_to_token(number) or "" for number in range(size)]
@@ -264,7 +265,7 @@ class Bulk:
             return None
         return [(excerpt, known) for excerpt, known in zip(texts, read, strict=True) if known is not None]
 
-    def _starts(self, text: str, spaces: BoolArray, ids: IntArray) -> IntArray | None:
+    def _starts(self, text: str, spaces: Bools, ids: Ints) -> Ints | None:
         """The character at which each piece of a line begins, `spaces` aside; None where that is not known."""
         solid = ~spaces
         if byte_level(self._tokenizer) and not text.isascii():
@@ -279,7 +280,7 @@ class Bulk:
             return None
         return places[np.cumsum(lengths) - lengths]
 
-    def _firsts(self, words: Sequence[str]) -> list[tuple[IntArray, IntArray] | None]:
+    def _firsts(self, words: Sequence[str]) -> list[tuple[Ints, Ints] | None]:
         """The pieces of words that begin a text."""
         new = list(dict.fromkeys(word for word in words if word not in self._first))
         if len(self._first) + len(new) > _WORDS:
@@ -314,7 +315,7 @@ class Bulk:
             (unicodedata.category(sign)[0] == "P") == punctuation for sign in written if not sign.isspace()
         )
 
-    def _read(self, texts: Sequence[str]) -> list[tuple[IntArray, IntArray] | None]:
+    def _read(self, texts: Sequence[str]) -> list[tuple[Ints, Ints] | None]:
         """Ids and words of each text; None for one with a piece that its text alone explains."""
         encodings = self._encode(texts)
         lists = [encoding.ids for encoding in encodings]
@@ -333,7 +334,7 @@ class Bulk:
         begins[starts[sizes > 0]] = True
         words = np.cumsum(begins)
         unsure = np.concatenate([[0], np.cumsum(punctuation == _UNSURE)])
-        pieces: list[tuple[IntArray, IntArray] | None] = []
+        pieces: list[tuple[Ints, Ints] | None] = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             if start == end or unsure[end] > unsure[start]:
                 pieces.append(None)
@@ -352,8 +353,8 @@ class Bulk:
     def inputs(self, asked: Sequence[Sequence[Sequence[Line]]]) -> list[Tokens]:
         """The tokens of inputs of one text or two, of lines that spaces join, as `encode` has them, without offsets and
         texts."""
-        parts: list[tuple[IntArray, IntArray, int, int, int]] = []  # ids, words, side, type, words before
-        special_types: list[IntArray] = []
+        parts: list[tuple[Ints, Ints, int, int, int]] = []  # ids, words, side, type, words before
+        special_types: list[Ints] = []
         borders = [0]
         for halves in asked:
             around = self._around[len(halves) - 1]
@@ -470,7 +471,7 @@ def _stages(component: Any) -> list[tuple[str, dict[str, Any]]]:
     return [(str(stage["type"]), stage) for stage in stages]
 
 
-def _spaces(text: str) -> BoolArray:
+def _spaces(text: str) -> Bools:
     """Which characters of an understood line are white space."""
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     return (codes == 32) | ((codes >= 9) & (codes <= 13)) | ((codes >= 28) & (codes <= 31))

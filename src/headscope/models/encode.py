@@ -33,11 +33,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Ints
 from headscope.core.bytelevel import is_raw
 from headscope.core.failures import reason
-from headscope.core.tokens import IntArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.models.chat import Rendered
 from headscope.models.pieces import (
@@ -272,7 +272,7 @@ def split(tokenizer: PreTrainedTokenizerBase, text: str, size: int) -> list[str]
 
 def collate(
     batch: Sequence[Tokens], pad_id: int, side: Literal["right", "left"] = "right"
-) -> dict[str, npt.NDArray[np.int64]]:
+) -> dict[str, Ints]:
     """`input_ids`, `attention_mask` and, where all inputs have it, `token_type_ids`: ``[batch token]``."""
     if not batch:
         raise InputError("batch: expected at least one input, found none")
@@ -385,7 +385,7 @@ def _written(texts: Sequence[str], offsets: Sequence[tuple[int, int]], sequence:
     return written
 
 
-def _types(batch: Any) -> IntArray | None:
+def _types(batch: Any) -> Ints | None:
     return np.array(batch["token_type_ids"], np.int64) if "token_type_ids" in batch else None
 
 
@@ -411,7 +411,7 @@ def _place(tokenizer: PreTrainedTokenizerBase, parts: Sequence[list[int]], batch
 
 
 def _assemble(
-    tokenizer: PreTrainedTokenizerBase, ids: list[int], sequence: IntArray, types: IntArray | None
+    tokenizer: PreTrainedTokenizerBase, ids: list[int], sequence: Ints, types: Ints | None
 ) -> Tokens:
     """Tokens without offsets. `sequence` is -1 for tokens that are of no text."""
     pieces = shown_pieces(tokenizer, ids)
@@ -488,7 +488,7 @@ def _ends(text: str, borders: tuple[list[int], list[int]], start: int, size: int
     yield from reversed(places[first:last])
 
 
-def _known(array: IntArray | None) -> IntArray:
+def _known(array: Ints | None) -> Ints:
     assert array is not None
     return array
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from headscope.core.arrays import Bools
 from headscope.core.audio import Audio
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, expect, validated
@@ -216,7 +217,7 @@ class Model:
         prompt = {"add_generation_prompt": add_generation_prompt}
         return self._fits(_encode.chat(self._tokenizer(), list(messages), **prompt, **given))
 
-    def padding(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def padding(self, ids: npt.NDArray[Any]) -> Bools:
         """Which ids at either end of an input are padding; none where that is another special token as well."""
         pad = getattr(self.tokenizer, "pad_token_id", None)
         pad = getattr(self.config, "pad_token_id", None) if self.tokenizer is None else pad

@@ -12,11 +12,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from headscope.core.arrays import Bools, Bytes, Floats, Ints
 from headscope.core.failures import reason
 from headscope.core.grid import Grid
 from headscope.core.modality import Picture
 from headscope.core.pictures import picture_of
-from headscope.core.tokens import IntArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.models.image_text import with_text
 from headscope.models.perceiver import Perceiver
@@ -142,7 +143,7 @@ def image_id(model: Perceiver) -> int | None:
 
 
 def _processed(
-    model: Perceiver, pixels: npt.NDArray[np.uint8], text: str | None, **options: Any
+    model: Perceiver, pixels: Bytes, text: str | None, **options: Any
 ) -> dict[str, npt.NDArray[Any]]:
     """What the model's processor makes of a picture, and of the text beside it."""
     processor = model.image_processor if text is None else model.processor
@@ -215,7 +216,7 @@ def _within(patches: Tokens, size: tuple[int, int]) -> Tokens:
     return replace(patches, boxes=boxes)
 
 
-def _in_blocks(rows: int, columns: int, config: Any, processor: Any) -> IntArray:
+def _in_blocks(rows: int, columns: int, config: Any, processor: Any) -> Ints:
     """The order of patches that are given merge block by merge block (Qwen2-VL), and these, where the model attends in
     windows, window by window (Qwen2.5-VL): places in a grid that is read row by row.
     """
@@ -241,7 +242,7 @@ def _padded(patches: Tokens, count: int) -> Tokens:
     )
 
 
-def _ramp(picture: Picture) -> npt.NDArray[np.uint8]:
+def _ramp(picture: Picture) -> Bytes:
     """A picture whose red grows from left to right and whose green grows from top to bottom.
 
     What comes out of a processor that it goes through says of each pixel where it was.
@@ -266,9 +267,7 @@ def _area(tile: npt.NDArray[Any], size: tuple[int, int]) -> Area:
     return left, top, right, bottom
 
 
-def _ends(
-    values: npt.NDArray[Any], shown: npt.NDArray[np.bool_], size: int, axis: int
-) -> tuple[float, float]:
+def _ends(values: npt.NDArray[Any], shown: Bools, size: int, axis: int) -> tuple[float, float]:
     """Where the line through the values of a ramp begins and ends, in pixels of a picture that has `size` of them.
 
     Args:
@@ -277,7 +276,7 @@ def _ends(
         axis: along which they grow: 0 for columns, 1 for rows.
     """
     count = np.maximum(shown.sum(axis), 1)
-    mean: npt.NDArray[np.float64] = np.where(shown, values, 0.0).sum(axis) / count
+    mean: Floats = np.where(shown, values, 0.0).sum(axis) / count
     flat = 127.5 / size  # the value of the first pixel, which an enlarged picture keeps up to its edge
     inside = (mean > max(_EDGE, flat + 1)) & (mean < 255 - max(_EDGE, flat + 1))
     places = np.arange(len(mean)) + 0.5
@@ -289,7 +288,7 @@ def _ends(
     return (0.0 if abs(first) < near else first, float(size) if abs(last - size) < near else last)
 
 
-def _mixed(model: Perceiver, ids: IntArray, tiles: Sequence[Tokens]) -> Tokens:
+def _mixed(model: Perceiver, ids: Ints, tiles: Sequence[Tokens]) -> Tokens:
     """The axis of a text with a picture in it: of the tokens that stand for the picture each has its area."""
     tokens = model.from_ids(ids.tolist())
     image = image_id(model)

@@ -12,8 +12,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from headscope.core.arrays import Bools, Ints
 from headscope.core.bytelevel import readable, vocabulary_piece
-from headscope.core.tokens import BoolArray, IntArray, strip_markers
+from headscope.core.tokens import strip_markers
 from headscope.errors import InputError, ModelError
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def of_pieces(unknown: int, pieces: int) -> str:
 
 def classes(
     tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], punctuation: Sequence[bool]
-) -> dict[str, BoolArray]:
+) -> dict[str, Bools]:
     """The classes of tokens that the tokenizer knows, empty ones included."""
     array = np.asarray(ids, np.int64)
     return {
@@ -303,7 +304,7 @@ def marked_words(
     hidden: Sequence[bool],
     punctuation: Sequence[bool],
     sequence: Sequence[int],
-) -> IntArray | None:
+) -> Ints | None:
     """`word_ids` of pieces alone, by the marks of the vocabulary; None where it marks no words."""
     style = mark(tokenizer)
     if style is None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.modality import Kind
@@ -97,9 +97,9 @@ class Summary(Section):
         kind: of the inputs.
     """
 
-    values: Mapping[str, npt.NDArray[np.float64]]
-    low: Mapping[str, npt.NDArray[np.float64]]
-    chance: Mapping[str, npt.NDArray[np.float64]]
+    values: Mapping[str, Floats]
+    low: Mapping[str, Floats]
+    chance: Mapping[str, Floats]
     layers: Sequence[int]
     heads: Sequence[int]
     sections: Sequence[Section] = ()
@@ -182,7 +182,7 @@ class Summary(Section):
         above = (self.low[name] if known else values) > HALF
         return self._ranked(np.where(above, values, np.nan))
 
-    def _ranked(self, values: npt.NDArray[np.float64]) -> list[_Scored]:
+    def _ranked(self, values: Floats) -> list[_Scored]:
         """The heads that have a figure, the largest first."""
         scored = [
             (Head(self.layers[row], self.heads[column]), float(value))

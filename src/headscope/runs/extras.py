@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from headscope.attention.rows import Extra
-from headscope.core.arrays import Floats
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.tokens import Tokens
 from headscope.measures.measure import Measure
 
 _KEPT = 1 << 24
@@ -49,7 +49,7 @@ class _Pairs:
 
     def __init__(
         self,
-        worth: Callable[[Tokens, IntArray], Floats],
+        worth: Callable[[Tokens, Ints], Floats],
         tokens: Sequence[Tokens],
         width: int,
         device: torch.device,
@@ -89,7 +89,7 @@ class _Mean:
         return self._worth(weights, items, rows, seen) / torch.where(given > 0, given, 1.0)
 
 
-def _span(some: BoolArray | None, width: int) -> slice:
+def _span(some: Bools | None, width: int) -> slice:
     """The keys from the first to the last that is worth anything to any row ``[row key]``, within a width."""
     if some is None:
         return slice(0, width)
@@ -123,6 +123,6 @@ def _all_keys(block: npt.NDArray[Any], queries: int, keys: int) -> npt.NDArray[A
     return full
 
 
-def _queries(rows: slice, tokens: Tokens) -> IntArray:
+def _queries(rows: slice, tokens: Tokens) -> Ints:
     """Which of these rows an input has."""
     return np.arange(int(rows.start), min(int(rows.stop), len(tokens)), dtype=np.int64)

@@ -15,8 +15,8 @@ from torch import Tensor
 from headscope.attention.fused import fused
 from headscope.attention.record import AttentionRecord
 from headscope.attention.rows import RowStatistics, Wanted, row_statistics
-from headscope.core.arrays import Floats
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.arrays import Bools, Floats
+from headscope.core.tokens import Tokens
 from headscope.errors import RefusedError
 from headscope.measures import measure as definitions
 from headscope.measures.measure import Matrix, Measure
@@ -43,7 +43,7 @@ class Found:
     sums: Floats
     chance: Floats
     divisors: Floats
-    finite: BoolArray
+    finite: Bools
 
 
 @dataclass(frozen=True, eq=False)

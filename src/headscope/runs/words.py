@@ -11,8 +11,8 @@ import torch
 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.core.arrays import Bools, Ints
 from headscope.core.heads import Head
-from headscope.core.tokens import BoolArray
 from headscope.core.words import Rows
 from headscope.corpora import Example
 from headscope.models import Model
@@ -35,7 +35,7 @@ def word_maps(
     rows: Rows = "mean",
     token_types: bool = True,
     columns: Sequence[Sequence[int]] | None = None,
-    sight: Callable[[int, BoolArray], None] | None = None,
+    sight: Callable[[int, Bools], None] | None = None,
 ) -> None:
     """Run a batch of examples that are given as words, and give `on_layer` the maps of every layer over them.
 
@@ -100,7 +100,7 @@ def word_maps(
         forward(model, inputs, token_types=token_types)
 
 
-def gold(example: Example) -> tuple[Sequence[str], npt.NDArray[np.int64], Sequence[str]]:
+def gold(example: Example) -> tuple[Sequence[str], Ints, Sequence[str]]:
     """Words, heads and relations. Raises `CorpusError` for an example without a tree."""
     if example.words is None or example.heads is None or example.relations is None:
         raise example.error("expected a sentence with words, heads and relations, found none")

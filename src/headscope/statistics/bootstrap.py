@@ -19,9 +19,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, Singles
 from headscope.statistics.contrast import contrast
 from headscope.statistics.design import Design, flat, patterns, shape_of
 from headscope.statistics.draws import FEW, PERMUTATIONS, Tested, against, randoms
@@ -40,7 +39,7 @@ def least_p(design: Design) -> float:
 
 
 def bootstrap(
-    values: npt.NDArray[np.floating],
+    values: AnyFloats,
     design: Design,
     family: Ints | None = None,
     *,
@@ -75,7 +74,7 @@ class _Part:
 
     def __init__(
         self,
-        values: npt.NDArray[np.floating],
+        values: AnyFloats,
         there: Bools,
         design: Design,
         documents: Ints,
@@ -110,7 +109,7 @@ class _Part:
         once = [np.ones((1, len(kind.places))) for kind in self._kinds]
         return self._score(once, self._difference)[0]
 
-    def drawn(self, block: npt.NDArray[np.float32]) -> Floats:
+    def drawn(self, block: Singles) -> Floats:
         """Scores of documents drawn anew, given random numbers from 0 to 1, ``[draw document] -> [draw figure]``."""
         times = [_times(block[:, self._document[kind.places]]) for kind in self._kinds]
         return self._score(times, np.zeros_like(self._difference))
@@ -171,7 +170,7 @@ class _Kind(NamedTuple):
         return np.where(count > 0, count, np.iinfo(np.int64).max)
 
 
-def _times(random: npt.NDArray[np.float32]) -> Floats:
+def _times(random: Singles) -> Floats:
     """How often each document is drawn, ``[draw document]``: as many are drawn as there are."""
     draws, documents = random.shape
     chosen = np.asarray(np.minimum(random * documents, documents - 1), np.int64)

@@ -8,9 +8,8 @@ from functools import cached_property
 from math import comb, prod
 
 import numpy as np
-import numpy.typing as npt
 
-from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.statistics import jackknife
@@ -136,9 +135,7 @@ class Differences:
     high: Floats
 
 
-def differences(
-    values: npt.NDArray[np.floating], design: Design, covariates: Floats | None = None
-) -> Differences:
+def differences(values: AnyFloats, design: Design, covariates: Floats | None = None) -> Differences:
     """Compare two groups, figure by figure.
 
     Args:
@@ -180,7 +177,7 @@ def flat(values: Floats) -> Bools:
     return np.ptp(values, axis=0) <= _ROUNDING * np.abs(values).max(0)
 
 
-def patterns(values: npt.NDArray[np.floating]) -> Iterator[tuple[Bools, Ints]]:
+def patterns(values: AnyFloats) -> Iterator[tuple[Bools, Ints]]:
     """Which inputs have which figures: the inputs ``[input]`` that some figures share, and those figures."""
     there = np.isfinite(values)
     packed = np.packbits(there, axis=0)
@@ -190,7 +187,7 @@ def patterns(values: npt.NDArray[np.floating]) -> Iterator[tuple[Bools, Ints]]:
         yield there[:, columns[0]], columns
 
 
-def shape_of(values: npt.NDArray[np.floating], design: Design) -> tuple[int, int]:
+def shape_of(values: AnyFloats, design: Design) -> tuple[int, int]:
     """How many inputs and figures there are; raises `InputError` for inputs of another number than the design's."""
     if values.ndim != 2 or len(values) != len(design.second):
         raise InputError(

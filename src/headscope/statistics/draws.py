@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.arrays import Bools, Floats, Ints, Singles
 from headscope.errors import InputError
 from headscope.statistics.significance import false_discovery, p_value
 
@@ -141,7 +141,7 @@ def adjusted(within: Floats, family: Ints) -> Floats:
     return q
 
 
-def randoms(units: int, width: int, draws: int, seed: int) -> Iterator[npt.NDArray[np.float32]]:
+def randoms(units: int, width: int, draws: int, seed: int) -> Iterator[Singles]:
     """Random numbers from 0 to 1, ``[draw unit]``, for as many draws of `width` figures as stay in the cache."""
     draw = np.random.default_rng(seed)
     step = max(16, min(_CELLS // units, _CELLS // width))

@@ -15,9 +15,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import AnyFloats, Bools, Floats
 from headscope.core.lazy import module
-from headscope.core.tokens import BoolArray
 
 LEAST = 5.0
 """Effective documents that an interval and a test need."""
@@ -50,7 +49,7 @@ def needs(units: str) -> str:
     return f"too few to say: intervals and p need {LEAST:.0f} {units}"
 
 
-def effective(n: npt.NDArray[np.floating] | npt.NDArray[np.integer]) -> Floats:
+def effective(n: AnyFloats | npt.NDArray[np.integer]) -> Floats:
     """How many documents of equal size tell as much, ``[document ...] -> [...]``: (ΣN)² / ΣN²; 0 where nothing counts.
 
     >>> float(effective(np.array([10, 10, 10]))), round(float(effective(np.array([28, 1, 1]))), 2)
@@ -88,7 +87,7 @@ def error(s: Floats, n: Floats) -> Floats:
     return spread(left_out(s, n), n > 0)
 
 
-def spread(without: Floats, there: BoolArray) -> Floats:
+def spread(without: Floats, there: Bools) -> Floats:
     """The jackknife error of any figure, ``[document ...] -> [...]``; NaN with fewer than two documents that count.
 
     Args:

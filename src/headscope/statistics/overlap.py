@@ -6,9 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.statistics.jackknife import LEAST
 
 TOP = 10
@@ -61,7 +60,7 @@ def overlap(s: Floats, n: Floats, *, top: int = TOP, draws: int = HALVINGS, seed
         return None
     draw = np.random.default_rng(seed)
     first = np.argsort(draw.random((draws, documents)), 1) < documents // 2  # [draw document]
-    chosen: list[npt.NDArray[np.bool_]] = []
+    chosen: list[Bools] = []
     for half in (first, ~first):
         with np.errstate(invalid="ignore", divide="ignore"):
             value = (half @ np.nan_to_num(s)) / (half @ n)

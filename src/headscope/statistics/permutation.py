@@ -15,9 +15,8 @@ permutations at least as extreme) / (1 + permutations).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, Singles
 from headscope.statistics.design import Design, flat, patterns, shape_of
 from headscope.statistics.draws import FEW, PERMUTATIONS, TIE, Tested, against, randoms
 from headscope.statistics.significance import p_value
@@ -26,7 +25,7 @@ _TINY = 1e-20  # of a figure's own spread, squared: what is below it is rounding
 
 
 def permute(
-    values: npt.NDArray[np.floating],
+    values: AnyFloats,
     design: Design,
     family: Ints | None = None,
     *,
@@ -84,7 +83,7 @@ class _Part:
     A unit is a document of one group, of stratum 0, or an input of a document of both groups, which is its stratum.
     """
 
-    def __init__(self, values: npt.NDArray[np.floating], there: Bools, design: Design) -> None:
+    def __init__(self, values: AnyFloats, there: Bools, design: Design) -> None:
         part = design.take(there)
         self.few: bool | Bools
         self.tested, self.few, self.least = part is not None, True, 0.0
@@ -118,11 +117,11 @@ class _Part:
         """The statistic of the labels as they are, ``[figure]``."""
         return self.statistic(self.labels[None])[0]
 
-    def drawn(self, block: npt.NDArray[np.float32]) -> Floats:
+    def drawn(self, block: Singles) -> Floats:
         """The statistic of permuted labels, given ranks of inputs ``[permutation input]``; ``[permutation figure]``."""
         return self.statistic(self.permuted(block))
 
-    def permuted(self, ranks: npt.NDArray[np.float32]) -> Bools:
+    def permuted(self, ranks: Singles) -> Bools:
         """Labels of the units ``[permutation unit]``: within a stratum the last in rank are of the second group."""
         keys = ranks[:, self._input]
         labels = np.zeros(keys.shape, np.bool_)

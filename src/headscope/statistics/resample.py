@@ -18,12 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Floats
-from headscope.core.tokens import BoolArray, IntArray
+from headscope.core.arrays import Bools, Bytes, Floats, Ints, Singles
 from headscope.statistics import jackknife
 
-Bytes = npt.NDArray[np.uint8]
-Singles = npt.NDArray[np.float32]
 _CLUSTERS = 50_000
 _WIDTH = 1 << 22
 """About how many numbers are worked on at once."""
@@ -215,14 +212,12 @@ class Answers:
         self.labels: dict[str, int] = {}
         self._bits = Bits(-(-(width - shares) // 8))
         self._rows = 0
-        self._numbers: list[IntArray] = []
-        self._clusters: list[IntArray] = []
+        self._numbers: list[Ints] = []
+        self._clusters: list[Ints] = []
         self._shares: list[Floats] = []
         self.shares = shares
 
-    def add(
-        self, labels: Sequence[str], right: BoolArray, cluster: int, shares: Floats | None = None
-    ) -> None:
+    def add(self, labels: Sequence[str], right: Bools, cluster: int, shares: Floats | None = None) -> None:
         """Instances of a cluster, each with a label. Clusters come in order.
 
         Args:
@@ -236,7 +231,7 @@ class Answers:
         chance = np.zeros((len(labels), 0)) if shares is None else shares.T
         self._append(np.packbits(right.T, axis=1), np.array(numbers, np.int64), alike, chance)
 
-    def _append(self, bits: Bytes, numbers: IntArray, clusters: IntArray, shares: Floats) -> None:
+    def _append(self, bits: Bytes, numbers: Ints, clusters: Ints, shares: Floats) -> None:
         if self._bits.rows != self._rows:  # others have added to the file that both began
             self._bits, kept = Bits(self._bits.width), self.bits()
             self._bits.add(kept)
@@ -286,18 +281,18 @@ class Answers:
         """How many clusters there are."""
         return len(np.unique(self.documents()))
 
-    def numbers(self) -> IntArray:
+    def numbers(self) -> Ints:
         """The number of each instance's label, by `labels`."""
         return np.concatenate(self._numbers) if self._numbers else np.zeros(0, np.int64)
 
-    def clusters(self) -> IntArray:
+    def clusters(self) -> Ints:
         """The cluster of each instance, counted from 0 without gaps; at most 50,000, neighbours joined beyond."""
         if not self._rows:
             return np.zeros(0, np.int64)
         numbers = np.unique(self.documents(), return_inverse=True)[1]
         return numbers // -(-(int(numbers[-1]) + 1) // _CLUSTERS)
 
-    def documents(self) -> IntArray:
+    def documents(self) -> Ints:
         """The number of each instance's cluster, as it was given."""
         return np.concatenate(self._clusters) if self._clusters else np.zeros(0, np.int64)
 
@@ -310,7 +305,7 @@ class Answers:
         return self._bits.first(self._rows)
 
 
-def divisions(count: int, seed: int) -> IntArray:
+def divisions(count: int, seed: int) -> Ints:
     """The part of each of so many clusters, ``[division cluster]``: parts of equal numbers, drawn anew each time."""
     parts = np.tile(np.arange(count) % min(PARTS, count), (DIVISIONS, 1))
     return np.random.default_rng(seed).permuted(parts, axis=1)
@@ -378,7 +373,7 @@ class Accuracies:
         return self.right[:, first : first + width].astype(np.float64)
 
     @cached_property
-    def _parts(self) -> IntArray:
+    def _parts(self) -> Ints:
         return divisions(len(self.size), self.seed)
 
     @cached_property
@@ -454,11 +449,11 @@ class Resampling:
         self._chances = answers.chances()
         self._seed = seed
 
-    def of(self, instances: BoolArray) -> Accuracies:
+    def of(self, instances: Bools) -> Accuracies:
         """Accuracies on some of the instances."""
         return Accuracies(*self._by_cluster(np.flatnonzero(instances)), self._seed)
 
-    def _by_cluster(self, rows: IntArray) -> tuple[Singles, Floats]:
+    def _by_cluster(self, rows: Ints) -> tuple[Singles, Floats]:
         """How many of these instances each predictor gets right ``[cluster predictor]``, and their number."""
         width = self._answers.width
         stored = width - self._answers.shares

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.arrays import AnyFloats, Singles
+from headscope.core.maps import AttentionMaps
 from headscope.core.modality import Kind
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
@@ -68,7 +69,7 @@ class Column(NamedTuple):
     title: str
     units: str
     of: Literal["input", "corpus"]
-    values: npt.NDArray[np.float32]
+    values: Singles
 
 
 def measure_names(dataset: xr.Dataset) -> list[str]:
@@ -123,8 +124,8 @@ def from_input(included: Included) -> list[Column]:
 
 
 def _mean(
-    rows: FloatArray, maps: AttentionMaps, measure: Measure, place: int, heads: Sequence[int]
-) -> FloatArray:
+    rows: AnyFloats, maps: AttentionMaps, measure: Measure, place: int, heads: Sequence[int]
+) -> AnyFloats:
     """The mean of a head's rows over those that count, ``[head query] -> [head]``; NaN where none does."""
     sight = maps.sight(place)
     counted = measure.select(maps.query, sight[list(heads)] if len(sight) > 1 else sight)
@@ -132,7 +133,7 @@ def _mean(
     return np.where(number > 0, (rows * counted).sum(-1) / np.maximum(number, 1), np.nan)
 
 
-def from_scores(name: str, title: str, units: str, scores: Sequence[npt.NDArray[np.floating[Any]]]) -> Column:
+def from_scores(name: str, title: str, units: str, scores: Sequence[AnyFloats]) -> Column:
     """A figure that was computed of every shown head of this input, ``[head]`` a layer."""
     return Column(name, title, units, "input", _rectangle(scores))
 
@@ -157,7 +158,7 @@ def from_corpus(measures: xr.Dataset, index: Sequence[int], heads: Sequence[Sequ
     return columns
 
 
-def _rectangle(rows: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
+def _rectangle(rows: Sequence[npt.NDArray[Any]]) -> Singles:
     full = np.full((len(rows), max(map(len, rows))), np.nan, np.float32)
     for place, row in enumerate(rows):
         full[place, : len(row)] = row

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core import words
+from headscope.core.arrays import AnyFloats
 from headscope.core.escapes import beginning
 from headscope.core.heads import Head
 from headscope.core.lazy import module
-from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
@@ -302,7 +303,7 @@ def _cut(
     return cut if few is None else [few.mean(matrix) for matrix in cut]
 
 
-def _folds(included: Included, name: str) -> FloatArray | None:
+def _folds(included: Included, name: str) -> AnyFloats | None:
     """Thumbnails in which each picture within a text is one token; None where there is none."""
     maps = included.maps
     if not fold.pictures(maps.query) and not fold.pictures(maps.key):
@@ -366,7 +367,7 @@ def picture_info(axes: Sequence[Tokens]) -> PictureInfo | None:
     return PictureInfo(kind=kind, src=src, width=width, height=height, name=plain_text(picture.name))
 
 
-def _pooled(layer: FloatArray) -> FloatArray:
+def _pooled(layer: AnyFloats) -> AnyFloats:
     """The maximum of each block, at most `THUMB` a side. ``[head query key] -> [head row column]``."""
     for axis in (1, 2):
         size = layer.shape[axis]
@@ -379,7 +380,7 @@ def _quantity(
     blobs: Blobs,
     name: str,
     matrices: Sequence[npt.NDArray[Any]],
-    layers: Sequence[FloatArray],
+    layers: Sequence[AnyFloats],
     exact: bool,
     of: str | None,
 ) -> QuantityInfo:
@@ -430,7 +431,7 @@ def add_quantity(
     one: Input,
     name: str,
     *,
-    values: Mapping[str, Sequence[FloatArray]] | None = None,
+    values: Mapping[str, Sequence[AnyFloats]] | None = None,
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
 ) -> list[Added]:
@@ -473,7 +474,7 @@ def _neurons(
 ) -> list[NeuronsInfo | None] | None:
     """The queries and keys of each layer's opened heads; None for a layer, or a part, without any."""
 
-    def vectors(layers: Sequence[FloatArray], place: int, heads: Sequence[int]) -> Vectors:
+    def vectors(layers: Sequence[AnyFloats], place: int, heads: Sequence[int]) -> Vectors:
         return blobs.vectors(np.asarray(layers[place])[heads], exact=exact)
 
     layers: list[NeuronsInfo | None] = []
@@ -520,7 +521,7 @@ def _hidden(blobs: Blobs, included: Included) -> list[ArrayRef] | None:
     return refs
 
 
-def _bias(blobs: Blobs, bias: FloatArray, heads: Sequence[int], maps: AttentionMaps) -> ArrayRef:
+def _bias(blobs: Blobs, bias: AnyFloats, heads: Sequence[int], maps: AttentionMaps) -> ArrayRef:
     shape = (len(maps.layers[0]), len(maps.query), len(maps.key))
     full = np.broadcast_to(bias, shape) if bias.shape[0] == 1 else np.asarray(bias)
     return blobs.plain(np.nan_to_num(full[list(heads)], neginf=-1e9, posinf=1e9), "float32")

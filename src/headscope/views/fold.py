@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core import words as _words
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.arrays import AnyFloats, Bools, Ints
+from headscope.core.tokens import Tokens
 
-Matrix = npt.NDArray[np.float64]
 
-
-def within(tokens: Tokens) -> BoolArray:
+def within(tokens: Tokens) -> Bools:
     """The tokens that stand for a part of a picture or of a sound."""
     inside = np.zeros(len(tokens), np.bool_)
     for places in (tokens.boxes, tokens.times):
@@ -25,13 +23,13 @@ def within(tokens: Tokens) -> BoolArray:
     return inside
 
 
-def special(tokens: Tokens) -> BoolArray:
+def special(tokens: Tokens) -> Bools:
     """The special tokens, those aside that stand for a part of a picture or of a sound."""
     mask = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
     return mask & ~within(tokens)
 
 
-def reading(tokens: Tokens) -> BoolArray | None:
+def reading(tokens: Tokens) -> Bools | None:
     """The tokens of the text around pictures or sounds; None for an axis that is all text, or none."""
     text = ~within(tokens) & ~special(tokens)
     return text if text.any() and not text.all() and within(tokens).any() else None
@@ -45,7 +43,7 @@ def pictures(tokens: Tokens) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
 
 
-def groups(tokens: Tokens, *, words: bool, unfolded: Collection[int] | None) -> IntArray:
+def groups(tokens: Tokens, *, words: bool, unfolded: Collection[int] | None) -> Ints:
     """What each token is shown as part of, counted from 0: itself, its word or its picture.
 
     Args:
@@ -71,7 +69,7 @@ def name(tokens: Tokens, place: int) -> str:
     return kind if len(runs) == 1 else f"{kind} {place + 1}"
 
 
-def merged(layer: npt.NDArray[np.floating], query: IntArray, key: IntArray) -> npt.NDArray[np.floating]:
+def merged(layer: AnyFloats, query: Ints, key: Ints) -> AnyFloats:
     """Maps ``[head query key]`` from tokens to what they are shown as."""
     first = [np.unique(number, return_index=True)[1] for number in (query, key)]
     to = np.add.reduceat(layer, first[1], -1)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headscope.core.arrays import Floats
-from headscope.core.maps import AttentionMaps, FloatArray
-from headscope.core.tokens import BoolArray, IntArray, Tokens, is_space, strip_markers
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens, is_space, strip_markers
 from headscope.core.words import group
 from headscope.measures.measure import mask
 from headscope.views.blobs import in_bytes
@@ -42,7 +42,7 @@ DIFFERENCE = ("difference", "difference", "share")
 """The name, title and units of `difference` as a measure of a head."""
 
 
-def sinks(included: Included) -> IntArray:
+def sinks(included: Included) -> Ints:
     """The keys that are sinks: special tokens or the first one that, over all shown heads, take `SINK` even shares.
 
     An even share is what a key would receive from queries that look at all the keys they see alike.
@@ -75,7 +75,7 @@ def likely(part: PartInfo) -> int:
 
 def highlights(
     included: Included,
-    columns: Mapping[str, FloatArray],
+    columns: Mapping[str, AnyFloats],
     *,
     exact: bool,
     moved: Sequence[Floats] | None = None,
@@ -152,7 +152,7 @@ def links(included: Included) -> list[Link]:
     return [_link(weights, seen, worth, square) for weights, seen in included.weights()]
 
 
-def _link(weights: FloatArray, seen: BoolArray, worth: Floats, square: bool) -> Link:
+def _link(weights: AnyFloats, seen: Bools, worth: Floats, square: bool) -> Link:
     if not (seen & (worth > 0)).any():
         return Link(-1, -1, 0.0, 0.0)
     others = (weights.sum(0, dtype=np.float64) - weights) / np.maximum(seen.sum(0) - 1, 1)
@@ -194,7 +194,7 @@ def parts(included: Included) -> list[Link]:
     return standing
 
 
-def part_of(keys: Tokens) -> IntArray:
+def part_of(keys: Tokens) -> Ints:
     """The ninth of the picture (row by row) or the tenth of the sound that each key lies in; −1 for none."""
     boxes = areas(keys)
     assert boxes is not None
@@ -241,9 +241,7 @@ def difference(one: Included, other: Included) -> list[Floats]:
     return scores
 
 
-def _moved(
-    mine: FloatArray, theirs: FloatArray, rows: tuple[IntArray, IntArray], columns: tuple[IntArray, IntArray]
-) -> float:
+def _moved(mine: AnyFloats, theirs: AnyFloats, rows: tuple[Ints, Ints], columns: tuple[Ints, Ints]) -> float:
     parts = [
         np.asarray(matrix[places], np.float64) for matrix, places in zip((mine, theirs), rows, strict=True)
     ]
@@ -252,14 +250,12 @@ def _moved(
     return float((np.abs(kept[0] - kept[1]).sum(-1) + np.abs(rest[0] - rest[1])).mean() / 2)
 
 
-def _counterparts(
-    one: AttentionMaps, other: AttentionMaps
-) -> tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
+def _counterparts(one: AttentionMaps, other: AttentionMaps) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
     rows = _aligned(one.query, other.query)
     return rows, rows if one.kind != "cross" else _aligned(one.key, other.key)
 
 
-def _aligned(mine: Tokens, other: Tokens) -> tuple[IntArray, IntArray]:
+def _aligned(mine: Tokens, other: Tokens) -> tuple[Ints, Ints]:
     """Places of tokens that stand for each other."""
     if len(mine) == len(other):
         return np.arange(len(mine)), np.arange(len(other))

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core import kernels
-from headscope.core.maps import AttentionMaps, FloatArray
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.views import fold
 from headscope.views.inputs import Included
 from headscope.views.payload import LinkInfo
@@ -21,12 +22,12 @@ WHOLE = 130_000_000
 """Up to so many weights a part of a view has each patch as a query; of more it has blocks of neighbouring patches."""
 
 
-def areas(tokens: Tokens) -> npt.NDArray[np.float64] | None:
+def areas(tokens: Tokens) -> Floats | None:
     """The area of the picture, or of the spectrogram, that each token stands for, ``[token 4]`` (NaN: none)."""
     return tokens.boxes if tokens.picture is not None else stretches(tokens)
 
 
-def looks(included: Included, on: BoolArray) -> tuple[FloatArray, FloatArray]:
+def looks(included: Included, on: Bools) -> tuple[AnyFloats, AnyFloats]:
     """How much each head looks at each key on average, as a share of its largest on an area, ``[head key]``; and these
     largest, ``[head]``.
 
@@ -35,7 +36,7 @@ def looks(included: Included, on: BoolArray) -> tuple[FloatArray, FloatArray]:
     """
     text = fold.reading(included.maps.query)
     rows = slice(None) if text is None else text
-    shares: list[FloatArray] = []
+    shares: list[AnyFloats] = []
     largest: list[float] = []
     for weights, seen in included.weights():
         mean = weights[rows].sum(0) / np.maximum(seen[rows].sum(0), 1)
@@ -50,8 +51,8 @@ class Together(NamedTuple):
     `rollout` is None where there can be none, and `why` says it.
     """
 
-    means: list[FloatArray]
-    rollout: list[FloatArray] | None
+    means: list[AnyFloats]
+    rollout: list[AnyFloats] | None
     why: str | None
 
 
@@ -90,30 +91,30 @@ class Blocks:
     """
 
     side: int
-    of: IntArray
+    of: Ints
     tokens: Tokens
 
     @property
-    def counts(self) -> IntArray:
+    def counts(self) -> Ints:
         """How many tokens each block has, ``[block]``."""
         return np.bincount(self.of)
 
-    def sum(self, rows: npt.NDArray[Any], axis: int = -1) -> FloatArray:
+    def sum(self, rows: npt.NDArray[Any], axis: int = -1) -> AnyFloats:
         """The sum over the tokens of each block along an axis."""
         return np.add.reduceat(*self._sorted(rows, axis))
 
-    def mean(self, rows: npt.NDArray[Any], axis: int = -2) -> FloatArray:
+    def mean(self, rows: npt.NDArray[Any], axis: int = -2) -> AnyFloats:
         """The mean over the tokens of each block along an axis."""
         summed = self.sum(rows, axis)
         shape = [1] * rows.ndim
         shape[axis] = -1
         return (summed / self.counts.reshape(shape)).astype(rows.dtype)
 
-    def any(self, rows: BoolArray) -> BoolArray:
+    def any(self, rows: Bools) -> Bools:
         """Whether a token of a block has it, along the axis before the last."""
         return np.logical_or.reduceat(*self._sorted(rows, -2))
 
-    def _sorted(self, rows: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[Any], IntArray, int]:
+    def _sorted(self, rows: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[Any], Ints, int]:
         order = np.argsort(self.of, kind="stable")
         return rows.take(order, axis), np.flatnonzero(np.diff(self.of[order], prepend=-1)), axis
 

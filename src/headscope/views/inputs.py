@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import AnyFloats, Bools
 from headscope.core.heads import Head
-from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError, ShapeError
 from headscope.views.payload import LinkInfo, ReadsInfo
 
-Matrices = Mapping[str, Mapping[str, Sequence[FloatArray]]]
+Matrices = Mapping[str, Mapping[str, Sequence[AnyFloats]]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Input:
     parts: Mapping[str, AttentionMaps]
     label: str = ""
     neurons: Mapping[str, Neurons] = field(default_factory=dict[str, Neurons])
-    matrices: Matrices = field(default_factory=dict[str, Mapping[str, Sequence[FloatArray]]])
+    matrices: Matrices = field(default_factory=dict[str, Mapping[str, Sequence[AnyFloats]]])
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
     links: Mapping[str, Sequence[LinkInfo]] = field(default_factory=dict[str, Sequence[LinkInfo]])
     reads: Mapping[str, Sequence[ReadsInfo]] = field(default_factory=dict[str, Sequence[ReadsInfo]])
@@ -59,7 +60,7 @@ class Input:
         """The part of this name, or the first one where there is none."""
         return name if name in self.parts else next(iter(self.parts))
 
-    def quantities(self, part: str) -> dict[str, Sequence[FloatArray]]:
+    def quantities(self, part: str) -> dict[str, Sequence[AnyFloats]]:
         """What a part has beside its weights, by name: ``[head query key]`` a layer."""
         quantities = {name: by_part[part] for name, by_part in self.matrices.items() if part in by_part}
         neurons = self.neurons.get(part)
@@ -105,7 +106,7 @@ class Included:
         """The shown heads of a layer; none where it is not shown."""
         return self.heads[self.index.index(layer)] if layer in self.index else []
 
-    def weights(self) -> Iterator[tuple[FloatArray, BoolArray]]:
+    def weights(self) -> Iterator[tuple[AnyFloats, Bools]]:
         """Of each shown head the weights, and which keys its queries see, ``[query key]``."""
         for place, heads in zip(self.places, self.heads, strict=True):
             sight = self.maps.sight(place)

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from headscope.core.arrays import Bytes
+
 Theme = Literal["light", "dark"]
 Colour = str | tuple[float, ...]
 
@@ -58,7 +60,7 @@ def palette(theme: Theme) -> Palette:
     return DARK if theme == "dark" else LIGHT
 
 
-def ramp(stops: Sequence[str], steps: int = 256) -> npt.NDArray[np.uint8]:
+def ramp(stops: Sequence[str], steps: int = 256) -> Bytes:
     """`steps` colours ``[step 3]`` between some stops, evenly spaced in OKLab.
 
     >>> ramp(["#000000", "#ffffff"], 2).tolist()

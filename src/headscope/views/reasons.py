@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, Ints
 from headscope.core.maps import AttentionMaps
 from headscope.errors import InputError
 from headscope.measures.choose import parse
@@ -109,7 +109,7 @@ def seen(
     return where, here
 
 
-def places(one: Input) -> npt.NDArray[np.int64]:
+def places(one: Input) -> Ints:
     """Where each query of an input stands in a view of it, ``[query]``: patches may stand together."""
     grouped = blocks(Included(one.first, None, None), one.side)
     return np.arange(len(one.first.query)) if grouped is None else grouped.of
@@ -130,7 +130,7 @@ class NearestRows(NamedTuple):
     """
 
     away: Floats
-    query: npt.NDArray[np.int64]
+    query: Ints
     mean: Floats
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Floats
 from headscope.core.modality import Picture, Sound
 from headscope.core.tokens import Tokens
 from headscope.core.words import joined
@@ -27,7 +27,7 @@ RANGE = 70.0
 PAPER, INK = np.array([251, 251, 250]), np.array([22, 25, 29])
 
 
-def stretches(tokens: Tokens) -> npt.NDArray[np.float64] | None:
+def stretches(tokens: Tokens) -> Floats | None:
     """The area of the spectrogram that each token stands for, ``[token 4]``; None where there is no sound."""
     if tokens.sound is None or tokens.times is None:
         return None
@@ -52,7 +52,7 @@ def spectrogram(tokens: Tokens) -> Picture:
     return Picture(pixels.astype(np.uint8), sound.name or "a sound")
 
 
-def loudness(sound: Sound) -> npt.NDArray[np.float64]:
+def loudness(sound: Sound) -> Floats:
     """Decibels ``[time frequency]``: 25 ms at a time under a Hann window, 10 ms apart."""
     size, step = max(8, sound.rate // 40), max(1, sound.rate // 100)
     samples = np.pad(sound.samples.astype(np.float64), (0, max(0, size - len(sound.samples))))

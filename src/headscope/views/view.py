@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack, cast
 
 import numpy as np
-import numpy.typing as npt
 
 import headscope
+from headscope.core.arrays import AnyFloats
 from headscope.core.lazy import module
-from headscope.core.maps import FloatArray
 from headscope.core.saving import check_place, replacing
 from headscope.core.validation import validated
 from headscope.errors import InputError, MissingError
@@ -54,9 +53,9 @@ class Computed(NamedTuple):
         values: value vectors that came along, by part, ``[key_head key value_dim]`` a layer.
     """
 
-    matrices: Mapping[str, Sequence[FloatArray]]
+    matrices: Mapping[str, Sequence[AnyFloats]]
     of: str | None = None
-    values: Mapping[str, Sequence[FloatArray]] | None = None
+    values: Mapping[str, Sequence[AnyFloats]] | None = None
 
 
 def with_quantity(one: Input, name: str, computed: Computed) -> Input:
@@ -246,7 +245,7 @@ class View(Showable):
     @validated
     def matrix(
         self, layer: int, head: int, *, quantity: str = "weights", part: str | None = None, place: int = 0
-    ) -> npt.NDArray[np.floating[Any]]:
+    ) -> AnyFloats:
         """The exact ``[query key]`` matrix of one head of the input at `place`; a page rounds it to bytes."""
         if not 0 <= place < len(self.inputs):
             raise InputError(f"place: expected an input from 0 to {len(self.inputs) - 1}, found {place}")

@@ -17,10 +17,9 @@ from headscope.analyses.align.listen import Heard, description, listen, median_w
 from headscope.analyses.align.statistics import Sums, by_word, dataset, entered, frames_of, smoothed
 from headscope.analyses.options import Stepping, with_options
 from headscope.analyses.result import returns_result
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, Ints
 from headscope.core.counts import plural
 from headscope.core.heads import Head
-from headscope.core.tokens import IntArray
 from headscope.core.validation import Count
 from headscope.corpora import Corpus, Example
 from headscope.corpora.content import spelled_out
@@ -176,7 +175,7 @@ def _heard(model: Model, example: Example) -> Heard:
     return heard
 
 
-def _spans(heard: Heard, example: Example) -> IntArray:
+def _spans(heard: Heard, example: Example) -> Ints:
     """The frames of each word. Raises `InputError` for a word that is not in the sound."""
     frames = next(iter(heard.layers.values())).shape[-1]
     spans = frames_of(example.times or (), heard.seconds)
@@ -190,7 +189,7 @@ def _spans(heard: Heard, example: Example) -> IntArray:
     return np.minimum(spans, frames)
 
 
-def _right(most: IntArray, spans: IntArray) -> Floats:
+def _right(most: Ints, spans: Ints) -> Floats:
     """How many words each head looks at most where they are heard, ``[head word] -> [head]``."""
     return ((most >= spans[:, 0]) & (most < spans[:, 1])).sum(-1).astype(np.float64)
 

@@ -13,10 +13,10 @@ from headscope.analyses.align.statistics import WIDTH, word_rows
 from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.core.arrays import Ints
 from headscope.core.audio import Audio
 from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
-from headscope.core.tokens import IntArray
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.audio import spoken
@@ -34,7 +34,7 @@ class Heard(NamedTuple):
     """
 
     layers: dict[int, npt.NDArray[Any]]
-    rows: IntArray
+    rows: Ints
     seconds: float
 
     def heads(self, heads: Sequence[Head]) -> npt.NDArray[Any]:

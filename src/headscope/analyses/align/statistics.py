@@ -18,9 +18,8 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.links.statistics import papers
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, Ints
 from headscope.core.lazy import module
-from headscope.core.tokens import IntArray
 from headscope.measures.dataset import describe, description
 from headscope.statistics import jackknife
 from headscope.statistics.resample import share_interval
@@ -47,7 +46,7 @@ def smoothed(weights: npt.NDArray[Any], width: int = WIDTH) -> Floats:
     return module("scipy.ndimage").median_filter(scores, size=sizes, mode="mirror")
 
 
-def entered(scores: Floats) -> IntArray:
+def entered(scores: Floats) -> Ints:
     """The frame at which the best way enters each token, ``[... token frame] -> [... token]``, from 0.
 
     The way begins at the first token and frame, ends at the last, and each step goes on by a frame, a token or both; of
@@ -83,7 +82,7 @@ def entered(scores: Floats) -> IntArray:
     return entries.reshape(*several, tokens)
 
 
-def word_rows(word_ids: IntArray, words: int) -> IntArray:
+def word_rows(word_ids: Ints, words: int) -> Ints:
     """The first row of each word and the one after its last, ``[word 2]``; -1 for a word that has none."""
     rows = np.full((words, 2), -1)
     for word in range(words):
@@ -93,14 +92,14 @@ def word_rows(word_ids: IntArray, words: int) -> IntArray:
     return rows
 
 
-def frames_of(times: Sequence[tuple[float, float]], seconds: float) -> IntArray:
+def frames_of(times: Sequence[tuple[float, float]], seconds: float) -> Ints:
     """The first frame of each word and the one after its last, ``[word 2]``: those that it has in part included."""
     begin, end = np.array(times, np.float64).T / seconds
     first = np.floor(begin + _ROUNDING).astype(np.int64)
     return np.stack([first, np.maximum(first + 1, np.ceil(end - _ROUNDING).astype(np.int64))], 1)
 
 
-def by_word(weights: npt.NDArray[Any], rows: IntArray) -> Floats:
+def by_word(weights: npt.NDArray[Any], rows: Ints) -> Floats:
     """The mean row of each word, ``[head token frame] -> [head word frame]``. Each has at least one."""
     return np.stack([weights[:, first:after].mean(1, dtype=np.float64) for first, after in rows], 1)
 

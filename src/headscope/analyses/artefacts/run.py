@@ -16,13 +16,14 @@ from headscope.analyses.artefacts import statistics
 from headscope.analyses.artefacts.statistics import MEASURES, TAU, Seen
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.arrays import Bools, Floats
+from headscope.core.tokens import Tokens
 from headscope.core.validation import Number
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.measures.measure import mask
-from headscope.measures.sums import Documents, Floats, Gathering, Ratios
+from headscope.measures.sums import Documents, Gathering, Ratios
 from headscope.models import Model
 from headscope.runs.batches import examples, no_input, over_blocks, reader_of, tokens_of
 from headscope.runs.forward import forward
@@ -167,7 +168,7 @@ class _Look:
                 f"dimensions: {model.name} reads pictures alone, whose artefacts are told by their norms"
             )
 
-    def patches(self, tokens: Tokens) -> BoolArray:
+    def patches(self, tokens: Tokens) -> Bools:
         """Which tokens may be artefacts."""
         return mask(tokens, "patch") & ((self.rule == "norm") | (np.arange(len(tokens)) > 0))
 

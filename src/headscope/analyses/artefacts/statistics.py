@@ -10,12 +10,13 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.heads import Head
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.measures.answers import speaking
 from headscope.measures.dataset import describe, description
 from headscope.measures.measure import Measure, mask, pair_measure
-from headscope.measures.sums import Floats, Ratios, Sums
+from headscope.measures.sums import Ratios, Sums
 from headscope.statistics.resample import share_interval
 from headscope.views.digits import brief
 
@@ -47,7 +48,7 @@ SOURCE = "Darcet et al. 2024, §2.1"
 @pair_measure(
     "attention", "Mean share of a token's attention that goes to artefacts, over the tokens that see one."
 )
-def attention(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def attention(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """In a text with a picture, the rows are those of `headscope.measures.answers`."""
     rows = speaking(tokens) if "image" in tokens.classes else np.ones(len(tokens), np.bool_)
     return rows[queries, None] & mask(tokens, "artefact")
@@ -56,7 +57,7 @@ def attention(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
 @pair_measure(
     "from_cls", "Mean share of the attention of [CLS] that goes to artefacts, over pictures that have some."
 )
-def from_cls(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+def from_cls(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     """The row of the classification token alone."""
     return mask(tokens, "cls")[queries, None] & mask(tokens, "artefact")
 
@@ -75,8 +76,8 @@ class Seen(NamedTuple):
     """
 
     tokens: Tokens
-    patches: BoolArray
-    artefacts: BoolArray
+    patches: Bools
+    artefacts: Bools
     strength: Floats
 
 
@@ -109,7 +110,7 @@ def figures_of(seen: Seen, grid: tuple[int, int]) -> tuple[Floats, Floats]:
     return np.concatenate(sums).astype(np.float64), np.concatenate(sizes).astype(np.float64)
 
 
-def contrast_of(tokens: Tokens, patches: BoolArray) -> Floats:
+def contrast_of(tokens: Tokens, patches: Bools) -> Floats:
     """The standard deviation of brightness (0 to 255) within each patch, ``[token]``; 0 for what is none."""
     deviations = np.zeros(len(tokens))
     if tokens.boxes is None or tokens.picture is None:
@@ -124,14 +125,14 @@ def contrast_of(tokens: Tokens, patches: BoolArray) -> Floats:
     return deviations
 
 
-def grid_of(tokens: Tokens, patches: BoolArray) -> tuple[int, int]:
+def grid_of(tokens: Tokens, patches: Bools) -> tuple[int, int]:
     """Rows and columns of the map of artefacts for pictures such as this: those of its patches, at most `CELLS`."""
     middle = _relative(tokens, patches).round(6)
     columns, rows = (min(CELLS, len(np.unique(coordinates))) for coordinates in middle.T)
     return rows, columns
 
 
-def cells_of(tokens: Tokens, patches: BoolArray, grid: tuple[int, int]) -> IntArray:
+def cells_of(tokens: Tokens, patches: Bools, grid: tuple[int, int]) -> Ints:
     """The cell of a grid over what the model sees in which each patch has its middle, row by row, ``[token]``."""
     rows, columns = grid
     column, row = (_relative(tokens, patches) * (columns, rows)).astype(np.int64).T
@@ -140,7 +141,7 @@ def cells_of(tokens: Tokens, patches: BoolArray, grid: tuple[int, int]) -> IntAr
     return cells
 
 
-def _relative(tokens: Tokens, patches: BoolArray) -> Floats:
+def _relative(tokens: Tokens, patches: Bools) -> Floats:
     """Where the middle of each patch is, across and down, from 0 to 1 of what the model sees, ``[patch 2]``."""
     assert tokens.boxes is not None
     boxes = tokens.boxes[patches]

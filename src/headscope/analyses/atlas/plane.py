@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, Ints
 from headscope.core.heads import Head
 from headscope.views.highlights import sinks
 from headscope.views.inputs import Included, Input, word_labels
@@ -56,7 +56,7 @@ class Planes:
 
     points: Sequence[Point]
     planes: dict[Head, Plane]
-    key: dict[Head, npt.NDArray[np.int64]]
+    key: dict[Head, Ints]
     weight: dict[Head, Floats]
 
 
@@ -94,7 +94,7 @@ def planes(examples: Iterable[tuple[int, Input]], most: int = POINTS) -> Planes 
         most: so many tokens, of the first examples.
     """
     points: list[Point] = []
-    kept: list[tuple[Input, npt.NDArray[np.int64], int]] = []
+    kept: list[tuple[Input, Ints, int]] = []
     for number, example in examples:
         name, maps = example.part(), example.first
         if name not in example.neurons or len(maps.query) != len(maps.key) or len(points) >= most:
@@ -126,15 +126,13 @@ def planes(examples: Iterable[tuple[int, Input]], most: int = POINTS) -> Planes 
     return result
 
 
-def _vectors(example: Input, layer: int, head: int, places: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _vectors(example: Input, layer: int, head: int, places: Ints) -> tuple[Floats, Floats]:
     neurons = example.neurons[example.part()]
     query, key = neurons.q[layer][head], neurons.k[layer][head // neurons.groups(layer)]
     return np.asarray(query, np.float64)[places], np.asarray(key, np.float64)[places]
 
 
-def _looks(
-    example: Input, layer: int, head: int, places: npt.NDArray[np.int64], first: int
-) -> tuple[npt.NDArray[np.int64], Floats]:
+def _looks(example: Input, layer: int, head: int, places: Ints, first: int) -> tuple[Ints, Floats]:
     """Find what each token looks at most, of those that stand on the plane, and the weight."""
     weights = np.asarray(example.first.layers[layer][head], np.float64)[np.ix_(places, places)]
     key = weights.argmax(-1)

@@ -14,11 +14,10 @@ import numpy as np
 import torch
 
 from headscope.attention.one import capture
-from headscope.core.arrays import Floats
+from headscope.core.arrays import AnyFloats, Bools, Floats
 from headscope.core.heads import Head
 from headscope.core.link import Span
-from headscope.core.maps import AttentionMaps, FloatArray
-from headscope.core.tokens import BoolArray
+from headscope.core.maps import AttentionMaps
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
@@ -52,8 +51,8 @@ class Sentence:
     """Two sentences: scores of their words ``[what a b]``, and which pairs are sure, or at least possible ``[a b]``."""
 
     scores: Floats
-    sure: BoolArray
-    both: BoolArray
+    sure: Bools
+    both: Bools
 
     def counts(self, scores: Floats) -> Floats:
         """|A ∩ S| + |A ∩ P| and |A| + |S| where words choose each other, ``[... a b] -> [2 ...]``."""
@@ -138,13 +137,13 @@ def _words(model: Model, words: Sequence[str]) -> Floats:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
-def _even(weights: FloatArray) -> Floats:
+def _even(weights: AnyFloats) -> Floats:
     """Rows put to sum to 1."""
     rows = weights.astype(np.float64)
     return rows / np.maximum(rows.sum(-1, keepdims=True), 1e-12)
 
 
-def _halves(count: int, seed: int) -> tuple[BoolArray, BoolArray]:
+def _halves(count: int, seed: int) -> tuple[Bools, Bools]:
     half = np.zeros(count, np.bool_)
     half[np.random.default_rng(seed).permutation(count)[: count // 2]] = True
     return half, ~half

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
@@ -24,8 +24,6 @@ from headscope.measures.choose import choose
 from headscope.models import Model
 from headscope.runs.batches import tokens_of, tokens_per_batch
 from headscope.runs.task import Task
-
-Floats = npt.NDArray[np.float64]
 
 STRONGEST = 8
 """How many of its strongest inputs are kept for each head."""
@@ -111,7 +109,7 @@ class _Kept:
     inputs: dict[int, tuple[Example, Floats, Hashable]] = field(
         default_factory=dict[int, tuple[Example, Floats, Hashable]]
     )
-    top: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, STRONGEST), np.int64))
+    top: Ints = field(default_factory=lambda: np.zeros((0, STRONGEST), np.int64))
     scores: Floats = field(default_factory=lambda: np.zeros((0, STRONGEST)))
     sample: list[int] = field(default_factory=list[int])
     count: int = 0
@@ -244,7 +242,7 @@ def _identity(tokens: Tokens) -> Hashable:
     return tuple(tokens.pieces), *(zlib.crc32(array.tobytes()) for array in arrays)
 
 
-def _deciles(scores: Floats, sample: Floats) -> npt.NDArray[np.int64]:
+def _deciles(scores: Floats, sample: Floats) -> Ints:
     """The decile of each input among the sample ``[input head]``, from 1 to 10, the strongest; 0 without a score."""
     known = np.maximum(np.isfinite(sample).sum(0), 1)
     below = np.array([(sample < row).sum(0) + 0.5 * (sample == row).sum(0) for row in scores])
@@ -252,9 +250,7 @@ def _deciles(scores: Floats, sample: Floats) -> npt.NDArray[np.int64]:
     return np.where(np.isfinite(scores), deciles, 0)
 
 
-def _cover(
-    strong: npt.NDArray[np.bool_], deciles: npt.NDArray[np.int64], identities: Sequence[Hashable], count: int
-) -> list[int]:
+def _cover(strong: Bools, deciles: Ints, identities: Sequence[Hashable], count: int) -> list[int]:
     """The inputs that serve most heads, greedily: their rows, the most useful first, none twice."""
     heads = np.arange(len(strong[0]))
     covered = np.zeros((len(heads), 11), np.bool_)

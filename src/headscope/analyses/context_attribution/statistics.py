@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.core.arrays import Floats
-from headscope.core.tokens import BoolArray
+from headscope.core.arrays import Bools, Floats
 from headscope.measures.dataset import describe
 from headscope.runs.safefile import Arrays
 from headscope.statistics.jackknife import differs, effective, error, interval, skewness
@@ -124,7 +123,7 @@ def figures(rows: Rows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dat
     return result
 
 
-def _figures(rows: Rows, chosen: BoolArray) -> Sequence[Floats]:
+def _figures(rows: Rows, chosen: Bools) -> Sequence[Floats]:
     """Value, interval, p (of `DIFFERENCES`), prompts and effective documents, ``[figure]``."""
     names, count = np.unique(rows.document, return_inverse=True)
     values = np.where(chosen[:, None], rows.values, np.nan)

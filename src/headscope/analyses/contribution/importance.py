@@ -17,8 +17,8 @@ from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import Text, capture, expect_one_row, gradients, prepare
 from headscope.attention.scalar import Scalar, natural
-from headscope.core.arrays import Floats
-from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.arrays import AnyFloats, Floats
+from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.corpora import Corpus, Example
@@ -114,7 +114,7 @@ def relevance(
     target: str | None = None,
     inputs: Mapping[str, Any] | None = None,
     objective: str | Scalar | None = None,
-) -> FloatArray | dict[str, FloatArray]:
+) -> AnyFloats | dict[str, AnyFloats]:
     """Gradient × attention relevance of each token to each token after each layer.
 
     Source: Chefer et al. 2021, "Generic Attention-model Explainability", section 3.1. For each layer

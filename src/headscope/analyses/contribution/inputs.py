@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from headscope.core.arrays import Floats
 from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
-from headscope.measures.sums import Documents, Floats, Sums
+from headscope.measures.sums import Documents, Sums
 from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.runs.batches import examples, over_blocks, tokens_of

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core import kernels
-from headscope.core.arrays import Floats
-from headscope.core.maps import AttentionMaps, FloatArray
+from headscope.core.arrays import AnyFloats, Floats, Ints
+from headscope.core.maps import AttentionMaps
 from headscope.core.validation import validated
 from headscope.errors import InputError, ShapeError
 
@@ -86,7 +86,7 @@ def flow(maps: AttentionMaps, *, layers: Sequence[int] | None = None) -> Floats:
     return np.stack([_flow(mixed[: layer + 1]) for layer in wanted])
 
 
-def relevance(maps: AttentionMaps, gradients: Sequence[FloatArray]) -> Floats:
+def relevance(maps: AttentionMaps, gradients: Sequence[AnyFloats]) -> Floats:
     """Gradient × attention relevance of each token to each token after each layer.
 
     Source: Chefer et al. 2021, "Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
@@ -117,8 +117,8 @@ def relevance(maps: AttentionMaps, gradients: Sequence[FloatArray]) -> Floats:
 
 
 def relevance_of_parts(
-    parts: Mapping[str, AttentionMaps], gradients: Mapping[str, Sequence[FloatArray]]
-) -> dict[str, FloatArray]:
+    parts: Mapping[str, AttentionMaps], gradients: Mapping[str, Sequence[AnyFloats]]
+) -> dict[str, AnyFloats]:
     """`relevance` of an encoder-decoder: of its ``encoder``, its ``decoder``, and of the encoder's tokens to the
     decoder's, ``cross``; each ``[layer query key]`` after each layer.
 
@@ -162,7 +162,7 @@ def _means(maps: AttentionMaps) -> list[Floats]:
     return [layer.mean(0, dtype=np.float64) for layer in maps.layers]
 
 
-def _weighted(part: str, maps: AttentionMaps, gradients: Sequence[FloatArray]) -> list[Floats]:
+def _weighted(part: str, maps: AttentionMaps, gradients: Sequence[AnyFloats]) -> list[Floats]:
     """``Ā`` of each layer."""
     if len(gradients) != len(maps):
         raise ShapeError(f"gradients of {part}, axis layer: expected {len(maps)}, found {len(gradients)}")
@@ -190,8 +190,8 @@ def _flow(layers: Sequence[Floats]) -> Floats:
 
     graphs: Any = csgraph
     count, deep = len(layers[0]), len(layers)
-    starts: list[npt.NDArray[np.int64]] = []
-    ends: list[npt.NDArray[np.int64]] = []
+    starts: list[Ints] = []
+    ends: list[Ints] = []
     sizes: list[npt.NDArray[np.int32]] = []
     for depth, layer in enumerate(layers):  # node depth * count + i is token i below layer `depth`
         capacities = np.rint(layer * FLOW_SCALE).astype(np.int32)

@@ -13,9 +13,10 @@ from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
 from headscope.attention.one import capture, tokens_of
+from headscope.core.arrays import AnyFloats, Bools
 from headscope.core.counts import plural
-from headscope.core.maps import AttentionMaps, FloatArray
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.maps import AttentionMaps
+from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose
@@ -217,8 +218,8 @@ def _both(
 
 def _others(
     more: AttentionMaps,
-    others: BoolArray,
-    mass: Sequence[FloatArray],
+    others: Bools,
+    mass: Sequence[AnyFloats],
     without: AttentionMaps,
     renormalise: bool,
 ) -> AttentionMaps:

@@ -14,7 +14,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.distance.statistics import heads
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, Ints
 from headscope.core.lazy import module
 from headscope.errors import InputError
 from headscope.statistics.permutation import nearer
@@ -230,7 +230,7 @@ def _square(result: xr.Dataset) -> Floats:
     return distances
 
 
-def _layers(result: xr.Dataset) -> tuple[npt.NDArray[np.int64], Floats]:
+def _layers(result: xr.Dataset) -> tuple[Ints, Floats]:
     """The layers, and 1 where a head is of a layer, ``[head layer]``."""
     layers, place = np.unique(result["layer_a"].values, return_inverse=True)
     return layers, np.eye(len(layers))[place]

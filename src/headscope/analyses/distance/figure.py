@@ -12,10 +12,11 @@ import xarray as xr
 
 from headscope.analyses.distance.arrangement import clusters, head_map
 from headscope.analyses.distance.statistics import heads
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.views import charts, fonts
-from headscope.views.charts import Figure, Floats, Look
+from headscope.views.charts import Figure, Look
 from headscope.views.page import plain_text
 from headscope.views.palette import Palette, palette
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import xarray as xr
 
@@ -17,6 +16,7 @@ from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.attention.divergence import distributions, jensen_shannon
 from headscope.attention.record import AttentionRecord
+from headscope.core.arrays import Floats, Ints
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Seed
@@ -55,7 +55,7 @@ class Compared:
     """
 
     heads: tuple[Head, ...]
-    sums: npt.NDArray[np.float64]
+    sums: Floats
     rows: int
     compared: int
 
@@ -124,7 +124,7 @@ class Distances:
             sums += jensen_shannon(weights)
         return Compared(heads, sums, len(counting), len(chosen))
 
-    def _drawn(self, rows: npt.NDArray[np.int64], example: Example) -> npt.NDArray[np.int64]:
+    def _drawn(self, rows: Ints, example: Example) -> Ints:
         if self.rows is None or self.rows >= len(rows):
             return rows
         draw = np.random.default_rng([self.seed, example.document, _print_of(tokens_of(example))])

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.link import End, Named, Span, Unit, located
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.words import joined
 from headscope.errors import InputError
 
@@ -57,7 +57,7 @@ class Axis:
             for end in dict.fromkeys(ends)
             if unit == "characters" or not isinstance(end, Span)
         }
-        groups: list[IntArray]
+        groups: list[Ints]
         if single:
             groups = [np.array([place], np.int64) for place in range(len(tokens))]
         elif unit == "words":
@@ -81,8 +81,8 @@ class Axis:
         self.size = len(groups)
         self.first = list(range(self.size))
         self.last = list(range(self.size))
-        self.patch: BoolArray = kinds
-        self.aside: BoolArray = ~kinds
+        self.patch: Bools = kinds
+        self.aside: Bools = ~kinds
         self.aside[place[: self._words]] = False
         self._place: list[int] = place[: self._words].tolist()  # of each word among all units
         self.side = np.zeros(self.size, np.int64)
@@ -94,19 +94,19 @@ class Axis:
         self.text = np.maximum(self.side, 0)
         self._known = {end: self._units(places) for end, places in known.items()}
 
-    def _units(self, tokens: IntArray) -> list[int]:
+    def _units(self, tokens: Ints) -> list[int]:
         """The own units of some tokens."""
         return np.unique(self._of_token[tokens]).tolist()
 
     @cached_property
-    def _of_token(self) -> IntArray:
+    def _of_token(self) -> Ints:
         """The own unit of each token."""
         units = np.full(len(self.tokens), _NONE)
         for number, group in enumerate(self.groups[: self.size]):
             units[group] = number
         return units
 
-    def _located(self, end: End) -> IntArray:
+    def _located(self, end: End) -> Ints:
         sequence = None if self._alone else ("a", "b").index(end.text)
         places, remark = located(end, self.unit, self.tokens, sequence=sequence)
         if remark:
@@ -140,7 +140,7 @@ class Axis:
         return self._extra[key]
 
     @cached_property
-    def stretches(self) -> IntArray:
+    def stretches(self) -> Ints:
         """The own units of text A and of text B: the first, and how many there are up to the last, ``[text 2]``."""
         stretches = np.zeros((2, 2), np.int64)
         for text in range(2):
@@ -149,7 +149,7 @@ class Axis:
                 stretches[text] = places[0], places[-1] + 1 - places[0]
         return stretches
 
-    def members(self) -> BoolArray:
+    def members(self) -> Bools:
         """Which of the axis' own units each unit has, ``[unit own]``."""
         members = np.zeros((len(self.groups), self.size), np.bool_)
         np.fill_diagonal(members, True)
@@ -192,7 +192,7 @@ class Axis:
         return [joined([self.tokens.pieces[int(token)] for token in group]).lower() for group in self.groups]
 
 
-def _starts(groups: Sequence[IntArray]) -> list[int]:
+def _starts(groups: Sequence[Ints]) -> list[int]:
     """The first token of each unit; of one without any, that of the unit before."""
     starts = [-1]
     for group in groups:
@@ -200,11 +200,11 @@ def _starts(groups: Sequence[IntArray]) -> list[int]:
     return starts[1:]
 
 
-def _words(tokens: Tokens, alone: bool) -> tuple[list[IntArray], tuple[int, int]]:
+def _words(tokens: Tokens, alone: bool) -> tuple[list[Ints], tuple[int, int]]:
     """The tokens of each word, of both texts one after another, and where those of each text begin."""
     if tokens.word_ids is None:
         raise InputError("expected a tokenizer that tells words from pieces, found none")
-    groups: list[IntArray] = []
+    groups: list[Ints] = []
     starts = [0]
     sequence = tokens.sequence_ids
     second = sequence is not None and not alone and bool((sequence == 1).any())
@@ -226,7 +226,7 @@ def _words(tokens: Tokens, alone: bool) -> tuple[list[IntArray], tuple[int, int]
     return groups, (0, starts[1])
 
 
-def _parted(tokens: Tokens, spans: Sequence[IntArray]) -> list[IntArray]:
+def _parted(tokens: Tokens, spans: Sequence[Ints]) -> list[Ints]:
     """The words of a text, parted where spans begin or end within one; special tokens and patches are none."""
     words = np.arange(len(tokens)) if tokens.word_ids is None else tokens.word_ids
     sequence = np.zeros(len(tokens), np.int64) if tokens.sequence_ids is None else tokens.sequence_ids

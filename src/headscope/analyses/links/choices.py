@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headscope.analyses.links.axis import Axis
 from headscope.analyses.links.questions import Direction, Question, Way
-from headscope.core.tokens import BoolArray
+from headscope.core.arrays import Bools
 from headscope.core.words import Rows
 
 
@@ -117,7 +117,7 @@ class Side:
         self._all = all((read.source == np.arange(len(read.source))).all() for read in reads)
         self._index = torch.as_tensor(index, device=device)
 
-        def batch(arrays: Sequence[BoolArray]) -> Tensor:
+        def batch(arrays: Sequence[Bools]) -> Tensor:
             padded = np.zeros((len(arrays), sources, units), np.bool_)
             for place, array in enumerate(arrays):
                 padded[place, : array.shape[0], : array.shape[1]] = array

@@ -17,10 +17,10 @@ from headscope.analyses.links.questions import Asked, Direction, Way, directions
 from headscope.analyses.links.sums import FIGURES, IN_REGIONS, LinkSums
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.heads import Head
 from headscope.core.link import OUT_OF_SIGHT, Link
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import LISTED, leave_out, plain
@@ -96,7 +96,7 @@ class Engine:
         """The links of an input. Raises `CorpusError` for one that has none to read."""
         return links_of(example)
 
-    def guesses(self, asked: Asked) -> BoolArray:
+    def guesses(self, asked: Asked) -> Bools:
         """Whether the baselines are right, ``[baseline source]``."""
         return np.zeros((0, len(asked.question.labels)), np.bool_)
 
@@ -104,7 +104,7 @@ class Engine:
         """What chance gives, ``[1 source]``; None without chance."""
         return None
 
-    def settle(self, asked: Asked, right: BoolArray, chosen: Maps) -> BoolArray:
+    def settle(self, asked: Asked, right: Bools, chosen: Maps) -> Bools:
         """What counts as right, of ``[way layer head source]``, and of the units that were chosen."""
         return right
 
@@ -250,9 +250,9 @@ class Answered(NamedTuple):
     """
 
     asked: Asked
-    right: BoolArray
-    blind: BoolArray | None
-    sure: BoolArray | None
+    right: Bools
+    blind: Bools | None
+    sure: Bools | None
     looked: Sequence[Maps]
 
 
@@ -288,9 +288,9 @@ class _Reader:
         for direction in self._directions if engine.sees else ():
             axes = [question.query if direction == "row" else question.key for question in questions]
             self._voices[direction] = voices(axes, direction, device)
-        self._right: dict[int, list[BoolArray]] = {}
-        self._blind: dict[int, list[BoolArray]] = {}
-        self._sure: dict[int, list[BoolArray]] = {}
+        self._right: dict[int, list[Bools]] = {}
+        self._blind: dict[int, list[Bools]] = {}
+        self._sure: dict[int, list[Bools]] = {}
         self._chosen: dict[int, list[Maps]] = {}
         self._looked: dict[int, list[Maps]] = {}
         self._figures: dict[int, Floats] = {}
@@ -375,7 +375,7 @@ class _Reader:
                 for place, asked in enumerate(self._asked)
             ]
 
-    def _without_source(self, maps: Tensor, way: Way) -> BoolArray:
+    def _without_source(self, maps: Tensor, way: Way) -> Bools:
         """Whether what a head chooses whatever the source is right, ``[input head source]``."""
         side = self._directions[way.direction]
         line = side.average(maps, self._voices[way.direction])

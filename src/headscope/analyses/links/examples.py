@@ -17,9 +17,9 @@ from headscope.analyses.links.section import Drawn, Linked
 from headscope.analyses.links.statistics import table
 from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
+from headscope.core.arrays import Ints
 from headscope.core.heads import Head
 from headscope.core.link import Span, located
-from headscope.core.tokens import IntArray
 from headscope.core.words import joined
 from headscope.corpora import Example
 from headscope.errors import InputError
@@ -111,9 +111,7 @@ def parted(shown: Mapping[int, LinkShown], indices: dict[int, int]) -> Drawn:
     return Drawn(*kinds, looked=len(shown))
 
 
-def arcs(
-    weights: Map, row: bool, words: IntArray, others: Iterable[IntArray], size: int
-) -> list[list[float]]:
+def arcs(weights: Map, row: bool, words: Ints, others: Iterable[Ints], size: int) -> list[list[float]]:
     """What is drawn: attention of at least `LEAST`, and that between the words and these others.
 
     Args:

@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from headscope.analyses.links.axis import Axis
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.link import OUT_OF_SIGHT, Link, Region, Side, Span, Unit
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError
 
@@ -59,13 +59,13 @@ class Read:
             `within`: those in the regions.
     """
 
-    source: IntArray
-    target: BoolArray
-    sure: BoolArray
-    allowed: dict[Candidates, BoolArray]
-    heard: dict[Candidates, BoolArray]
-    patches: BoolArray
-    within: BoolArray
+    source: Ints
+    target: Bools
+    sure: Bools
+    allowed: dict[Candidates, Bools]
+    heard: dict[Candidates, Bools]
+    patches: Bools
+    within: Bools
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class Question:
     key: Axis
     labels: Sequence[str]
     aligned: bool
-    bare: BoolArray
-    idle: BoolArray
+    bare: Bools
+    idle: Bools
     read: dict[Direction, Read] = field(default_factory=dict[Direction, Read])
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
@@ -367,8 +367,8 @@ class _Side:
         seen = np.ones((1, count), np.bool_)
         if sees is not None:
             seen = first <= high if sees == "row" else last >= low
-        allowed: dict[Candidates, BoolArray] = {}
-        heard: dict[Candidates, BoolArray] = {}
+        allowed: dict[Candidates, Bools] = {}
+        heard: dict[Candidates, Bools] = {}
         for kind in dict.fromkeys(candidates):
             if not same and kind in ("earlier", "later"):
                 raise InputError(f"candidates: expected any, other or listed between two texts, found {kind}")
@@ -391,11 +391,11 @@ class _Side:
         return Read(source, target, sure, allowed, heard, patches, within)
 
     @staticmethod
-    def _wide(units: BoolArray, count: int) -> BoolArray:
+    def _wide(units: Bools, count: int) -> Bools:
         """Own units ``[source own]``, and after them no others, ``[source unit]``."""
         return np.pad(units, ((0, 0), (0, count - units.shape[1])))
 
-    def _filled(self, pairs: Sequence[tuple[int, int]], count: int) -> BoolArray:
+    def _filled(self, pairs: Sequence[tuple[int, int]], count: int) -> Bools:
         filled = np.zeros((len(self._source), count), np.bool_)
         if pairs:
             rows, columns = zip(*pairs, strict=True)
@@ -403,7 +403,7 @@ class _Side:
         return filled
 
 
-def offsets_of(question: Question, offsets: Sequence[int], name: str = "target") -> BoolArray:
+def offsets_of(question: Question, offsets: Sequence[int], name: str = "target") -> Bools:
     """Whether the unit at each offset from the source is right, ``[offset source]``; never between unlike units.
 
     Between two texts that is an offset from the source's place in its own text.
@@ -412,7 +412,7 @@ def offsets_of(question: Question, offsets: Sequence[int], name: str = "target")
     if question.query.unit != question.key.unit:
         return right
     for read, axis, sources in _sides(question):
-        target: BoolArray = getattr(read, name)
+        target: Bools = getattr(read, name)
         begin, first, size, _ = _stretches(read, axis, sources)
         places = np.array(sources.first)[read.source] - begin + np.array(offsets, np.int64)[:, None]
         inside = (places >= 0) & (places < size) & (read.source >= 0)
@@ -420,14 +420,14 @@ def offsets_of(question: Question, offsets: Sequence[int], name: str = "target")
     return right
 
 
-def nearest(question: Question, name: str = "target") -> BoolArray:
+def nearest(question: Question, name: str = "target") -> Bools:
     """Whether the nearest candidate is right (of two the one before), and that with the same string, ``[2 source]``.
 
     Between two texts that is the one nearest to the source's share of its own.
     """
     right = np.zeros((2, len(question.labels)), np.bool_)
     for read, axis, sources in _sides(question):
-        target: BoolArray = getattr(read, name)
+        target: Bools = getattr(read, name)
         which = next(iter(read.heard.values()))
         if not which.size:
             continue
@@ -446,7 +446,7 @@ def nearest(question: Question, name: str = "target") -> BoolArray:
     return right
 
 
-def _stretches(read: Read, axis: Axis, sources: Axis) -> IntArray:
+def _stretches(read: Read, axis: Axis, sources: Axis) -> Ints:
     """Where places are counted from, ``[4 source]``: the first unit on the source's axis and on that of its targets,
     and how many units there are on the latter and on the former.
 
@@ -464,24 +464,24 @@ def _stretches(read: Read, axis: Axis, sources: Axis) -> IntArray:
     return stretches
 
 
-def central(question: Question, name: str = "target") -> BoolArray:
+def central(question: Question, name: str = "target") -> Bools:
     """Whether the candidate nearest to the middle of the picture is right, ``[source]``."""
     return _extreme(question, name, lambda axis: -axis.off_centre())
 
 
-def largest(question: Question, name: str = "target") -> BoolArray:
+def largest(question: Question, name: str = "target") -> Bools:
     """Whether the candidate of most tokens is right, ``[source]``."""
     return _extreme(question, name, lambda axis: np.array([len(group) for group in axis.groups], np.float64))
 
 
-def _extreme(question: Question, name: str, score: Callable[[Axis], Floats]) -> BoolArray:
+def _extreme(question: Question, name: str, score: Callable[[Axis], Floats]) -> Bools:
     """Whether the region with the largest score is right, ``[source]``; of other links never."""
     right = np.zeros(len(question.labels), np.bool_)
     for read, axis, _ in _sides(question):
         if not axis.patch.any():
             continue
-        target: BoolArray = getattr(read, name)
-        which: BoolArray = next(iter(read.heard.values())) & read.patches.any(1, keepdims=True)
+        target: Bools = getattr(read, name)
+        which: Bools = next(iter(read.heard.values())) & read.patches.any(1, keepdims=True)
         best = np.where(which, score(axis), -np.inf).argmax(1)
         rows = np.arange(len(right))
         right |= which[rows, best] & target[rows, best]

@@ -29,9 +29,9 @@ from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.attention.one import decoder_tokens
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.link import Link, Span
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Offset, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
@@ -160,7 +160,7 @@ class Links(Engine):
         except InputError as error:
             raise example.error(error) from None
 
-    def guesses(self, asked: Asked, name: str = "target") -> BoolArray:
+    def guesses(self, asked: Asked, name: str = "target") -> Bools:
         """Whether offsets, the nearest candidate and the nearest of the same string are right; of pictures also their
         middle and, of candidates that are listed, the largest.
         """

@@ -19,10 +19,9 @@ import xarray as xr
 
 from headscope.analyses.links.questions import ALL
 from headscope.analyses.links.sums import FIGURES, LinkSums
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
-from headscope.core.tokens import BoolArray
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.statistics.resample import Accuracies, Answers, Resampling
@@ -135,7 +134,7 @@ def _error_rates(sums: LinkSums, labels: Sequence[str], seed: int) -> dict[str, 
     }
 
 
-def by_label(answers: Answers) -> dict[str, BoolArray]:
+def by_label(answers: Answers) -> dict[str, Bools]:
     """The instances of each label, the most frequent first."""
     numbers = answers.numbers()
     sizes = np.bincount(numbers, minlength=len(answers.labels))
@@ -145,7 +144,7 @@ def by_label(answers: Answers) -> dict[str, BoolArray]:
 
 def accuracies(
     sums: LinkSums,
-    subsets: Mapping[str, BoolArray],
+    subsets: Mapping[str, Bools],
     *,
     axis: str = "label",
     rule: str = "rule",

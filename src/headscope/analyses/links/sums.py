@@ -13,9 +13,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.counts import layers_by_heads
-from headscope.core.tokens import BoolArray
 from headscope.errors import InputError
 from headscope.statistics.resample import Answers, Clusters
 
@@ -79,8 +78,8 @@ class LinkSums:
     def add(
         self,
         labels: Sequence[str],
-        right: BoolArray,
-        baselines: BoolArray,
+        right: Bools,
+        baselines: Bools,
         cluster: int | None = None,
         shares: Floats | None = None,
     ) -> None:
@@ -100,8 +99,8 @@ class LinkSums:
         self,
         name: str,
         labels: Sequence[str],
-        right: BoolArray,
-        baselines: BoolArray,
+        right: Bools,
+        baselines: Bools,
         cluster: int,
         shares: Floats | None = None,
     ) -> None:
@@ -112,15 +111,15 @@ class LinkSums:
     def _put(
         answers: Answers,
         labels: Sequence[str],
-        right: BoolArray,
-        baselines: BoolArray,
+        right: Bools,
+        baselines: Bools,
         cluster: int,
         shares: Floats | None,
     ) -> None:
         if labels:
             answers.add(labels, np.concatenate([right.reshape(-1, len(labels)), baselines]), cluster, shares)
 
-    def padded(self, layers: Iterable[BoolArray]) -> BoolArray:
+    def padded(self, layers: Iterable[Bools]) -> Bools:
         """Layers ``[way head source]`` as ``[way layer head source]``."""
         arrays = list(layers)
         right = np.zeros((*self.shape, arrays[0].shape[-1]), np.bool_)

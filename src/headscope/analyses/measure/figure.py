@@ -9,10 +9,11 @@ from typing import Any, Unpack
 import numpy as np
 import xarray as xr
 
+from headscope.core.arrays import Floats
 from headscope.errors import InputError
 from headscope.measures.dataset import mean_chance_of, means_over
 from headscope.views import charts
-from headscope.views.charts import Figure, Floats, Look, number
+from headscope.views.charts import Figure, Look, number
 from headscope.views.columns import measure_names
 from headscope.views.digits import fixed, weight
 from headscope.views.page import plain_text

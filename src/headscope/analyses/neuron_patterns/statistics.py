@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 
 COLUMNS = (
     *("layer", "head", "paper", "pattern", "rank", "weight", "breadth", "score", "dimensions", "of", "which"),
@@ -38,11 +38,11 @@ CARRY = 0.9
 class Pairs(NamedTuple):
     """A pattern's pairs in one input, ``[query key]`` each; rows without a pair of either kind do not count."""
 
-    inside: BoolArray
-    outside: BoolArray
+    inside: Bools
+    outside: Bools
 
 
-def patterns(tokens: Tokens, sight: BoolArray) -> dict[str, Pairs]:
+def patterns(tokens: Tokens, sight: Bools) -> dict[str, Pairs]:
     """The pairs of each pattern that an input can show, among those that are visible, `sight` ``[query key]``.
 
     - ``delimiter``: from tokens that are no separators to separators, against all other keys;
@@ -93,13 +93,13 @@ class PatternSums:
         self.positive, self.keys = np.zeros((2, 2, self.heads))
 
     def add(
-        self, q: Floats, k: Floats, scaling: float, weights: Floats, pairs: Pairs, delimiters: BoolArray
+        self, q: Floats, k: Floats, scaling: float, weights: Floats, pairs: Pairs, delimiters: Bools
     ) -> None:
         """Take in one input: ``q [head query dim]``, ``k [head key dim]``, ``weights [head query key]``.
 
         Rows that are delimiters are kept apart.
         """
-        alive: BoolArray = np.logical_and(pairs.inside.any(1), pairs.outside.any(1))
+        alive: Bools = np.logical_and(pairs.inside.any(1), pairs.outside.any(1))
         inside, outside = _means(pairs.inside & alive[:, None]), _means(pairs.outside & alive[:, None])
         added = scaling * q * ((inside - outside) @ k)  # [head query dim]
         mass = (weights * pairs.inside).sum(-1)
@@ -206,12 +206,12 @@ def sums_of(
     return sums
 
 
-def _means(pairs: BoolArray) -> Floats:
+def _means(pairs: Bools) -> Floats:
     """Pairs as weights that take the mean over each row's keys."""
     return pairs / np.maximum(pairs.sum(1, keepdims=True), 1)
 
 
-def _breadth(weights: Floats, inside: BoolArray) -> Floats:
+def _breadth(weights: Floats, inside: Bools) -> Floats:
     """e to the entropy of each row's attention among the keys inside, by their number, ``[head query]``."""
     kept = weights * inside
     share = kept / np.maximum(kept.sum(-1, keepdims=True), np.finfo(np.float64).tiny)

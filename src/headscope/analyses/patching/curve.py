@@ -13,7 +13,7 @@ from torch import Tensor
 from headscope.analyses.patching import statistics
 from headscope.attention.edges import Graph
 from headscope.attention.recording import recording
-from headscope.measures.sums import Floats
+from headscope.core.arrays import Floats
 from headscope.models import Model
 from headscope.models.model import uncached
 

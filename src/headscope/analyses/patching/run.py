@@ -22,10 +22,10 @@ from headscope.attention.edges import Graph
 from headscope.attention.outputs import Change, Kept, Outputs, Placed, Slopes
 from headscope.attention.parts import doubles
 from headscope.attention.residual import unembedding
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.validation import Number
 from headscope.errors import InputError
-from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.runs.long import described

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.measures.dataset import describe, description
-from headscope.measures.sums import Floats
 from headscope.statistics.jackknife import LEAST, ROUNDING, differs, interval, skewness
 from headscope.statistics.significance import false_discovery
 

@@ -12,6 +12,7 @@ import xarray as xr
 
 from headscope.analyses.positions.run import positions
 from headscope.analyses.study import Study
+from headscope.core.arrays import Floats
 from headscope.measures.dataset import count_of, description, error_of, figures_of, mean_chance_of, names
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
@@ -136,5 +137,5 @@ def _called(name: str) -> tuple[str, Literal["tokens", "before", "itself", "afte
     return "–".join(map(str, ends)), "before" if "-" in name else "after"
 
 
-def _rows(array: npt.NDArray[np.float64]) -> Rows:
+def _rows(array: Floats) -> Rows:
     return [[rounded(value) for value in row] for row in array]

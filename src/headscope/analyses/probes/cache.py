@@ -19,7 +19,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from headscope.core.tokens import IntArray
+from headscope.core.arrays import Ints
 from headscope.errors import InputError, RefusedError
 from headscope.runs.safefile import decode, naming, write
 
@@ -44,7 +44,7 @@ class Store:
     """
 
     def __init__(
-        self, folder: Path, name: str, sizes: IntArray, precision: Precision, identity: Mapping[str, Any]
+        self, folder: Path, name: str, sizes: Ints, precision: Precision, identity: Mapping[str, Any]
     ) -> None:
         self.precision: Precision = precision
         self._sizes = np.asarray(sizes, np.int64)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from headscope.analyses.probes.cache import Store, restored
 from headscope.analyses.probes.modules import SPECIAL, Batch
 from headscope.analyses.probes.trees import Trees
-from headscope.core.tokens import IntArray
+from headscope.core.arrays import Ints
 
 SENTENCES = 32
 """Sentences of a batch, at most."""
@@ -48,7 +48,7 @@ class Data:
     size: int = 0
     device: torch.device = _CPU
 
-    def batch(self, sentences: Sequence[int] | IntArray) -> Batch:
+    def batch(self, sentences: Sequence[int] | Ints) -> Batch:
         """Some sentences, in this order."""
         numbers = [int(number) for number in sentences]
         words = [self.trees.words(number) for number in numbers]
@@ -82,9 +82,7 @@ def _padded(arrays: list[Tensor], value: float = 0.0) -> Tensor:
     return nn.utils.rnn.pad_sequence(arrays, batch_first=True, padding_value=value)
 
 
-def batches(
-    lengths: IntArray, sentences: IntArray, draw: np.random.Generator | None = None
-) -> Iterator[IntArray]:
+def batches(lengths: Ints, sentences: Ints, draw: np.random.Generator | None = None) -> Iterator[Ints]:
     """Sentences in batches of similar length: in a drawn order, or as they are.
 
     A window of eight batches' sentences is sorted by length; with `draw`, the windows are of sentences in a random
@@ -95,7 +93,7 @@ def batches(
     for start in range(0, len(order), size):
         window = order[start : start + size]
         window = window[np.argsort(lengths[window], kind="stable")]
-        parts: list[IntArray] = []
+        parts: list[Ints] = []
         first = 0
         for place in range(1, len(window) + 1):
             full = place - first == SENTENCES

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from headscope.analyses.probes.cache import check_run
 from headscope.analyses.probes.data import Data, batches
 from headscope.analyses.probes.modules import Batch, PairProbe, Probe
-from headscope.core.tokens import IntArray
+from headscope.core.arrays import Ints
 from headscope.core.validation import Count, Seed, validated
 from headscope.errors import RunError
 from headscope.models.untrained import seeded
@@ -93,7 +93,7 @@ class Fitted:
         return cls(losses, int(best), float(before), int(stale), dict(arrays))
 
 
-def split(count: int, seed: int) -> tuple[IntArray, IntArray]:
+def split(count: int, seed: int) -> tuple[Ints, Ints]:
     """Sentences to train on, and those held out, drawn from `seed`; a treebank of one sentence has both."""
     order = np.random.default_rng([seed, 0x5E]).permutation(count).astype(np.int64)
     held = max(1, round(count * HELD_OUT))
@@ -170,7 +170,7 @@ def fit(
     return state
 
 
-def evaluate(probe: Probe, data: Data, sentences: IntArray) -> float:
+def evaluate(probe: Probe, data: Data, sentences: Ints) -> float:
     """Mean loss over some sentences."""
     total, count = 0.0, 0
     with torch.no_grad():
@@ -281,9 +281,9 @@ def outputs(
                 yield number, [array[place] for array in arrays]
 
 
-def predictions(probe: PairProbe, data: Data) -> IntArray:
+def predictions(probe: PairProbe, data: Data) -> Ints:
     """Each word's head, its place in the sentence, −1 for the root, ``[word]``."""
-    heads: IntArray = np.zeros(len(data.trees.heads), np.int64)
+    heads: Ints = np.zeros(len(data.trees.heads), np.int64)
     for number, (places,) in outputs(data, probe.predict):
         words = data.trees.words(number)
         heads[words] = places[: words.stop - words.start]

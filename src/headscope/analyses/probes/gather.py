@@ -16,6 +16,7 @@ from headscope.analyses.probes.cache import Precision, Store, kept
 from headscope.analyses.probes.modules import SPECIAL
 from headscope.analyses.probes.vectors import Vectors
 from headscope.attention.recording import evaluating
+from headscope.core.arrays import Floats
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
@@ -168,7 +169,7 @@ def layers_of(model: Model, example: Example) -> tuple[int, int]:
     return len(layers), layers[0].shape[-1]
 
 
-def _hidden(model: Model, inputs: Sequence[Tokens]) -> list[npt.NDArray[np.float64]]:
+def _hidden(model: Model, inputs: Sequence[Tokens]) -> list[Floats]:
     """The hidden states of each layer, ``[input token size]``."""
     with torch.no_grad(), evaluating(model.backbone):
         out = forward(model, inputs, output_hidden_states=True)

@@ -34,7 +34,7 @@ from headscope.analyses.probes.trees import Trees, behaviours
 from headscope.analyses.probes.vectors import read_vectors
 from headscope.analyses.result import returns_result
 from headscope.attention.load import load
-from headscope.core.tokens import IntArray
+from headscope.core.arrays import Ints
 from headscope.core.validation import Count, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -327,7 +327,7 @@ class _Run:
     def _stores(
         self,
         what: str,
-        sizes: Callable[[Trees], IntArray],
+        sizes: Callable[[Trees], Ints],
         precision: Precision,
         model: Model,
         work: gather.Work,

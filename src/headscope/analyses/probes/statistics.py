@@ -23,9 +23,8 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.probes.trees import Trees, depths, distances
-from headscope.core.arrays import Floats
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.lazy import module
-from headscope.core.tokens import BoolArray, IntArray
 from headscope.statistics import jackknife
 from headscope.statistics.resample import Gain, share_interval
 
@@ -43,9 +42,9 @@ class Edges:
         sentences: of each edge.
     """
 
-    dependents: IntArray
-    heads: IntArray
-    sentences: IntArray
+    dependents: Ints
+    heads: Ints
+    sentences: Ints
 
     @classmethod
     def of(cls, trees: Trees) -> Edges:
@@ -56,13 +55,13 @@ class Edges:
         keep = ~trees.punct[heads]
         return cls(dependents[keep], heads[keep], sentence[dependents[keep]])
 
-    def predicted(self, trees: Trees, heads: IntArray) -> BoolArray:
+    def predicted(self, trees: Trees, heads: Ints) -> Bools:
         """Which edges the predicted heads have, in either direction."""
         first = np.repeat(trees.starts[:-1], trees.lengths)
         absolute = np.where(heads >= 0, heads + first, -1)
         return (absolute[self.dependents] == self.heads) | (absolute[self.heads] == self.dependents)
 
-    def spanned(self, trees: Trees, sentence: int, far: npt.NDArray[np.floating]) -> BoolArray:
+    def spanned(self, trees: Trees, sentence: int, far: AnyFloats) -> Bools:
         """Which edges of a sentence are in the minimum spanning tree of its distances ``[word word]``."""
         words = trees.words(sentence)
         nodes = np.flatnonzero(~trees.punct[words])
@@ -78,12 +77,12 @@ class Edges:
         return tree[dependents, heads] | tree[heads, dependents]
 
 
-def by_distances(heads: IntArray, far: npt.NDArray[np.floating]) -> float:
+def by_distances(heads: Ints, far: AnyFloats) -> float:
     """Mean over words of the rank correlation of their distances ``[word word]`` with those of the tree."""
     return float(_spearman(far, distances(heads)).mean())
 
 
-def by_depths(heads: IntArray, deep: npt.NDArray[np.floating]) -> float:
+def by_depths(heads: Ints, deep: AnyFloats) -> float:
     """Rank correlation of depths ``[word]`` with those of the tree."""
     return float(_spearman(deep[None], depths(heads)[None])[0])
 
@@ -112,7 +111,7 @@ class Mean:
 
     value: float
     without: Floats
-    there: BoolArray
+    there: Bools
     documents: float
     n: float
     share: bool = True
@@ -145,13 +144,13 @@ class ByCluster:
         clusters: of the sentences; None: each is one.
     """
 
-    def __init__(self, lengths: IntArray, clusters: IntArray | None = None) -> None:
+    def __init__(self, lengths: Ints, clusters: Ints | None = None) -> None:
         self._clusters = (
             np.arange(len(lengths)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
         )
         self._lengths = np.asarray(lengths, np.int64)
 
-    def share(self, right: BoolArray, sentences: IntArray) -> Mean:
+    def share(self, right: Bools, sentences: Ints) -> Mean:
         """The share of instances that are right, each of a sentence."""
         count = int(self._clusters.max()) + 1
         where = self._clusters[sentences]
@@ -222,8 +221,8 @@ COLUMNS = (
 class Heads:
     """Predicted heads of all words, their place in the sentence, and the right ones where they are not the trees'."""
 
-    predicted: IntArray
-    gold: IntArray | None = None
+    predicted: Ints
+    gold: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,10 +235,10 @@ class Structure:
         root: whether each sentence's root is found.
     """
 
-    edges: BoolArray
+    edges: Bools
     spearman: Floats
     depth_spearman: Floats
-    root: BoolArray
+    root: Bools
 
 
 @dataclass(frozen=True, eq=False)

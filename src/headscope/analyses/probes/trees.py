@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from headscope.core.tokens import BoolArray, IntArray
+from headscope.core.arrays import Bools, Ints
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.statistics.resample import Clusters
@@ -28,11 +28,11 @@ class Trees:
         kind: what the clusters are, documents or sentences.
     """
 
-    starts: IntArray
-    heads: IntArray
-    punct: BoolArray
-    forms: IntArray
-    clusters: IntArray | None = None
+    starts: Ints
+    heads: Ints
+    punct: Bools
+    forms: Ints
+    clusters: Ints | None = None
     kind: str = "sentences"
 
     @classmethod
@@ -62,7 +62,7 @@ class Trees:
         return len(self.starts) - 1
 
     @property
-    def lengths(self) -> IntArray:
+    def lengths(self) -> Ints:
         """Words of each sentence."""
         return np.diff(self.starts)
 
@@ -70,7 +70,7 @@ class Trees:
         """The words of a sentence among all words."""
         return slice(int(self.starts[sentence]), int(self.starts[sentence + 1]))
 
-    def control(self, behaviours: IntArray) -> Trees:
+    def control(self, behaviours: Ints) -> Trees:
         """The same sentences with the heads of the control task of Hewitt and Liang 2019 (section 2.2).
 
         Each form attaches to itself (0), to the first word of the sentence (1) or to the last (2), wherever it
@@ -83,7 +83,7 @@ class Trees:
         heads = np.choose(behaviours[self.forms], [itself, np.zeros_like(itself), last])
         return replace(self, heads=heads)
 
-    def right_branching(self) -> IntArray:
+    def right_branching(self) -> Ints:
         """The heads of the right-branching baseline: each word's is the next word, the last word is the root."""
         sizes = self.lengths
         heads = np.arange(1, len(self.heads) + 1) - np.repeat(self.starts[:-1], sizes)
@@ -98,12 +98,12 @@ class Trees:
         return digest.hexdigest()[:16]
 
 
-def behaviours(forms: int, seed: int) -> IntArray:
+def behaviours(forms: int, seed: int) -> Ints:
     """What each form of a vocabulary does in the control task, drawn from `seed`: 0, 1 or 2 (see `Trees.control`)."""
     return np.random.default_rng([seed, 0xC0]).integers(3, size=forms)
 
 
-def ancestors(heads: IntArray) -> BoolArray:
+def ancestors(heads: Ints) -> Bools:
     """Which words stand above each word of a tree, itself included, ``[word word]``."""
     ancestors = np.eye(len(heads), dtype=np.bool_)
     above = heads.copy()
@@ -113,12 +113,12 @@ def ancestors(heads: IntArray) -> BoolArray:
     return ancestors
 
 
-def depths(heads: IntArray) -> IntArray:
+def depths(heads: Ints) -> Ints:
     """Edges between each word and the root, ``[word]``."""
     return ancestors(heads).sum(1) - 1
 
 
-def distances(heads: IntArray) -> IntArray:
+def distances(heads: Ints) -> Ints:
     """Edges between any two words, ``[word word]``."""
     above = ancestors(heads).astype(np.int64)
     depth = above.sum(1)

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from headscope.core.tokens import BoolArray
+from headscope.core.arrays import Bools, Singles
 from headscope.corpora.files import Files
 from headscope.errors import CorpusError
-
-Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +24,10 @@ class Vectors:
     """
 
     name: str
-    values: Floats
-    known: BoolArray
+    values: Singles
+    known: Bools
 
-    def standardised(self, forms: int) -> Floats:
+    def standardised(self, forms: int) -> Singles:
         """The vectors less the mean of the first `forms` known ones, over their standard deviation (one number).
 
         Probes are linear in them or begin with a linear layer, so it changes nothing that they could express; they
@@ -89,7 +86,7 @@ def read_vectors(path: str | Path, vocabulary: Mapping[str, int]) -> Vectors:
         if as_spelled:
             values[form] = vector
             exact[form] = True
-    known: BoolArray = exact | any_case
+    known: Bools = exact | any_case
     if not known.any():
         raise CorpusError(
             files.paths[0], None, "expected vectors of the treebank's words, found none of them"

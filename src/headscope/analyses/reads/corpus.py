@@ -23,11 +23,11 @@ from headscope.attention.load import load
 from headscope.attention.reading import PAIR, Asked, call_of, compared, names, part_of, single, visible
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Reader, Who
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.heads import AnyHead, Head
 from headscope.core.link import End, Span, Unit, located
 from headscope.core.terms import SHOWN, SIDES
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.validation import Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -109,13 +109,13 @@ class _Work(Work):
                 left[:, at] = score, looked(call)
         return left, looked(record)
 
-    def _contrast(self, record: AttentionRecord, example: Example, among: BoolArray) -> Tensor:
+    def _contrast(self, record: AttentionRecord, example: Example, among: Bools) -> Tensor:
         """The keys that each query is asked about less the mean of the others, ``[query key]``."""
         tokens = tokens_of(example)
         weights = record.weights()[0, self.head.head].detach().cpu().numpy()
         if self.of is None:
             most: npt.NDArray[np.intp] = np.where(among, weights, -1.0).argmax(-1)
-            chosen: BoolArray = np.arange(len(tokens)) == most[:, None]
+            chosen: Bools = np.arange(len(tokens)) == most[:, None]
             worth = np.where(chosen & among, weights, 0.0).sum(-1)
         else:
             chosen = (
@@ -127,7 +127,7 @@ class _Work(Work):
         contrast = _less_mean(chosen & among, among & ~chosen) * worth[:, None]
         return torch.as_tensor(contrast, device=record.q.device)
 
-    def _shuffled(self, contrast: Tensor, among: BoolArray, example: Example) -> Tensor:
+    def _shuffled(self, contrast: Tensor, among: Bools, example: Example) -> Tensor:
         """The contrasts with the keys of each query among which it chooses in another order."""
         tokens = tokens_of(example)
         ids = np.zeros(0, np.int64) if tokens.ids is None else np.asarray(tokens.ids, np.int64)
@@ -138,14 +138,14 @@ class _Work(Work):
         return torch.as_tensor(shuffled, device=contrast.device)
 
 
-def _less_mean(chosen: BoolArray, others: BoolArray) -> Floats:
+def _less_mean(chosen: Bools, others: Bools) -> Floats:
     """The mean over the chosen keys less that over the others; 0 in rows that lack either."""
     count, rest = chosen.sum(-1, keepdims=True), others.sum(-1, keepdims=True)
     contrast = chosen / np.maximum(count, 1) - others / np.maximum(rest, 1)
     return np.where(count * rest > 0, contrast, 0.0)
 
 
-def _pairs(measure: Measure, tokens: Tokens) -> BoolArray:
+def _pairs(measure: Measure, tokens: Tokens) -> Bools:
     """The keys of each query that a measure is about."""
     queries = np.arange(len(tokens))
     if measure.statistic == "offset":
@@ -155,7 +155,7 @@ def _pairs(measure: Measure, tokens: Tokens) -> BoolArray:
     return pairs != 0
 
 
-def _linked(label: str, example: Example, causal: bool) -> BoolArray:
+def _linked(label: str, example: Example, causal: bool) -> Bools:
     """The targets of each query's links with this label; of a causal model the end that sees the other is the query."""
     tokens = tokens_of(example)
     links = [*(example.links or ()), *(relations_of(example) if example.relations is not None else ())]

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from headscope.attention.writers import Reader
+from headscope.core.arrays import Floats
 from headscope.corpora import Example
-from headscope.measures.sums import Floats, Gathering, Skewed
+from headscope.measures.sums import Gathering, Skewed
 from headscope.models import Model
 from headscope.runs.batches import worked
 

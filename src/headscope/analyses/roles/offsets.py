@@ -17,10 +17,11 @@ import torch
 from torch import Tensor
 
 from headscope.attention.record import AttentionRecord
+from headscope.core.arrays import Floats
 from headscope.corpora import Corpus, Example
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
-from headscope.measures.sums import Documents, Floats, Sums
+from headscope.measures.sums import Documents, Sums
 from headscope.measures.surface import SMOOTHING
 from headscope.models import Model
 from headscope.runs.batches import examples, over_blocks, tokens_of, worked

@@ -23,7 +23,7 @@ from headscope.errors import RefusedError
 from headscope.models import Model
 from headscope.runs.batches import tokens_of
 
-Ints = npt.NDArray[np.intp]
+Indices = npt.NDArray[np.intp]
 
 TEXTS, TOKENS = 12, 128
 """How many texts are looked at, one a document, and how many tokens of each."""
@@ -136,7 +136,7 @@ def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tupl
     return sums, [call.layer for call in calls]
 
 
-def _predicted(lens: torch.Tensor, context: _Context) -> Ints:
+def _predicted(lens: torch.Tensor, context: _Context) -> Indices:
     """Find the type predicted most after each token, of those before it; -1 where none is likely."""
     least = lens.topk(min(LIKELY, lens.shape[-1]), -1).values[:, -1].cpu().numpy()
     logits = np.where(context.seen, lens[:, context.ids].cpu().numpy(), -np.inf)
@@ -145,7 +145,7 @@ def _predicted(lens: torch.Tensor, context: _Context) -> Ints:
     return np.where(enough, best, -1)
 
 
-def _scores(lowered: Floats, predicted: Ints, seen: Bools) -> Floats:
+def _scores(lowered: Floats, predicted: Indices, seen: Bools) -> Floats:
     """The sums of one layer ``[3 head]``, of what each head adds to each type at each token, ``[head token type]``."""
     rows = np.flatnonzero(predicted >= 0)
     if not len(rows):

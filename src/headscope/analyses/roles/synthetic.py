@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from headscope.core.tokens import IntArray, Tokens
+from headscope.core.arrays import Ints
+from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
@@ -57,7 +58,7 @@ def repeated_tokens(
     return examples
 
 
-def _vocabulary(model: Model) -> IntArray:
+def _vocabulary(model: Model) -> Ints:
     """Ids to draw from."""
     expect_ids(model)
     size: Any = getattr(model.text_config, "vocab_size", None)
@@ -82,7 +83,7 @@ def _vocabulary(model: Model) -> IntArray:
     return np.array(kept, np.int64)
 
 
-def _around(model: Model) -> tuple[IntArray, IntArray]:
+def _around(model: Model) -> tuple[Ints, Ints]:
     """The special tokens that the tokenizer puts before and after a text."""
     if model.tokenizer is None:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -92,7 +93,7 @@ def _around(model: Model) -> tuple[IntArray, IntArray]:
     return tokens.ids[: text[0]], tokens.ids[text[-1] + 1 :]
 
 
-def _tokens(model: Model, ids: IntArray, before: int, after: int) -> Tokens:
+def _tokens(model: Model, ids: Ints, before: int, after: int) -> Tokens:
     special = np.ones(len(ids), np.bool_)
     special[before : len(ids) - after] = False
     sequence = np.where(special, -1, 0)

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe
@@ -58,7 +57,7 @@ def received(maps: Floats, seen: Floats, apart: int) -> Floats:
         apart: a sentence and the next are 1 apart.
     """
     size = maps.shape[-1]
-    far: npt.NDArray[np.bool_] = np.tri(size, size, -max(apart, 1), dtype=np.bool_)
+    far: Bools = np.tri(size, size, -max(apart, 1), dtype=np.bool_)
     columns = far.any(0)
     total = np.where(far, maps * seen[:, None], 0.0).sum(-2)
     return total[..., columns] / far.sum(0)[columns]

@@ -18,8 +18,9 @@ from headscope.analyses.why.spans import Prompt
 from headscope.attention.generate import written_texts
 from headscope.attention.one import decoder_start, running
 from headscope.attention.recording import evaluating
+from headscope.core.arrays import Bools, Ints
 from headscope.core.audio import Audio
-from headscope.core.tokens import BoolArray, IntArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from headscope.models.encode import encode
@@ -52,11 +53,11 @@ class Asked:
     prompt: Prompt
     ready: Mapping[str, Any]
     kind: Kind
-    rows: BoolArray
-    targets: IntArray
+    rows: Bools
+    targets: Ints
     pieces: Sequence[str]
     texts: Sequence[str]
-    part: BoolArray
+    part: Bools
     generated: bool
 
     @property
@@ -111,7 +112,7 @@ class Asked:
             return functional.logsigmoid(chosen)
         return chosen - scores.logsumexp(-1)
 
-    def without(self, spans: Sequence[BoolArray]) -> dict[str, Any]:
+    def without(self, spans: Sequence[Bools]) -> dict[str, Any]:
         """What the module takes where the tokens of some spans are not there.
 
         Raises `RefusedError` for a prompt that is no text.
@@ -132,7 +133,7 @@ class Asked:
         }
 
     @property
-    def _needed(self) -> BoolArray:
+    def _needed(self) -> Bools:
         """What cannot be deleted, as the answer is read there."""
         return self.rows if self.kind in ("masked", "label", "span") else np.zeros(self.length, np.bool_)
 
@@ -396,7 +397,7 @@ def _extracted(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answ
     return Asked(model, prompt, ready, "span", rows, targets, pieces, [text, ""], part, answer is None)
 
 
-def _chosen(asked: Asked, part: tuple[int, int]) -> BoolArray:
+def _chosen(asked: Asked, part: tuple[int, int]) -> Bools:
     """The answer's tokens that stand in some of its characters."""
     ends = np.cumsum([len(text) for text in asked.texts])
     starts = ends - [len(text) for text in asked.texts]

@@ -13,9 +13,10 @@ from headscope.analyses.why.spans import Prompt, Stretch
 from headscope.attention.generate import written_texts
 from headscope.attention.one import Message, prepare, tokens_of
 from headscope.attention.parts import from_ids
+from headscope.core.arrays import Bools
 from headscope.core.audio import Audio
 from headscope.core.conversations import spoken
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.validation import Expected
 from headscope.errors import InputError
 from headscope.models import Model
@@ -147,7 +148,7 @@ def _parts(
     return {**parts, "part": sorted([*contents, *called, *others])}
 
 
-def _between(texts: Sequence[str], special: BoolArray) -> list[Stretch]:
+def _between(texts: Sequence[str], special: Bools) -> list[Stretch]:
     """What stands between special tokens: the messages of what a server logged as ids."""
     stretches: list[Stretch] = []
     joined, at, start = "".join(texts), 0, 0

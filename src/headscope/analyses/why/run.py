@@ -22,10 +22,9 @@ from headscope.analyses.why.view import kept
 from headscope.attention.one import running
 from headscope.attention.parts import doubles
 from headscope.attention.recording import evaluating, recording
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.audio import Audio
 from headscope.core.heads import Head
-from headscope.core.tokens import BoolArray
 from headscope.core.validation import Count, Number, Seed, validated
 from headscope.errors import RefusedError
 from headscope.models import Model
@@ -277,7 +276,7 @@ class Explained:
                 statements.append((int(here[0]), int(here[-1]) + 1))
         return statements or [(int(tokens[0]), int(tokens[-1]) + 1)]
 
-    def _groups(self, statements: Sequence[tuple[int, int]]) -> BoolArray:
+    def _groups(self, statements: Sequence[tuple[int, int]]) -> Bools:
         places = np.arange(len(self.asked.targets))
         return np.stack([(places >= start) & (places < end) & self.asked.part for start, end in statements])
 

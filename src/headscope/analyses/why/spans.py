@@ -12,8 +12,9 @@ import numpy as np
 
 from headscope.analyses.sentences.split import Unit as Split
 from headscope.analyses.sentences.split import split
+from headscope.core.arrays import Bools
 from headscope.core.link import Span
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.validation import Expected
 from headscope.errors import InputError
 
@@ -111,7 +112,7 @@ class Source:
     """
 
     level: str
-    tokens: BoolArray
+    tokens: Bools
     start: int
     end: int
     text: str

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.escapes import beginning
 from headscope.core.lazy import module
-from headscope.core.tokens import BoolArray, IntArray
 from headscope.measures.dataset import describe, description
 from headscope.statistics.jackknife import ROUNDING, error, interval, skewness
 from headscope.statistics.significance import false_discovery, p_value
@@ -108,9 +106,7 @@ def _alike(drops: Floats) -> Floats:
     return np.clip(np.nan_to_num((r + 1 / count) / max(1 - 4 / count, 0.25)), 0.0, 0.9)
 
 
-def specific(
-    unmasked: npt.NDArray[np.floating], masked: npt.NDArray[np.floating], goal: IntArray, groups: BoolArray
-) -> Floats:
+def specific(unmasked: AnyFloats, masked: AnyFloats, goal: Ints, groups: Bools) -> Floats:
     """p, of some groups of an answer's tokens ``[group]``: that any token of the vocabulary loses as much.
 
     What masking does to an answer that does not hang on the span, it does to any token: the drop of a token's logit is
@@ -131,7 +127,7 @@ def specific(
     return np.array([min(1.0, group.sum() * alone[group].min()) for group in groups])
 
 
-def _rests(unmasked: npt.NDArray[np.floating], masked: npt.NDArray[np.floating]) -> Floats:
+def _rests(unmasked: AnyFloats, masked: AnyFloats) -> Floats:
     """How much more the logit of each choice drops than its size lets expect."""
     before = np.asarray(unmasked, np.float64)
     drop = before - np.asarray(masked, np.float64)

@@ -17,7 +17,7 @@ import headscope as hs
 from headscope.analyses.links.combine import run as combine
 from headscope.analyses.links.questions import ALL
 from headscope.attention.record import AttentionRecord
-from headscope.core.tokens import BoolArray
+from headscope.core.arrays import Bools
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from tests.helpers.small_models import sharpen, small_bert
@@ -30,7 +30,7 @@ PLANTED = ((0, 1), (2, 3))
 """Each of these heads carries every other contact."""
 
 
-def contacts(length: int, seed: int = 0) -> BoolArray:
+def contacts(length: int, seed: int = 0) -> Bools:
     """About as many contacts as there are residues, seven or more apart, among the tokens of a protein, ``[query key]``."""
     generator = np.random.default_rng([seed, length])
     first, second = np.triu_indices(length, 7)

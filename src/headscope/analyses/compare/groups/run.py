@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -20,6 +19,7 @@ from headscope.analyses.compare.groups.statistics import choose_groups
 from headscope.analyses.compare.groups.values import Values, values
 from headscope.analyses.options import Reading, with_options
 from headscope.analyses.result import Comparison
+from headscope.core.arrays import Ints
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Draws, Level, Seed, validated
@@ -223,7 +223,7 @@ def _labelled(model: Model, corpus: Corpus | Iterable[Example]) -> Iterator[Exam
             yield example
 
 
-def _labels(inputs: Iterable[Example]) -> tuple[list[str], npt.NDArray[np.int64]]:
+def _labels(inputs: Iterable[Example]) -> tuple[list[str], Ints]:
     """The label and the document of each input, in their order."""
     both = [(str(example.label), example.document) for example in inputs]
     return [label for label, _ in both], np.array([document for _, document in both], np.int64)

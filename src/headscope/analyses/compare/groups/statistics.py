@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.measures.measure import Measure
@@ -79,15 +80,15 @@ def choose_groups(labels: Sequence[str], groups: Sequence[str] | None = None) ->
 
 
 def compare(
-    values: npt.NDArray[np.floating],
-    second: npt.NDArray[np.bool_],
-    document: npt.NDArray[np.int64],
+    values: AnyFloats,
+    second: Bools,
+    document: Ints,
     measures: Sequence[Measure],
     layers: Sequence[int],
     *,
     null: Null | None = None,
     length: Length | None = None,
-    tokens: npt.NDArray[np.int64] | None = None,
+    tokens: Ints | None = None,
     permutations: int = PERMUTATIONS,
     seed: int = 0,
     meta: Mapping[str, Any] | None = None,
@@ -252,7 +253,7 @@ def null_of(design: Design, null: Null | None, length: Length | None = None) -> 
     return null or "means"
 
 
-def held_equal(tokens: npt.NDArray[np.int64] | None, length: Length) -> npt.NDArray[np.float64]:
+def held_equal(tokens: Ints | None, length: Length) -> Floats:
     """The figures of inputs that hold lengths equal, ``[input other]``.
 
     Either the logarithm of the tokens, or which of at most `STRATA` strata of length an input is in, by quantiles of
@@ -279,13 +280,11 @@ def nothing(design: Design, level: float = LEVEL) -> str | None:
     )
 
 
-def typical(
-    values: npt.NDArray[np.floating], second: npt.NDArray[np.bool_], place: tuple[int, int, int]
-) -> tuple[int, int]:
+def typical(values: AnyFloats, second: Bools, place: tuple[int, int, int]) -> tuple[int, int]:
     """The input of each group whose figure is nearest to its group's mean; `place` is (measure, layer, head)."""
     figures = np.asarray(values[(slice(None), *place)], np.float64)
 
-    def nearest(group: npt.NDArray[np.bool_]) -> int:
+    def nearest(group: Bools) -> int:
         away = np.abs(figures - np.nanmean(figures[group]))
         return int(np.where(group & np.isfinite(figures), away, np.inf).argmin())
 

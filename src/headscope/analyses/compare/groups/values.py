@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headscope.core.arrays import Ints, Singles
 from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.measures.choose import choose
@@ -20,8 +20,6 @@ from headscope.models import Model
 from headscope.runs.batches import Numbered, examples, over_blocks, tokens_of
 from headscope.runs.options import RunOptions
 from headscope.runs.task import Task
-
-Singles = npt.NDArray[np.float32]
 
 IN_MEMORY = 1 << 28
 """Values of up to so many bytes are held in memory; more stay in a temporary file."""
@@ -51,7 +49,7 @@ class Values:
         return [None if one.label is None else str(one.label) for one in self.inputs]
 
     @property
-    def documents(self) -> npt.NDArray[np.int64]:
+    def documents(self) -> Ints:
         """The number of each input's document."""
         return np.array([one.document for one in self.inputs], np.int64)
 
@@ -112,7 +110,7 @@ def _classes(tokens: Tokens) -> Counter[str]:
     return counts
 
 
-def _sorted(file: Any, order: npt.NDArray[np.int64], shape: tuple[int, ...]) -> Singles:
+def _sorted(file: Any, order: Ints, shape: tuple[int, ...]) -> Singles:
     """What was written, in the order of the corpus: in memory, or large ones in a file that goes when it is closed."""
     file.flush()
     written = np.memmap(file, np.float32, "r", shape=shape)

@@ -7,11 +7,11 @@ from difflib import SequenceMatcher
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.compare.models.statistics import drift, with_rest
+from headscope.core.arrays import Ints
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
@@ -54,7 +54,7 @@ def aligned(a: AttentionMaps, b: AttentionMaps, align: Align) -> tuple[Attention
     return a.take(in_a, in_a), b.take(in_b, in_b)
 
 
-def matched(a: Sequence[str], b: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def matched(a: Sequence[str], b: Sequence[str]) -> tuple[Ints, Ints]:
     """The places of words that are the same in two lists, in order: as many in each, rising in both."""
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     pairs = [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -23,6 +22,7 @@ from headscope.analyses.roles.run import every_role
 from headscope.analyses.roles.section import known_tests
 from headscope.analyses.study import EXAMPLE_TOKENS, Gallery, Study
 from headscope.attention.load import load
+from headscope.core.arrays import Floats, Ints
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
@@ -170,7 +170,7 @@ def _examples(
         return {}
     state = {"side": "difference", **({"unit": "words", "special": False} if words else {})}
     views = [side_by_side((look(model, a), look(second.model, b)), second.names, state) for a, b in drawn]
-    drifts: list[npt.NDArray[np.float64]] = []
+    drifts: list[Floats] = []
     for view in views:
         a, b = (next(iter(side.parts.values())) for side in (view.first, view.second))
         drifts.append(compare(a, b, align="word" if words else "position", measures=["current"])["js"].values)
@@ -209,8 +209,8 @@ def _pins(pages: Gallery, examples: Mapping[Head, int], *, words: bool) -> dict[
 class _Rows(NamedTuple):
     """Rows of a head, ``[row column]``, and of each the place of its token, or of its word's first."""
 
-    weights: npt.NDArray[np.float64]
-    place: npt.NDArray[np.int64]
+    weights: Floats
+    place: Ints
 
 
 def _rows(maps: AttentionMaps, head: Head, *, words: bool) -> _Rows:
@@ -226,7 +226,7 @@ def _rows(maps: AttentionMaps, head: Head, *, words: bool) -> _Rows:
     return _Rows((from_pieces @ weights @ to_words)[np.ix_(kept_first, kept_first)], first[kept_first])
 
 
-def nearest(away: npt.NDArray[np.float64], count: int) -> list[int]:
+def nearest(away: Floats, count: int) -> list[int]:
     """Which inputs to show: one after another, the one that leaves heads nearest to one of them.
 
     Args:

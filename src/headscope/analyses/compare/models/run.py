@@ -22,11 +22,12 @@ from headscope.analyses.options import Reading, with_options
 from headscope.analyses.result import Comparison
 from headscope.attention.divergence import distributions
 from headscope.attention.record import AttentionRecord
+from headscope.core.arrays import Floats
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
-from headscope.measures.sums import Documents, Floats, Sums
+from headscope.measures.sums import Documents, Sums
 from headscope.models import Model
 from headscope.runs.batches import Worked, checked_first, corpus_name, examples, over_blocks, tokens_of
 from headscope.runs.estimate import ahead, line

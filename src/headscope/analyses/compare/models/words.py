@@ -10,8 +10,8 @@ import numpy as np
 
 from headscope.analyses.compare.models import statistics
 from headscope.analyses.compare.models.shapes import check_shapes
-from headscope.core.arrays import Floats
-from headscope.core.tokens import BoolArray, Tokens
+from headscope.core.arrays import Bools, Floats
+from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
 from headscope.errors import InputError
@@ -70,7 +70,7 @@ class Words:
         return gathered, (unknown, pieces)
 
     def _gathered(
-        self, words: Sequence[str], maps: Sequence[Mapping[int, Floats]], sights: Mapping[int, BoolArray]
+        self, words: Sequence[str], maps: Sequence[Mapping[int, Floats]], sights: Mapping[int, Bools]
     ) -> statistics.Gathered:
         """What one input gives, of its maps in both models ``[head word word]``, and what both see, by layer."""
         causal, count, layers = self._models[0].causal, len(words), sorted(maps[0])
@@ -92,7 +92,7 @@ class Words:
         gathered = statistics.stacked(sums[0], sums[1], chance, divisors, moved, count - int(causal))
         return (axis, layers, *gathered)
 
-    def _sums(self, weights: Floats, axis: Tokens, rows: Floats, sight: BoolArray) -> Floats:
+    def _sums(self, weights: Floats, axis: Tokens, rows: Floats, sight: Bools) -> Floats:
         """Sums over the rows that count, ``[measure head]``."""
         weights = weights.astype(np.float64)
         pairs = zip(self._measures, rows, strict=True)
@@ -101,9 +101,9 @@ class Words:
         )
 
 
-def _maps(model: Model, batch: Sequence[Example]) -> tuple[dict[int, Floats], dict[int, BoolArray]]:
+def _maps(model: Model, batch: Sequence[Example]) -> tuple[dict[int, Floats], dict[int, Bools]]:
     """The maps of each layer, ``[input head word word]``, and which words each word can see, alike."""
     maps: dict[int, Floats] = {}
-    sights: dict[int, BoolArray] = {}
+    sights: dict[int, Bools] = {}
     word_maps(model, batch, maps.__setitem__, sight=sights.__setitem__)
     return maps, sights

@@ -20,10 +20,9 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.links.questions import ALL
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.heads import Head
 from headscope.core.lazy import module
-from headscope.core.tokens import BoolArray, IntArray
 from headscope.statistics import jackknife
 from headscope.statistics.resample import share_interval
 from headscope.views.digits import signed
@@ -71,23 +70,23 @@ class Pairs(NamedTuple):
     """
 
     labels: Sequence[str]
-    row: IntArray
-    allowed: BoolArray
-    target: BoolArray
-    counts: BoolArray
+    row: Ints
+    allowed: Bools
+    target: Bools
+    counts: Bools
     features: npt.NDArray[Any]
-    far: BoolArray | None = None
-    bare: BoolArray | None = None
-    sure: BoolArray | None = None
+    far: Bools | None = None
+    bare: Bools | None = None
+    sure: Bools | None = None
 
-    def labelled(self) -> Iterator[tuple[Sequence[str], IntArray]]:
+    def labelled(self) -> Iterator[tuple[Sequence[str], Ints]]:
         """The sources of each label, and of all; once, under both names, where there is one label."""
         labels = list(dict.fromkeys(self.labels))
         for label in labels if len(labels) > 1 else ():
             yield [label], np.array([place for place, name in enumerate(self.labels) if name == label])
         yield [ALL] if len(labels) > 1 else [*labels, ALL], np.arange(len(self.labels))
 
-    def scores(self, weights: Floats, sources: IntArray) -> tuple[Floats, Floats]:
+    def scores(self, weights: Floats, sources: Ints) -> tuple[Floats, Floats]:
         """Sums of the scores of some sources, ``[system score]``, and what they are over.
 
         `weights` are those of each system, ``[system feature]``.
@@ -110,13 +109,13 @@ class Pairs(NamedTuple):
             counts.append(0 if self.sure is None else len(sources) + int(self.sure[sources].sum()))
         return np.stack(scores, -1), np.array(counts, np.float64)
 
-    def _aligned(self, counts: Callable[[BoolArray], Floats], sources: IntArray) -> Any:
+    def _aligned(self, counts: Callable[[Bools], Floats], sources: Ints) -> Any:
         """|A ∩ P| + |A ∩ S| of the sources, by what is found of some targets, ``[... source]``; 0 of other links."""
         if self.sure is None:
             return 0 * counts(self.target)[..., sources].sum(-1)
         return sum(counts(right)[..., sources].sum(-1) for right in (self.target, self.sure))
 
-    def chance(self, sources: IntArray) -> Floats:
+    def chance(self, sources: Ints) -> Floats:
         """The same sums of a ranking by chance, ``[score]``."""
         valid = sources[self.counts[sources]]
         allowed, target = self.allowed[valid], self.target[valid]
@@ -129,7 +128,7 @@ class Pairs(NamedTuple):
             scores.append(self._aligned(lambda right: (self.allowed & right).sum(-1) / every, sources))
         return np.array(scores)
 
-    def contacts(self, sources: IntArray) -> BoolArray:
+    def contacts(self, sources: Ints) -> Bools:
         """Which pairs of units are links, ``[unit unit]``."""
         links = np.zeros(self.features.shape[1:], np.bool_)
         np.logical_or.at(links, self.row[sources], self.target[sources])
@@ -152,7 +151,7 @@ def symmetrised(maps: Floats) -> Floats:
     return both - rows * np.swapaxes(rows, -1, -2) / np.where(total == 0, 1.0, total)
 
 
-def likeliest(values: Floats, allowed: BoolArray, target: BoolArray) -> Floats:
+def likeliest(values: Floats, allowed: Bools, target: Bools) -> Floats:
     """Whether the candidate with the highest value is a target, ``[... source unit] -> [... source]``.
 
     Of equals each is taken to be chosen as often.
@@ -162,7 +161,7 @@ def likeliest(values: Floats, allowed: BoolArray, target: BoolArray) -> Floats:
     return (highest & target).sum(-1) / highest.sum(-1).clip(1)
 
 
-def precision(values: Floats, allowed: BoolArray, target: BoolArray) -> Floats:
+def precision(values: Floats, allowed: Bools, target: Bools) -> Floats:
     """The average precision of each source's ranking, ``[system source unit] -> [system source]``.
 
     Of equals each has the mean of their ranks. A target that is no candidate is never found.
@@ -182,7 +181,7 @@ def _ranks(values: Floats, hits: Floats) -> Floats:
     return 0.5 + more + equal / 2
 
 
-def by_chance(candidates: IntArray, hits: IntArray, targets: IntArray) -> Floats:
+def by_chance(candidates: Ints, hits: Ints, targets: Ints) -> Floats:
     """The average precision that a ranking by chance is expected to have.
 
     A hit is at rank k as often as at any other, and before it are (k − 1) (T − 1) / (C − 1) others of the T hits among
@@ -198,7 +197,7 @@ def by_chance(candidates: IntArray, hits: IntArray, targets: IntArray) -> Floats
     return np.where(hits > 0, hits / targets.clip(1) * expected, 0.0)
 
 
-def top_pairs(values: Floats, contacts: BoolArray, far: BoolArray) -> Floats:
+def top_pairs(values: Floats, contacts: Bools, far: Bools) -> Floats:
     """`CONTACTS` of an input among the pairs that are `far`, ``[system unit unit] -> [system score]``; 0 without
     contacts. Equals: see `likeliest`.
     """
@@ -225,7 +224,7 @@ class Sample:
     """
 
     most: int
-    _kept: list[tuple[float, int, str, Floats, BoolArray]] = field(default_factory=list[Any])
+    _kept: list[tuple[float, int, str, Floats, Bools]] = field(default_factory=list[Any])
     _highest: float = math.inf
 
     def add(self, pairs: Pairs, cluster: int, generator: np.random.Generator) -> None:
@@ -274,7 +273,7 @@ class Sample:
         self._kept = list(zip(*columns, *parts, strict=True)) if len(arrays["sizes"]) else []
         self._highest = float(arrays["highest"])
 
-    def of(self, label: str) -> tuple[Floats, BoolArray, IntArray]:
+    def of(self, label: str) -> tuple[Floats, Bools, Ints]:
         """Features ``[pair feature]``, targets and clusters of the pairs of a label, or of all."""
         self._prune()
         pairs = [pair for pair in self._kept if label in (ALL, pair[2])]
@@ -286,7 +285,7 @@ class Sample:
         )
 
 
-def fit(features: Floats, right: BoolArray, clusters: IntArray, seed: int = 0) -> tuple[Floats, Floats]:
+def fit(features: Floats, right: Bools, clusters: Ints, seed: int = 0) -> tuple[Floats, Floats]:
     """A logistic regression with an L1 penalty, of a strength chosen by cross-validation over clusters.
 
     Args:
@@ -320,7 +319,7 @@ def fit(features: Floats, right: BoolArray, clusters: IntArray, seed: int = 0) -
     return weights[:-1], weights[:-1] * scale
 
 
-def lasso(features: Floats, right: BoolArray, strengths: Sequence[float]) -> Iterator[Floats]:
+def lasso(features: Floats, right: Bools, strengths: Sequence[float]) -> Iterator[Floats]:
     """Coefficients with the least mean log loss + strength × Σ|coefficient|, and the intercept after them.
 
     Strengths fall; each search begins where the one before ended. Coefficients are the differences of two numbers that
@@ -346,7 +345,7 @@ def lasso(features: Floats, right: BoolArray, strengths: Sequence[float]) -> Ite
         yield np.append(start[:count] - start[count:-1], start[-1])
 
 
-def _loss(features: Floats, right: BoolArray, weights: Floats) -> tuple[float, Floats]:
+def _loss(features: Floats, right: Bools, weights: Floats) -> tuple[float, Floats]:
     """The mean log loss, and its slopes."""
     odds = features @ weights[:-1] + weights[-1]
     error = (1 / (1 + np.exp(-odds.clip(-700, 700))) - right) / len(right)

@@ -18,8 +18,8 @@ from headscope.analyses.links.questions import Asked, Candidates, Way
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
+from headscope.core.arrays import Bools
 from headscope.core.link import Link, Span
-from headscope.core.tokens import BoolArray
 from headscope.core.validation import Count, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example, Mention
@@ -155,7 +155,7 @@ class _Mentions(Engine):
             for item in items
         ]
 
-    def guesses(self, asked: Asked) -> BoolArray:
+    def guesses(self, asked: Asked) -> Bools:
         """Whether the rules find an antecedent."""
         _, items = statistics.annotated(asked)
         predicted = [statistics.by_rules(item) for item in items]

@@ -21,8 +21,8 @@ import xarray as xr
 from headscope.analyses.links.coref.headword import mention_head
 from headscope.analyses.links.statistics import papers, stacked
 from headscope.analyses.links.sums import LinkSums
+from headscope.core.arrays import Ints
 from headscope.core.heads import Head
-from headscope.core.tokens import IntArray
 from headscope.corpora import Example
 from headscope.corpora.conll2012 import pronoun
 from headscope.errors import InputError
@@ -137,7 +137,7 @@ def _agree(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
     )
 
 
-def candidates(kind: Candidates, item: Item, mentions: Sequence[Mentioned], words: int) -> IntArray:
+def candidates(kind: Candidates, item: Item, mentions: Sequence[Mentioned], words: int) -> Ints:
     """Places of the words among which a head chooses, in order."""
     if kind == "any_word":
         places = set(range(words))

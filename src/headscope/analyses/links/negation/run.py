@@ -14,9 +14,8 @@ from headscope.analyses.links.questions import Asked, Way, by_chance
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.link import Link, Span
-from headscope.core.tokens import BoolArray
 from headscope.core.validation import Seed
 from headscope.corpora import Corpus, Example
 from headscope.models import Model
@@ -77,7 +76,7 @@ class _Scopes(Engine):
             Link(Span(word, word + 1), cue, SCOPE if word in scope else OUTSIDE) for word in _others(example)
         ]
 
-    def guesses(self, asked: Asked) -> BoolArray:
+    def guesses(self, asked: Asked) -> Bools:
         """Whether the rules put a word into the scope."""
         cue = np.isin(np.arange(len(asked.words or ())), asked.cue or ())
         return rules(cue)[:, _others(asked)]

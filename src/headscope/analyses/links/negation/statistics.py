@@ -20,9 +20,8 @@ import xarray as xr
 
 from headscope.analyses.links.statistics import papers
 from headscope.analyses.links.sums import LinkSums
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.counts import layers_by_heads
-from headscope.core.tokens import BoolArray, IntArray
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.statistics import jackknife
@@ -51,7 +50,7 @@ _ROWS = 1 << 14
 _COUNTS = ("right", "wrong", "missed")
 
 
-def rules(cue: BoolArray) -> BoolArray:
+def rules(cue: Bools) -> Bools:
     """Which words each of `RULES` puts into the scope, ``[rule word]``; those of the cue do not count."""
     words = np.arange(len(cue))
     places = np.flatnonzero(cue)
@@ -243,9 +242,9 @@ def _chosen(heads: Floats, rules: Floats, seed: int) -> dict[str, float]:
     return figures
 
 
-def _held_out(by_cluster: Floats, parts: IntArray) -> tuple[Floats, IntArray]:
+def _held_out(by_cluster: Floats, parts: Ints) -> tuple[Floats, Ints]:
     """Counts of each cluster by what has the largest F1 outside of its part, ``[cluster division 3]``; the choices."""
-    places: IntArray = np.arange(int(parts.max()) + 1)
+    places: Ints = np.arange(int(parts.max()) + 1)
     outside: Floats = (parts[:, None] != places[:, None]).astype(np.float64)  # [division part cluster]
     sums: Floats = np.einsum(
         "dpc,chk->dphk", outside, by_cluster, optimize=True

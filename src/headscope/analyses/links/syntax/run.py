@@ -17,8 +17,8 @@ from headscope.analyses.links.syntax import trees as spanning
 from headscope.analyses.links.syntax.statistics import DIRECTIONS, Words, by_offsets, dataset
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
+from headscope.core.arrays import Bools, Ints
 from headscope.core.link import Link, Span
-from headscope.core.tokens import BoolArray, IntArray
 from headscope.core.validation import Count, Offset, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
@@ -149,12 +149,12 @@ class _Trees(Engine):
         """The links from each word to its head; the root has none."""
         return relations_of(example)
 
-    def guesses(self, asked: Asked) -> BoolArray:
+    def guesses(self, asked: Asked) -> Bools:
         """Whether the words at the offsets are the heads."""
         _, heads, relations = gold(asked)
         return by_offsets(len(relations), self.baselines, clip=self.settles) == heads
 
-    def settle(self, asked: Asked, right: BoolArray, chosen: IntArray) -> BoolArray:
+    def settle(self, asked: Asked, right: Bools, chosen: Ints) -> Bools:
         """The released code: a ``poss`` before ``'s`` is right as well where the head of it is chosen for ``'s``."""
         words, heads, relations = gold(asked)
         before = [
@@ -163,7 +163,7 @@ class _Trees(Engine):
         right[..., :-1] |= (chosen[..., 1:] == heads[:-1]) & np.array(before, np.bool_)
         return right
 
-    def look(self, asked: Asked, maps: npt.NDArray[Any]) -> BoolArray:
+    def look(self, asked: Asked, maps: npt.NDArray[Any]) -> Bools:
         """The edges of a layer's spanning trees that are right."""
         return spanning.edges(maps, gold(asked)[1])
 

@@ -19,7 +19,7 @@ import xarray as xr
 from headscope.analyses.links.questions import ALL
 from headscope.analyses.links.statistics import CHOSEN, HEADS, accuracies, best_heads, by_label, heads_of
 from headscope.analyses.links.sums import LinkSums
-from headscope.core.tokens import BoolArray, IntArray
+from headscope.core.arrays import Bools, Ints
 from headscope.errors import InputError
 from headscope.statistics.resample import Answers
 
@@ -45,19 +45,19 @@ COLUMNS = (
 """Columns of the tables; that of best heads has `CHOSEN` as well."""
 
 
-def predictions(weights: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+def predictions(weights: npt.NDArray[Any]) -> tuple[Ints, Ints]:
     """The word that each word's row and column gives or gets most of, its own place left out.
 
     ``[head word word] -> [head word], [head word]``: ``dep->head`` and ``head->dep``. Of equal weights the first
     counts. A word alone in its sentence predicts itself.
     """
     weights = weights.copy()
-    words: IntArray = np.arange(weights.shape[-1], dtype=np.int64)
+    words: Ints = np.arange(weights.shape[-1], dtype=np.int64)
     weights[..., words, words] = 0.0
     return weights.argmax(-1), weights.argmax(-2)
 
 
-def by_offsets(count: int, offsets: Sequence[int], *, clip: bool = False) -> IntArray:
+def by_offsets(count: int, offsets: Sequence[int], *, clip: bool = False) -> Ints:
     """The word at each offset, ``[offset word]``: −2 where there is none (before the first: −1, the root, if `clip`).
 
     The released code of Clark et al. clips: what is beyond the end is the last word, what is before the start the
@@ -113,7 +113,7 @@ def dataset(
     )
 
 
-def _subsets(answers: Answers) -> dict[str, BoolArray]:
+def _subsets(answers: Answers) -> dict[str, Bools]:
     """The words of each row of the table: all, all but punctuation and roots, each relation by frequency."""
     relations = by_label(answers)
     outside = [mask for name, mask in relations.items() if name.split(":")[0] in ("punct", "root")]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.links.syntax.statistics import by_offsets
 from headscope.core import lazy
-from headscope.core.tokens import BoolArray, IntArray
+from headscope.core.arrays import Bools, Ints
 
 UAS, UUAS = "tree UAS", "tree UUAS"
 """Rows of the table: edges of the tree that are right with their direction, and without. Roots are given."""
@@ -20,7 +20,7 @@ CHAINS = (-1, 1)
 """Their baselines: each word's head is its neighbour."""
 
 
-def spanning_tree(weights: npt.NDArray[Any], root: int) -> IntArray:
+def spanning_tree(weights: npt.NDArray[Any], root: int) -> Ints:
     """The head of each word in the tree of most weight, −1 for the root, ``[word word] -> [word]``.
 
     Args:
@@ -43,7 +43,7 @@ def maker() -> Any:
     return lazy.module("ufal.chu_liu_edmonds")
 
 
-def right(predicted: IntArray, heads: IntArray) -> tuple[BoolArray, BoolArray]:
+def right(predicted: Ints, heads: Ints) -> tuple[Bools, Bools]:
     """Whether each word's edge is right, with its direction and without, ``[word]`` each. The root has none: False."""
     words = np.arange(len(heads))
     inner = predicted >= 0
@@ -53,7 +53,7 @@ def right(predicted: IntArray, heads: IntArray) -> tuple[BoolArray, BoolArray]:
     return directed, directed | turned
 
 
-def edges(weights: npt.NDArray[Any], heads: IntArray) -> BoolArray:
+def edges(weights: npt.NDArray[Any], heads: Ints) -> Bools:
     """Which words' edges are right in the trees of a layer, ``[head word word] -> [kind direction head word]``.
 
     Kinds are those of `UAS` and `UUAS`. `heads` are those of the gold tree.
@@ -63,9 +63,7 @@ def edges(weights: npt.NDArray[Any], heads: IntArray) -> BoolArray:
     return np.array(trees, np.bool_).transpose(2, 1, 0, 3)
 
 
-def instances(
-    sums: LinkSums, layers: Sequence[BoolArray], heads: IntArray
-) -> tuple[list[str], BoolArray, BoolArray]:
+def instances(sums: LinkSums, layers: Sequence[Bools], heads: Ints) -> tuple[list[str], Bools, Bools]:
     """The words of one sentence whose edges are right, as instances of two relations.
 
     Args:
