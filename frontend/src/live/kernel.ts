@@ -3,11 +3,10 @@
 // Traits: `live` (LiveInfo), `asked` (what is read, and the changes) and `state`, which the page sets.
 
 import type { ExplorerState, LiveInfo } from "../protocol";
-import { h } from "../ui/dom";
 import type { Asked } from "./asked";
 import type { Buffers } from "./frames";
 import { Live } from "./live";
-import { darkAround, onTheme, shareKeys } from "./notebook";
+import { darkAround, inBook, onTheme } from "./notebook";
 import type { Carrier, Connection } from "./wire";
 
 type Heard = (content: Record<string, unknown>, buffers: DataView[]) => void;
@@ -61,8 +60,7 @@ class Kernel implements Carrier {
 }
 
 export function renderLive({ model, el }: Here): () => void {
-  const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
-  el.append(root);
+  const [root, leave] = inBook(el);
   const { input = {}, changes = [], chosen = null } = model.get("asked");
   const live = new Live(
     root,
@@ -80,11 +78,9 @@ export function renderLive({ model, el }: Here): () => void {
     { info: model.get("live") },
   );
   const left = onTheme(() => live.surroundings());
-  const unshare = shareKeys(root);
   return () => {
     left();
-    unshare();
     live.destroy();
-    root.remove();
+    leave();
   };
 }

@@ -1,5 +1,7 @@
 // The notebook around a widget: its theme, and its keys.
 
+import { h } from "../ui/dom";
+
 /** Whether the notebook around an element is dark: JupyterLab, Notebook 7, VS Code, marimo, Colab, or the system. */
 export function darkAround(): boolean {
   const { body, documentElement: html } = document;
@@ -30,12 +32,20 @@ export function onTheme(follow: () => void): () => void {
 }
 
 /**
- * A letter alone is the view's; what is pressed with Ctrl or ⌘ (save, undo) is the notebook's, which asks before the
- * view is told.
+ * A place for a view in a cell's output, and what takes it away. There a letter alone is the view's; what is pressed with
+ * Ctrl or ⌘ (save, undo) is the notebook's, which asks before the view is told.
  */
-export function shareKeys(root: HTMLElement): () => void {
+export function inBook(cell: HTMLElement): [root: HTMLElement, leave: () => void] {
+  const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
+  cell.append(root);
   const share = (event: KeyboardEvent): void =>
     void root.toggleAttribute("data-lm-suppress-shortcuts", !event.ctrlKey && !event.metaKey);
   window.addEventListener("keydown", share, { capture: true });
-  return () => window.removeEventListener("keydown", share, { capture: true });
+  return [
+    root,
+    () => {
+      window.removeEventListener("keydown", share, { capture: true });
+      root.remove();
+    },
+  ];
 }

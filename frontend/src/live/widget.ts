@@ -8,14 +8,13 @@ import "./live.css";
 import type { Added, ExplorerPayload, ReadsInfo, SourcesPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { begins, changed, DEFAULTS, settle } from "../scene/state";
-import { h } from "../ui/dom";
 import { Explorer } from "../ui/explorer";
 import type { Question } from "../ui/host";
 import { download } from "../ui/save";
 import { SourcesView } from "../ui/sourcesview";
 import { join } from "./added";
 import { type Here, renderLive } from "./kernel";
-import { darkAround, onTheme, shareKeys } from "./notebook";
+import { darkAround, inBook, onTheme } from "./notebook";
 import { type Holder, Shared } from "./shared";
 
 /**
@@ -73,16 +72,13 @@ const storeOf = (blobs: Record<string, DataView>, lacking?: (name: string) => Pr
   });
 
 function renderSources({ model, el }: { model: Model; el: HTMLElement }, payload: SourcesPayload): () => void {
-  const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
-  el.append(root);
-  const unshare = shareKeys(root);
+  const [root, leave] = inBook(el);
   const view = new SourcesView(root, payload, storeOf(model.get("blobs")), { dark: darkAround, save: download });
   const left = onTheme(() => view.surroundings());
   return () => {
     left();
-    unshare();
     view.destroy();
-    root.remove();
+    leave();
   };
 }
 
@@ -93,8 +89,7 @@ const floats = ({ buffer, byteOffset, byteLength }: DataView): Float32Array =>
   new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength));
 
 function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: ExplorerPayload): () => void {
-  const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
-  el.append(root);
+  const [root, leave] = inBook(el);
   const blobs = model.get("blobs");
   const base = settle(begins(payload.state, payload), payload);
   const waiting = new Map<number, Waiting>();
@@ -122,7 +117,6 @@ function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: E
     who.resolve(content, buffers[0]);
   };
   model.on("msg:custom", answer);
-  const unshare = shareKeys(root);
   // A state from Python is whole: what it leaves out goes back to its default.
   const shared = new Shared(model, (state) => explorer.update({ ...DEFAULTS, ...begins(state, payload) }));
   const explorer = new Explorer(
@@ -149,9 +143,8 @@ function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: E
     shared.destroy();
     model.off("msg:custom", answer);
     left();
-    unshare();
     explorer.destroy();
-    root.remove();
+    leave();
   };
 }
 

@@ -13,7 +13,21 @@ export interface Point {
   readonly index: number;
 }
 
-const REACH = 16;
+/** The point that is nearest to the pointer, of those within reach; null for none. */
+export function nearest<At extends { readonly x: number; readonly y: number }>(
+  { clientX, clientY }: MouseEvent,
+  box: HTMLElement,
+  points: readonly At[],
+  reach = 16,
+): At | null {
+  const bounds = box.getBoundingClientRect();
+  let [found, least]: [At | null, number] = [null, reach];
+  for (const point of points) {
+    const distance = Math.hypot(point.x - (clientX - bounds.left), point.y - (clientY - bounds.top));
+    if (distance < least) [found, least] = [point, distance];
+  }
+  return found;
+}
 
 export class Points {
   readonly box: HTMLElement;
@@ -32,7 +46,7 @@ export class Points {
       "div.plot",
       pointing(
         host,
-        (event) => this.near(event),
+        (event) => nearest(event, this.box, this.points),
         tip,
         open,
         (point) => this.over(point),
@@ -55,17 +69,6 @@ export class Points {
     this.rings.replaceChildren(
       ...marked.map(({ x, y }) => s("circle", { class: this.hollow ? "ring hollow" : "ring", cx: x, cy: y, r: 6 })),
     );
-  }
-
-  private near(event: MouseEvent): Point | null {
-    const bounds = this.box.getBoundingClientRect();
-    const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
-    let [nearest, least]: [Point | null, number] = [null, REACH];
-    for (const point of this.points) {
-      const distance = Math.hypot(point.x - x, point.y - y);
-      if (distance < least) [nearest, least] = [point, distance];
-    }
-    return nearest;
   }
 
   private over(point: Point | null): void {

@@ -419,7 +419,10 @@ export class Toolbar {
     this.message.hidden = this.message.textContent === "";
     window.clearTimeout(this.silence);
     if (name !== null)
-      this.silence = window.setTimeout(() => this.message.append(" No answer for a minute: it is busy, or gone."), 60_000);
+      this.silence = window.setTimeout(
+        () => this.message.append(" No answer for a minute: it is busy, or gone."),
+        60_000,
+      );
   }
 }
 

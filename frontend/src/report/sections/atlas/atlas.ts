@@ -13,7 +13,7 @@ import { cardOf, ranks } from "../../card";
 import { type Cell, type Measure, same } from "../../figures";
 import { allHeads, parseFilter } from "../../filter";
 import type { Now, Section } from "../../host";
-import { layerHues } from "../../hues";
+import { groupKey, layerHues, layerKey } from "../../hues";
 import { Legend } from "../../legend";
 import { ofMeasure, opens } from "../../reasons";
 import { HEAD, records, type Table } from "../../table";
@@ -213,32 +213,13 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     }
     if (state.color === "role") {
       const hues = COLOURS[now.theme].heads;
-      const count = (name: string | null): HTMLElement =>
-        h("b.dim", {}, String(leading.filter((each) => each === name).length));
-      key.replaceChildren(
-        ...groups.map((name, group) =>
-          h("span", {}, h("i", { style: `background:${hues[group]}` }), `${name} `, count(name)),
-        ),
-        ...(leading.includes(null) ? [h("span", {}, h("i.ringed"), "none of these ", count(null))] : []),
-      );
-      return leading.map((name) => (name === null ? null : hues[groups.indexOf(name)]!));
+      const of = leading.map((name) => (name === null ? -1 : groups.indexOf(name)));
+      key.replaceChildren(...groupKey(groups, of, hues));
+      return of.map((group) => hues[group] ?? null);
     }
     const layers = [...new Set(layer)];
     const hues = layerHues(layers.length, now.theme);
-    key.replaceChildren(
-      h(
-        "span",
-        {},
-        "layer",
-        h(
-          "span.hues",
-          { style: `--layers:${layers.length}` },
-          ...hues.map((hue, i) =>
-            h("span", { style: `--hue:${hue}` }, i % Math.ceil(layers.length / 12) === 0 ? String(layers[i]) : ""),
-          ),
-        ),
-      ),
-    );
+    key.replaceChildren(layerKey(layers, hues));
     return layer.map((own) => hues[layers.indexOf(own)]!);
   };
 

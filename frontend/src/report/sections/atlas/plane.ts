@@ -9,6 +9,7 @@ import { h, s } from "../../../ui/dom";
 import type { Cell } from "../../figures";
 import type { Host, Now } from "../../host";
 import { placeNames } from "../../names";
+import { nearest } from "../../points";
 import { because } from "../../reasons";
 import { records, type Table } from "../../table";
 import { pointing } from "../../tip";
@@ -31,7 +32,6 @@ interface Arrays {
 
 const EDGE = 18;
 const LABELS = 44;
-const REACH = 14;
 const SIDE_OF = { query: "from", key: "to" } as const;
 
 export class Plane {
@@ -57,7 +57,7 @@ export class Plane {
       "div.plot",
       pointing<Dot>(
         host,
-        (event) => this.near(event),
+        (event) => nearest(event, this.box, this.dots, 14),
         (dot) => this.tip(dot),
         (dot) => this.open(dot),
         (dot) => this.join(dot),
@@ -180,17 +180,6 @@ export class Plane {
   /** The queries that look at a key more than at any other here. */
   private lookers = (token: number): number[] =>
     this.info.tokens.flatMap((_, query) => (this.looks(query) === token && this.weight(query) > 0 ? [query] : []));
-
-  private near(event: MouseEvent): Dot | null {
-    const bounds = this.box.getBoundingClientRect();
-    const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
-    let [nearest, least]: [Dot | null, number] = [null, REACH];
-    for (const dot of this.dots) {
-      const distance = Math.hypot(dot.x - x, dot.y - y);
-      if (distance < least) [nearest, least] = [dot, distance];
-    }
-    return nearest;
-  }
 
   private tip({ side, token }: Dot): Node {
     const example = h(

@@ -5,7 +5,7 @@ import type { CompareSection } from "../../../protocol";
 import { css, inkOn } from "../../../scene/color";
 import { bare, brief, code, errorFigure, figure, fixed, paper } from "../../../scene/format";
 import { h, s } from "../../../ui/dom";
-import { layout, spaced } from "../../cells";
+import { headGrid } from "../../cells";
 import { captioned, chart, dotsOf, marksOf } from "../../chart";
 import { type Cell, pixel, same } from "../../figures";
 import type { Host, Now } from "../../host";
@@ -15,7 +15,6 @@ import { Points } from "../../points";
 import { headTip, pointing, tipTable } from "../../tip";
 import { means, type Quantity } from "./data";
 
-const LABEL = { left: 24, top: 18 };
 const NAMED = 6;
 
 interface Box {
@@ -128,9 +127,7 @@ export class CompareMap {
   private drawMap({ theme }: Now, room: number): number {
     const { figures } = this.host;
     const { values, scale, title } = this.quantity;
-    const { size, gap } = layout(figures.rows, figures.columns, room - LABEL.left, 420, 40);
-    const step = size + gap;
-    const [width, height] = [LABEL.left + figures.columns * step, LABEL.top + figures.rows * step];
+    const grid = headGrid(figures, room, 40);
     const focused = this.map.contains(document.activeElement)
       ? document.activeElement?.getAttribute("data-place")
       : null;
@@ -139,12 +136,7 @@ export class CompareMap {
       const value = values[index]!;
       if (!cell || !Number.isFinite(value)) return [];
       const fill = pixel(scale, value, theme);
-      const [x, y] = [LABEL.left + cell.head * step, LABEL.top + cell.layer * step];
-      const rect = s("rect", {
-        x,
-        y,
-        width: size,
-        height: size,
+      const rect = grid.cell(cell, {
         fill: css(fill),
         class: "cell",
         "data-place": index,
@@ -152,34 +144,17 @@ export class CompareMap {
         role: "button",
         "aria-label": this.say(index),
       });
-      if (size >= 24)
-        texts.push(s("text", { x: x + size / 2, y: y + size / 2, dy: "0.35em", fill: inkOn(fill) }, short(value)));
+      if (grid.size >= 24) texts.push(grid.letter(cell, { fill: inkOn(fill) }, short(value)));
       return [{ index, cell, rect }];
     });
-    const label = (x: number, y: number, text: number, anchor: string): SVGElement =>
-      s("text", { x, y, dy: "0.35em", "text-anchor": anchor, class: "axis" }, String(text));
-    const across = spaced(figures.payload.heads, step, 20).map(([i, head]) =>
-      label(LABEL.left + i * step + size / 2, 7, head, "middle"),
-    );
-    const down = spaced(figures.payload.layers, step, 13).map(([i, layer]) =>
-      label(LABEL.left - 8, LABEL.top + i * step + size / 2, layer, "end"),
-    );
     const name = `${title} of ${values.length} heads, layers down, heads across. Arrow keys move between heads, Enter opens one.`;
-    const attributes = {
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-      role: "group",
-      "aria-label": name,
-      "data-export": "yes",
-    };
     this.map.replaceChildren(
-      s("svg", attributes, ...across, ...down, s("g", {}, ...this.boxes.map(({ rect }) => rect)), ...texts),
+      grid.drawing({ role: "group", "aria-label": name }, s("g", {}, ...this.boxes.map(({ rect }) => rect)), ...texts),
     );
     const again = this.boxes.find(({ index }) => String(index) === focused);
     if (again) this.stop(again);
     again?.rect.focus({ preventScroll: true });
-    return width;
+    return grid.width;
   }
 
   private drawLayers(now: Now, width: number): void {

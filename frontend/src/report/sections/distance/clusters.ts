@@ -5,10 +5,9 @@ import type { ClustersSection } from "../../../protocol";
 import { COLOURS, css, inkOn, PALETTES, type Theme } from "../../../scene/color";
 import { bare, code, fixed, paper } from "../../../scene/format";
 import { h, s } from "../../../ui/dom";
-import { spaced } from "../../cells";
 import { captioned, redrawn } from "../../chart";
 import type { Now, Section } from "../../host";
-import { layerHues } from "../../hues";
+import { groupKey, layerHues, layerKey } from "../../hues";
 import { names } from "../../names";
 import { type Point, Points } from "../../points";
 import { folded } from "../../rows";
@@ -154,18 +153,8 @@ export const section: Section<ClustersSection> = (element, info, host) => {
       width,
       now,
     );
-    const numbered = new Map(spaced(layers, Math.min(22, 280 / layers.length), 16));
-    const swatches = layers.map((_, i) => h("span", { style: `--hue:${hues[i]}` }, String(numbered.get(i) ?? "")));
-    left.key.replaceChildren(
-      h("span", {}, "layer", h("span.hues", { style: `--layers:${layers.length}` }, ...swatches)),
-    );
-    const count = (group: number): HTMLElement =>
-      h("b.dim", {}, String(groupOf.filter((each) => each === group).length));
-    const keys = groups.map((name, group) =>
-      h("span", {}, h("i", { style: `background:${colors[group]}` }), `${name} `, count(group)),
-    );
-    if (groupOf.includes(-1)) keys.push(h("span", {}, h("i.ringed"), "none of these ", count(-1)));
-    right.key.replaceChildren(...keys);
+    left.key.replaceChildren(layerKey(layers, hues));
+    right.key.replaceChildren(...groupKey(groups, groupOf, colors));
     between.replaceChildren(...betweenLayers(info, now.theme));
   };
   const update = redrawn(draw, left.points, right.points);

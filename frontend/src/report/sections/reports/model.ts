@@ -5,14 +5,12 @@ import { plural } from "../../../scene/format";
 import { colourOf, type Look, looks } from "../../../scene/letters";
 import { Of } from "../../../scene/made";
 import { h, s } from "../../../ui/dom";
-import { layout, spaced } from "../../cells";
+import { headGrid } from "../../cells";
 import { type Cell, same } from "../../figures";
 import type { Host, Now } from "../../host";
 import { headTip, pointing } from "../../tip";
 
 type Marks = SummarySection["marks"];
-
-const LABEL = { left: 20, top: 18 };
 
 export class Model {
   readonly root: HTMLElement;
@@ -61,47 +59,24 @@ export class Model {
 
   private draw({ theme }: Now, room: number): void {
     const { figures } = this.host;
-    const { size, gap } = layout(figures.rows, figures.columns, room - LABEL.left, 420, 30);
-    const step = size + gap;
-    const [width, height] = [LABEL.left + figures.columns * step, LABEL.top + figures.rows * step];
+    const grid = headGrid(figures, room, 30);
     const hue = (mark: number): string => colourOf(this.looks[mark]!, theme);
-    const letter = (x: number, y: number, mark: number): SVGElement =>
-      s("text", { class: "letter", x, y, dy: "0.35em" }, this.looks[mark]!.letter);
     const texts: SVGElement[] = [];
     this.rects = figures.cells.map((cell) => {
-      const [x, y] = [LABEL.left + cell.head * step, LABEL.top + cell.layer * step];
       const [mark] = this.marked.get(cell) ?? [];
-      if (mark !== undefined && size >= 9) texts.push(letter(x + size / 2, y + size / 2, mark));
+      if (mark !== undefined && grid.size >= 9)
+        texts.push(grid.letter(cell, { class: "letter" }, this.looks[mark]!.letter));
       return {
         cell,
-        rect: s("rect", {
-          x,
-          y,
-          width: size,
-          height: size,
+        rect: grid.cell(cell, {
           rx: 2,
           class: mark === undefined ? "at" : this.looks[mark]!.letter ? "at has" : "at has quiet",
           fill: mark === undefined ? null : hue(mark),
         }),
       };
     });
-    const axis = (x: number, y: number, text: number, anchor: string): SVGElement =>
-      s("text", { x, y, dy: "0.35em", "text-anchor": anchor, class: "axis" }, String(text));
-    const across = spaced(figures.payload.heads, step, 18).map(([i, head]) =>
-      axis(LABEL.left + i * step + size / 2, 7, head, "middle"),
-    );
-    const down = spaced(figures.payload.layers, step, 13).map(([i, layer]) =>
-      axis(LABEL.left - 7, LABEL.top + i * step + size / 2, layer, "end"),
-    );
-    const attributes = {
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-      "aria-hidden": "true",
-      "data-export": "yes",
-    };
     this.picture.replaceChildren(
-      s("svg", attributes, ...across, ...down, ...this.rects.map(({ rect }) => rect), ...texts),
+      grid.drawing({ "aria-hidden": "true" }, ...this.rects.map(({ rect }) => rect), ...texts),
     );
 
     const swatch = (mark: number | null): SVGElement =>
@@ -115,7 +90,7 @@ export class Model {
           class: mark === null ? "at" : "at has",
           fill: mark === null ? null : hue(mark),
         }),
-        mark !== null && letter(7, 7, mark),
+        mark !== null && s("text", { class: "letter", x: 7, y: 7, dy: "0.35em" }, this.looks[mark]!.letter),
       );
     const none = [...this.marked.values()].filter((marks) => marks.length === 0).length;
     const entry = (mark: number | null, name: string, count: number): HTMLElement =>
