@@ -414,7 +414,8 @@ def test_a_text_is_shaded_as_soon_as_the_model_is_awake(standalone: Any, page_of
     page = standalone(page_of("Llama"), init="Worker.prototype.postMessage = () => undefined").page
     page.wait_for_selector(".hx .toks.r")
     page.locator(".hv .toks.r .tok .t").first.click()  # it is asked about once the model is awake
-    assert page.get_by_role("button", name="Shade the text").is_disabled()
+    for name in ("Shade the text", "Rank the heads"):
+        assert page.get_by_role("button", name=name).is_disabled()
     page = standalone(page_of("Llama")).page
     page.wait_for_function(LIVE_DRAWN)
     page.get_by_role("button", name="Shade the text").click()

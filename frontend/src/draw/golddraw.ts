@@ -3,7 +3,7 @@
 
 import type { Box } from "../scene/areas";
 import { type Item, name } from "../scene/axis";
-import { concerns, type Gold, instead, type Judged } from "../scene/gold";
+import { concerns, type Gold, instead, type Judged, runs } from "../scene/gold";
 import { BEND, type HeadBox, middle } from "../scene/headlayout";
 import type { GoldSays } from "../scene/says";
 import type { Focus, Scene } from "../scene/scene";
@@ -106,17 +106,6 @@ function cross(pen: Pen, ink: Ink, x: number, y: number, size: number): void {
     pen.lineWidth = width;
     for (const bar of bars) path(pen, bar, false);
   }
-}
-
-/** Neighbours as stretches: first and the one after the last. */
-export function runs(places: readonly number[]): [number, number][] {
-  const found: [number, number][] = [];
-  for (const place of [...places].sort((a, b) => a - b)) {
-    const last = found.at(-1);
-    if (last && last[1] === place) last[1]++;
-    else found.push([place, place + 1]);
-  }
-  return found;
 }
 
 /** Where a matrix stands: the size of a cell, and the first row and column that are shown. */

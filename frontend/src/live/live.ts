@@ -307,7 +307,6 @@ export class Live {
 
   // The sources are of the input, the place and the word; changes strike their parts out.
   private sources(): void {
-    if (!this.shown) return;
     this.why.update(this.input, this.place, this.chosen);
     this.why.changes(this.history.changes);
   }
@@ -373,7 +372,8 @@ export class Live {
   private looked(state: Full): void {
     this.theme();
     this.panel(state);
-    if (this.pinned.renewed(state.pin, state.between)) void this.say();
+    const moved = this.pinned.renewed(state.pin, state.between);
+    if (moved && this.shown) void this.say();
     else this.tell();
   }
 

@@ -21,6 +21,8 @@ interface Row {
   readonly value: number;
 }
 
+const ABOUT = "Which heads made this: by what it loses without each of them.";
+
 export class WhoBox {
   readonly root = h("section.who", { "aria-label": "Who did it?" });
   private readonly rank: HTMLButtonElement;
@@ -36,6 +38,7 @@ export class WhoBox {
     );
     this.root.append(h("div.row", {}, h("h2", {}, "Who did it?"), h("span.grow"), this.rank), this.about, this.table);
     this.clear();
+    this.rank.disabled = true; // nothing is read yet
   }
 
   /** The input, the changes or what is followed is another one. */
@@ -44,7 +47,7 @@ export class WhoBox {
     this.table.replaceChildren();
     this.table.hidden = true;
     this.rank.disabled = false;
-    this.about.textContent = "Which heads made this: by what it loses without each of them.";
+    this.about.textContent = ABOUT;
   }
 
   private async run(): Promise<void> {
@@ -57,8 +60,8 @@ export class WhoBox {
       const estimated = answer.heads.every(({ estimate }) => estimate !== null);
       await (estimated ? this.estimated(answer, turn) : this.oneByOne(answer, turn));
     } catch (error) {
-      if (turn !== this.turn || error instanceof StaleError) return;
-      this.about.textContent = error instanceof Error ? error.message : String(error);
+      const why = error instanceof Error ? error.message : String(error);
+      if (turn === this.turn) this.about.textContent = error instanceof StaleError ? ABOUT : why;
     } finally {
       if (turn === this.turn) this.rank.disabled = false;
     }

@@ -38,7 +38,8 @@ export class WhyBox {
     this.run = h("button.link", { type: "button", onclick: () => void this.ask() }, "Shade the text");
     const row = h("div.row", {}, h("h2", {}, "Which part made this?"), this.spans, this.run);
     this.root.append(row, this.about, this.place);
-    this.update(null);
+    this.update();
+    this.run.disabled = true; // nothing is read yet
   }
 
   /** What is asked about; another one has no picture yet. */
@@ -46,7 +47,7 @@ export class WhyBox {
     if (!this.of.renewed(...asked)) return;
     this.turn++;
     this.shown = null;
-    this.run.disabled = asked[0] === null; // nothing is read yet
+    this.run.disabled = false;
     this.place.replaceChildren();
     this.about.textContent = ABOUT;
   }

@@ -175,3 +175,14 @@ export function inWords(
   const of = verdicts.length > 1 && right ? `right in ${hits} of ${verdicts.length} heads` : right ? "right" : wrong;
   return { label: gold.label, pair: `${text(own, gold.source)} → ${targets || "no target"}`, verdict: of };
 }
+
+/** Neighbours as stretches: first and the one after the last. */
+export function runs(places: readonly number[]): [number, number][] {
+  const found: [number, number][] = [];
+  for (const place of [...places].sort((a, b) => a - b)) {
+    const last = found.at(-1);
+    if (last && last[1] === place) last[1]++;
+    else found.push([place, place + 1]);
+  }
+  return found;
+}

@@ -3,7 +3,7 @@
 import type { InputInfo } from "../protocol";
 import { name } from "./axis";
 import { bare, brief, label, plural, shortened } from "./format";
-import { ofOpen } from "./gold";
+import { ofOpen, runs } from "./gold";
 import { inWords, nameOf as matrixName, shares } from "./quantities";
 import type { Scene } from "./scene";
 
@@ -36,15 +36,10 @@ export function heading(scene: Scene): string {
 const alone = ({ many, state }: Scene): boolean => many && state.scale === "head" && state.picture === "matrix";
 
 /** Heads by their numbers: "0–3, 7". */
-function numbers(heads: readonly number[]): string {
-  const found: [number, number][] = [];
-  for (const head of [...heads].sort((a, b) => a - b)) {
-    const last = found.at(-1);
-    if (last && last[1] === head - 1) last[1] = head;
-    else found.push([head, head]);
-  }
-  return found.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
-}
+const numbers = (heads: readonly number[]): string =>
+  runs(heads)
+    .map(([first, end]) => (end === first + 1 ? `${first}` : `${first}–${end - 1}`))
+    .join(", ");
 
 /** Beside figures that rounded weights have changed. */
 export const ROUNDED = "rounded weights";
