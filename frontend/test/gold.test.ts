@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Pen } from "../src/draw/canvas";
-import { drawRegions, drawThumbLinks, runs } from "../src/draw/golddraw";
+import { drawRegions, drawThumbLinks } from "../src/draw/golddraw";
 import type { AxisInfo, LinkInfo, PartInfo } from "../src/protocol";
 import { type Choice, side } from "../src/scene/axis";
 import { fromValues, type Shown } from "../src/scene/cut";
@@ -14,6 +14,7 @@ import {
   judge,
   ofOpen,
   placed,
+  runs,
   verdict,
 } from "../src/scene/gold";
 import { PART } from "./sample";
