@@ -415,7 +415,7 @@ def test_a_text_is_shaded_as_soon_as_the_model_is_awake(standalone: Any, page_of
     page.wait_for_selector(".hx .toks.r")
     page.locator(".hv .toks.r .tok .t").first.click()  # it is asked about once the model is awake
     for name in ("Shade the text", "Rank the heads"):
-        assert page.get_by_role("button", name=name).is_disabled()
+        assert page.get_by_role("button", name=name, include_hidden=True).is_disabled()
     page = standalone(page_of("Llama")).page
     page.wait_for_function(LIVE_DRAWN)
     page.get_by_role("button", name="Shade the text").click()

@@ -97,5 +97,5 @@ class Example:
         return (
             CorpusError(path, int(line), full)
             if path and line.isdecimal()
-            else CorpusError(self.source, None, full)
+            else CorpusError(self.source or "examples", None, full)
         )

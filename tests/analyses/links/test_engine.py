@@ -131,13 +131,13 @@ def test_candidates_that_are_listed(demo: Any) -> None:
 def test_no_label_is_the_name_of_all(demo: Any) -> None:
     """It would stand in the row over all labels."""
     link = Link(Span(1, 2), (Span(0, 1),), "all", place="links[0]")
+    linked = Example(words=["A", "cat"], links=[link], tokens=demo.from_words(["A", "cat"]))
     with pytest.raises(
-        CorpusError, match=r"links\[0\]: expected another label than 'all', which names the row"
+        CorpusError, match=r"^examples: links\[0\]: expected another label than 'all', which names the row"
     ):
-        hs.links(demo, [Example(words=["A", "cat"], links=[link])])
-    tree = Example(words=["A", "cat"], heads=[1, -1], relations=["all", "root"])
+        hs.links(demo, [linked])
     with pytest.raises(CorpusError, match="expected another label than 'all'"):
-        hs.syntax(demo, [tree])
+        hs.syntax(demo, [replace(linked, links=None, heads=[1, -1], relations=["all", "root"])])
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
