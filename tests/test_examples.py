@@ -74,8 +74,11 @@ def kernel() -> Iterator[Any]:
 
 
 ANEW = """
+import gc
+gc.freeze()
 %reset -f
-import os, sys
+import gc, os, sys
+gc.unfreeze()
 for name in [each for each in sys.modules if each.partition(".")[0] == "headscope"]:
     del sys.modules[name]
 os.chdir({folder!r})
@@ -88,7 +91,10 @@ from tests.helpers.once import few_repeats, share_roles
 few_repeats()
 share_roles(Path({built!r}))
 """
-"""What makes a kernel new to a notebook but for the libraries that are loaded, and for what another has told."""
+"""What makes a kernel new to a notebook but for the libraries that are loaded, and for what another has told.
+
+What is reset is collected three times, each time through all of torch, where that is not frozen.
+"""
 
 
 def executed(name: str, folder: Path, kernel: Any, built: Path, **models: str) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -122,12 +122,15 @@ def test_a_graph_that_is_not_the_model_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 @given(arrays(np.float32, (3, 4), elements=st.floats(-100, 100, width=32)), st.sampled_from([0, 1]))
+@example(np.full((3, 4), 2.5e-43, np.float32), 0)  # a step that float32 could not hold
+@np.errstate(all="raise", under="ignore")
 def test_rounded_rows_are_off_by_half_a_step_at_most(matrix: Any, axis: int) -> None:
     codes, scale = rounded_rows(matrix, axis)
     restored = codes * np.expand_dims(scale, 1 - axis)
     step = np.expand_dims(scale, 1 - axis)
     assert (np.abs(restored - matrix) <= 0.5001 * step + 1e-30).all()
     assert codes.min() >= -127
+    assert (np.sign(codes) * np.sign(matrix) >= 0).all()
 
 
 @pytest.mark.parametrize("kind", ["int8", "float16", "float32"])

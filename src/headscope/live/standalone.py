@@ -230,8 +230,8 @@ def rounded_rows(matrix: Singles, axis: int) -> tuple[npt.NDArray[np.int8], Sing
     >>> codes.tolist(), [round(float(each), 5) for each in scale]
     ([[127, -64], [0, 0]], [0.00787, 1.0])
     """
-    largest = np.abs(matrix).max(1 - axis)
-    scale = np.where(largest > 0, largest / 127, 1.0).astype(np.float32)
+    scale = np.abs(matrix).max(1 - axis) / np.float32(127)
+    scale = np.where(scale >= np.finfo(np.float32).tiny, scale, np.float32(1))
     return np.rint(matrix / np.expand_dims(scale, 1 - axis)).astype(np.int8), scale
 
 
