@@ -120,7 +120,7 @@ def main_device(module: nn.Module) -> torch.device:
     parts = [module]
     while parts:  # for each batch: `module.modules()` takes several times as long
         part = parts.pop()
-        device = getattr(getattr(part, "_hf_hook", None), "execution_device", None)
+        device = getattr(vars(part).get("_hf_hook"), "execution_device", None)
         if isinstance(device, str | int | torch.device):
             return torch.device(device)
         parts += reversed([*part.children()])
