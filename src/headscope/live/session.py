@@ -141,8 +141,7 @@ class Live:
         limits = [one.max_length for one in self.models]
         self.longest = min([longest, *(limit for limit in limits if limit is not None)])
         self._examples, self._loaded = list(examples) or first_inputs(model), loaded
-        first, *others = self.models
-        self._shared = all(_vocabulary(other) == _vocabulary(first) for other in others)
+        self._shared = against is None or _vocabulary(against) == _vocabulary(model)
         self._turn = 0
         self._ran: list[Ran] = []
         self.view: View | None = None
