@@ -90,6 +90,11 @@ class Example:
         made.__dict__.update(self.__dict__, **changes)
         return made
 
+    @property
+    def place(self) -> str:
+        """What messages call it by: where it begins, of one that was made in Python that it is among the examples."""
+        return self.source or "examples"
+
     def error(self, message: InputError | str) -> CorpusError:
         """An error that begins with the example's file, line and name."""
         path, _, line = self.source.rpartition(":")
@@ -97,5 +102,5 @@ class Example:
         return (
             CorpusError(path, int(line), full)
             if path and line.isdecimal()
-            else CorpusError(self.source or "examples", None, full)
+            else CorpusError(self.place, None, full)
         )

@@ -89,7 +89,7 @@ class Task:
         rows = self.run([tokens_of(example) for example in batch], keep)
         for example, finite in zip(batch, rows.finite, strict=True):
             if not finite:
-                raise not_finite(self.model.name, self.model.module, f"{example.source}: attention")
+                raise not_finite(self.model.name, self.model.module, f"{example.place}: attention")
         return rows
 
     def run(self, inputs: Sequence[Tokens], keep: passes.Keep | None = None) -> Found:

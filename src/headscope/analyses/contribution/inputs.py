@@ -78,7 +78,7 @@ def over_inputs(
             there = np.ones(values.shape[:2]) if there is None else there
             for example, value, count in zip(batch, values, there, strict=True):
                 if np.isinf(value).any() or np.isnan(value).all():
-                    raise not_finite(model.name, model.module, f"{example.source}: {title}")
+                    raise not_finite(model.name, model.module, f"{example.place}: {title}")
                 chance = np.full(value.shape[:2], np.nan)
                 documents.add(example.document, tokens_of(example), layers, value, chance, count)
                 if seen is not None:

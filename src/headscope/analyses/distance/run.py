@@ -93,7 +93,7 @@ class Distances:
         for batch, pairs in worked(block, self.run, done):
             for example, measured in zip(batch, pairs, strict=True):
                 if not np.isfinite(measured.sums).all():
-                    raise not_finite(self.model.name, self.model.module, f"{example.source}: attention")
+                    raise not_finite(self.model.name, self.model.module, f"{example.place}: attention")
                 count = len(tokens_of(example))
                 documents.add(
                     example.document, measured.heads, measured.sums, measured.rows, measured.compared, count

@@ -151,7 +151,7 @@ class Engine:
                 leave_out(corpus, error)
             else:
                 for kind, notes in asked.question.notes.items():
-                    self._notes.setdefault(kind, []).extend(f"{example.source}: {note}" for note in notes)
+                    self._notes.setdefault(kind, []).extend(f"{example.place}: {note}" for note in notes)
                 yield asked
 
     def notes(self) -> Mapping[str, Sequence[str]]:
@@ -338,7 +338,7 @@ class _Reader:
         weights = record.weights()
         weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
         if not torch.isfinite(weights.sum()):
-            sources = list(dict.fromkeys(example.source for example in (self._asked[0], self._asked[-1])))
+            sources = list(dict.fromkeys(example.place for example in (self._asked[0], self._asked[-1])))
             what = f"{' to '.join(sources)}: attention of layer {record.layer}"
             raise not_finite(self._model.name, self._model.module, what)
         maps = self._query.given(self._key.received(weights))
