@@ -121,15 +121,17 @@ def test_each_change_sees_what_the_one_before_it_left(llama: Model) -> None:
     assert both[1, 4, 1] == 0
 
 
-def test_while_a_model_writes(llama: Model) -> None:
-    """Places are those of the text, in the steps as in the prompt."""
+@pytest.mark.parametrize("kind", ["llama", "mistral"])
+def test_while_a_model_writes(llama: Model, kind: str) -> None:
+    """Places are those of the text, in the steps as in the prompt, also behind a cache that has lost the first keys."""
+    model = llama if kind == "llama" else hs.load(sharpen(build(family("Mistral"))))
     prompt = hs.Tokens([str(one) for one in IDS[0].tolist()], ids=IDS[0].numpy())
-    with hs.edit(llama, "L0H1 previous", "all hide >0", "L1H0 hide 7>6"):
-        made: Any = hs.generate(llama, prompt, max_new_tokens=4)
-        whole: Any = hs.capture(llama, inputs={"input_ids": torch.as_tensor(np.array(made.query.ids))[None]})
+    with hs.edit(model, "L0H1 previous", "all hide >0", "L1H0 hide 7>6"):
+        made: Any = hs.generate(model, prompt, max_new_tokens=4)
+        whole: Any = hs.capture(model, inputs={"input_ids": torch.as_tensor(np.array(made.query.ids))[None]})
     assert len(made.query) == 9
-    for layer in range(3):
-        assert_allclose(made.layers[layer], whole.layers[layer], atol=1e-5)
+    for layer, weights in enumerate(made.layers):
+        assert_allclose(weights, whole.layers[layer], atol=1e-5)
     assert made["L1H0"][7, 6] == 0 < made["L1H1"][7, 6]
     assert_allclose(made["L0H1"][8], np.eye(9)[7], atol=1e-6)
 

@@ -261,6 +261,9 @@ def test_models_with_vocabularies_of_their_own_each_say_their_own(writer: Model,
     assert second == alone | {"chosen": None}
     told = error(live, kind="show", input={"text": "The cat sat", "written": [5]})
     assert "vocabularies of their own" in told
+    hidden = show(live, "The cat sat", "all hide >2", "L0H1 off")  # the second model's token 2 is another
+    assert hidden["changes"] == ["L0H1 off"]
+    assert any("all hide >2: left out" in note for note in hidden["notes"])
 
 
 def test_who_did_it_is_gradient_times_attention(writer: Model) -> None:

@@ -256,9 +256,9 @@ def _record(
     mask: Tensor | None,
     options: dict[str, Any],
 ) -> AttentionRecord:
-    scaling = options.get("scaling")
+    scaling, place = options.get("scaling"), recording.places.of(module, query)
     return AttentionRecord(
-        **recording.places.of(module, query)._asdict(),
+        **place._asdict(),
         q=query,
         k=key,
         v=value,
@@ -267,6 +267,7 @@ def _record(
         bias=options.get("position_bias"),
         softcap=options.get("softcap") or None,
         sinks=options.get("s_aux"),
+        key_offset=recording.places.offset(place, query.shape[2], key.shape[2]),
     )
 
 

@@ -28,12 +28,15 @@ class Place(NamedTuple):
 
 
 class _Counts(threading.local):
-    """The layers that were seen in this forward pass, by pile, and the number of the pass; of each thread its own."""
+    """The layers that were seen in this forward pass, by pile, and the number of the pass; how many tokens each layer
+    has read, in this pass and those that it goes on behind. Of each thread its own.
+    """
 
     def __init__(self) -> None:
         self.seen: defaultdict[str, set[int]] = defaultdict(set)
         self.step = -1
         self.last: tuple[nn.Module | None, int, int, int] = (None, 0, 0, 0)
+        self.read: dict[tuple[str, int], int] = {}
 
 
 class Places:
@@ -88,6 +91,14 @@ class Places:
             for count in range(len(words), 0, -1):  # the outermost last
                 kind = self._sides.get(".".join(words[:count]), kind)
         return Place(name, stack, layer, kind, max(self._counts.step, 0))
+
+    def offset(self, place: Place, queries: int, keys: int) -> int:
+        """The position of a call's first key: above 0 where one more token is read behind a cache that slides."""
+        if place.kind != "self" or torch.compiler.is_compiling():  # an exported graph has no lengths
+            return 0
+        at = place.module, place.layer
+        end = self._counts.read[at] = queries + (self._counts.read.get(at, 0) if queries == 1 < keys else 0)
+        return max(0, end - keys)
 
 
 def _sides(names: Mapping[nn.Module, str]) -> dict[str, Kind]:

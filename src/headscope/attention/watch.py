@@ -42,8 +42,11 @@ class Watch:
 
         Raises `RefusedError` when the answer has another shape than the weights.
         """
-        place = self.places.of(module)._asdict()
-        record = AttentionRecord(**place, **fields._asdict(), v=values, route="trace", given=given)
+        place = self.places.of(module)
+        offset = self.places.offset(place, fields.q.shape[2], fields.k.shape[2])
+        record = AttentionRecord(
+            **place._asdict(), **fields._asdict(), v=values, route="trace", given=given, key_offset=offset
+        )
         seen = record.at(self.home)
         answer = self.hook(seen)
         if answer is None and seen is not record:

@@ -286,7 +286,9 @@ class Live:
             most = max(len(tokens) for tokens in axes.values())
             for change in made:
                 places = [place for place in (change.query, change.key, change.last) if place is not None]
-                if places and max(places) >= most:
+                if places and not self._shared:
+                    notes.append(f"{change}: left out, as the two models cut a text into tokens of their own")
+                elif places and max(places) >= most:
                     notes.append(f"{change}: left out, as there are {most} tokens")
                 else:
                     kept.append(change)

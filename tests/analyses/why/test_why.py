@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 
 import headscope as hs
 from headscope.analyses.why import statistics
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
-from tests.helpers.small_models import save_llama, small_roberta
+from tests.helpers.small_models import save_llama, sharpen, sizes, small_roberta
+from tests.helpers.small_tokenizers import byte_level
 
 TEXT = "The cat sat here. A dog ran. It was late. The bird sang. She left."
 
@@ -97,8 +99,6 @@ def test_a_few_of_many(writer: Any) -> None:
 
 
 def test_encoders_answer_with_classes_words_labels_and_stretches() -> None:
-    import transformers
-
     kinds = {
         "RobertaForSequenceClassification": "class",
         "RobertaForMaskedLM": "masked",
@@ -123,6 +123,34 @@ def test_encoders_answer_with_classes_words_labels_and_stretches() -> None:
         hs.why(model, pair, anew=True)
     with pytest.raises(RefusedError, match="gives no answer whose probability could change"):
         hs.why(small_roberta(), TEXT)
+
+
+@pytest.mark.parametrize("window", [None, 8, 40])
+def test_what_is_written_anew_is_what_passes_without_a_cache_write(window: int | None) -> None:
+    tokenizer = byte_level()
+    torch.manual_seed(0)
+    settings = {"vocab_size": len(tokenizer), **sizes(inner=48, keys=2, length=512), "eos_token_id": None}
+    module = sharpen(
+        transformers.MistralForCausalLM(transformers.MistralConfig(**settings, sliding_window=window))
+    )
+    model = hs.load((module, tokenizer))
+    made = hs.why(model, TEXT, max_new_tokens=30, anew=True)
+    ids = model.encode(TEXT).ids.tolist()
+    for first, last, text in zip(
+        *(made[name].values for name in ("first_token", "last_token", "without")), strict=True
+    ):
+
+        def hidden(record: Any, first: int = first, last: int = last) -> torch.Tensor:
+            place = torch.arange(record.shape[2])
+            span = (place >= first) & (place <= last)
+            rows = (~span | (place >= len(ids) - 1))[:, None]
+            return record.seeing(~(rows & span) | torch.eye(len(place), dtype=torch.bool)).weights()
+
+        with hs.edit(model, hidden), torch.no_grad():
+            given = torch.tensor([ids])
+            wrote = module.generate(given, max_new_tokens=30, do_sample=False, use_cache=False)[0, len(ids) :]
+        assert text == tokenizer.decode(wrote, skip_special_tokens=True)
+    assert len(set(made["without"].values.tolist())) > 1
 
 
 def test_p_of_a_token_that_loses_as_any_other_does() -> None:

@@ -112,8 +112,8 @@ class Asked:
             return functional.logsigmoid(chosen)
         return chosen - scores.logsumexp(-1)
 
-    def without(self, spans: Sequence[Bools]) -> dict[str, Any]:
-        """What the module takes where the tokens of some spans are not there.
+    def without(self, spans: Sequence[Bools]) -> Asked:
+        """The same where the tokens of some spans are not there; those that the answer is read at stay.
 
         Raises `RefusedError` for a prompt that is no text.
         """
@@ -121,21 +121,23 @@ class Asked:
             raise RefusedError(
                 f"{self.model.name}: deletes spans of texts alone; masking shows pictures and sounds"
             )
-        gone = np.zeros(self.length, np.bool_)
+        keep = np.ones(self.length, np.bool_)
         for span in spans:
-            gone[: len(span)] |= span
-        keep = torch.as_tensor(~(gone & ~self._needed), device=self.model.device)
-        return {
-            name: value[:, keep]
+            keep[: len(span)] &= ~span
+        if self.kind in ("masked", "label", "span"):
+            keep |= self.rows
+        kept = torch.as_tensor(keep, device=self.model.device)
+        ready = {
+            name: value[:, kept]
             if isinstance(value, Tensor) and value.shape == (1, self.length) and "decoder" not in name
             else value
             for name, value in self.ready.items()
         }
-
-    @property
-    def _needed(self) -> Bools:
-        """What cannot be deleted, as the answer is read there."""
-        return self.rows if self.kind in ("masked", "label", "span") else np.zeros(self.length, np.bool_)
+        here = np.flatnonzero(keep[: len(self.prompt.tokens)])
+        prompt = Prompt(self.prompt.tokens.take(here), [self.prompt.texts[place] for place in here])
+        targets = np.cumsum(keep)[self.targets] - 1 if self.kind == "span" else self.targets
+        rows = self.rows[keep]
+        return replace(self, prompt=prompt, ready=ready, rows=rows, targets=targets)
 
 
 def ask(

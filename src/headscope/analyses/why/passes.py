@@ -112,14 +112,15 @@ class Passes:
             wanted = record.kind == "self" and not (
                 "input_ids" in self.asked.ready and of_tower(record.module)
             )
-        keys, prompt = record.shape[3], len(self.asked.prompt.tokens)
+        keys, prompt = record.shape[3] + record.key_offset, len(self.asked.prompt.tokens)
         return wanted and (keys == self.asked.length or (grows and keys >= prompt))
 
-    def run(self, ready: Mapping[str, Any]) -> tuple[Tensor, Any]:
-        """The logits of the answer, ``[row token choice]``, and all that the module returns."""
+    def run(self, ready: Mapping[str, Any], asked: Asked | None = None) -> tuple[Tensor, Any]:
+        """The logits of the answer, ``[row token choice]``, where `asked` has it, and all that the module returns."""
+        asked = self.asked if asked is None else asked
         with running(self.model, ready):
-            output = self.module(**ready, **self.asked.kept)
-        scores = self.asked.scores(output)
+            output = self.module(**ready, **asked.kept)
+        scores = asked.scores(output)
         if not scores.isfinite().any(-1).all():
             raise not_finite(self.model.name, self.module, "logits")
         return scores, output
@@ -249,11 +250,11 @@ class Passes:
 
     def deleted(self, spans: Sequence[int]) -> Tensor:
         """The log-probability of the answer's tokens where spans are not in the prompt, ``[token]``."""
-        ready = self.asked.without([self.members[span].cpu().numpy() for span in spans])
+        shorter = self.asked.without([self.members[span].cpu().numpy() for span in spans])
         with torch.no_grad(), evaluating(self.module):
-            scores, _ = self.run(ready)
+            scores, _ = self.run(shorter.ready, shorter)
         self.runs += 1
-        return self.asked.log_p(scores)[0]
+        return shorter.log_p(scores)[0]
 
     def slopes(self, statements: Tensor) -> Slopes:
         """The derivatives of the log-probability of each statement by a bias on the attention to each span.
@@ -298,15 +299,16 @@ class Passes:
         return functional.pad(self.members, (0, more)), functional.pad(self.rows, (0, more), value=True)
 
     def outside(self, queries: int, keys: int, cross: bool) -> Tensor:
-        """Which of the last queries do not lie in each span, or give the answer, ``[query span]``."""
+        """Which of the last queries, of so many keys, do not lie in each span, or give the answer, ``[query span]``."""
         members, rows = self._sized(keys)
         if cross:
             return torch.ones(queries, len(members), dtype=torch.bool, device=members.device)
         return (~members[:, keys - queries :] | rows[keys - queries :]).T
 
-    def hidden(self, spans: Sequence[int], queries: int, keys: int, cross: bool) -> Tensor:
-        """Which pairs are masked where some spans are, ``[query key]``."""
-        members, outside = self._sized(keys)[0], self.outside(queries, keys, cross)
+    def hidden(self, spans: Sequence[int], queries: int, keys: int, cross: bool, first: int = 0) -> Tensor:
+        """Which pairs are masked where some spans are, ``[query key]``, of the keys from the `first` on."""
+        members = self._sized(first + keys)[0][:, first:]
+        outside = self.outside(queries, first + keys, cross)
         hidden = torch.zeros(queries, keys, dtype=torch.bool, device=members.device)
         for span in spans:
             hidden |= outside[:, span, None] & members[span]
@@ -328,7 +330,7 @@ class Hide:
 
     def __init__(self, passes: Passes, every: Sequence[Masked], *, grows: bool = False) -> None:
         self._passes, self._every, self._grows = passes, every, grows
-        self._made: dict[tuple[int, int, bool], Tensor] = {}
+        self._made: dict[tuple[int, int, bool, int], Tensor] = {}
         self.met = False
 
     def __call__(self, record: AttentionRecord) -> Tensor | None:
@@ -336,7 +338,7 @@ class Hide:
         if not self._passes.concerns(record, grows=self._grows):
             return None
         self.met = True
-        shape = *record.shape[2:], record.kind == "cross"
+        shape = *record.shape[2:], record.kind == "cross", record.key_offset
         if shape not in self._made:
             rows = [self._passes.hidden(one.spans, *shape) for one in self._every]
             self._made[shape] = torch.stack(rows)[:, None]
