@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 import headscope as hs
 from headscope.analyses.reads.corpus import (  # pyright: ignore[reportPrivateUsage]
@@ -21,9 +23,10 @@ from headscope.core.link import Link, Span
 from headscope.corpora import Example
 from headscope.errors import InputError
 from tests.helpers.families import build, family
+from tests.helpers.hybrids import hybrid
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.small_models import save_bert, save_gpt2, save_whisper, translator
+from tests.helpers.small_models import save_bert, save_gpt2, save_whisper, sizes, translator
 from tests.helpers.small_tokenizers import byte_level
 from tests.helpers.typed import Typed
 
@@ -75,6 +78,57 @@ def test_either_side_sums_to_the_models_own_scores(name: str) -> None:
     if turned:
         same = hs.reads(model, text, head, query=4, key=4, foil="none")
         np.testing.assert_allclose(same["position"], 0.0, atol=1e-6)  # nothing turns at one position
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("GPT-2", "token and position"), ("BERT", "token and position"), ("Qwen3", "token"), ("BLOOM", "token")],
+)
+def test_writers_have_one_name_for_an_input_and_for_a_corpus(name: str, first: str) -> None:
+    model = hs.load(build(family(name)))
+    one = hs.reads(model, tokens(), "L2H1")
+    corpus = hs.reads(model, [Example(tokens=tokens(), document=0)], "L2H1", ablated=0)
+    assert one["writer"].values.tolist() == corpus["writer"].values.tolist()
+    assert one["kind"].values.tolist() == corpus["kind"].values.tolist()
+    assert one["writer"].values[0] == first
+
+
+def test_a_convolution_is_no_mlp_and_no_token() -> None:
+    """In layer 0 of LFM2 a convolution mixes the tokens up to the key, and an MLP reads what it wrote."""
+    module: Any = hybrid("lfm2", layer_types=["conv", "full_attention"] * 2)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.normal_(0, 0.3)
+        module.get_input_embeddings().weight /= 1e3
+    model = hs.load(module)
+    terms: list[float] = []
+    for before in (7, 8):
+        found = hs.reads(model, tokens([5, 6, before, 9, 10, 11]), "L1H1", query=5, key=3, foil="none")
+        assert found["writer"].values.tolist() == ["token", "convolution 0", "mlp 0", "position bias"]
+        terms.append(float(found["term"].sel(side="key", writer="convolution 0")))
+    assert abs(terms[0] - terms[1]) > 0.1 * abs(terms[0])
+    corpus = hs.reads(model, [Example(tokens=tokens(), document=0)], "L3H1", ablated=0)
+    assert [str(name) for name in corpus["writer"].values if "convolution" in str(name)] == [
+        "convolution 0",
+        "convolution 2",
+    ]
+
+
+def test_attention_that_runs_again_has_no_keys_of_the_run_before() -> None:
+    """Among the classes whose forward does not name `use_cache`."""
+    config = transformers.GraniteMoeConfig(
+        vocab_size=60,
+        **sizes(layers=2, inner=48, keys=2, length=64),
+        num_local_experts=4,
+        attention_dropout=0.0,
+    )
+    module = transformers.GraniteMoeForCausalLM(config).eval()
+    model, head = hs.load(module), hs.Head(1, 1)
+    found = hs.reads(model, tokens(), head, query=5, key=3, foil="none")
+    assert float(found["contrast"]) == pytest.approx(scores(model, head, tokens())[5, 3], rel=1e-5)
+    np.testing.assert_allclose(found["term"].sum("writer"), found["contrast"], rtol=1e-5, atol=1e-7)
+    same = hs.reads(model, tokens(), head, query=5, key=5, foil="none")
+    np.testing.assert_allclose(same["position"], 0.0, atol=1e-6)
 
 
 def test_both_streams_of_cross_attention() -> None:

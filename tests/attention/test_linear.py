@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import headscope as hs
-from headscope.attention.linear import Call
+from headscope.attention.linear import KINDS, PLACED, TOKEN, Call, block_of
 from headscope.attention.one import record
 from headscope.attention.writers import Read, Reader
 from headscope.errors import RefusedError
 from headscope.models.model import uncached
 from tests.helpers.families import CAPTURED, Family, build, each, family
+from tests.helpers.hybrids import KNOWN, hybrid
 
-NO_STREAM = ("Swin", "Swin v2", "Funnel", "Funnel factorized", "XLNet", "XLM")
-"""Families whose stages or poolings change the stream on its way, whose attention adds to it within, or whose layers
-are no modules."""
+NO_STREAM = ("Swin", "Swin v2", "Funnel", "Funnel factorized", "XLNet")
+"""Families whose stages or poolings change the stream on its way, or whose attention adds to it within."""
 
 LINEAR = [family for family in CAPTURED if family.name not in NO_STREAM]
 NO_HEADS = {"Qwen3-Next", "ConvBERT", "DiffLlama"}
@@ -71,7 +73,8 @@ def test_the_terms_of_a_score_sum_to_it_and_their_softmax_is_the_models_attentio
         given: Any = own[call.record.module, call.record.layer].given
         assert (weights(call, of_keys, head, query) - given[0, head, query]).abs().max() <= 1e-5
     kinds = {writer.kind for writer in read.writers}
-    assert {"embedding", "mlp", "attention" if family.name in NO_HEADS else "head"} <= kinds
+    assert {"mlp", "attention" if family.name in NO_HEADS else "head"} <= kinds
+    assert len({TOKEN, PLACED} & kinds) == 1
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in NO_STREAM])
@@ -119,6 +122,56 @@ def test_a_head_writes_its_weights_times_values_through_w_o() -> None:
     found = terms[place]
     expected = query @ (layer.self_attn.k_proj.weight[:8] @ part)
     torch.testing.assert_close(found[2, 0].float(), expected.detach())
+
+
+ATTENDING = [kind for kind in KNOWN if kind not in ("mamba", "mamba2", "rwkv", "xlstm")]
+MIXER = re.compile(r"(state space|linear attention|recurrence|convolution) \((\w+)\)")
+"""What `unseen` says of a mixer: what it is, and its class."""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=() if kind in ("lfm2", "falcon_h1", "zamba2", "jamba") else pytest.mark.slow)
+        for kind in ATTENDING
+    ],
+)
+def test_what_mixes_tokens_beside_attention_writes_under_a_name_of_its_own(kind: str) -> None:
+    module: Any = hybrid(kind)
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.15 if parameter.ndim > 1 else 0.3)
+    module.set_experts_implementation("eager")  # the other kernels know no float64
+    model = hs.load(module.double())
+    ids = torch.arange(5, 13)[None]
+    ready = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    written: dict[tuple[str, int], Tensor] = {}
+
+    def keep(name: tuple[str, int]) -> Any:
+        return lambda _, __, output: written.update(
+            {name: output[0] if isinstance(output, tuple) else output}
+        )
+
+    words = {cls: word for word, cls in MIXER.findall(model.unseen)}
+    with ExitStack() as hooks, torch.no_grad():
+        for name, part in module.named_modules():
+            if type(part).__name__ in words:
+                place = block_of(name)
+                assert place is not None
+                hook = part.register_forward_hook(keep((words[type(part).__name__], place[1])))
+                hooks.callback(hook.remove)
+        module(**ready, use_cache=False)
+    read = Reader(model, ready).read(ready)
+    leaves = {(writer.kind, writer.layer): writer.leaf for writer in read.writers if writer.kind not in KINDS}
+    assert leaves.keys() == written.keys()
+    assert bool(leaves) == bool(model.unseen)
+    for name, output in written.items():
+        assert leaves[name].equal(output)
+    for call in read.calls:
+        q, k = call.record.q[0, 1, -1], call.record.k[0, 1 // call.record.groups]
+        products = k.detach() @ q.detach()
+        for numbers in (k @ q.detach(), k.detach() @ q):
+            # Norms compute in float32, whatever they are given.
+            assert (summed(read, numbers) - products).abs().max() <= 1e-6 * products.abs().max()
 
 
 def test_weights_of_half_precision_are_refused() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, cast
 
@@ -87,6 +87,7 @@ class Check:
         inputs: the names of what the module was given.
         unseen: what of the layers has no attention map, in sentences; empty where all that mixes tokens has one.
         implicit: the classes of its mixers that have implicit maps, one a layer (`headscope.attention.implicit`).
+        mixing: by name the modules that mix tokens without attention, and what they are, such as ``convolution``.
     """
 
     route: Route
@@ -99,6 +100,7 @@ class Check:
     inputs: frozenset[str] = frozenset()
     unseen: str = ""
     implicit: Sequence[str] = ()
+    mixing: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def same_length(self) -> bool:
@@ -158,7 +160,7 @@ def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None
         grouped = group(placed(model.module, calls, ready, rows_of(ready))) if calls else {}
         parts = [_part(model, name, records, ready, recorded, tolerance) for name, records in grouped.items()]
         padded = padding_error(model, ready)
-        unmapped = unseen(model.module, grouped, ready, tolerance, () if calls else known)
+        unmapped, mixing = unseen(model.module, grouped, ready, tolerance, () if calls else known)
     before = _prefix(model, calls, ready)
     return Check(
         route(model.module),
@@ -171,6 +173,7 @@ def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None
         frozenset(ready),
         unmapped,
         [type(one).__name__ for one in known],
+        mixing,
     )
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.attention.outputs import Outputs
-from headscope.attention.recording import evaluating
+from headscope.attention.recording import afresh, evaluating
 from headscope.attention.residual import attention_calls, layer_and_attention, no_stream
 from headscope.core.heads import Head
 from headscope.models.model import Model
@@ -41,7 +41,7 @@ class _Layers:
     """One pass: of each layer the stream before it, its heads' outputs and the stream after it; the logits.
 
     Attributes:
-        given: what else each layer was given.
+        given: what else each layer is given to run again.
         leaves: of a pass that is cut, where the outputs of the heads of each layer go on.
         last: the stream behind the last layer, where it goes on.
     """
@@ -264,7 +264,7 @@ class Graph:
                 raise no_stream(self._model, "a layer that does not get what the one before it gave")
             if embedding is not None and not run.before:
                 stream = embedding
-            run.given.append((args, kwargs))
+            run.given.append(afresh(args, kwargs))
             run.before.append(leaf(stream))
             return _with(run.before[-1], args, kwargs)
 

@@ -21,11 +21,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from transformers.cache_utils import Cache
 
 from headscope.attention.places import Places
 from headscope.attention.record import IMPLICIT, AttentionRecord, Hook
-from headscope.attention.recording import evaluating
+from headscope.attention.recording import afresh, evaluating
 from headscope.errors import RefusedError
 
 NO_MIXER = (
@@ -102,11 +101,8 @@ def through_mixers(model: nn.Module, hook: Hook) -> Generator[None]:
 
     def ran(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: object) -> None:
         if threading.get_ident() == thread:
-            # It runs again: on no states of the run before.
-            args = tuple(None if isinstance(arg, Cache) else arg for arg in args)
-            kwargs = {name: None if isinstance(arg, Cache) else arg for name, arg in kwargs.items()}
             with torch.no_grad():
-                hook(_record(places, module, _calls(module, args, kwargs)))
+                hook(_record(places, module, _calls(module, *afresh(args, kwargs))))
 
     with evaluating(model), ExitStack() as hooks:
         hooks.callback(model.register_forward_pre_hook(begin).remove)

@@ -9,31 +9,38 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from headscope.attention.mixers import MIXER
 from headscope.attention.neurons import matrix_of
 from headscope.attention.operations import PERMUTE, RESHAPE, SAME, tensors
 from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import afresh, first, with_first
 from headscope.attention.watch import storage
 
-Kind = Literal["embedding", "head", "attention", "mlp", "position", "bias", "pair"]
-"""Who writes: what enters the first layer, a head, attention as a whole where its heads cannot be told apart, whatever
-else a layer adds (its MLP), positions that attention adds to queries or keys, and parameters that are added; what the
-positions of a query and a key add to their score by themselves stands beside these as ``pair``."""
+TOKEN, PLACED = "token", "token and position"
+"""What enters the first layer: the token alone, or something that hangs on where it stands."""
+
+KINDS = (TOKEN, PLACED, "head", "attention", MIXER, "mlp", "position", "bias", "pair")
+"""Who writes: what enters the first layer, a head, attention as a whole where its heads cannot be told apart, what else
+mixes tokens (by what it is: ``convolution``, ``state space``), whatever else a layer adds (its MLP), positions that
+attention adds to queries or keys, and parameters that are added; what the positions of a query and a key add to their
+score by themselves stands beside these as ``pair``."""
 
 _SLICES = """
-    getitem select narrow index_select gather take_along_dim chunk split unbind tensor_split cat concat stack repeat
-    expand expand_as repeat_interleave tile roll flip sum mean neg negative cumsum view_as_complex view_as_real
-    masked_fill pad broadcast_to hstack vstack diagonal set setitem copy dropout avg_pool1d avg_pool2d get
+    getitem select narrow index_select gather take_along_dim chunk split unbind tensor_split repeat expand
+    expand_as repeat_interleave tile roll flip sum mean neg negative cumsum view_as_complex view_as_real
+    masked_fill pad broadcast_to diagonal set setitem copy dropout avg_pool1d avg_pool2d get
 """
-_LINEAR = (SAME | PERMUTE | RESHAPE | frozenset(_SLICES.split())) - {"detach", "data", "einsum"}
+_JOIN = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack"})
+_LINEAR = (SAME | PERMUTE | RESHAPE | _JOIN | frozenset(_SLICES.split())) - {"detach", "data", "einsum"}
 _ADD = frozenset({"add", "iadd", "radd", "sub", "isub", "rsub", "subtract"})
 _SCALE = frozenset({"mul", "imul", "rmul", "multiply"})
 _DIVIDE = frozenset({"div", "truediv", "itruediv", "divide", "true_divide"})
@@ -46,7 +53,7 @@ class Writer:
     """What was added to the stream, or to what is read of it.
 
     Attributes:
-        kind: of what.
+        kind: of `KINDS`, or what mixes tokens.
         part: of the model, as maps name it: ``self``, ``encoder``, ``decoder``, ``cross``.
         pile: of layers, whose stream it writes.
         layer: its index; -1 for none.
@@ -54,7 +61,7 @@ class Writer:
         outputs: of heads, what entered W_O, ``[query head dim]``; `matrix` is W_O ``[head dim stream]``.
     """
 
-    kind: Kind
+    kind: str
     part: str
     pile: str
     layer: int
@@ -95,7 +102,7 @@ class Call:
     Attributes:
         record: the call.
         part: of the model, as maps name it.
-        attention, args, kwargs: the module that attended, and what it was given.
+        attention, args, kwargs: the module that attended, and what it is given to run again.
     """
 
     record: AttentionRecord
@@ -117,21 +124,27 @@ class Pass(TorchFunctionMode):
         module: that runs.
         sites: where it attends, by the name of each module.
         until: the part and layer behind whose attention the pass ends; None: to its end.
+        mixers: modules that mix tokens without attention, and what they are.
+        placed: the piles whose first layer is given something that hangs on where a token stands.
         writers: all that was added so far, in order.
         calls: the attention calls so far.
         part, pile, layer: where it is.
         open: how many attention modules run, in whose maps the stream is followed.
+        other: what else adds to the stream: the MLP, or the mixer that runs.
     """
 
     module: nn.Module
     sites: Mapping[str, Site]
     until: tuple[str, int] | None
+    mixers: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
+    placed: Collection[str] = ()
     writers: list[Writer] = field(default_factory=list[Writer])
     calls: list[Call] = field(default_factory=list[Call])
     part: str = ""
     pile: str = ""
     layer: int = -1
     open: int = 0
+    other: str = "mlp"
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -153,6 +166,9 @@ class Pass(TorchFunctionMode):
             name not in _LINEAR or any(map(self._is_parameter, given))
         ):
             return func(*args, **kwargs)
+        if name in _JOIN and args and any(map(self._carries, given)):
+            with torch.enable_grad():
+                return func([self._added(x) if x.any() else x for x in args[0]], *args[1:], **kwargs)
         if name in _LINEAR:  # of what carries none, too: what does may be written into a part of it
             with torch.enable_grad():
                 return func(*args, **kwargs)
@@ -186,7 +202,11 @@ class Pass(TorchFunctionMode):
         """What is added to the stream: a leaf where it is a number of its own."""
         if not isinstance(x, Tensor) or self._carries(x) or not x.is_floating_point():
             return x
-        kind: Kind = "mlp" if not self.open else "position"
+        for leaf in (writer.leaf for writer in self.writers if writer.kind in (TOKEN, PLACED)):
+            alike = (leaf.shape, leaf.dtype, leaf.device) == (x.shape, x.dtype, x.device)
+            if alike and leaf.equal(x):  # what entered the first layer comes again
+                return leaf
+        kind = "position" if self.open else self.other
         return self._writes("bias" if self._is_parameter(x) else kind, x)
 
     def _mapped(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -233,7 +253,7 @@ class Pass(TorchFunctionMode):
         with torch.enable_grad():
             return x / size
 
-    def _writes(self, kind: Kind, x: Tensor, *, part: str | None = None, **more: Any) -> Tensor:
+    def _writes(self, kind: str, x: Tensor, *, part: str | None = None, **more: Any) -> Tensor:
         leaf = x.detach().requires_grad_()
         self.writers.append(Writer(kind, part or self.part, self.pile, self.layer, leaf, **more))
         with torch.enable_grad():
@@ -244,8 +264,6 @@ class Pass(TorchFunctionMode):
     @contextmanager
     def watching(self) -> Generator[None]:
         """Within it the layers of the model are followed."""
-        piles = {site.pile for site in self.sites.values()}
-        module: Any = self.module
         with ExitStack() as hooks:
 
             def before(part: nn.Module, hook: Any) -> None:
@@ -255,16 +273,16 @@ class Pass(TorchFunctionMode):
             def after(part: nn.Module, hook: Any) -> None:
                 hooks.callback(part.register_forward_hook(self._mine(hook)).remove)
 
-            modules: dict[str, nn.Module] = dict(module.named_modules())
-            for name, part in modules.items():
-                place = block_of(name)
-                if place is not None and place[0] in piles and name == f"{place[0]}.{place[1]}".lstrip("."):
-                    before(part, self._begins(*place))
+            for layer, pile, number in layers_of(self.module, {site.pile for site in self.sites.values()}):
+                before(layer, self._begins(pile, number))
             for site in {id(site.attention): site for site in self.sites.values()}.values():
                 before(site.attention, self._enters)
                 if site.projection is not None:
                     after(site.projection, self._projected)
                 after(site.attention, self._leaves(site))
+            for mixer, kind in self.mixers.items():
+                before(mixer, self._mixes(kind))
+                hooks.callback(mixer.register_forward_hook(self._mine(self._mixed), with_kwargs=True).remove)
             yield
 
     def _mine(self, hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -280,7 +298,7 @@ class Pass(TorchFunctionMode):
             if not isinstance(given, Tensor) or self._carries(given) or not given.is_floating_point():
                 return None
             self.layer = -1
-            leaf = self._writes("embedding", given)
+            leaf = self._writes(PLACED if pile in self.placed else TOKEN, given)
             self.layer = layer
             return ((leaf, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": leaf})
 
@@ -288,7 +306,7 @@ class Pass(TorchFunctionMode):
 
     def _enters(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.open += 1
-        self._given[module] = args, kwargs
+        self._given[module] = afresh(args, kwargs)
 
     def attends(self, record: AttentionRecord) -> None:
         """Keep an attention call."""
@@ -317,18 +335,33 @@ class Pass(TorchFunctionMode):
             matrix=matrix.detach().to(output.device).reshape(heads, size, -1),
         )
 
+    def _mixes(self, kind: str) -> Callable[..., Any]:
+        def begin(*_: object) -> None:
+            self.other = kind
+
+        return begin
+
+    def _mixed(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        """What a mixer makes of the stream that it reads, as a number of its own."""
+        kind, self.other = self.other, "mlp"
+        written = first(output)
+        reads = any(map(self._carries, tensors((*args, *kwargs.values()))))
+        if not reads or not isinstance(written, Tensor) or self._carries(written):
+            return None
+        return with_first(output, self._writes(kind, written))
+
     def _leaves(self, site: Site) -> Callable[..., Any]:
         inside = any(part is site.projection for part in site.attention.modules())
 
         def leave(_: nn.Module, __: Any, output: Any) -> Any:
             self.open -= 1
-            first: Any = cast("tuple[Any, ...]", output)[0] if isinstance(output, tuple) else output
-            if inside or not isinstance(first, Tensor):
+            written = first(output)
+            if inside or not isinstance(written, Tensor):
                 return None
-            first = first.detach()
-            if site.projection is None:
-                first = self._writes("attention", first)
-            return (first, *cast("tuple[Any, ...]", output)[1:]) if isinstance(output, tuple) else first
+            written = written.detach()
+            return with_first(
+                output, self._writes("attention", written) if site.projection is None else written
+            )
 
         return leave
 
@@ -337,6 +370,17 @@ def block_of(name: str) -> tuple[str, int] | None:
     """The pile of layers that a module is in, and the number of its layer."""
     match = re.match(r"(?:(.*?)\.)?(\d+)(?:\.|$)", name)
     return None if match is None else (match[1] or "", int(match[2]))
+
+
+def layers_of(module: nn.Module, piles: Collection[str]) -> list[tuple[nn.Module, str, int]]:
+    """The layers of some piles, each with its pile and its number."""
+    modules: dict[str, nn.Module] = dict(cast("Any", module).named_modules())
+    places = [(part, name, block_of(name)) for name, part in modules.items()]
+    return [
+        (part, *place)
+        for part, name, place in places
+        if place is not None and place[0] in piles and name == f"{place[0]}.{place[1]}".lstrip(".")
+    ]
 
 
 def _plain(func: Any, name: str) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from headscope.attention.record import IMPLICIT, AttentionRecord
+from headscope.attention.recording import afresh
 from headscope.models.model import uncached
 
 _KINDS = {
@@ -25,6 +26,9 @@ _KINDS = {
     "convolution": r"conv",
 }
 """In words what mixes tokens, and how its modules and classes are called."""
+
+MIXER = "mixer"
+"""What mixes tokens and is called none of these."""
 
 _ATTENDS = {"attention", "full_attention", "sliding_attention", "hybrid"}
 """What a configuration calls layers that have a map."""
@@ -41,8 +45,9 @@ def unseen(
     ready: Mapping[str, Tensor],
     tolerance: float,
     known: Collection[nn.Module] = (),
-) -> str:
-    """What of a model's layers has no attention map, in sentences; empty where there is nothing of the kind.
+) -> tuple[str, dict[str, str]]:
+    """What of a model's layers has no attention map, in sentences, empty where there is nothing of the kind; and by
+    name the modules in its layers and beside them that mix tokens without attention, in words (``convolution``).
 
     Args:
         module: the model.
@@ -67,9 +72,10 @@ def unseen(
         module(**{**ready, **uncached(module)})
     mapped = "what has a map" if IMPLICIT in parts else "attention"
     alone = len(piles) == 1
-    return " ".join(
+    text = " ".join(
         text for pile in piles.values() for text in pile.sentences(mixing, alone=alone, mapped=mapped)
     )
+    return text, {name: kind for pile in piles.values() for name, kind in pile.mixers(mixing)}
 
 
 class _Pile:
@@ -78,6 +84,7 @@ class _Pile:
     Attributes:
         part: what the part of the model is called.
         layers: by index.
+        others: what else runs with them, by name.
     """
 
     def __init__(
@@ -86,13 +93,20 @@ class _Pile:
         self.part = part
         children = dict(modules[name].named_children())
         self.layers = {int(key): child for key, child in children.items() if key.isdigit()}
+        above = name.rpartition(".")[0]
+        self.others = {
+            f"{above}.{key}".lstrip("."): child
+            for key, child in modules[above].named_children()
+            if name and child is not modules[name]
+        }
+        self._name = name
         self._seen = {modules[call] for call in calls if call in modules}
         self._kinds = {type(layer) for layer in self.layers.values()}
         self._words = _words([modules[above] for above in _upward(name)], len(self.layers))
 
     def apart(self) -> Iterator[nn.Module]:
-        """The layers and modules in them that neither attend, nor hold or are of what attends."""
-        waiting = list(self.layers.values())
+        """The layers, what runs beside them, and modules in these that neither attend, nor hold or are of what does."""
+        waiting = [*self.layers.values(), *self.others.values()]
         while waiting:
             module = waiting.pop()
             if module not in self._seen:
@@ -124,6 +138,16 @@ class _Pile:
                 verb = one if len(every) == 1 else many
                 yield f"{self._named(every, of)} {verb}{end}: {self._listed(groups, every)}."
 
+    def mixers(self, mixing: _Mixing) -> Iterator[tuple[str, str]]:
+        """The names of the outermost modules that mix tokens without attention, and what they are in words."""
+        for index, layer in self.layers.items():
+            for path, mixer in self._mixers(layer, "", mixing):
+                name = f"{self._name}.{index}{path}".lstrip(".")
+                yield name, self._kind(path, mixer, index) or MIXER
+        for name, module in self.others.items():
+            if mixing.of(module):
+                yield name, self._kind(name, module, None) or MIXER
+
     def _attends(self, module: nn.Module) -> bool:
         return any(part in self._seen for part in module.modules())
 
@@ -153,11 +177,11 @@ class _Pile:
             return _NOTHING, type(largest).__name__
         return self._kind("", layer, index), type(layer).__name__
 
-    def _kind(self, path: str, module: nn.Module, index: int) -> str:
+    def _kind(self, path: str, module: nn.Module, index: int | None) -> str:
         """What mixes tokens, in words; empty where neither its names nor the configuration tell."""
         names = f"{path} {type(module).__name__}"
         kinds = (kind for kind, words in _KINDS.items() if re.search(words, names, re.IGNORECASE))
-        return next(kinds, self._words[index] if self._words else "")
+        return next(kinds, self._words[index] if self._words and index is not None else "")
 
     def _named(self, some: Collection[int], of: str) -> str:
         count = len(self.layers)
@@ -202,7 +226,7 @@ class _Mixing:
             return
         self._asking = True
         try:
-            if (mixes := self._mixes(module, args, kwargs)) is not None:
+            if (mixes := self._mixes(module, *afresh(args, kwargs))) is not None:
                 self.known[_built(module)] = mixes
         except Exception:  # what does not run again is not known
             return

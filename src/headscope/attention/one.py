@@ -231,7 +231,7 @@ def unmapped(model: Model, records: Sequence[AttentionRecord], ready: Mapping[st
     if all(record.signed is None for record in records):
         raise RefusedError(f"{model.name}: {NO_MIXER}")
     tolerance = 1e-4 if model.checked is None else model.checked.tolerance
-    return unseen(model.module, group(records), ready, tolerance)
+    return unseen(model.module, group(records), ready, tolerance)[0]
 
 
 @contextmanager

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from headscope.attention.neurons import projected
@@ -14,6 +15,12 @@ from headscope.attention.one import running
 from headscope.attention.recording import evaluating
 from headscope.errors import RefusedError
 from headscope.models.model import Model, uncached
+
+FEW = 8
+"""Tokens on which a model's attention is found."""
+
+TEXT = {"input_ids", "attention_mask", "token_type_ids"}
+"""What a module is given of a text."""
 
 Change = Callable[[int, Tensor], Tensor | None]
 """Is shown the outputs of the heads of a layer (its place among those with heads), ``[batch query head dim]``; what it
@@ -85,6 +92,34 @@ class Outputs:
         finally:
             for hook in hooks:
                 hook.remove()
+
+
+def placed(model: Model, ready: Mapping[str, Tensor], layers: Sequence[nn.Module]) -> list[bool]:
+    """Whether what enters each of some layers, the first of a pile, hangs on where a token stands.
+
+    Args:
+        model: that runs once more, on few tokens that are all the same.
+        ready: an input of it; of one that is no text alone all hang on it.
+        layers: that are the first of their piles.
+    """
+    if not ready.keys() <= {*TEXT, "decoder_input_ids", "decoder_attention_mask"}:
+        return [True] * len(layers)
+    same = {
+        name: value[:1, :FEW] if name.endswith("mask") else value[:1, :1].expand_as(value[:1, :FEW])
+        for name, value in ready.items()
+    }
+    entered: dict[nn.Module, Any] = {}
+
+    def keep(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        entered[layer] = args[0] if args else kwargs.get("hidden_states")
+
+    with ExitStack() as hooks:
+        for layer in layers:
+            hooks.callback(layer.register_forward_pre_hook(keep, with_kwargs=True).remove)
+        with torch.no_grad(), evaluating(model.module), running(model, same):
+            model.module(**same, **uncached(model.module))
+    states = [entered.get(layer) for layer in layers]
+    return [x is None or not torch.allclose(x, x[:, :1].expand_as(x), rtol=1e-5, atol=1e-6) for x in states]
 
 
 class Kept:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from headscope.attention.axes import sides
-from headscope.attention.linear import Call
+from headscope.attention.linear import KINDS, PLACED, TOKEN, Call
+from headscope.attention.mixers import MIXER
 from headscope.attention.neurons import added
 from headscope.attention.one import prepare
 from headscope.attention.record import AttentionRecord
@@ -285,33 +286,42 @@ def _pairs(
     return {who: {key: float(values[at]) for key, values in numbers.items()} for at, who in enumerate(most)}
 
 
-def names(writers: Sequence[Who], *, turned: bool) -> dict[Who, str]:
-    """What writers are called; `turned`: positions turn queries and keys, and are not written to the stream."""
+def order(who: Who) -> tuple[Any, ...]:
+    """Writers by part and layer, what is of no layer last."""
+    return who.kind in ("position", "bias", "pair"), who.part, who.layer, _place(who), who.head
+
+
+def _place(who: Who) -> int:
+    """Where in a layer it writes."""
+    return KINDS.index(who.kind if who.kind in KINDS else MIXER)
+
+
+def names(writers: Sequence[Who]) -> dict[Who, str]:
+    """What writers are called."""
     several = len({who.part for who in writers if who.part}) > 1
     called: dict[Who, str] = {}
     for who in writers:
         where = f"{who.part} " if several and who.part else ""
-        called[who] = (
-            where
-            + {
-                "embedding": "token" if turned else "token and position",
-                "head": str(Head(max(who.layer, 0), max(who.head, 0))),
-                "attention": f"attention {who.layer}",
-                "mlp": f"mlp {who.layer}" if who.layer >= 0 else "before the layers",
-                "position": "positions",
-                "bias": "biases",
-                "pair": "position bias",
-            }[who.kind]
-        )
+        called[who] = where + {
+            TOKEN: TOKEN,
+            PLACED: PLACED,
+            "head": str(Head(max(who.layer, 0), max(who.head, 0))),
+            "mlp": f"mlp {who.layer}" if who.layer >= 0 else "before the layers",
+            "position": "positions",
+            "bias": "biases",
+            "pair": "position bias",
+        }.get(who.kind, f"{who.kind} {who.layer}")
     return called
 
 
 def of_the_token(
     writers: Sequence[Who], terms: Mapping[str, Mapping[Who, float]], contrast: float
 ) -> dict[Who, str]:
-    """The first MLP, which stands for the token where what is embedded has next to no term itself."""
-    embedded = [abs(side[who]) for side in terms.values() for who in side if who.kind == "embedding"]
+    """The first MLP, which stands for the token where what is embedded has next to no term itself, and nothing but
+    attention mixed tokens before it."""
+    embedded = [abs(side[who]) for side in terms.values() for who in side if who.kind in (TOKEN, PLACED)]
     first = [who for who in writers if who.kind == "mlp" and who.layer == 0]
-    if len(first) != 1 or max(embedded, default=0.0) >= SHOWN * abs(contrast):
+    mixed = any(_place(who) == KINDS.index(MIXER) and who.layer == 0 for who in writers)
+    if mixed or len(first) != 1 or max(embedded, default=0.0) >= SHOWN * abs(contrast):
         return {}
     return {first[0]: "mlp 0 (the token)"}

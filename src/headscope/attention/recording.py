@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import Any, cast
 
-from torch import nn
+from torch import Tensor, nn
+from transformers.cache_utils import Cache
 
 from headscope.attention.interface import supports, through_interface
 from headscope.attention.record import Hook, Route
@@ -40,6 +42,24 @@ def recording(model: nn.Module, hook: Hook, *, fused: bool = False) -> Generator
     way = through_interface(model, hook, fused=fused) if route(model) == "interface" else traced(model, hook)
     with evaluating(model), way:
         yield
+
+
+def afresh(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a module is given that runs once more: no keys, values and states of the run before."""
+    without = {name: None if isinstance(arg, Cache) else arg for name, arg in kwargs.items()}
+    return tuple(None if isinstance(arg, Cache) else arg for arg in args), without
+
+
+def first(output: Any) -> Any:
+    """What a module gives, without what it gives beside that."""
+    return cast("list[Any]", output)[0] if isinstance(output, (tuple, list)) else output
+
+
+def with_first(output: Any, instead: Tensor) -> Any:
+    """What a module gives, with this in the place of the first of it."""
+    if not isinstance(output, (tuple, list)):
+        return instead
+    return type(cast("Any", output))((instead, *cast("list[Any]", output)[1:]))
 
 
 @contextmanager

@@ -13,9 +13,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.linear import Call, Enough, Kind, Pass, Site, Writer, block_of
+from headscope.attention.linear import (
+    PLACED,
+    TOKEN,
+    Call,
+    Enough,
+    Pass,
+    Site,
+    Writer,
+    block_of,
+    layers_of,
+)
 from headscope.attention.neurons import projected
 from headscope.attention.one import running
+from headscope.attention.outputs import FEW, TEXT, placed
 from headscope.attention.parts import group
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
@@ -26,9 +37,6 @@ from headscope.models.model import Model, expect_exact, uncached
 CLOSE = 1e-4
 """How far the terms may be from their score, as a share of the largest of them (or of 1)."""
 
-FEW = 8
-"""Tokens on which a model's attention is found."""
-
 AT_A_TIME = 1 << 24
 """Numbers of slopes that are held at a time."""
 
@@ -36,7 +44,7 @@ AT_A_TIME = 1 << 24
 class Who(NamedTuple):
     """A writer by its name: the parts of a `Writer` that are one, such as a head of its layer; -1 for none."""
 
-    kind: Kind
+    kind: str
     part: str = ""
     layer: int = -1
     head: int = -1
@@ -55,7 +63,7 @@ class Reader:
     def __init__(self, model: Model, ready: Mapping[str, Tensor]) -> None:
         expect_exact(model)
         self.model = model
-        if ready.keys() <= {"input_ids", "attention_mask", "token_type_ids"}:  # a few tokens tell as much
+        if ready.keys() <= TEXT:  # a few tokens tell as much
             ready = {name: value[:, :FEW] for name, value in ready.items()}
         records, projections = projected(model, ready)
         module: Any = model.module
@@ -76,10 +84,16 @@ class Reader:
                 modules[record.module],
                 projections.module(record),
             )
+        self._mixers = {modules[name]: kind for name, kind in model.mixing.items()}
+        layers = layers_of(model.module, {site.pile for site in self.sites.values()})
+        first = {pile: layer for layer, pile, _ in reversed(layers)}
+        self._placed = [
+            pile for pile, one in zip(first, placed(model, ready, [*first.values()]), strict=True) if one
+        ]
 
     def read(self, ready: Mapping[str, Tensor], until: tuple[str, int] | None = None) -> Read:
         """One forward pass, as far as the attention of this part and layer."""
-        run = Pass(self.model.module, self.sites, until)
+        run = Pass(self.model.module, self.sites, until, self._mixers, self._placed)
         with (
             torch.no_grad(),
             run.watching(),
@@ -244,7 +258,7 @@ class Read:
         stream = [
             (writer.pile, term is not None)
             for writer, term in zip(self.writers, terms, strict=True)
-            if writer.kind in ("embedding", "head", "attention")
+            if writer.kind in (TOKEN, PLACED, "head", "attention")
         ]
         for pile in {pile for pile, there in stream if there}:
             reached = [there for name, there in stream if name == pile]

@@ -125,7 +125,7 @@ class Lines:
         assert key is not None
         contrast = sum(terms["key"].values())
         writers = list(dict.fromkeys(who for side in SIDES for who in terms[side]))
-        called = names(writers, turned=content is not None) | of_the_token(writers, terms, contrast)
+        called = names(writers) | of_the_token(writers, terms, contrast)
         bars = {
             side: self._bars(row, terms[side], contrast, called)
             for side, row in (("key", key), ("query", query))

@@ -121,6 +121,11 @@ class Model:
         return "" if self.checked is None else str(self.checked.unseen)
 
     @property
+    def mixing(self) -> Mapping[str, str]:
+        """By name the modules that mix tokens without attention, and what they are (told on loading)."""
+        return {} if self.checked is None else self.checked.mixing
+
+    @property
     def backbone(self) -> nn.Module:
         """What reads a text: the module without its head, or an encoder-decoder's encoder; the same maps for less."""
         if self.encoder_decoder and hasattr(self.module, "get_encoder"):
@@ -367,8 +372,11 @@ class Model:
 
 
 def uncached(module: nn.Module) -> dict[str, bool]:
-    """What tells a module not to keep keys and values for later, where it would."""
-    return {"use_cache": False} if "use_cache" in inspect.signature(module.forward).parameters else {}
+    """What tells a module not to keep keys and values for later, where it would: by name, or among what it passes on
+    (GraniteMoe)."""
+    takes = inspect.signature(module.forward).parameters
+    passes_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
+    return {"use_cache": False} if "use_cache" in takes or (passes_on and "past_key_values" in takes) else {}
 
 
 class IdsError(InputError):

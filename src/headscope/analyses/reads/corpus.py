@@ -20,7 +20,7 @@ from headscope.analyses.options import Options
 from headscope.analyses.reads import statistics
 from headscope.analyses.reads.work import Shares, Summed, Work
 from headscope.attention.load import load
-from headscope.attention.reading import PAIR, Asked, call_of, compared, names, part_of, single, visible
+from headscope.attention.reading import PAIR, Asked, call_of, compared, names, order, part_of, single, visible
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Reader, Who
 from headscope.core.arrays import Bools, Floats
@@ -79,7 +79,7 @@ class _Work(Work):
             return tuple(map(written, self.ablated)), left, np.array([contrast, attention]), counts
         ways = asked, replace(asked, contrast=self._shuffled(asked.contrast, among, example))
         terms = [[single(read.by_name(way.numbers(record, side))) for side in SIDES] for way in ways]
-        writers = [*sorted({who for way in terms for side in way for who in side}), PAIR]
+        writers = sorted({PAIR, *(who for way in terms for side in way for who in side)}, key=order)
         s = np.zeros((len(SIDES), len(writers), 3))
         for at, (way, sides) in enumerate(zip(ways, terms, strict=True)):
             pair = way.of_pairs(record)
@@ -198,7 +198,7 @@ def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr
     p_of_some = np.where(np.abs(value[..., 0]) > statistics.EXACT, p, np.nan)
     q = false_discovery(p_of_some.ravel()).reshape(p.shape)
     writers = [writer(text) for text in sums.writers]
-    called = names(writers, turned=False)
+    called = names(writers)
     labels = [(called[who], who.kind, who.layer, who.head) for who in writers]
     values: dict[str, Any] = {
         "share": value[..., 0],

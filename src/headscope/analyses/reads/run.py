@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack, cast, get_args
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 import xarray as xr
@@ -12,9 +12,8 @@ from headscope.analyses.options import Options, with_options
 from headscope.analyses.reads import statistics
 from headscope.analyses.reads.corpus import ATTENDED, over_corpus, shares
 from headscope.analyses.result import returns_result
-from headscope.attention.linear import Kind
 from headscope.attention.one import Text
-from headscope.attention.reading import Foil, Reading, names, of_the_token, reading
+from headscope.attention.reading import Foil, Reading, names, of_the_token, order, reading
 from headscope.attention.writers import Who
 from headscope.core.heads import AnyHead, Head
 from headscope.core.terms import SIDES
@@ -150,8 +149,8 @@ merge = shares.merge
 
 def _dataset(result: Reading, model: Any, foil: Foil) -> xr.Dataset:
     """The reading, labelled."""
-    writers = sorted({who for side in result.terms.values() for who in side}, key=_order)
-    called = names(writers, turned=result.content is not None)
+    writers = sorted({who for side in result.terms.values() for who in side}, key=order)
+    called = names(writers)
     called |= of_the_token(writers, result.terms, result.contrast)
 
     def over(parts: Mapping[str, Mapping[Who, Any]], missing: Any = 0.0) -> Any:
@@ -181,9 +180,3 @@ def _dataset(result: Reading, model: Any, foil: Foil) -> xr.Dataset:
         "command": COMMAND.get(),
     }
     return statistics.dataset(labels, values, pairs, meta)
-
-
-def _order(who: Who) -> tuple[Any, ...]:
-    """Writers by part and layer, what is of no layer last."""
-    late = who.kind in ("position", "bias", "pair")
-    return late, who.part, who.layer, get_args(Kind).index(who.kind), who.head
