@@ -31,7 +31,7 @@ import calibration_treebank
 import numpy as np
 
 from headscope.core.arrays import Floats
-from headscope.statistics.jackknife import above, effective, error, interval, skewness
+from headscope.statistics.jackknife import above, effective, error, interval, share_interval, skewness
 from headscope.statistics.significance import false_discovery
 
 Part = Callable[[int, int, int], str]
@@ -56,7 +56,7 @@ def intervals(runs: int, seed: int = 0, jobs: int = 1) -> str:
             for centre in (0.5, 0.9):
                 n, s = _documents(draw, runs, documents, centre, unequal=unequal)
                 se, count, value = error(s, n), effective(n), s.sum(0) / n.sum(0)
-                low, high = interval(value, se, count, share=True)
+                low, high = share_interval(value, se, count)
                 known = np.isfinite(low)
                 plain = np.sqrt(((s - value * n) ** 2).sum(0) * documents / (documents - 1)) / n.sum(0)
                 truth = centre
@@ -100,7 +100,7 @@ def roles(runs: int, seed: int = 0, jobs: int = 1, *, inputs: int = 1500) -> str
             drawn = own_s[:, near][picked]  # [document run head]
             value, count, bar = drawn.sum(0) / sizes.sum(0), effective(sizes), truth[near]
             se = error(drawn, sizes)
-            low, high = interval(value, se, count, share=name != "entropy")
+            low, high = (interval if name == "entropy" else share_interval)(value, se, count)
             there = np.isfinite(low)
             found = [((low <= bar) & (bar <= high))[there]]
             for skew in (None, skewness(drawn, sizes)):

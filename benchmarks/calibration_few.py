@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from headscope.core.arrays import Floats
 from headscope.statistics import jackknife
@@ -103,7 +104,7 @@ def looked(runs: int) -> list[Row]:
 
 def conditions(runs: int) -> list[Row]:
     """Whole answers of needles (retrieval, streaming): an accuracy, and how much larger one is than another."""
-    from headscope.statistics.resample import Gain, share_interval
+    from headscope.statistics.resample import Gain
 
     rows: list[Row] = []
     for units in (6, 12, 24):
@@ -112,10 +113,10 @@ def conditions(runs: int) -> list[Row]:
         for share in (0.05, 0.3, 0.5, 0.9):
             draw = _random("conditions", units, share)
             right = (draw.random((units, runs)) < share).astype(np.float64)
-            ends = share_interval(right.mean(0), jackknife.error(right, np.ones_like(right)), many, many)
+            ends = jackknife.share_interval(right.mean(0), jackknife.error(right, np.ones_like(right)), many)
             more = right - (draw.random((units, runs)) < 0.3)
             ones = np.ones_like(more)
-            gain = Gain(more.mean(0), jackknife.error(more, ones), many, many)
+            gain = Gain(more.mean(0), jackknife.error(more, ones), many)
             row[f"accuracy {share:g}"] = _held(*ends, share)["interval"]
             row[f"loss {share - 0.3:g}"] = _held(*gain.interval(), share - 0.3)["interval"]
         rows.append(row)
@@ -206,7 +207,6 @@ def rotations(runs: int) -> list[Row]:
     """What heads write: copying scores of circuits without relation, and how many tokens promote themselves."""
     from headscope.analyses.writes.run import DRAWS
     from headscope.analyses.writes.statistics import eigenvalue_scores
-    from headscope.statistics.resample import share_interval
 
     rows: list[Row] = []
     for size, rank in ((4, 4), (16, 16), (16, 3), (64, 64)):
@@ -220,7 +220,7 @@ def rotations(runs: int) -> list[Row]:
         sample = np.full(runs, 256.0)
         for share in (0.01, 0.1, 0.5):
             itself = draw.binomial(256, share, runs) / sample
-            ends = share_interval(itself, np.zeros(runs), sample, sample)
+            ends = jackknife.share_interval(itself, np.zeros(runs), sample)
             row[f"itself {share:g}"] = _held(*ends, share)["interval"]
         rows.append(row)
     return rows
@@ -324,11 +324,55 @@ def together(runs: int) -> list[Row]:
             n = np.full((documents, max(1, runs // HEADS), HEADS), 100.0)
             s = n * draw.beta(centre * 8, (1 - centre) * 8, n.shape)
             value, count = s.sum(0) / n.sum(0), jackknife.effective(n)
-            low = jackknife.interval(
-                value, jackknife.error(s, n), count, confidence=1 - 0.05 / HEADS, share=True
-            )[0]
+            low = jackknife.share_interval(value, jackknife.error(s, n), count, confidence=1 - 0.05 / HEADS)[
+                0
+            ]
             row[f"no lower end of {HEADS} is above, mean {centre}"] = float((low <= centre).all(-1).mean())
         rows.append(row)
+    return rows
+
+
+def prompts(runs: int) -> list[Row]:
+    """Sources of many answers: figures of each prompt, of which some are nearly always the same; p is of a place."""
+    from headscope.analyses.context_attribution.statistics import ALL, FIGURES, Rows, figures
+
+    names = list(FIGURES)
+    shares = dict(zip(names[:5], (0.05, 0.5, 0.8, 0.95, 0.99), strict=True))
+
+    def values(draw: np.random.Generator, documents: int, each: int) -> Floats:
+        """``[prompt figure]``; prompts of a document correlate."""
+        z = np.sqrt(0.3) * draw.standard_normal((documents, 1, len(names))) if each > 1 else 0.0
+        z = z + np.sqrt(0.7 if each > 1 else 1.0) * draw.standard_normal((documents, each, len(names)))
+        u, made = norm.cdf(z).reshape(-1, len(names)), np.full((documents * each, len(names)), np.nan)
+        for name, share in shares.items():
+            at = names.index(name)
+            made[:, at] = u[:, at] < share
+        rank, chosen, alike, place = (
+            names.index(name) for name in ("masked_rank", "oracle", "agreement", "place")
+        )
+        made[:, rank] = 1 / np.ceil(np.log(u[:, rank]) / np.log(0.2)).clip(1, 8)
+        made[:, chosen] = np.where(u[:, chosen] < 0.8, 1.0, 1 - (u[:, chosen] - 0.8) / 0.2)
+        made[:, alike] = np.tanh(1.2 + 0.8 * norm.ppf(u[:, alike]))
+        made[:, place] = np.where(np.abs(u[:, place] - 0.5) < 0.4, 0.0, 2 * u[:, place] - 1)
+        return made
+
+    truth = values(_random("prompts"), 1_000_000, 1).mean(0)
+    rows: list[Row] = []
+    for documents, each in ((5, 1), (8, 1), (12, 1), (40, 1), (5, 4), (8, 4), (12, 4), (40, 4)):
+        draw, held, p = _random("prompts", documents, each), [], []
+        for _ in range(max(1, runs // 10)):
+            many = np.repeat(np.arange(float(documents)), each)
+            found = figures(Rows(values(draw, documents, each), many, [""] * len(many)), {}, {}).sel(kind=ALL)
+            low, high = found["attributed_low"].values, found["attributed_high"].values
+            held.append((low <= truth) & (truth <= high))
+            p.append(found["p"].sel(figure="place").item())
+        covers = dict(zip(names, np.mean(held, 0).tolist(), strict=True))
+        row: Row = {"documents": documents, "prompts each": each}
+        row |= {f"first, {share:g}": covers[name] for name, share in shares.items()}
+        row |= {"rank": covers["masked_rank"]} | {
+            name: covers[name] for name in ("oracle", "agreement", "place")
+        }
+        rows.append(row | _levels(np.array(p)))
     return rows
 
 
@@ -431,8 +475,6 @@ def terms(runs: int) -> list[Row]:
 
 def turns(runs: int) -> list[Row]:
     """Composition: z of a head whose writing is turned at random, where documents are alike, and where they are not."""
-    from scipy.stats import norm
-
     rows: list[Row] = []
     width, tokens = 48, 12
     for rank in (1, 4, 48):
@@ -474,6 +516,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "arrangement": (arrangement, 20_000),
     "together": (together, 72_000),
     "figures": (figures, 20_000),
+    "prompts": (prompts, 20_000),
     "answers": (answers, 20_000),
     "vocabulary": (vocabulary, 4_000),
     "halves": (halves, 20_000),

@@ -18,7 +18,8 @@ import numpy as np
 
 from headscope.core.arrays import Bools, Floats, Ints, Singles
 from headscope.statistics import jackknife
-from headscope.statistics.resample import Accuracies, share_interval
+from headscope.statistics.jackknife import share_interval
+from headscope.statistics.resample import Accuracies
 
 Row = dict[str, Any]
 

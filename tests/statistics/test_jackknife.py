@@ -18,6 +18,7 @@ from headscope.statistics.jackknife import (
     error,
     interval,
     left_out,
+    share_interval,
     skewness,
 )
 
@@ -84,10 +85,11 @@ def test_skew_documents_are_tested_as_often_as_said() -> None:
 
 def test_the_interval_of_a_share_stays_between_0_and_1() -> None:
     value, se = np.array([0.0, 0.02, 0.5, 0.99, 1.0]), np.array([0.0, 0.02, 0.01, 0.01, 0.0])
-    low, high = interval(value, se, np.full(5, 13.0), share=True)
+    low, high = share_interval(value, se, np.full(5, 13.0))
     assert (low >= 0).all()
     assert (high <= 1).all()
     assert ((low <= value) & (value <= high)).all()
+    assert (low < high - 0.01).all()
     plain = interval(value, se, np.full(5, 13.0))
     np.testing.assert_allclose((low[2], high[2]), (plain[0][2], plain[1][2]), atol=1e-4)
 
@@ -98,7 +100,7 @@ def test_intervals_of_shares_cover() -> None:
     n = draw.lognormal(5, 0.8, (13, 4000)).round().clip(10)
     s = draw.binomial(n.astype(int), draw.beta(7.2, 0.8, n.shape)).astype(float)
     value, se, documents = s.sum(0) / n.sum(0), error(s, n), effective(n)
-    low, high = interval(value, se, documents, share=True)
+    low, high = share_interval(value, se, documents)
     known = np.isfinite(low)
     assert ((low <= 0.9) & (high >= 0.9))[known].mean() >= 0.925
     assert (np.abs(value - 0.9) <= 1.96 * se).mean() < 0.88
@@ -112,7 +114,11 @@ def test_documents_that_are_all_alike_have_no_error() -> None:
         assert error(alike, np.full(count, 10.0)) > 0
 
 
-def test_a_difference_without_an_error_is_sure_and_none_is_none() -> None:
+def test_a_difference_without_an_error_is_as_sure_as_signs_and_none_is_none() -> None:
     same = np.zeros(3)
     for skew in (None, same, np.array([0.3, 0.0, -0.3])):
-        assert differs(np.array([1.0, 0.0, -1.0]), same, np.full(3, 6.0), skew).tolist() == [0, 1, 0]
+        assert differs(np.array([1.0, 0.0, -1.0]), same, np.full(3, 6.0), skew).tolist() == [
+            0.5**5,
+            1,
+            0.5**5,
+        ]

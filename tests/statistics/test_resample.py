@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 
 from headscope.analyses.clusters import CHOSEN_ON, over
 from headscope.statistics import jackknife
+from headscope.statistics.jackknife import share_interval
 from headscope.statistics.resample import (
     DIVISIONS,
     PARTS,
@@ -20,7 +21,6 @@ from headscope.statistics.resample import (
     Clusters,
     Gain,
     divisions,
-    share_interval,
 )
 
 
@@ -108,19 +108,24 @@ def test_intervals_of_shares_are_those_of_the_log_odds() -> None:
     low, high = share_interval(
         np.array([0.0, 1.0, 0.5]), np.zeros(3), 10.0, 10.0
     )  # a document a word: Wilson's
-    known = stats.t.ppf(0.975, 9)
+    known = stats.norm.ppf(0.975)
     assert high[0] == pytest.approx(known**2 / (10 + known**2))
     assert (low[0], high[1]) == (0, 1)
     assert low[1] == pytest.approx(1 - high[0])
     assert low[2] + high[2] == pytest.approx(1)
+    assert np.isnan(share_interval(0.3, np.nan, 12.0)).all()
+    ends = [float(end) for end in share_interval(1.0, 0.02, 12.0)]  # an error that was given to what has none
+    assert ends == [pytest.approx(12 / (12 + known**2)), 1.0]
 
 
-def test_a_difference_that_is_the_same_everywhere_still_has_an_interval() -> None:
-    low, high = Gain(0.5, 0.0, 10.0, 40.0).interval()
-    assert -1 < low < 0.5 < high < 1
-    assert [float(end) for end in Gain(0.0, 0.0, 10.0, 40.0).interval()] == [0, 0]
-    assert float(Gain(0.5, 0.0, 10.0, 40.0).above()) == 0.5**10
-    assert np.isnan(Gain(0.5, 0.1, 4.0, 40.0).above())
+@pytest.mark.parametrize("value", [-1.0, 0.0, 0.5, 1.0])
+def test_a_difference_that_is_the_same_everywhere_still_has_an_interval(value: float) -> None:
+    """A share of documents that was not seen can have any other: the upper end of Wilson's interval of none of 10."""
+    unseen = float(share_interval(0.0, 0.0, 10.0)[1])
+    low, high = map(float, Gain(value, 0.0, 10.0).interval())
+    assert (low, high) == pytest.approx((value - unseen * (1 + value), value + unseen * (1 - value)))
+    assert float(Gain(0.5, 0.0, 10.0).above()) == 0.5**10
+    assert np.isnan(Gain(0.5, 0.1, 4.0).above())
 
 
 def test_one_cluster_has_no_choice() -> None:

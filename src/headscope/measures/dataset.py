@@ -22,7 +22,7 @@ from headscope.measures.columns import column
 from headscope.measures.files import netcdf
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Sums
-from headscope.statistics.jackknife import interval
+from headscope.statistics.jackknife import interval, share_interval
 
 if TYPE_CHECKING:
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -240,8 +240,11 @@ def interval_of(dataset: xr.Dataset, measure: str, *, confidence: float = 0.95) 
     """The ends of a measure's intervals, ``[layer head]`` each; NaN with fewer than 5 effective documents."""
     value, se = figures_of(dataset, measure), error_of(dataset, measure)
     share = dataset[measure].attrs.get("units") == "share"
-    skew = None if share or measure + SKEWNESS not in dataset else figures_of(dataset, measure + SKEWNESS)
-    return interval(value, se, documents_of(dataset, measure), confidence=confidence, share=share, skew=skew)
+    documents = documents_of(dataset, measure)
+    if share:
+        return share_interval(value, se, documents, confidence=confidence)
+    skew = figures_of(dataset, measure + SKEWNESS) if measure + SKEWNESS in dataset else None
+    return interval(value, se, documents, confidence=confidence, skew=skew)
 
 
 def chance_of(dataset: xr.Dataset, measure: str) -> Floats:

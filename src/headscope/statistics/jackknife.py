@@ -24,6 +24,9 @@ LEAST = 5.0
 ROUNDING = 1e-12
 """A share of a sum of squares, or of a figure for its error: what is below it is rounding."""
 
+ALIKE = 0.05
+"""Correlation of what is of one document, taken where the documents do not differ and so do not tell it."""
+
 _GUARD = 2.0  # of skewness; chosen by simulation (benchmarks/calibration.py)
 _SPREAD = 10.0  # over documents, what of it they do not show; by the same
 
@@ -108,36 +111,85 @@ def interval(
     documents: Floats,
     *,
     confidence: float = 0.95,
-    share: bool = False,
     skew: Floats | None = None,
+    most: float = np.inf,
 ) -> tuple[Floats, Floats]:
     """The ends of an interval by Student's t; NaN with fewer than `LEAST` effective documents.
-
-    That of a share is taken on the scale of ln (R / (1 − R)), where the error is se / (R (1 − R)): it stays between 0
-    and 1, and covers shares near these ends more often.
 
     Args:
         value: figures.
         se: their jackknife errors.
         documents: how many effective documents they are over (`effective`).
         confidence: how often the interval shall hold the figure of all documents there could be.
-        share: whether figures are shares.
-        skew: of figures that are no shares (`skewness`): each end is where t, corrected for it as in `above`, is what
-            Student's is, and no nearer than Student's; None for Student's t as it is.
+        skew: of figures (`skewness`): each end is where t, corrected for it as in `above`, is what Student's is,
+            and no nearer than Student's; None for Student's t as it is.
+        most: how large a figure can be, to either side: 1 of differences of shares and of correlations. Where all
+            documents have the same, the error tells nothing: the share of all that Wilson's interval leaves to what
+            was never seen may have any other.
     """
-    t = np.asarray(module("scipy.stats").t.ppf(0.5 + confidence / 2, _freedom(documents)))
-    width = t * se
-    low, high = value - width, value + width
+    t = _quantile(documents, confidence)
+    low, high = value - t * se, value + t * se
     if skew is not None:
         lean = (1 + _SPREAD / np.maximum(documents, 1.0)) * skew
-        return value - _stretched(t, lean) * se, value + _stretched(t, -lean) * se
-    if not share:
-        return low, high
-    inside = (value > 0) & (value < 1)
-    place = np.where(inside, value, 0.5)
-    ends = (_logistic(np.log(place / (1 - place)) + sign * width / (place * (1 - place))) for sign in (-1, 1))
-    low, high = (np.where(inside, end, plain) for end, plain in zip(ends, (low, high), strict=True))
+        low, high = value - _stretched(t, lean) * se, value + _stretched(t, -lean) * se
+    if most < np.inf:
+        z = _score(documents, confidence)
+        other = z**2 / (documents + z**2)
+        low, high = (
+            np.where(se == 0, value + other * (far - value), end).clip(
+                np.minimum(-most, value), np.maximum(most, value)
+            )
+            for end, far in ((low, -most), (high, most))
+        )
     return low, high
+
+
+def share_interval(
+    value: Floats | float,
+    se: Floats | float,
+    documents: Floats | float,
+    n: Floats | float | None = None,
+    *,
+    confidence: float = 0.95,
+) -> tuple[Floats, Floats]:
+    """The ends of intervals of shares, within 0 and 1; NaN with too few effective documents.
+
+    Student's t on the scale of ln (R / (1 − R)), where the error is se / (R (1 − R)): it covers shares near 0 and 1
+    more often. Where all documents have the same (all right, say) the error tells nothing: there, and at 0 and 1, the
+    interval is Wilson's (1927), of as many independent instances as `n` would be if what is of one document had a
+    correlation of `ALIKE`, by default one a document.
+
+    Args:
+        value, se, documents, confidence: as in `interval`.
+        n: instances.
+
+    >>> low, high = share_interval(1.0, 0.0, 5.0)  # five of five
+    >>> round(float(low), 2), round(float(high), 2)
+    (0.57, 1.0)
+    """
+    value, se, documents = (np.asarray(values, np.float64) for values in (value, se, documents))
+    inside = (value > 0) & (value < 1)
+    place, varies = np.where(inside, value, 0.5), np.isnan(se) | inside & (se > 0)
+    odds, width = np.log(place / (1 - place)), _quantile(documents, confidence) * se / (place * (1 - place))
+    z = _score(documents, confidence)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        alone = documents if n is None else n / (1 + (n / documents - 1) * ALIKE)
+        middle = (value + z * z / (2 * alone)) / (1 + z * z / alone)
+        half = z / (1 + z * z / alone) * np.sqrt(value * (1 - value) / alone + z * z / (4 * alone * alone))
+    low, high = (
+        np.where(varies, _logistic(odds + sign * width), middle + sign * half).clip(0, 1) for sign in (-1, 1)
+    )
+    return np.minimum(low, value), np.maximum(high, value)
+
+
+def _quantile(documents: Floats, confidence: float) -> Floats:
+    """Student's t that an interval reaches, of so many documents."""
+    return np.asarray(module("scipy.stats").t.ppf(0.5 + confidence / 2, _freedom(documents)))
+
+
+def _score(documents: Floats, confidence: float) -> Floats:
+    """The same where no error is estimated."""
+    return np.where(documents >= LEAST, module("scipy.stats").norm.ppf(0.5 + confidence / 2), np.nan)
 
 
 def _logistic(x: Floats) -> Floats:
@@ -188,6 +240,7 @@ def above(
     Where few documents lie far below the others, a sample without them looks surer than it is. Given the skewness, t
     is corrected for it (Johnson 1978; Hall 1992) where that makes it smaller, as if documents were twice as skew as
     they are: few documents seldom show how skew they are. Then p is not too small down to 0.001 (`docs/statistics.md`).
+    Where all documents have the same, p is that of a test of signs, 2 to the power of minus their number.
 
     Args:
         value, se, documents: as in `interval`.
@@ -199,7 +252,8 @@ def above(
         t = (value - bar) / se
         if skew is not None:
             t = _corrected(t, _GUARD * skew - doubt * np.sqrt(6.0) / documents)
-        return np.asarray(module("scipy.stats").t.sf(t, _freedom(documents)))
+        p = np.asarray(module("scipy.stats").t.sf(t, _freedom(documents)))
+        return np.where(np.isposinf(t), np.maximum(p, 0.5**documents), p)
 
 
 def _corrected(t: Floats, skew: Floats) -> Floats:

@@ -28,9 +28,6 @@ _WIDTH = 1 << 22
 PARTS, DIVISIONS = 4, 50
 """Into how many parts the clusters are divided to choose on all but one and score on that one, and how often."""
 
-ALIKE = 0.05
-"""Correlation of what is of one cluster, taken where the clusters do not differ and so do not tell it."""
-
 
 class Clusters:
     """Numbers the sentences of a corpus by their clusters: documents where it says which, else each sentence.
@@ -88,36 +85,6 @@ class Clusters:
         return clusters
 
 
-def share_interval(
-    value: Floats | float, se: Floats | float, documents: Floats | float, n: Floats | float
-) -> tuple[Floats, Floats]:
-    """The ends of 95 % intervals of shares, within 0 and 1; NaN with too few effective documents.
-
-    Student's t on the scale of log odds. Where the error is 0 (all right, say) it tells nothing: there the interval is
-    Wilson's (1927), of as many independent instances as `n` would be if what is of one document had a correlation of
-    `ALIKE`.
-
-    Args:
-        value: shares.
-        se: their jackknife errors.
-        documents: effective documents (or other clusters) that they are over.
-        n: instances.
-
-    >>> low, high = share_interval(1.0, 0.0, 20.0, 100.0)  # 20 documents of 5 each, all right
-    >>> round(float(low), 3), round(float(high), 3)
-    (0.95, 1.0)
-    """
-    value, se, documents = (np.asarray(values, np.float64) for values in (value, se, documents))
-    low, high = jackknife.interval(value, se, documents, share=True)
-    t = jackknife.interval(np.asarray(0.0), np.asarray(1.0), documents)[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        alone = n / (1 + (n / documents - 1) * ALIKE)
-        middle = (value + t * t / (2 * alone)) / (1 + t * t / alone)
-        half = t / (1 + t * t / alone) * np.sqrt(value * (1 - value) / alone + t * t / (4 * alone * alone))
-    varies = se > 0
-    return np.where(varies, low, middle - half).clip(0, 1), np.where(varies, high, middle + half).clip(0, 1)
-
-
 @dataclass(frozen=True)
 class Gain:
     """How much more one share is than another on the same instances.
@@ -126,27 +93,16 @@ class Gain:
         value: the difference.
         se: its jackknife error.
         documents: effective documents (or other clusters) that it is over.
-        n: instances.
     """
 
     value: Floats | float
     se: Floats | float
     documents: Floats | float
-    n: Floats | float
 
     def interval(self) -> tuple[Floats, Floats]:
-        """The ends of its 95 % interval, within −1 and 1; NaN with too few effective documents.
-
-        Where all documents differ alike, that of `share_interval`, stretched from −1 to 1.
-        """
-        value, se, documents = (
-            np.asarray(values, np.float64) for values in (self.value, self.se, self.documents)
-        )
-        ends = jackknife.interval(value, se, documents)
-        alike = share_interval((value + 1) / 2, 0.0, documents, self.n)
-        same = (se == 0) & (value != 0)
-        low, high = (np.where(same, 2 * b - 1, a).clip(-1, 1) for a, b in zip(ends, alike, strict=True))
-        return low, high
+        """The ends of its 95 % interval, within −1 and 1; NaN with too few effective documents."""
+        figures = (np.asarray(part, np.float64) for part in (self.value, self.se, self.documents))
+        return jackknife.interval(*figures, most=1.0)
 
     def above(self) -> Floats:
         """One-sided p that there is no gain; NaN with too few effective documents.
@@ -346,7 +302,7 @@ class Accuracies:
         width = max(1, _WIDTH // max(1, len(self.size)))
         parts = range(0, self.right.shape[1], width)
         errors = [jackknife.error(self._columns(at, width), self.size[:, None]) for at in parts]
-        return share_interval(self.value, np.concatenate(errors), self.documents, self.n)
+        return jackknife.share_interval(self.value, np.concatenate(errors), self.documents, self.n)
 
     def chosen(self, among: slice) -> Chosen:
         """The best of some predictors (the first of equals), scored on what it was not chosen on."""
@@ -411,16 +367,18 @@ class Chosen:
     def interval(self) -> tuple[float, float]:
         """The ends of the 95 % interval of `split`: the choosing is in it. NaN with too few effective clusters."""
         documents = float(jackknife.effective(self.size))
-        low, high = share_interval(self.split, _error(self.scores, self.size), documents, self.size.sum())
+        low, high = jackknife.share_interval(
+            self.split, _error(self.scores, self.size), documents, self.size.sum()
+        )
         return float(low), float(high)
 
     def over(self, right: Singles) -> Gain:
         """How much better this is than a predictor that is right so often in each cluster: of pairs."""
         n, documents = float(self.size.sum()), float(jackknife.effective(self.size))
         if not len(self.scores):
-            return Gain(np.nan, np.nan, documents, n)
+            return Gain(np.nan, np.nan, documents)
         more = self.scores - right
-        return Gain(float(more.mean(0).sum() / n), _error(more, self.size), documents, n)
+        return Gain(float(more.mean(0).sum() / n), _error(more, self.size), documents)
 
 
 def _error(scores: Singles, size: Floats) -> float:

@@ -22,7 +22,7 @@ from headscope.core.arrays import Floats, Ints
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe, description
 from headscope.statistics import jackknife
-from headscope.statistics.resample import share_interval
+from headscope.statistics.jackknife import share_interval
 
 WIDTH = 7
 """Frames of the running median, where the model's configuration does not say it."""

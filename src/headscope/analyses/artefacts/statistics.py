@@ -17,7 +17,7 @@ from headscope.measures.answers import speaking
 from headscope.measures.dataset import describe, description
 from headscope.measures.measure import Measure, mask, pair_measure
 from headscope.measures.sums import Ratios, Sums
-from headscope.statistics.resample import share_interval
+from headscope.statistics.jackknife import share_interval
 from headscope.views.digits import brief
 
 DEVIATIONS = 6.0

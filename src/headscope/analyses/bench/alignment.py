@@ -22,7 +22,7 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.statistics import jackknife
-from headscope.statistics.resample import share_interval
+from headscope.statistics.jackknife import share_interval
 
 MOST = 20
 """Heads that are added up, at most."""

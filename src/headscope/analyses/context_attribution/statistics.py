@@ -13,7 +13,7 @@ import xarray as xr
 from headscope.core.arrays import Bools, Floats
 from headscope.measures.dataset import describe
 from headscope.runs.safefile import Arrays
-from headscope.statistics.jackknife import differs, effective, error, interval, skewness
+from headscope.statistics.jackknife import differs, effective, error, interval, share_interval, skewness
 from headscope.statistics.significance import false_discovery
 
 FIGURES: Mapping[str, str] = {
@@ -46,9 +46,12 @@ FIGURES: Mapping[str, str] = {
 
 SHARES = (
     *("masked_first", "estimate_first", "lexical_first", "attention_first", "longest_first"),
-    *("screened", "warned", "cited"),
+    *("screened", "warned", "cited", "masked_rank", "estimate_rank", "cited_right", "looked", "source_place"),
 )
-"""Figures that are shares of prompts."""
+"""Figures that are shares of prompts, or from 0 to 1 in each."""
+
+WITHIN = ("pearson", "agreement", "lexical_agreement", "oracle", "place", "looked_more")
+"""Figures that are from −1 to 1."""
 
 DIFFERENCES = ("place", "context_more", "looked_more", "log_probability_more")
 """Figures that are 0 where nothing differs, and have a p."""
@@ -134,9 +137,14 @@ def _figures(rows: Rows, chosen: Bools) -> Sequence[Floats]:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(n.sum(0) > 0, s.sum(0) / n.sum(0), np.nan)
         se, many, skew = error(s, n), effective(n), skewness(s, n)
-        share = np.array([name in SHARES for name in FIGURES])
-        ends = zip(interval(mean, se, many, share=True), interval(mean, se, many, skew=skew), strict=True)
-        low, high = (np.where(share, one, other) for one, other in ends)
+        ends = zip(
+            share_interval(mean, se, many),
+            interval(mean, se, many, skew=skew, most=1.0),
+            interval(mean, se, many, skew=skew),
+            strict=True,
+        )
+        kinds = [[name in names for name in FIGURES] for names in (SHARES, WITHIN)]
+        low, high = (np.select(kinds, (share, within), other) for share, within, other in ends)
         p = np.where([name in DIFFERENCES for name in FIGURES], differs(mean, se, many, skew), np.nan)
     return mean, low, high, p, n.sum(0), many
 

@@ -26,7 +26,8 @@ from headscope.analyses.probes.trees import Trees, depths, distances
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.lazy import module
 from headscope.statistics import jackknife
-from headscope.statistics.resample import Gain, share_interval
+from headscope.statistics.jackknife import share_interval
+from headscope.statistics.resample import Gain
 
 SHORTEST, LONGEST = 5, 50
 """Lengths of the sentences whose correlations count."""
@@ -119,7 +120,7 @@ class Mean:
     @property
     def gain(self) -> Gain:
         """The figure with its error."""
-        return Gain(self.value, float(jackknife.spread(self.without, self.there)), self.documents, self.n)
+        return Gain(self.value, float(jackknife.spread(self.without, self.there)), self.documents)
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -42,7 +42,7 @@ from headscope.core.modality import Kind
 from headscope.errors import FewError, InputError
 from headscope.measures.dataset import chance_of, description, documents_of
 from headscope.measures.tidy import tidy
-from headscope.statistics.jackknife import LEAST, above, interval
+from headscope.statistics.jackknife import LEAST, above, interval, share_interval
 from headscope.statistics.significance import false_discovery
 
 TESTED = (
@@ -298,10 +298,11 @@ def _tested(role: Role, figure: str, dataset: xr.Dataset, confidence: float) -> 
     threshold = bar(role, np.fmax(rows["chance"].to_numpy(), rows["offsets"].to_numpy()))
     score, documents = rows["score"].to_numpy(), rows["documents"].to_numpy()
     se = np.maximum(rows["se"], 1 / rows["n"]).to_numpy()
-    share = role.measure != "entropy"
     skew = rows["skewness"].to_numpy()
-    lean = None if share else skew
-    low, high = interval(score, se, documents, confidence=confidence, share=share, skew=lean)
+    if role.measure == "entropy":
+        low, high = interval(score, se, documents, confidence=confidence, skew=skew)
+    else:
+        low, high = share_interval(score, se, documents, confidence=confidence)
     return rows.assign(
         role=role.name,
         family=role.family,

@@ -13,8 +13,7 @@ from headscope.analyses.patching.statistics import adjusted as adjusted
 from headscope.analyses.patching.statistics import agreement
 from headscope.core.arrays import Floats
 from headscope.measures.dataset import describe, description
-from headscope.statistics.jackknife import above, error, interval, skewness, unseen
-from headscope.statistics.resample import share_interval
+from headscope.statistics.jackknife import above, error, interval, share_interval, skewness, unseen
 
 BAR = 0.01
 """A key head that loses more nats a token needs the whole text."""
@@ -105,7 +104,7 @@ def dataset(
     right, nats = four(check.right), four(check.nats)
     cost = over_needles(nats.T)
     many = np.full(len(right), float(right.shape[1]))
-    low, high = share_interval(right.mean(1), error(right.T, np.ones_like(right.T)), many, many)
+    low, high = share_interval(right.mean(1), error(right.T, np.ones_like(right.T)), many)
     answers = {
         "accuracy": right.mean(1),
         "accuracy_low": low,

@@ -22,7 +22,7 @@ from headscope.models import Model
 from headscope.models.pieces import shown_piece
 from headscope.runs.long import described
 from headscope.runs.provenance import COMMAND
-from headscope.statistics.resample import share_interval
+from headscope.statistics.jackknife import share_interval
 
 OFFSETS = 64
 """Offsets that are scored, from 0."""
@@ -153,9 +153,7 @@ def writes(
             if np.isfinite(by_offset).any():
                 offsets[spot] = by_offset - np.nanmean(by_offset)
     count = np.full(shape, float(len(drawn)))
-    figures["itself_low"], figures["itself_high"] = share_interval(
-        figures["itself"], np.zeros(shape), count, count
-    )
+    figures["itself_low"], figures["itself_high"] = share_interval(figures["itself"], np.zeros(shape), count)
     del figures["copying_q"]  # is taken of all heads at once
     values: dict[str, Any] = {name: (("layer", "head"), array) for name, array in figures.items()}
     values |= {name: (("layer", "head", "at", "rank"), array) for name, array in (names | sizes).items()}

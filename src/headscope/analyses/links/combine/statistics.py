@@ -24,7 +24,7 @@ from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.statistics import jackknife
-from headscope.statistics.resample import share_interval
+from headscope.statistics.jackknife import share_interval
 from headscope.views.digits import signed
 
 MEANS = (2, 3, 5, 10)

@@ -25,7 +25,8 @@ from headscope.core.counts import layers_by_heads
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.statistics import jackknife
-from headscope.statistics.resample import Gain, divisions, share_interval
+from headscope.statistics.jackknife import share_interval
+from headscope.statistics.resample import Gain, divisions
 from headscope.statistics.significance import false_discovery
 
 SCORES = ("precision", "recall", "f1")
@@ -193,7 +194,7 @@ def _paired(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Gain
             (t.sum(0) - t) / (m.sum(0) - m)
         )
     both = n + m
-    return Gain(value, jackknife.spread(without, both > 0), jackknife.effective(both), both.sum(0) / 2)
+    return Gain(value, jackknife.spread(without, both > 0), jackknife.effective(both))
 
 
 def _gain(first: Floats, second: Floats) -> Gain:
@@ -235,7 +236,7 @@ def _chosen(heads: Floats, rules: Floats, seed: int) -> dict[str, float]:
             gain = _gain(picked, rules[:, [rule]])
             more = np.asarray(gain.value)
             error = _error(np.asarray(gain.se), more)
-            means.append(Gain(float(more.mean()), error, documents, n.sum(0).mean()))
+            means.append(Gain(float(more.mean()), error, documents))
         mean = means[int(scores(rules.sum(0))[:, 2].argmax())]
         p = max(float(gain.above()) for gain in means)
         figures |= zip(names[3:], map(float, (mean.value, *mean.interval(), p)), strict=True)

@@ -12,8 +12,8 @@ import xarray as xr
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.measures.dataset import describe
-from headscope.statistics.jackknife import above, effective, error, skewness, unseen
-from headscope.statistics.resample import Gain, share_interval
+from headscope.statistics.jackknife import above, effective, error, share_interval, skewness, unseen
+from headscope.statistics.resample import Gain
 from headscope.statistics.significance import false_discovery
 
 BAR = 0.1
@@ -66,9 +66,7 @@ def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
     with np.errstate(invalid="ignore", divide="ignore"):
         value = s.sum(0) / total
     se, documents = error(s, n), effective(n)
-    low, high = share_interval(
-        value, se, documents, documents
-    )  # a needle is looked at in all of its tokens or in none
+    low, high = share_interval(value, se, documents)  # a needle is looked at in all of its tokens or in none
     skew = skewness(s, n)
     with np.errstate(invalid="ignore", divide="ignore"):
         p = np.maximum(above(value, BAR, np.maximum(se, 1e-9), documents, skew, doubt=1.0), unseen(documents))
@@ -106,9 +104,9 @@ def dataset(
         rows = np.stack([all_heads, top, np.mean(others, 0)])
         count = np.full(len(rows), float(rows.shape[1]))
         ones = np.ones_like(rows.T)
-        low, high = share_interval(rows.mean(1), error(rows.T, ones), count, count)
+        low, high = share_interval(rows.mean(1), error(rows.T, ones), count)
         loss = rows[2] - rows[1]
-        gain = Gain(loss.mean(), error(loss, np.ones_like(loss)), count[0], count[0])
+        gain = Gain(loss.mean(), error(loss, np.ones_like(loss)), count[0])
         ends = gain.interval()
         coords |= {"condition": list(CONDITIONS), "top": list(ablation.top)}
         variables |= {
