@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RefusedError
 from headscope.models import Model
 from headscope.models import load as find
-from tests.helpers.small_models import sizes
+from tests.helpers.small_models import llava_parts, sizes
 
 SMALL: dict[str, Any] = {"vocab_size": 50, **sizes(16, 2, 2, inner=20)}
 
@@ -298,3 +298,36 @@ def test_a_model_without_a_tokenizer_takes_inputs(bert: Any) -> None:
     ready = Model(bert).inputs([tokens])
     assert ready["input_ids"].tolist() == [[3, 4, 5]]
     assert bert(**ready).last_hidden_state.shape[:2] == (1, 3)
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+@pytest.mark.parametrize(
+    "kernel", ["flash_attention_2", "kernels-community/flash-attn2", "paged|flash_attention_3", "none such"]
+)
+def test_a_configuration_may_ask_for_a_kernel_that_is_not_installed(
+    folder: Path, key: str, kernel: str
+) -> None:
+    plain = hs.capture(hs.load(folder), inputs={"input_ids": [[3, 4, 5]]})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {key: kernel}))
+    maps = hs.capture(hs.load(folder), inputs={"input_ids": [[3, 4, 5]]})
+    assert all(np.array_equal(mine, theirs) for mine, theirs in zip(maps.layers, plain.layers, strict=True))
+
+
+def mixtral() -> list[Any]:
+    size = sizes(inner=32, keys=2)
+    config = transformers.MixtralConfig(vocab_size=50, num_local_experts=2, **size)
+    return [transformers.MixtralForCausalLM(config)]
+
+
+@pytest.mark.parametrize("parts", [llava_parts, mixtral])
+def test_parts_and_experts_may_ask_for_kernels_too(
+    tmp_path: Path, parts: Callable[[], Sequence[Any]]
+) -> None:
+    for part in parts():
+        part.save_pretrained(tmp_path)
+    saved = json.loads((tmp_path / "config.json").read_text())
+    for config in (saved, saved.get("vision_config", {}), saved.get("text_config", {})):
+        config |= {"attn_implementation": "flash_attention_2", "experts_implementation": "sonicmoe"}
+    (tmp_path / "config.json").write_text(json.dumps(saved))
+    assert hs.load(tmp_path).checked.route == "interface"

@@ -130,7 +130,7 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
     expect_finite(model.name, model.module)
     sizes = vocabulary(model)
     if inputs is not None:
-        return _checked(model, inputs, sizes)
+        return _checked(model, inputs, sizes, given=True)
     try:
         return _checked(model, probe_inputs(model), sizes)
     except RefusedError:
@@ -139,10 +139,12 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
         return _checked(model, made, sizes)
 
 
-def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None) -> Check:
+def _checked(
+    model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None, *, given: bool = False
+) -> Check:
     tolerance = 1e-4 if model.dtype in (torch.float32, torch.float64) else 5e-2
     with torch.no_grad(), evaluating(model.module):
-        plain = outputs(_tried(model, ready))
+        plain = outputs(_tried(model, ready, given))
         calls: list[AttentionRecord] = []
         with recording(model.module, calls.append):
             recorded = outputs(model.module(**ready))
@@ -250,18 +252,18 @@ def _pass(model: Model, ids: Tensor, mask: Tensor | None) -> tuple[list[Attentio
     return records, outputs(output)
 
 
-def _tried(model: Model, ready: Mapping[str, Tensor]) -> Any:
-    """What the module gives on an input. Raises `RefusedError` where it cannot run."""
+def _tried(model: Model, ready: Mapping[str, Tensor], given: bool) -> Any:
+    """What the module gives on an input, that the caller gave or not. Raises `RefusedError` where it cannot run."""
     try:
         return model.module(**ready)
     except (HeadscopeError, MemoryError):
         raise
     except Exception as error:
         why = " ".join(str(error).split())[:200]
-        given = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in ready.items())
+        found = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in ready.items())
+        ways = "" if given else "; give hs.load(model, inputs={...}) what it takes"
         raise RefusedError(
-            f"{model.name}: does not run on {given} ({type(error).__name__}: {why}); "
-            "give hs.load(model, inputs={...}) what it takes"
+            f"{model.name}: does not run on {found} ({type(error).__name__}: {why}){ways}"
         ) from error
 
 

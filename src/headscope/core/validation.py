@@ -293,6 +293,7 @@ _NAMED = {
     "Model": "one from hs.load",
     "Corpus": "a corpus",
     "Module": "a torch module",
+    "Pipeline": "a pipeline",
     "dtype": "a torch.dtype",
     "device": "a torch.device",
     "Example": "an example",

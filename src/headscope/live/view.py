@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
 from headscope.attention.load import load
 from headscope.attention.neurons import capture_with_neurons
@@ -32,6 +31,7 @@ from headscope.errors import HeadscopeWarning, InputError
 from headscope.live.lines import Lines, asked_line
 from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.models import Model
+from headscope.models.within import Loadable
 from headscope.views.gold import of_parts
 from headscope.views.inputs import Input, in_words
 from headscope.views.payload import Offer, ReadsInfo
@@ -47,17 +47,7 @@ NEURON_BYTES = 8_000_000
 IMPLICIT_MAP = "implicit map"
 """The matrix per pair that a mixer multiplies its values with."""
 
-Source = (
-    AttentionMaps
-    | Parts
-    | Recorded
-    | Model
-    | nn.Module
-    | tuple[nn.Module, Any]
-    | str
-    | os.PathLike[str]
-    | None
-)
+Source = AttentionMaps | Parts | Recorded | Model | Loadable | None
 
 By = Mapping[str, Sequence[AnyFloats | Tensor]] | Sequence[AnyFloats | Tensor]
 

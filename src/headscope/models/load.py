@@ -34,17 +34,12 @@ from headscope.models.adapter import called as adapter_name
 from headscope.models.hub import one_line, reachable
 from headscope.models.model import Model
 from headscope.models.untrained import reinitialise
-from headscope.models.weights import packed, several_devices
+from headscope.models.weights import expect_there, packed, several_devices
+from headscope.models.within import Loadable, Pipeline, held, self_reading, unwrapped
 
 
 def load(
-    model: str
-    | os.PathLike[str]
-    | nn.Module
-    | tuple[nn.Module, Any]
-    | tuple[nn.Module, Any, Any]
-    | Model
-    | None = None,
+    model: Loadable | Model | None = None,
     *,
     device: str | torch.device | Mapping[str, Any] | None = None,
     dtype: str | torch.dtype | None = None,
@@ -64,23 +59,25 @@ def load(
     if untrained is None and (keep is not None or init != "architecture"):
         raise InputError("keep and init belong to untrained: give untrained=SEED too")
     torch_dtype = _dtype(dtype)
+    if isinstance(model, nn.Module):
+        model = (model, None)
+    elif isinstance(model, Pipeline):
+        model = cast("tuple[nn.Module, Any]", held(model))
     one, spread = _places(device, model)
     check_device(one)
     if untrained is not None and not 0 <= untrained < 2**32:
         raise InputError(f"untrained: expected a seed from 0 to {2**32 - 1}, found {untrained}")
     file = _gguf_file(model)
     if revision is not None and (not isinstance(model, str) or Path(model).is_dir() or file is not None):
-        given = "a module" if isinstance(model, nn.Module | tuple | Model) else f"{model or 'the demo model'}"
+        given = "a module" if isinstance(model, tuple | Model) else f"{model or 'the demo model'}"
         raise InputError(f"revision: expected the name of a model on the hub beside it, found {given}")
     asked = Wanted()
     if adapter is not None:
-        if isinstance(model, nn.Module | tuple | Model):
+        if isinstance(model, tuple | Model):
             raise InputError("adapter: expected the name of a model beside it, found a module")
         asked = wanted(adapter)  # before a large model is read
     if isinstance(model, Model):
         loaded = replace(model, checked=None)
-    elif isinstance(model, nn.Module):
-        loaded = Model(model)
     elif isinstance(model, tuple):
         loaded = _given(cast("tuple[Any, ...]", model))
     elif model is None:
@@ -91,12 +88,13 @@ def load(
     else:
         where = _locate(os.fspath(model))
         loaded = _pretrained(*where, torch_dtype, revision, trust_remote_code, spread, asked)
+    expect_there(loaded.name, loaded.module)
     loaded.allow_unknown = loaded.allow_unknown or allow_unknown
     if adapter is not None:
         loaded.module = merged(loaded.module, adapter, loaded.name)
         loaded.notes = (*loaded.notes, f"adapter {adapter_name(adapter)}")
     if untrained is not None:
-        fresh = not isinstance(model, nn.Module | tuple | Model)
+        fresh = not isinstance(model, tuple | Model)
         loaded.module = reinitialise(loaded.module, untrained, keep=keep, init=init, in_place=fresh)
         kept = ", embeddings kept" if keep else ""
         loaded.notes = (*loaded.notes, f"untrained, seed {untrained}{kept}")
@@ -118,7 +116,7 @@ def _places(
     """
     if device != "auto" and not isinstance(device, Mapping):
         return device, None
-    if isinstance(model, nn.Module | tuple | Model):
+    if isinstance(model, tuple | Model):
         raise InputError(
             "device: expected one device for a module, found a map; spread it with accelerate.dispatch_model, "
             "then give it as it is"
@@ -184,7 +182,14 @@ def _given(given: tuple[Any, ...]) -> Model:
     for name in ("tokenizer", "image_processor" if "processor" in readers else "feature_extractor"):
         readers.setdefault(name, getattr(processor, name, None))
     readers.pop("speech", None)
-    return Model(module, **readers)
+    bare = unwrapped(module)
+    inner, tokenizer = self_reading(bare)
+    if readers.get("tokenizer") is None:
+        readers["tokenizer"] = tokenizer
+    model = Model(inner, **readers)
+    if inner is not bare:
+        model.notes = (f"the transformer within {type(bare).__name__}",)
+    return model
 
 
 _READERS = {
@@ -269,6 +274,8 @@ def _pretrained(
     with one_line(name, not Path(where).is_dir()):
         config = hub.AutoConfig.from_pretrained(where, **options)
         _check_config(config, name)
+        # Whatever kernels a file asks for: weights are computed here, and need none that is not installed.
+        config._attn_implementation = config._experts_implementation = None
         architecture = (config.architectures or [""])[0]
         named: Any = getattr(hub, architecture, None)  # a name of a file: of a model, or of anything
         known = isinstance(named, type) and issubclass(named, hub.PreTrainedModel)

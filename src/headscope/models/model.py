@@ -25,6 +25,7 @@ from headscope.models import perceive
 from headscope.models.bulk import Bulk, bulk
 from headscope.models.pieces import expect_added, sample, unknown_ids
 from headscope.models.weights import main_device, packed
+from headscope.models.within import advice
 
 
 @dataclass(eq=False)
@@ -329,17 +330,11 @@ class Model:
         ]
         if "input_ids" not in wanted or set(needed) - set(ready):
             named = ", ".join(f"{name!r}: …" for name in needed or wanted)
-            inner = next(
-                (name for name, part in self.module.named_children() if hasattr(part, "config")), None
-            )
-            within = (
-                ""
-                if inner is None
-                else f", or hs.load((model.{inner}, tokenizer)) for the transformer within"
-            )
+            found = f"found one that takes {', '.join(wanted)}" if wanted else "found none"
+            ways = [f"hs.load(model, inputs={{{named}}}), which is checked on these"] if wanted else []
+            ways += [way] if (way := advice(self.module)) else []
             raise RefusedError(
-                f"{self.name}: expected a forward that takes {', '.join(ready)}, found one that takes "
-                f"{', '.join(wanted)}: give hs.load(model, inputs={{{named}}}), which is checked on these{within}"
+                f"{self.name}: expected a forward that takes {', '.join(ready)}, {found}: give {', or '.join(ways)}"
             )
         return {name: tensor for name, tensor in ready.items() if name in wanted}
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from headscope.core.lazy import module as library
+from headscope.errors import RefusedError
 
 LARGE = 1_000_000_000
 """A model whose weights are more bytes is large: no second one is made beside it, and little is kept of inputs."""
@@ -108,6 +109,20 @@ def _as_it_maps(linear: nn.Linear, weight: Tensor) -> Tensor:
 def size_of(module: nn.Module) -> int:
     """How many bytes all weights take together."""
     return sum(value.numel() * value.element_size() for value in module.parameters())
+
+
+def expect_there(name: str, module: nn.Module) -> None:
+    """Raise `RefusedError` for a module with weights that were never filled, on the meta device.
+
+    What accelerate has put on disk is on that device, too; it comes with a hook.
+    """
+    weights = (*module.named_parameters(), *module.named_buffers())
+    empty = [of for of, value in weights if value.is_meta]
+    if empty and not any(hasattr(part, "_hf_hook") for part in module.modules()):
+        raise RefusedError(
+            f"{name}: expected weights, found the meta device, which holds none ({empty[0]} is one of {len(empty)} "
+            f"there, of {len(weights)}); load them with from_pretrained, or load_state_dict(…, assign=True)"
+        )
 
 
 def several_devices(module: nn.Module) -> bool:

@@ -1,0 +1,111 @@
+"""What people keep a transformer in: compiled modules, parallel wrappers, pipelines, models of sentences."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+from typing import Any, Protocol, cast, runtime_checkable
+
+from torch import nn
+
+from headscope.errors import InputError
+
+_WRAPPED = ("_orig_mod", "module", "_checkpoint_wrapped_module")
+"""What a wrapper calls its only child: torch.compile's; that of DataParallel or DeepSpeed; that of checkpointing."""
+
+
+@runtime_checkable
+class Pipeline(Protocol):
+    """What holds a model and what reads its inputs, such as transformers' pipelines and its Trainer."""
+
+    model: Any
+
+
+Loadable = str | os.PathLike[str] | nn.Module | tuple[nn.Module, Any] | tuple[nn.Module, Any, Any] | Pipeline
+"""What `headscope.load` makes a model of."""
+
+
+def held(pipeline: Pipeline) -> tuple[Any, ...]:
+    """The module of a pipeline, and what reads its inputs. Raises `InputError` where it holds no torch module."""
+    kind = type(pipeline).__name__
+    if not isinstance(pipeline.model, nn.Module):
+        found = type(pipeline.model).__name__
+        raise InputError(f"model: expected a {kind} whose model is a torch module, found one of {found}")
+    names = ("tokenizer", "processing_class", "image_processor", "feature_extractor", "processor")
+    readers = (getattr(pipeline, name, None) for name in names)
+    return pipeline.model, *{id(reader): reader for reader in readers if reader is not None}.values()
+
+
+def unwrapped(module: nn.Module, done: dict[nn.Module, nn.Module] | None = None) -> nn.Module:
+    """A module without its wrappers; where some are within it, a copy without them that shares its weights.
+
+    A wrapper hands on whatever it is given to the one module that it holds. The module that is given stays as it is.
+    """
+    done = {} if done is None else done
+    if module in done:
+        return done[module]
+    bare = module
+    while (inner := _wrapped(bare)) is not None:
+        bare = inner
+    parts: dict[str, nn.Module | None] = vars(bare)["_modules"]
+    inside = {name: None if part is None else unwrapped(part, done) for name, part in parts.items()}
+    if any(inside[name] is not part for name, part in parts.items()):
+        bare = copy.copy(bare)
+        vars(bare)["_modules"] = inside
+    done[module] = bare
+    return bare
+
+
+def _wrapped(module: nn.Module) -> nn.Module | None:
+    children = dict(module.named_children())
+    name, inner = next(iter(children.items()), ("", None))
+    if name not in _WRAPPED or len(children) > 1 or any(True for _ in module.parameters(recurse=False)):
+        return None
+    takes = inspect.signature(module.forward).parameters.values()
+    return inner if all(_any_number(parameter) for parameter in takes) else None
+
+
+def _any_number(parameter: inspect.Parameter) -> bool:
+    return parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+
+
+def self_reading(module: nn.Module) -> tuple[nn.Module, Any]:
+    """A module and the tokenizer that it holds, if any.
+
+    One that is run on what it reads itself, not on ids, is a model of sentences (sentence-transformers) or a loop of
+    training (Lightning): then the one transformer within it.
+    """
+    tokenizer = getattr(module, "tokenizer", None)
+    if isinstance(tokenizer, nn.Module) or not hasattr(tokenizer, "is_fast"):
+        return module, None
+    takes = inspect.signature(module.forward).parameters.values()
+    needs = [one.name for one in takes if one.default is one.empty and not _any_number(one)]
+    runs = needs[:1] in ([], ["input_ids"]) and not unforwarded(module)
+    inner = [] if runs else transformers_within(module)
+    return (module.get_submodule(inner[0]) if len(inner) == 1 else module), tokenizer
+
+
+def unforwarded(module: nn.Module) -> bool:
+    """Whether a module has no forward pass of its own."""
+    return getattr(module.forward, "__name__", "") == "_forward_unimplemented"
+
+
+def transformers_within(module: nn.Module) -> list[str]:
+    """The names of the outermost transformers in a module that is none."""
+    names: list[str] = []
+    for name, part in cast("list[tuple[str, Any]]", [*module.named_modules()]):
+        inner = names and name.startswith(f"{names[-1]}.")
+        if name and not inner and hasattr(part, "config") and hasattr(part, "get_input_embeddings"):
+            names.append(name)
+    return names
+
+
+def advice(module: nn.Module) -> str:
+    """How to load the transformer within a module, as the end of a sentence; empty where there is none."""
+    path = "".join(
+        f"[{step}]" if step.isdigit() else f".{step}"
+        for step in [*transformers_within(module), ""][0].split(".")
+        if step
+    )
+    return path and f"hs.load((model{path}, tokenizer)) for the transformer within"
