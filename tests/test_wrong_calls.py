@@ -49,7 +49,7 @@ MODEL = [(each, "one from hs.load") for each in ("gpt2", 5, None, [], {}, torch.
 CORPUS = [
     (each, "headscope.corpora.texts([...]) takes strings")
     for each in (
-        "wiki.txt", 5, None, ["a", "b"], [1], {}, b"x", Path("wiki.txt"), [None], np.zeros(3),
+        "wiki.txt", 5, None, [1], {}, b"x", Path("wiki.txt"), [None], np.zeros(3),
         np.array(3), torch.tensor(1),
     )
 ]  # fmt: skip

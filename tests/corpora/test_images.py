@@ -301,7 +301,6 @@ def test_what_is_no_picture_is_refused_at_once(tmp_path: Path) -> None:
         (None, f"images: {there} NoneType"),
         ({"train": 1, "test": 2}, f"images: {there} a dict with the keys 'train', 'test'"),
         ([], "images: expected at least one picture, found an empty list"),
-        (iter([pixels()]), "expected what can be read again and again, found list_iterator; list(...) makes a list"),
         (table, "images: expected a column 'image', found 'img', 'label'; column= names it"),
     ):  # fmt: skip
         with pytest.raises(InputError) as told:

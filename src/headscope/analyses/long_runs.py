@@ -56,9 +56,8 @@ def long_run(kind: Kind[Any], **defaults: Any) -> Callable[[Callable[P, Run[Any]
         def estimate(*args: P.args, **kwargs: P.kwargs) -> str:
             with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):  # the run says it
                 run = made(*args, **kwargs)
-            name, corpus = list(signature.bind(*args, **kwargs).arguments.items())[1]
-            expect(name, corpus, Corpus)
-            return run.estimate(corpus, cast("int | None", kwargs.get("limit")))
+            expect(list(signature.parameters)[1], run.corpus, Corpus)
+            return run.estimate(cast("Corpus", run.corpus), cast("int | None", kwargs.get("limit")))
 
         for function, gives in ((call, Result), (estimate, str)):
             vars(function)["__signature__"] = signature.replace(return_annotation=gives.__name__)

@@ -49,11 +49,48 @@ class Expected:
     Attributes:
         words: what is expected; by default the words of the type, or of the bound that was passed.
         least, most: bounds of a number, both allowed.
+        rows: of a corpus, what the rows of a table that stands in its place hold besides texts.
     """
 
     words: str = ""
     least: float = -math.inf
     most: float = math.inf
+    rows: str = ""
+
+
+class InPlace(NamedTuple):
+    """The argument in which something stands for an object of a class, what its rows hold, and if it is allowed."""
+
+    name: str
+    rows: str
+    fits: bool
+
+
+_TAKEN: dict[type, Callable[[Any, InPlace], Any]] = {}
+
+
+def taken_as(kind: type) -> Callable[[Callable[[Any, InPlace], R]], Callable[[Any, InPlace], R]]:
+    """Let a function make what `validated` functions get where their annotations name a class, from what is given.
+
+    It returns what it was given where it makes nothing of it.
+    """
+
+    def decorate(make: Callable[[Any, InPlace], R]) -> Callable[[Any, InPlace], R]:
+        _TAKEN[kind] = make
+        return make
+
+    return decorate
+
+
+def _taken(hint: Any) -> tuple[Callable[[Any, InPlace], Any], str] | None:
+    """What makes values of an annotation, and what their rows hold; None where they are taken as they are."""
+    if isinstance(hint, type):
+        return (make, "") if (make := _TAKEN.get(hint)) else None
+    inner = next(filter(None, map(_taken, get_args(hint))), None)
+    if inner is None or get_origin(hint) not in (Annotated, Union, types.UnionType):
+        return None
+    more = get_args(hint)[1] if get_origin(hint) is Annotated else None
+    return (inner[0], more.rows) if isinstance(more, Expected) else inner
 
 
 MOST_SEED = 2**32 - 1
@@ -94,16 +131,26 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
     def hints() -> dict[str, Any]:
         return hints_of(function)
 
+    @functools.cache
+    def taken() -> dict[str, tuple[Callable[[Any, InPlace], Any], str]]:
+        return {name: made for name, hint in hints().items() if (made := _taken(hint)) is not None}
+
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            bound = signature.bind(*args, **kwargs)
         except TypeError:
             return function(*args, **kwargs)
-        for name, value in given.items():
-            if name in hints() and signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
-                expect(name, value, _several(hints()[name], signature.parameters[name]))
-        return function(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            if name not in hints() or signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+                continue
+            hint = _several(hints()[name], signature.parameters[name])
+            if name in taken():
+                make, rows = taken()[name]
+                made = make(value, InPlace(name, rows, _fault(value, hint) is None))
+                bound.arguments[name] = value = made
+            expect(name, value, hint)
+        return function(*bound.args, **bound.kwargs)
 
     return call
 

@@ -15,6 +15,7 @@ from headscope.corpora.datasets import dataset
 from headscope.corpora.distinct import distinct
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example, Mention
+from headscope.corpora.given import corpus_of as _corpus_of  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from headscope.corpora.images import builtin_images, images
 from headscope.corpora.links import from_class, linked, links
 from headscope.corpora.negations import negations

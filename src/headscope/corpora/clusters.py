@@ -48,7 +48,7 @@ def clusters(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> [(sentence.words, sentence.mentions) for sentence in hs.corpora.clusters("clusters.jsonl")][0]
     (['Ann', 'met', 'a', 'dog', '.'], [Mention(start=0, end=1, cluster='0'), Mention(start=2, end=4, cluster='1')])
     """
-    read, cut = (partial(_examples, Unmatched(warned=warned), strict) for warned in (False, True))
+    read, cut = (partial(sentences_of, Unmatched(warned=warned), strict) for warned in (False, True))
     return Corpus.of_files(
         paths,
         read,
@@ -61,7 +61,8 @@ def clusters(paths: Paths, *, strict: bool = False) -> Corpus:
     )
 
 
-def _examples(notice: Unmatched, strict: bool, lines: Iterable[Line]) -> Iterator[Item]:
+def sentences_of(notice: Unmatched, strict: bool, lines: Iterable[Line]) -> Iterator[Item]:
+    """The sentences of the documents in some lines, or what raises the error of a line."""
     numbers = Documents()
     with notice.collected() as unmatched:
         for line in lines:

@@ -1,4 +1,4 @@
-"""Rows of data sets: Hugging Face's ``datasets``, files of Parquet and Arrow, lists of dicts."""
+"""Rows of data sets: Hugging Face's ``datasets``, files of Parquet and Arrow, tables, lists of dicts."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from headscope.corpora.jsonlines import (
     named,
 )
 from headscope.corpora.kinds import begins_as_table
+from headscope.corpora.rows import Kept, Row, columns_of, plain
 from headscope.corpora.sources import suffix_of
 from headscope.errors import CorpusError, InputError
 
@@ -51,19 +52,6 @@ _FIELDS = tuple(
 _ROWS = 64  # rows that are held at a time: a small file may say one long text of all
 
 
-class _Row(Line):
-    """A row of a data set that is no file."""
-
-    @property
-    def source(self) -> str:
-        """Where the row is, such as ``rows[3]``."""
-        return f"rows[{self.number}]"
-
-    def error(self, message: str) -> CorpusError:
-        """An error that begins with the row."""
-        return CorpusError(self.source, None, message)
-
-
 Rows = Iterator[tuple[Line, Any]]
 """Rows, each with the line where it is."""
 
@@ -85,8 +73,9 @@ def dataset(
     read. Values that are null count as not there, and so do labels of -1 in a column of classes.
 
     Args:
-        rows: a data set, a list of dicts, or what else gives dicts and can be read again; or a ``.parquet`` or
-            ``.arrow`` file, several of them, or folders of them, of which some rows are held at a time.
+        rows: a data set, a table (of pandas, polars or Arrow, or a structured array), a list of dicts, a dict of
+            columns, or what else gives dicts; or a ``.parquet`` or ``.arrow`` file, several of them, or folders of
+            them, of which some rows are held at a time. What an iterator gives is held.
         text: another column of the text.
         document: another column of the document, which each row must have then.
         pack: fill inputs with the whole texts of one document up to so many tokens, as `headscope.corpora.text` does.
@@ -124,7 +113,9 @@ def dataset(
     classes = _classes(getattr(rows, "features", None))
     return Corpus(
         "rows",
-        lambda: read((_Row("rows", index, ""), _labelled(row, classes)) for index, row in enumerate(given)),
+        lambda: read(
+            (Row("rows", index, ""), _labelled(plain(row), classes)) for index, row in enumerate(given)
+        ),
         **more,
     )
 
@@ -142,17 +133,15 @@ def _paths(rows: Any) -> list[str | Path] | None:
 
 def _checked(rows: Any, text: str | None, document: str | None) -> Iterable[Any]:
     """Rows in memory, or of a data set, of the columns that are read."""
-    expected = "a data set, a list of dicts, or .parquet or .arrow files"
+    expected = "a data set, a table, a list of dicts, a dict of columns, or .parquet or .arrow files"
+    rows = columns_of(rows) or rows
     if isinstance(rows, Mapping):
         keys = ", ".join(map(repr, cast("Mapping[Any, Any]", rows)))
         raise InputError(
             f"rows: expected {expected}, found a dict with the keys {keys or 'none'}; name one split"
         )
     if isinstance(rows, Iterator):
-        kind = type(cast(Any, rows)).__name__
-        raise InputError(
-            f"rows: expected what can be read again and again, found {kind}; list(...) makes a list of it"
-        )
+        rows = Kept(cast("Iterator[Any]", rows))
     if not isinstance(rows, Iterable):
         raise InputError(f"rows: expected {expected}, found {type(rows).__name__}")
     given = cast("Any", rows)
@@ -182,7 +171,10 @@ def _expect_columns(names: Sequence[str], text: str | None, document: str | None
         if name is not None and name not in names:
             raise InputError(f"{where}: expected a column {name!r}, found {there}")
     if text is None and not {*MAIN, *ANSWERS} & {*names} and not known_texts(names):
-        raise InputError(f"{where}: expected a column 'text' (or text=, --text-field), found {there}")
+        raise InputError(
+            f"{where}: expected a column 'text' (or headscope.corpora.dataset(…, text=NAME), --text-field NAME), "
+            f"found {there}"
+        )
 
 
 def _examples(text: str | None, document: str | None, rows: Rows) -> Iterator[Callable[[], Example]]:
@@ -196,7 +188,7 @@ def _example(line: Line, row: Any, text: str | None, document: str | None, numbe
     known = {name: value for name, value in cast("Mapping[str, Any]", row).items() if value is not None}
     name = named(known, document, line.error)
     if text is None:
-        known = {key: known[key] for key in _FIELDS if key in known}
+        known = {key: known[key] for key in _FIELDS if key in known} or known
     given = fields(known, text, line.error)
     number = numbers.number(line, name)
     return Example(**given, document=number, document_known=name is not None, source=line.source)

@@ -7,13 +7,14 @@ from copy import copy
 from functools import partial
 from hashlib import blake2b
 
-from headscope.core.validation import expect
+from headscope.core.validation import validated
 from headscope.corpora.content import spelled_out
 from headscope.corpora.corpus import Corpus, Read
 from headscope.corpora.example import Example
 from headscope.errors import CorpusError
 
 
+@validated
 def distinct(corpus: Corpus) -> Corpus:
     """A corpus without the documents that are the same as one before.
 
@@ -25,7 +26,6 @@ def distinct(corpus: Corpus) -> Corpus:
     >>> [example.text for example in hs.corpora.distinct(corpus)]
     ['The cat sat.', 'A dog barked.']
     """
-    expect("corpus", corpus, Corpus)
     filtered = copy(corpus)
     filtered.__dict__.update(
         _read=partial(_once, corpus._read),  # pyright: ignore[reportPrivateUsage]

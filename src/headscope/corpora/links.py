@@ -60,7 +60,7 @@ def links(paths: Paths, *, document: str | None = None, strict: bool = False) ->
     >>> example.text, example.links[0].source, example.links[0].targets
     ('x = 1; print(x)', Span(start=13, end=14, text='a'), (Span(start=0, end=1, text='a'),))
     """
-    return json_lines(paths, _read, document, strict=strict)
+    return json_lines(paths, linked_of, document, strict=strict)
 
 
 @validated
@@ -206,7 +206,8 @@ def _texts(item: Any, place: str) -> dict[str, Any]:
     }
 
 
-def _read(line: Line, document: str | None, numbers: Documents) -> Example:
+def linked_of(line: Line, document: str | None, numbers: Documents) -> Example:
+    """The example of a line with links. Raises `CorpusError` where it is none."""
     row = json_object(line)
     if "audio" in row:
         return of_object(row, line, numbers)

@@ -25,10 +25,11 @@ def negations(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> negation.words, negation.cue, negation.scope
     (['He', 'did', 'not', 'see'], [2], [0, 1, 3])
     """
-    return json_lines(paths, _read, strict=strict)
+    return json_lines(paths, negation_of, strict=strict)
 
 
-def _read(line: Line, _: str | None, documents: Documents) -> Example:
+def negation_of(line: Line, _: str | None, documents: Documents) -> Example:
+    """The example of a line with a negation. Raises `CorpusError` where it is none."""
     fields = json_object(line)
     words = strings(fields.get("words"), "'words'", line.error)
     places: dict[str, list[int]] = {}

@@ -39,10 +39,11 @@ def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) 
     >>> example.text, example.asked["answer"]
     ('Maria lives in Oslo. Peter bakes. Maria lives in', ' Oslo')
     """
-    return json_lines(paths, _prompt, document, strict=strict)
+    return json_lines(paths, asked_of, document, strict=strict)
 
 
-def _prompt(line: Line, document: str | None, numbers: Documents) -> Example:
+def asked_of(line: Line, document: str | None, numbers: Documents) -> Example:
+    """The example of a line with a prompt. Raises `CorpusError` where it is none."""
     row = json_object(line)
     name = named(row, document, line.error)
     given, asked = fields(row, None, line.error, calls=True), _asked(row, line.error)

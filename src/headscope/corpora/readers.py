@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from headscope.core.counts import plural
 from headscope.core.validation import validated
@@ -105,17 +105,21 @@ def texts(
     [('The cat sat.', 'It slept.'), ('A dog barked.', None)]
     """
     numbers = range(len(items)) if documents is None else numbers_of(documents, len(items))
-    examples: list[Example] = []
-    for index, item in enumerate(items):
-        parts: tuple[Any, ...] = item if isinstance(item, tuple) else (item,)
-        for part in parts:
-            string(part, f"texts[{index}]", InputError)
-        pair = parts[1] if len(parts) == 2 else None
-        examples.append(Example(text=parts[0], pair=pair, document=numbers[index], source=f"texts[{index}]"))
+    examples = [text_of(item, index, numbers[index]) for index, item in enumerate(items)]
     if not examples:
         raise InputError("texts: expected at least one text, found an empty list")
     ends = "each text" if documents is None else "texts of one name in documents="
     return Corpus("texts", partial(iter, examples), strict=strict, documents=ends)
+
+
+def text_of(item: Any, index: int, document: int) -> Example:
+    """The example of a text, or a pair of texts, of a list. Raises `InputError` where it is neither."""
+    place = f"texts[{index}]"
+    parts = cast("tuple[Any, ...]", item) if isinstance(item, tuple) else (item,)
+    if len(parts) not in (1, 2):
+        raise InputError(f"{place}: expected a string or a pair of strings, found a tuple of {len(parts)}")
+    strings = [str(string(part, place, InputError)) for part in parts]  # numpy's are strings of another class
+    return Example(text=strings[0], pair=(*strings, None)[1], document=document, source=place)
 
 
 def numbers_of(documents: Sequence[str | int], count: int) -> list[int]:
@@ -175,7 +179,7 @@ def json_lines(
     strict: bool,
 ) -> Corpus:
     """A corpus of JSON lines, of which `read` makes an example each; `document` is another key of the document."""
-    made = partial(_examples, read, document)
+    made = partial(examples_of, read, document)
     return Corpus.of_files(
         paths,
         made,
@@ -257,7 +261,7 @@ def _paragraph(before: Iterator[Line]) -> list[Line]:
     return lines[::-1]
 
 
-def _examples(
+def examples_of(
     read: Callable[[Line, str | None, Documents], Example], document: str | None, lines: Iterable[Line]
 ) -> Iterator[Callable[[], Example]]:
     """One example a line of JSON."""

@@ -402,6 +402,15 @@ def _pairs(block: list[Line], state: _State) -> Example:
     )
 
 
+def tree_of(
+    words: list[str], heads: list[int], relations: list[str], fail: Callable[[str], CorpusError]
+) -> Mapping[str, Any]:
+    """The fields of an example with a tree; `heads` count from 1, and the root's is 0."""
+    rows = _Rows(words, heads, relations, [])
+    _check_tree(rows, lambda number, message: fail(f"word {number + 1}: {message}"))
+    return {"words": words, "heads": [head - 1 for head in heads], "relations": relations}
+
+
 def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
     """Raise where heads and relations are no tree."""
     count = len(rows.words)

@@ -18,6 +18,7 @@ from headscope.core.failures import reason
 from headscope.core.modality import Kind
 from headscope.core.validation import Count, Number, validated
 from headscope.corpora import Corpus
+from headscope.corpora.given import AnnotatedCorpus, PromptCorpus
 from headscope.corpora.shipped import shipped
 from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownError
 from headscope.live.standalone import carry
@@ -99,12 +100,12 @@ def report(
     examples: Number | Sequence[str | tuple[str, str]] | None = None,
     sections: Sequence[str] | None = None,
     limit: Count | None = None,
-    treebank: Corpus | None = None,
-    coref: Corpus | None = None,
+    treebank: AnnotatedCorpus | None = None,
+    coref: AnnotatedCorpus | None = None,
     against: Model | None = None,
     pairs: Corpus | None = None,
-    links: Corpus | None = None,
-    prompts: Corpus | None = None,
+    links: AnnotatedCorpus | None = None,
+    prompts: PromptCorpus | None = None,
     limit_sentences: Count | None = None,
     live: bool = False,
     progress: bool = False,

@@ -57,6 +57,15 @@ def bundle_file(name: str) -> str:
         ) from None
 
 
+def policy(scripts: str = "script-src 'none'", more: str = "") -> str:
+    """The element by which a page lets nothing load from anywhere, and no script run but these."""
+    allowed = (
+        f"default-src 'none'; {scripts}; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; "
+        f"base-uri 'none'; form-action 'none'{more}"
+    )
+    return f'<meta http-equiv="Content-Security-Policy" content="{allowed}">'
+
+
 def page(
     payload: Mapping[str, Any],
     blobs: Mapping[str, str],
@@ -79,13 +88,10 @@ def page(
         raise RunError(f"the page's bundle {bundle} holds text that ends its own tag: build it again")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     runs = " 'wasm-unsafe-eval'; worker-src blob:" if worker else ""
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{digest}'{runs}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "font-src data:; base-uri 'none'; form-action 'none'"
-    ) + ("; connect-src 'self'" if connect else "")
+    reached = "; connect-src 'self'" if connect else ""
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        policy(f"script-src 'sha256-{digest}'{runs}", reached),
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">\n<meta name="generator" content="headscope">',
         f"<title>{html_text(title)}</title>",

@@ -98,6 +98,10 @@ def test_a_model_differs_from_itself_in_nothing_and_from_a_trained_copy_where_it
     assert typed("cards", "diff", tmp_path / "a", tmp_path / "a").err.startswith("the same weights; 0 of ")
     assert typed("cards", "site", tmp_path).out == f"{tmp_path / 'index.html'}: 2 models\n"
     page = (tmp_path / "index.html").read_text("utf-8")
+    policy = "default-src 'none'; script-src 'none'; style-src 'unsafe-inline'; "
+    for file in [tmp_path / "index.html", *tmp_path.glob("*/index.html")]:
+        head = file.read_text("utf-8").partition("<style>")[0]
+        assert f'<meta http-equiv="Content-Security-Policy" content="{policy}' in head, file
     for name in ("a", "b"):  # of one name
         assert f'href="{name}/index.html">{made.name} ({name})</a>' in page
 

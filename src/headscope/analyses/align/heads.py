@@ -24,6 +24,7 @@ from headscope.core.validation import Count
 from headscope.corpora import Corpus, Example
 from headscope.corpora.content import spelled_out
 from headscope.corpora.corpus import leave_out, plain
+from headscope.corpora.given import AnnotatedCorpus
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.audio import expect_speech
@@ -43,7 +44,7 @@ MOST = 20
 @with_options()
 def alignment_heads(
     model: Model,
-    corpus: Corpus | Iterable[Example],
+    corpus: AnnotatedCorpus | Iterable[Example],
     *,
     best: Count | None = None,
     limit: Count | None = None,

@@ -20,6 +20,7 @@ from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Number, Seed
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
+from headscope.corpora.given import PromptCorpus
 from headscope.corpora.prompts import given_of
 from headscope.errors import InputError
 from headscope.models import Model
@@ -37,7 +38,7 @@ KIND = Kind("context_attribution", Rows.from_arrays, statistics.figures, noun="p
 @long_run(KIND, batch_size=8)
 def context_attribution(
     model: Model,
-    corpus: Corpus | Iterable[Example],
+    corpus: PromptCorpus | Iterable[Example],
     *,
     spans: Spans = "sentence",
     exact: Count | Literal["all"] = 5,

@@ -36,6 +36,7 @@ from headscope.core.validation import Count, Offset, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
+from headscope.corpora.given import AnnotatedCorpus
 from headscope.corpora.linking import united
 from headscope.corpora.packing import spaced
 from headscope.errors import InputError
@@ -229,7 +230,7 @@ KIND = Kind("links", LinkSums.from_arrays, _figures, grows=CLUSTERS)
 @long_run(KIND)
 def links(
     model: Model,
-    corpus: Corpus | Iterable[Example],
+    corpus: AnnotatedCorpus | Iterable[Example],
     *,
     candidates: Kinds = "any",
     direction: Literal["both", "row", "column"] = "both",

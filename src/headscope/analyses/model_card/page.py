@@ -8,7 +8,7 @@ from typing import Any
 
 from headscope.core.counts import plural
 from headscope.views.digits import significant
-from headscope.views.page import html_text
+from headscope.views.page import html_text, policy
 
 _STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
@@ -146,6 +146,6 @@ def _html(title: str, parts: Sequence[str]) -> str:
     body = "\n".join(parts)
     return (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width">\n'
+        f'{policy()}\n<meta name="viewport" content="width=device-width">\n'
         f"<title>{html_text(title)}</title>\n<style>{_STYLE}</style>\n{body}\n</html>\n"
     )

@@ -37,6 +37,7 @@ from headscope.attention.load import load
 from headscope.core.arrays import Ints
 from headscope.core.validation import Count, Seed
 from headscope.corpora import Corpus, Example
+from headscope.corpora.given import AnnotatedCorpus
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.batches import examples
@@ -66,8 +67,8 @@ _SCALE_OF = 64
 @with_options()
 def probe(
     model: Model,
-    train: Corpus | Iterable[Example],
-    dev: Corpus | Iterable[Example],
+    train: AnnotatedCorpus | Iterable[Example],
+    dev: AnnotatedCorpus | Iterable[Example],
     *,
     kinds: Sequence[str] = KINDS,
     vectors: str | os.PathLike[str] | None = None,

@@ -37,6 +37,7 @@ from headscope.core.validation import Count, Seed, validated
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example, blocks
 from headscope.corpora.content import spelled_out
+from headscope.corpora.given import AnnotatedCorpus
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.batches import inputs_of_block, no_input, worked
@@ -70,7 +71,7 @@ class _Maps(Links):
 @validated
 def combine_heads(
     model: Model,
-    corpus: Corpus | Iterable[Example],
+    corpus: AnnotatedCorpus | Iterable[Example],
     *,
     candidates: Kinds = "any",
     direction: Literal["both", "row", "column"] = "both",

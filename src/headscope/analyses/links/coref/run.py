@@ -24,6 +24,7 @@ from headscope.core.validation import Count, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example, Mention
 from headscope.corpora.corpus import leave_out, plain
+from headscope.corpora.given import AnnotatedCorpus
 from headscope.corpora.packing import spaced
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model
@@ -47,7 +48,7 @@ KIND = Kind("coref", LinkSums.from_arrays, _figures, noun="sentence", grows=CLUS
 @long_run(KIND)
 def coreference(
     model: Model,
-    corpus: Corpus | Iterable[Example],
+    corpus: AnnotatedCorpus | Iterable[Example],
     *,
     window: Count = 128,
     rows: Rows = "mean",

@@ -17,7 +17,8 @@ from headscope.analyses.options import Options
 from headscope.core.arrays import Bools, Floats
 from headscope.core.link import Link, Span
 from headscope.core.validation import Seed
-from headscope.corpora import Corpus, Example
+from headscope.corpora import Example
+from headscope.corpora.given import AnnotatedCorpus
 from headscope.models import Model
 from headscope.runs.estimate import CLUSTERS
 from headscope.runs.long import Kind, Run
@@ -33,7 +34,7 @@ KIND = Kind("negation", LinkSums.from_arrays, _figures, noun="sentence", grows=C
 
 @long_run(KIND)
 def negation(
-    model: Model, corpus: Corpus | Iterable[Example], *, seed: Seed = 0, **options: Unpack[Options]
+    model: Model, corpus: AnnotatedCorpus | Iterable[Example], *, seed: Seed = 0, **options: Unpack[Options]
 ) -> Run[LinkSums]:
     """How well each head tells the scope of a negation: the words that look at its cue (Zhao & Bethard 2020).
 

@@ -21,7 +21,8 @@ from headscope.core.arrays import Bools, Ints
 from headscope.core.link import Link, Span
 from headscope.core.validation import Count, Offset, Seed
 from headscope.core.words import Rows
-from headscope.corpora import Corpus, Example
+from headscope.corpora import Example
+from headscope.corpora.given import AnnotatedCorpus
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.measures.surface import Preset
 from headscope.models import Model
@@ -63,7 +64,7 @@ KIND = Kind("syntax", LinkSums.from_arrays, _figures, noun="sentence", grows=CLU
 @long_run(KIND)
 def syntax(
     model: Model,
-    treebank: Corpus | Iterable[Example],
+    treebank: AnnotatedCorpus | Iterable[Example],
     *,
     rows: Rows | None = None,
     preset: Preset | None = None,

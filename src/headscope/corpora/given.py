@@ -1,0 +1,198 @@
+"""What stands where a corpus is expected: texts, pairs, conversations, tables, rows, pictures, and what gives them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Annotated, Any, cast
+
+import numpy as np
+
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Expected, InPlace, taken_as
+from headscope.corpora.clusters import sentences_of
+from headscope.corpora.corpus import Corpus, Read
+from headscope.corpora.datasets import dataset
+from headscope.corpora.entities import Unmatched
+from headscope.corpora.example import Example
+from headscope.corpora.files import Line
+from headscope.corpora.images import images
+from headscope.corpora.jsonlines import Documents, each_of, json_object, named, strings
+from headscope.corpora.links import linked_of
+from headscope.corpora.negations import negation_of
+from headscope.corpora.prompts import asked_of
+from headscope.corpora.readers import examples_of, text_of
+from headscope.corpora.rows import Kept, Row, columns_of, plain, values_of
+from headscope.corpora.treebank import tree_of
+from headscope.errors import InputError
+
+AnnotatedCorpus = Annotated[Corpus, Expected(rows="annotations")]
+"""A corpus with links, trees, coreference or negations."""
+
+PromptCorpus = Annotated[Corpus, Expected(rows="prompts")]
+"""A corpus of prompts."""
+
+_NONE = object()
+
+
+@taken_as(Corpus)
+def corpus_of(value: Any, place: InPlace) -> Any:
+    """What stands in the place of a corpus, as one; or as it is, where it is one already, or none can be made of it.
+
+    Its first item tells what it is. What can be read only once is held as it is read, but for examples with tokens.
+
+    Raises `InputError` for what could mean several things, and for rows without a text.
+    """
+    if _is(value, Corpus, str, bytes, os.PathLike, Tokens) or hasattr(value, "read"):
+        return value
+    if _is(value, Example):
+        value = [value]
+    if _is_pair(value) and not place.fits:
+        raise InputError(
+            f"{place.name}: expected texts, or pairs of texts, found a tuple of two strings; "
+            '["a", "b"] are two texts, [("a", "b")] is a pair'
+        )
+    if (table := columns_of(value)) is not None:
+        return _of_rows(table, table.column_names, place.rows)
+    if _is(value, Mapping):
+        return dataset(value) if value else value  # which says what it expects
+    if not _is(value, Iterable, Sequence) or _is_pair(value) or getattr(value, "ndim", 1) == 0:
+        return value
+    listed = place.fits and _is(value, Sequence)
+    if hasattr(value, "to_pylist"):
+        value = values_of(value)
+    elif _is(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "OTU":
+        value = [(*row,) for row in value.tolist()]
+    once = _is(value, Iterator)
+    first: Any = next(iter(value), _NONE)
+    items: Any = chain([first], value) if once and first is not _NONE else value
+    if _is(first, Example):
+        raw = first.tokens is None
+        return Corpus("examples", partial(iter, _kept(items)), strict=True) if raw else items
+    if listed:
+        return items
+    if _is(first, Mapping) and {"role", "content"} <= first.keys():
+        return dataset([{"messages": list(items)}])
+    if _is(first, list) and first and all(_is(word, str) for word in first):
+        raise InputError(
+            f'{place.name}[0]: expected a text, found a list of strings; ("a", "b") is a pair of texts, '
+            '{"words": ["a", "b"]} a text in words'
+        )
+    if _is(first, list) and first and all(_is(turn, Mapping) for turn in first):
+        return dataset(_Conversations(_kept(items)))
+    if _is(first, Mapping) and "image" not in first:
+        return _of_rows(_kept(items), [*first], place.rows)
+    if _is(first, Mapping) or _is_picture(first):
+        return images(_kept(items))
+    if _is(first, str, tuple):
+        return _of_texts(_kept(items), place.name)
+    return items
+
+
+def _is(value: object, *kinds: type) -> bool:
+    return isinstance(value, kinds)
+
+
+def _kept(items: Any) -> Any:
+    """Items that can be read again and again."""
+    return Kept[Any](items) if _is(items, Iterator) else items
+
+
+def _of_texts(items: Any, name: str) -> Corpus:
+    """Texts and pairs of texts. Raises `InputError` where all of them are names of files."""
+    if not _is(items, Kept):
+        items = values_of(items) if hasattr(items, "tolist") or hasattr(items, "to_list") else list(items)
+        if items and all(_is(item, str) and _is_file(item) for item in items):
+            raise InputError(
+                f"{name}: expected texts, found names of files; headscope.corpora.text({items[0]!r}) reads one, "
+                "headscope.corpora.texts([...]) takes the names as texts"
+            )
+        items = [text_of(item, index, index) for index, item in enumerate(items)]
+        return Corpus("texts", partial(iter, items), documents="each text")
+    return Corpus(
+        "texts",
+        lambda: (text_of(item, index, index) for index, item in enumerate(items)),
+        documents="each text",
+    )
+
+
+def _is_file(name: str) -> bool:
+    return len(name) < 4096 and "\0" not in name and os.path.isfile(name)
+
+
+class _Conversations:
+    """Rows of conversations, which are lists of messages."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._items = items
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return ({"messages": turns} for turns in self._items)
+
+
+def _of_rows(rows: Any, names: Sequence[str], hold: str) -> Corpus:
+    """Rows of texts, or of what else they hold in the place of a corpus of such (`AnnotatedCorpus`, `PromptCorpus`)."""
+    if not hold:
+        return dataset(rows)
+    if hold == "annotations" and "sentences" in names:
+        read = partial(sentences_of, Unmatched(), False)
+    else:
+        read = partial(examples_of, asked_of if hold == "prompts" else _reader(names), None)
+    return Corpus("rows", lambda: cast("Read", read(_lines(rows))), documents=each_of(None, "row"))
+
+
+def _reader(names: Sequence[str]) -> Callable[[Line, str | None, Documents], Example]:
+    if "cue" in names:
+        return negation_of
+    return _tree if {"heads", "head"} & {*names} else linked_of
+
+
+def _lines(rows: Iterable[Any]) -> Iterator[Line]:
+    """Rows as lines of JSON, without what is missing in them."""
+    for index, row in enumerate(rows):
+        held: Any = plain(row)
+        if isinstance(held, dict):
+            named = cast("dict[Any, Any]", held).items()
+            held = {str(name): value for name, value in named if value is not None}
+        yield Row("rows", index, json.dumps(held, default=str))
+
+
+def _tree(line: Line, document: str | None, numbers: Documents) -> Example:
+    """A sentence: ``words heads relations``, from 0, the root's head -1; or ``tokens head deprel``, as in CoNLL-U."""
+    row = json_object(line)
+    counted = "heads" in row
+    keys = ("words", "heads", "relations") if counted else ("tokens", "head", "deprel")
+    words, relations = (strings(row.get(key), repr(key), line.error) for key in (keys[0], keys[2]))
+    try:
+        heads = [int(head) + counted for head in row[keys[1]]]
+    except (TypeError, ValueError):
+        raise line.error(
+            f"{keys[1]!r}: expected a list of whole numbers, found {row[keys[1]]!r:.60}"
+        ) from None
+    for key, values in ((keys[1], heads), (keys[2], relations)):
+        if len(values) != len(words):
+            raise line.error(f"{key!r}: expected {len(words)}, one a word, found {len(values)}")
+    tags = row.get("tags") if counted else row.get("upos")
+    name = named(row, document, line.error)
+    return Example(
+        **tree_of(words, heads, relations, line.error),
+        tags=strings(tags, "'tags'", line.error)
+        if tags is not None and all(isinstance(tag, str) for tag in tags)
+        else None,
+        document=numbers.number(line, name),
+        document_known=name is not None,
+        source=line.source,
+    )
+
+
+def _is_pair(value: object) -> bool:
+    parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ()
+    return len(parts) == 2 and all(isinstance(part, str) for part in parts)
+
+
+def _is_picture(value: Any) -> bool:
+    """Whether something is a picture: of Pillow, or numbers ``[row column channel]``."""
+    return hasattr(value, "getexif") or (getattr(value, "ndim", 0) == 3 and value.shape[-1] in (1, 3, 4))
