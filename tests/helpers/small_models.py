@@ -130,6 +130,43 @@ def save_llama(folder: Any, **config: Any) -> Any:
     return folder
 
 
+BORDER = 24
+"""Of `scaled` models the tokens of an input above which its rotary frequencies hang on how many there are."""
+
+LONG: dict[str, Any] = {"original_max_position_embeddings": BORDER, "short_factor": [1.0] * 4}
+LONG |= {"rope_type": "longrope", "rope_theta": 10000.0, "long_factor": [1.0, 2.0, 4.0, 8.0]}
+
+SCALED: dict[str, dict[str, Any]] = {
+    "llama": {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}},
+    "phi3": {
+        "rope_parameters": LONG,
+        "original_max_position_embeddings": BORDER,
+        "max_position_embeddings": 96,
+    },
+    "minicpm3": {
+        "rope_parameters": LONG,
+        "max_position_embeddings": 96,
+        "num_key_value_heads": 4,
+        **dict.fromkeys(("q_lora_rank", "kv_lora_rank"), 16),
+        **dict.fromkeys(("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"), 8),
+    },
+}
+"""Kinds of attention whose frequencies do: what their configurations have beside."""
+
+
+def scaled(kind: str, dtype: torch.dtype = torch.float64, tokens: int = 60) -> Any:
+    """A module of one of these kinds that writes and has read nothing."""
+    torch.manual_seed(0)
+    none = dict.fromkeys(("bos_token_id", "eos_token_id"))
+    size = {"vocab_size": tokens, **sizes(inner=48, keys=2, length=BORDER), "pad_token_id": 0}
+    settings = transformers.AutoConfig.for_model(kind, **{**size, **none, **SCALED[kind]})
+    module = transformers.AutoModelForCausalLM.from_config(settings).eval()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.normal_(0, 0.3)
+    return module.to(dtype)
+
+
 def whisper_parts(seconds: int = 2, **config: Any) -> tuple[Any, Any, Any]:
     """A random model of speech of 2 × 4 heads that hears so many seconds, its tokenizer and its feature extractor."""
     tokenizer = whisper()

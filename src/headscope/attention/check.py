@@ -33,6 +33,7 @@ from headscope.models.audio import listened
 from headscope.models.finite import expect_finite
 from headscope.models.model import Model, uncached
 from headscope.models.pictures import looked, rows_of
+from headscope.models.rotary import unscaled
 from headscope.models.vocabulary import Vocabulary, vocabulary
 
 _READERS = ("self", "encoder", "text", "language")
@@ -221,6 +222,7 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     ids = ready["input_ids"][:1]
     if ids.ndim != 2:
         return None
+    ids = ids[:, : unscaled(model.text_config) or None]
     short = (ids.shape[1] + 1) // 2
     both, mask = ids.repeat(2, 1), torch.ones_like(ids).repeat(2, 1)
     both[0, short:], mask[0, short:] = getattr(model.tokenizer, "pad_token_id", None) or 0, 0

@@ -45,8 +45,10 @@ def generate(
     """Let a model write, and see where it looked at each step.
 
     The last token written was never fed back, so it is no query and no key. Tokens that were written have the class
-    ``generated``; views draw a line where the prompt ends. A key that a sliding cache had dropped has weight 0. Beside
-    a picture the words of the prompt are the ``question``, and the picture's tokens the ``image``.
+    ``generated``; views draw a line where the prompt ends. A key that a sliding cache had dropped has weight 0. Where
+    rotary frequencies hang on the length (dynamic scaling, longrope), a row is the one that wrote: its query has the
+    frequencies of its own step, and a key those of the step that cached it. Beside a picture the words of the prompt
+    are the ``question``, and the picture's tokens the ``image``.
 
     Args:
         model: a causal model or an encoder-decoder, from `headscope.load`.
@@ -207,11 +209,13 @@ def stitch(
     sights: dict[int, Bools] = {}
     filled: dict[int, int] = {}
     for record in records:
-        weights = numpy_of(record.weights()[0])
+        start = filled.get(record.layer, 0)
+        # Where frequencies change all is read once more (longrope): those rows did not write.
+        repeated = start if record.shape[2] > start else 0
+        weights = numpy_of(record.weights()[0])[:, repeated:]
         heads, rows, keys = weights.shape
         maps = layers.setdefault(record.layer, np.zeros((heads, len(query), len(key)), np.float32))
         sink = sinks.setdefault(record.layer, np.zeros((heads, len(query)), np.float32))
-        start = filled.get(record.layer, 0)
         seen = len(key) if record.kind != "self" else start + rows
         offset = record.key_offset or max(0, seen - keys)  # a sliding cache keeps the last keys only
         width = min(keys, seen - offset)
@@ -219,7 +223,7 @@ def stitch(
             raise RefusedError(f"{record.module}: step {record.step} does not continue the steps before it")
         maps[:, start : start + rows, offset : offset + width] = weights[:, :, :width]
         sight = sights.setdefault(record.layer, np.zeros(maps.shape, np.bool_))
-        sight[:, start : start + rows, offset : offset + width] = seen_by(record, 0)[:, :, :width]
+        sight[:, start : start + rows, offset : offset + width] = seen_by(record, 0)[:, repeated:, :width]
         if record.sinks is not None:
             sink[:, start : start + rows] = 1 - weights.sum(-1)
         filled[record.layer] = start + rows

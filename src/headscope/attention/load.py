@@ -96,6 +96,6 @@ def load(
     sizes = loaded.checked.vocabulary
     if sizes is not None and sizes.problem is not None and not isinstance(model, Model):
         warnings.warn(f"{loaded.name}: {sizes.problem}", HeadscopeWarning, stacklevel=2)
-    if loaded.same_length and PADDED not in loaded.notes:
+    if loaded.checked.same_length and PADDED not in loaded.notes:
         loaded.notes = (*loaded.notes, PADDED)
     return loaded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
 from torch import Tensor, nn
@@ -12,8 +12,9 @@ from transformers.cache_utils import Cache
 
 from headscope.attention.interface import supports, through_interface
 from headscope.attention.record import Hook, Route
-from headscope.attention.scope import Borrowed, Scope
+from headscope.attention.scope import Borrowed, Scope, before_forward
 from headscope.attention.trace import traced
+from headscope.models.rotary import remembered
 
 edits: Scope[Hook] = Scope("headscope_edits")
 """Changes of weights: within one, rows of what is captured need not sum to 1."""
@@ -69,8 +70,16 @@ def with_first(output: Any, instead: Tensor) -> Any:
 def evaluating(model: nn.Module) -> Generator[None]:
     """Within it a model is in evaluation mode (no dropout), and what torch.compile made runs as it was written.
 
-    Afterwards every module is in the mode it was in, and compiled code runs again.
+    It reads each input as if it had read none before. Afterwards every module is as it was, and compiled code runs
+    again.
     """
     compiler = sys.modules.get("torch._dynamo.eval_frame")
-    with _training.borrowed(list(model.modules())), _stance.borrowed([] if compiler is None else [compiler]):
+    with (
+        _training.borrowed(list(model.modules())),
+        _stance.borrowed([] if compiler is None else [compiler]),
+        ExitStack() as passes,
+    ):
+        for module, forget, remember in remembered(model):
+            passes.callback(remember)
+            passes.enter_context(before_forward(module, forget))
         yield

@@ -9,7 +9,7 @@ from itertools import count, islice
 import numpy as np
 
 from headscope.core.tokens import Tokens
-from headscope.core.validation import Count, validated
+from headscope.core.validation import Count, Number, validated
 from headscope.corpora.example import Example
 from headscope.errors import InputError
 
@@ -48,7 +48,7 @@ def blocks(
     windows: Count | None = None,
     batch_size: Count = 32,
     tokens_per_batch: Count | None = None,
-    same_length: bool = False,
+    same_length: bool | Number = False,
 ) -> Iterator[Block]:
     """Cut a stream of encoded examples into blocks, of whole documents where `windows` does not say otherwise.
 
@@ -63,7 +63,8 @@ def blocks(
             which is then among its `open` ones.
         batch_size: most examples of a batch.
         tokens_per_batch: most tokens of a batch, padding included (but a batch has at least one example).
-        same_length: all examples of a batch have as many tokens, for models that padding moves.
+        same_length: all examples of a batch have as many tokens where one has more than this (True: where there are
+            several), for models that padding moves.
 
     Yields blocks in order; what was left unread of a block is passed over when the next one is asked for.
 
@@ -81,7 +82,7 @@ def blocks(
         if value is not None and value < 1:
             raise InputError(f"{name}: expected at least 1, found {value}")
     longest = None if windows is None else windows * size
-    limits = Limits(batch_size, tokens_per_batch, same_length)
+    limits = Limits(batch_size, tokens_per_batch, int(same_length))
     return _blocks(runs(checked(examples), size, longest), size, limits)
 
 
@@ -107,11 +108,11 @@ def checked(examples: Iterable[object]) -> Iterator[Example]:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a batch may hold: most examples, most tokens, and whether these must be as many in each."""
+    """What a batch may hold: most examples, most tokens, and above how many these must be as many in each."""
 
     examples: int
     tokens: int | None
-    same_length: bool
+    same_length: int
 
     def full(self, batch: list[Example], example: Example) -> bool:
         """Whether the next example is no more of this batch, which begins with its longest."""
@@ -121,7 +122,8 @@ class Limits:
         if batch_key(_tokens(batch[0])) != batch_key(_tokens(example)):
             return True
         crowded = self.tokens is not None and (len(batch) + 1) * longest > self.tokens
-        return crowded or len(batch) == self.examples or (self.same_length and length != longest)
+        moved = 0 < self.same_length < longest and length != longest
+        return crowded or len(batch) == self.examples or moved
 
 
 @dataclass(eq=False)

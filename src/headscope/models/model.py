@@ -24,6 +24,7 @@ from headscope.models import encode as _encode
 from headscope.models import perceive
 from headscope.models.bulk import Bulk, bulk
 from headscope.models.pieces import expect_added, sample, unknown_ids
+from headscope.models.rotary import grows, unscaled
 from headscope.models.weights import main_device, packed
 from headscope.models.within import advice
 
@@ -112,9 +113,12 @@ class Model:
         return name.endswith(("ForCausalLM", "LMHeadModel")) and not self.encoder_decoder
 
     @property
-    def same_length(self) -> bool:
-        """Whether padding moves its attention (told on loading), so that a batch must have inputs of one length."""
-        return self.checked is not None and bool(self.checked.same_length)
+    def same_length(self) -> int:
+        """The tokens of an input above which a batch has inputs of one length alone, as padding moves their attention.
+
+        1 where it moves that of all (told on loading); 0 where it moves none.
+        """
+        return 1 if self.checked is not None and self.checked.same_length else unscaled(self.text_config)
 
     @property
     def unseen(self) -> str:
@@ -171,6 +175,8 @@ class Model:
         stated = getattr(self.tokenizer, "model_max_length", None)
         if isinstance(stated, int) and 0 < stated < 10**9:
             limits.append(stated)
+        if grows(config):  # what both state is where frequencies begin to grow
+            limits = [limit for limit in limits if limit != config.max_position_embeddings]
         return min(limits) if limits else None
 
     @validated
@@ -303,10 +309,11 @@ class Model:
         if batch and perceive.perceived(batch[0]):
             return perceive.inputs(self, batch)
         self._expect_rows(batch)
-        if self.same_length and len({len(tokens) for tokens in batch}) > 1:
+        longest = max(map(len, batch), default=0)
+        if 0 < self.same_length < longest and len({len(tokens) for tokens in batch}) > 1:
             raise InputError(
                 f"{self.name}: expected inputs of one length in a batch, as padding moves its attention; found lengths "
-                f"from {min(map(len, batch))} to {max(map(len, batch))}"
+                f"from {min(map(len, batch))} to {longest}"
             )
         pad = getattr(self.tokenizer, "pad_token_id", None)
         arrays = _encode.collate(batch, pad_id=pad if pad is not None else 0)

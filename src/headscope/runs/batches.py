@@ -128,7 +128,7 @@ def cut(
         windows=windows,
         batch_size=batch_size,
         tokens_per_batch=tokens_per_batch(batch_size, *models),
-        same_length=any(model.same_length for model in models),
+        same_length=min((model.same_length for model in models if model.same_length), default=0),
     )
 
 

@@ -188,9 +188,12 @@ def _batches(model: Model, examples: Iterable[Example]) -> Iterator[list[Example
     for example in examples:
         tokens = tokens_of(example)
         fits = len(batch) < BATCH and (len(batch) + 1) * len(tokens) <= most
-        if batch and (model.same_length or not fits or batch_key(tokens) != batch_key(tokens_of(batch[0]))):
-            yield batch
-            batch = []
+        if batch:
+            first = tokens_of(batch[0])
+            moved = 0 < model.same_length < max(len(first), len(tokens))
+            if moved or not fits or batch_key(tokens) != batch_key(first):
+                yield batch
+                batch = []
         batch.append(example)
     if batch:
         yield batch

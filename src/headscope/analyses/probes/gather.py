@@ -77,7 +77,8 @@ def _batches(model: Model, window: Sequence[Example], batch_size: int) -> Iterat
         while size > 1 and size * lengths[order[size - 1]] > most:
             size -= 1
         if model.same_length:
-            size = sum(lengths[place] == lengths[order[0]] for place in order[:size])
+            most_padded = max(lengths[order[0]], model.same_length)
+            size = sum(lengths[place] <= most_padded for place in order[:size])
         yield order[:size]
         order = order[size:]
 

@@ -133,8 +133,10 @@ class Asked:
             else value
             for name, value in self.ready.items()
         }
-        here = np.flatnonzero(keep[: len(self.prompt.tokens)])
-        prompt = Prompt(self.prompt.tokens.take(here), [self.prompt.texts[place] for place in here])
+        here: list[int] = np.flatnonzero(keep[: len(self.prompt.tokens)]).tolist()
+        prompt = Prompt(
+            self.prompt.tokens.take(np.array(here, np.int64)), [self.prompt.texts[place] for place in here]
+        )
         targets = np.cumsum(keep)[self.targets] - 1 if self.kind == "span" else self.targets
         rows = self.rows[keep]
         return replace(self, prompt=prompt, ready=ready, rows=rows, targets=targets)

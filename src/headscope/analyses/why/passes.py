@@ -25,6 +25,7 @@ from headscope.core.heads import Head
 from headscope.errors import RefusedError
 from headscope.models.finite import not_finite
 from headscope.models.perceive import of_tower
+from headscope.models.rotary import unscaled
 
 TOKENS = 4096
 """Queries of the rows of a batch, about."""
@@ -37,6 +38,9 @@ KEPT = 3
 
 CHUNK = 512
 """Tokens of a row that go on at once: its kernel reads the keys of none behind them."""
+
+FIRST = 16
+"""Of so many tokens it is tried whether they can go on behind kept ones."""
 
 BLOCK = 1 << 20
 """Weights that are made at once, as fit a processor's cache."""
@@ -103,6 +107,8 @@ class Passes:
         self.runs = 0.0
         self._kept: list[Kept] = []
         self._drops = False  # whether rows run alone, without the tokens that no other sees
+        # Where frequencies hang on the last position that runs, all of a row runs at once.
+        self._scaled = 0 < unscaled(self.model.text_config) < asked.length
 
     def concerns(self, record: AttentionRecord, *, grows: bool = False) -> bool:
         """Whether a call is attention to the prompt; where it `grows`, with any tokens written after it."""
@@ -154,14 +160,22 @@ class Passes:
         first = [self._first(one) for one in every]
         order = sorted(range(len(every)), key=first.__getitem__)
         if self._drops:
-            for place in [place for place in order if every[place].heads is None]:
+            alone = [
+                place for place in order if every[place].heads is None and self._ends(every[place].spans)
+            ]
+            for place in alone:
                 receive([place], self._dropped(every[place].spans))
-            order = [place for place in order if every[place].heads is not None]
+            order = [place for place in order if place not in alone]
         while order:
             begin = first[order[0]] if self._kept else 0
             count = self._at_once(self.asked.length - begin)
             some, order = order[:count], order[count:]
             receive(some, self._run([every[place] for place in some], begin))
+
+    def _ends(self, spans: Sequence[int]) -> bool:
+        """Whether a row without the tokens of spans runs to its end at once, where it has to."""
+        last = self.asked.length - len(self.asked.targets)
+        return not (self._scaled and last + 1 < self.asked.length and self.members[list(spans), last].any())
 
     def _dropped(self, spans: Sequence[int]) -> Tensor:
         """The logits of a row without the tokens that no other sees: what masking them gives, of fewer tokens."""
@@ -181,16 +195,10 @@ class Passes:
         for half in (places[places <= last], places[places > last]) if within else (places,):
             if parts:
                 cache.crop(-1)
-            for start in range(0, len(half), CHUNK):
-                here = half[start : start + CHUNK]
-                ids = self.asked.ready["input_ids"][:, here]
-                taken = {"input_ids": ids, "position_ids": here[None]}
-                taken |= {"past_key_values": cache, "use_cache": True}
-                with torch.no_grad(), evaluating(self.module), recording(self.module, _nothing, fused=True):
-                    scores, _ = self.run(taken)
+            for here in torch.split(half, length if self._scaled else CHUNK):
+                scores = self._behind(cache, here)
                 if answers := int((here >= last).sum()):
                     parts.append(scores[:, -answers:])
-        self.runs += len(places) / length
         made = torch.cat(parts, 1)
         if len(spans) == 1:  # two of these are masked together later
             sure = float(self.asked.log_p(made)[0, torch.as_tensor(self.asked.part)].sum())
@@ -198,6 +206,33 @@ class Passes:
             rest = sorted([*self._kept[1:], Kept(hidden, layers, sure)], key=lambda one: one.sure)
             self._kept = [self._kept[0], *rest[:KEPT]]
         return made
+
+    def _behind(self, cache: Any, places: Tensor) -> Tensor:
+        """The logits of tokens behind those of a cache, which they go into."""
+        taken = {"input_ids": self.asked.ready["input_ids"][:, places], "position_ids": places[None]}
+        taken |= {"past_key_values": cache, "use_cache": True}
+        with torch.no_grad(), evaluating(self.module), recording(self.module, _nothing, fused=True):
+            scores, _ = self.run(taken)
+        self.runs += len(places) / self.asked.length
+        return scores
+
+    def _goes_on(self, scores: Tensor) -> bool:
+        """Whether tokens behind kept ones are what they are in a pass over all, which gave these logits.
+
+        They are not where a module counts its positions otherwise, or does by the last one what it does to all.
+        """
+        pairs = [(self._dropped([])[0], scores)]
+        if not self._scaled:
+            places = torch.arange(1, min(FIRST, self.asked.length), device=self.rows.device)
+            cache = self._cache(self._kept[0], 1, 1)
+            self._behind(cache, places)
+            for layer, kept in zip(cache.layers, self._kept[0].layers, strict=True):
+                pairs += [
+                    (part[:, :, 1:], all_of[:, :, 1:FIRST])
+                    for part, all_of in zip((layer.keys, layer.values), kept, strict=True)
+                ]
+        close = torch.finfo(self.model.dtype).eps ** 0.5
+        return all(bool((one - other).abs().max() <= close * other.abs().max()) for one, other in pairs)
 
     def _at_once(self, queries: int) -> int:
         choices = self.model.embedding_rows or 1
@@ -286,9 +321,7 @@ class Passes:
         alone = self._at_once(self.asked.length) < max(self._size, 2)
         takes = alone and "position_ids" in signature(self.module.forward).parameters
         if takes and self._kept and watch.causal and not edits.now():
-            # Not where a model counts its positions otherwise.
-            error = (self._dropped([])[0] - made.scores).abs().max()
-            self._drops = bool(error <= torch.finfo(self.model.dtype).eps ** 0.5 * made.scores.abs().max())
+            self._drops = self._goes_on(made.scores)
         return made
 
     def _sized(self, keys: int) -> tuple[Tensor, Tensor]:
