@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import xarray as xr
 
 import headscope
 from headscope import cli
+from headscope.core.lazy import NO_DOCSTRINGS
 from headscope.errors import RunError
 from headscope.views.view import View
 from tests.helpers.patience import PATIENCE
@@ -356,10 +358,10 @@ def test_a_file_whose_name_is_no_text(
     assert described["command"].startswith(r"headscope measure \udcff.txt")
 
 
-def start(code: str, folder: Path) -> subprocess.Popen[str]:
+def start(code: str, folder: Path, *flags: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(Path(headscope.__file__).resolve().parents[1])}
     return subprocess.Popen(
-        [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=folder, env=environment
+        [sys.executable, *flags, "-c", code], stderr=subprocess.PIPE, text=True, cwd=folder, env=environment
     )
 
 
@@ -373,6 +375,21 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
         == "headscope: the current folder cannot be read (No such file or directory); change to another\n"
     )
     assert done.returncode == 2
+
+
+def test_a_python_without_docstrings(tmp_path: Path) -> None:
+    begin = "import sys; sys.argv = ['headscope', 'view', 'A text']; from headscope.cli import main; main()"
+    done = start(begin, tmp_path, "-OO")
+    _, said = done.communicate(timeout=PATIENCE)
+    assert (done.returncode, said) == (2, f"headscope: {NO_DOCSTRINGS}\n")
+
+
+def test_an_archive(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as file:
+        file.write(str(headscope.__file__), "headscope/__init__.py")
+    done = start("import sys; sys.path.insert(0, 'all.zip'); import headscope", tmp_path)
+    _, said = done.communicate(timeout=PATIENCE)
+    assert "ImportError: headscope cannot be imported from an archive: unpack it (" in said
 
 
 def test_stopped_while_it_starts(tmp_path: Path) -> None:

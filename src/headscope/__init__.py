@@ -9,11 +9,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os.path import exists
 from typing import Any, cast
 
 import lazy_loader  # pyright: ignore[reportMissingTypeStubs]
 
 __version__ = "0.1.0"
+
+if not exists(__file__):
+    raise ImportError(f"headscope cannot be imported from an archive: unpack it ({__file__})")
 
 _load, __dir__, __all__ = cast(
     "tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]",

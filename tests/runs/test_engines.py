@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import os
+import pickle
 import random
 import re
 import signal
@@ -34,7 +35,9 @@ from headscope.models import Model
 from headscope.runs.engines import engine_of, processes
 from headscope.runs.engines.dispatch import Dispatch
 from headscope.runs.engines.processes import parse
-from headscope.runs.engines.transfer import answer, answered, packed, save
+from headscope.runs.engines.transfer import Setup, answer, answered, packed, save
+from headscope.runs.engines.worker import prepare
+from headscope.runs.identity import installed
 from headscope.runs.task import Task
 from tests.helpers.forked import forked
 from tests.helpers.run_sample import (
@@ -458,6 +461,59 @@ def test_a_client_that_ends_leaves_nobody_and_one_process_goes_on(
     found = measure(bert(), corpus(120), measures=measures, resume=tmp_path / "run")
     assert len(worked) == 20 - done
     same(found, measure(bert(), corpus(120), measures=measures))
+
+
+PLACES = """
+import sys
+sys.path[:0] = {path!r}
+{before}
+import os, headscope
+{after}
+from headscope.runs.engines import processes
+slot = processes._start("process 1", "cpu", 1)
+found = slot.executor.submit(eval, "__import__('headscope').__file__").result()
+assert found == headscope.__file__, found
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("flags", "before", "after"),
+    [
+        (["-P"], "", ""),
+        (["-I"], "", ""),
+        (["-S"], "", ""),
+        ([], "sys.path.remove('')", ""),
+        ([], "import loky.backend.spawn", "os.chdir('other')"),
+        ([], "import loky.backend.spawn", "sys.path[:] = [place for place in sys.path if place != SOURCE]"),
+    ],
+    ids=["safe", "isolated", "bare", "script", "other folder", "path put back"],
+)
+def test_a_process_finds_the_modules_of_this_one(
+    flags: list[str], before: str, after: str, tmp_path: Path
+) -> None:
+    """In a folder that has files of their names, and when only this process knows where they are."""
+    for name in ("headscope", "loky", "torch", "signal", "threading"):
+        for folder in (tmp_path, tmp_path / "other"):
+            if folder == tmp_path and not flags and "remove" not in before:
+                continue  # this process would import these itself
+            folder.mkdir(exist_ok=True)
+            (folder / f"{name}.py").write_text("raise SystemExit('another module')")
+    path = [str(Path(hs.__file__).parents[1]), *filter(None, sys.path)]
+    code = f"SOURCE = {path[0]!r}\n" + PLACES.format(path=path, before=before, after=after)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [sys.executable, *flags, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "another module" not in done.stderr
+    assert "resource_tracker" not in done.stderr
+
+
+def test_a_worker_with_other_code_of_the_same_version_takes_no_part() -> None:
+    setup = Setup((), b"", {**installed(), "headscope's code": "another"}, "cpu", 1, "highest")
+    with pytest.raises(ModelError, match=r"^expected headscope's code another, found [0-9a-f]{16}$"):
+        prepare(pickle.dumps(setup), None, [])
 
 
 @pytest.mark.slow

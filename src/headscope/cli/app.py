@@ -32,7 +32,7 @@ from headscope.console.groups import command
 from headscope.console.options import say
 from headscope.core.escapes import printable
 from headscope.core.failures import out_of_memory
-from headscope.core.lazy import missing
+from headscope.core.lazy import NO_DOCSTRINGS, missing
 from headscope.errors import HeadscopeError, InputError, ModelError, RunError
 from headscope.runs.provenance import COMMAND
 
@@ -234,6 +234,8 @@ class _Closed(io.TextIOBase):
 
 
 def _call() -> None:
+    if sys.flags.optimize > 1:
+        raise InputError(NO_DOCSTRINGS)
     try:
         commands()()
     except ModuleNotFoundError as error:

@@ -36,6 +36,9 @@ EXTRAS: Mapping[str, str] = {
 """Libraries that a first picture does not need, and which of headscope's extras brings each."""
 
 
+NO_DOCSTRINGS = "transformers loads no model without docstrings: run Python without -OO or PYTHONOPTIMIZE=2"
+
+
 def module(name: str) -> Any:
     """A library's module, untyped, such as ``scipy.stats``. `MissingError` where an optional one is not installed."""
     try:

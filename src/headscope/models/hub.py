@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import pickle
 import socket
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from urllib.parse import urlparse
 
+from headscope.core.lazy import NO_DOCSTRINGS
 from headscope.errors import HeadscopeError, ModelError
 
 
@@ -31,6 +33,8 @@ def one_line(name: str, downloads: bool = False) -> Generator[None]:
     except MemoryError:
         raise
     except Exception as error:  # whatever a broken file leads transformers to
+        if sys.flags.optimize > 1:
+            raise ModelError(f"{name}: {NO_DOCSTRINGS}") from None
         text = str(error)
         if "couldn't connect" in text or "Name or service" in text or "offline" in text.lower():
             raise ModelError(no_network(name)) from None

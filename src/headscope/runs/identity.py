@@ -6,7 +6,8 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Any, cast
 
 import numpy as np
@@ -77,6 +78,19 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "python": platform.python_version(),
     }
+
+
+@cache
+def installed() -> dict[str, str]:
+    """These versions and a checksum of headscope's own code, as two checkouts of one version may differ."""
+    digest, folders = hashlib.sha256(), [files(headscope)]
+    for folder in folders:
+        for item in sorted(folder.iterdir(), key=lambda item: item.name):
+            if item.name.endswith(".py"):
+                digest.update(f"{item.name} ".encode() + item.read_bytes())
+            elif item.is_dir() and item.name.isidentifier():
+                folders.append(item)
+    return {**versions(), "headscope's code": digest.hexdigest()[:16]}
 
 
 def about_model(model: Model) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from headscope.models import Model
 from headscope.runs.engines import worker
 from headscope.runs.engines.here import Engine, Work
 from headscope.runs.engines.transfer import SentModel, Setup, answered, natural, packed
-from headscope.runs.identity import versions, weights
+from headscope.runs.identity import installed, weights
 from headscope.runs.outcome import Given
 from headscope.runs.progress import Progress
 
@@ -370,7 +370,7 @@ class Remote(Engine):
             sent = tuple(self._send(model) for model in models)
             precision = torch.get_float32_matmul_precision()
             where = str(self.device(models[0]))
-            setup = Setup(sent, packed(work, models), versions(), where, self.threads, precision)
+            setup = Setup(sent, packed(work, models), installed(), where, self.threads, precision)
             keys = [model.key for model in sent if model.key in self._by_key]
             prepare = (pickle.dumps(setup, 5), keys, *map(self._by_key.__getitem__, keys))
             yield from Dispatch(self, prepare, units, self.circumstances(models[0]), shown).results()

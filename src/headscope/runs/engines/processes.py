@@ -7,10 +7,11 @@ import math
 import os
 import re
 import signal
+import sys
 import tempfile
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 import torch
 
+import headscope
 from headscope.core.lazy import module
 from headscope.core.validation import Count, validated
 from headscope.errors import InputError
@@ -139,16 +141,36 @@ def _count(kind: str) -> int:
 def _start(name: str, device: str, threads: int) -> Slot:
     limits = {**dict.fromkeys(_THREADS, str(threads)), "TOKENIZERS_PARALLELISM": "false"}
     client, tie = Pipe(duplex=False)
-    executor = module("loky").ProcessPoolExecutor(
-        1, context=_CONTEXT, initializer=_settle, initargs=(client,), env=limits
-    )
-    executor.submit(_nothing)  # it starts now
+    with _same_modules():
+        executor = module("loky").ProcessPoolExecutor(
+            1, context=_CONTEXT, initializer=_settle, initargs=(client,), env=limits
+        )
+        executor.submit(_nothing)  # it starts now
     client.close()
     # Only the process has these ends then, so that its death is seen in the midst of a message, either way.
     executor._result_queue._writer.close()
     executor._call_queue._reader.close()
     process = next(iter(executor._processes.values()), None)  # none where it has ended already
     return Slot(name, executor, device, process, tie)
+
+
+@contextmanager
+def _same_modules() -> Generator[None]:
+    """Within it a Python that starts finds modules where this one does, those of the current folder last."""
+    before, root = sys.path, str(Path(headscope.__file__).parents[1])
+    places = [place for place in before if place]
+    sys.path = [root] * (root not in places) + places + [os.getcwd()] * ("" in before)
+    wanted = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1"}
+    outside = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        sys.path = before
+        for name, value in outside.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
 
 
 def _settle(client: Connection) -> None:

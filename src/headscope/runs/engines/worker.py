@@ -15,7 +15,7 @@ import torch
 from headscope.errors import ModelError
 from headscope.models import Model
 from headscope.runs.engines.transfer import Setup, Work, answer, unpacked
-from headscope.runs.identity import circumstances, versions
+from headscope.runs.identity import circumstances, installed
 
 _one = threading.Lock()  # units are worked on one at a time, whichever thread asks
 
@@ -44,7 +44,7 @@ def prepare(data: bytes, device: str | None, keys: Sequence[str], *saved: bytes)
     Raises `ModelError` for a model that cannot be loaded, and for other versions of libraries.
     """
     setup: Setup = pickle.loads(data)
-    here, there = versions(), setup.versions
+    here, there = installed(), setup.versions
     if sys.version_info[:2] == tuple(map(int, there["python"].split(".")[:2])):
         there = {**there, "python": here["python"]}
     if differs := [
