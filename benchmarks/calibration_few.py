@@ -30,6 +30,7 @@ KINDS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
 TAILS = (("normal", ""), *((kind, tail) for kind in list(KINDS)[1:] for tail in ("right", "left")))
 LEVELS = (0.05, 0.01, 0.001)
 UNITS = (6, 8, 12, 24, 48)
+LONG = (48, 96, 192)
 HEADS = 72
 
 
@@ -376,21 +377,43 @@ def prompts(runs: int) -> list[Row]:
     return rows
 
 
+DROPS: dict[str, Callable[[np.random.Generator, Floats], Floats]] = {
+    "all alike, 1 ± .5": lambda draw, z: 1 + 0.5 * z,
+    "normal, 0 ± 1": lambda draw, z: z,
+    "log-normal, 1.5": lambda draw, z: np.exp(1.5 * z - 1.125),
+    **{
+        f"{share:g} carry": lambda draw, z, share=share: (
+            (norm.cdf(z) < share) * draw.exponential(2.0, z.shape) + draw.normal(0, 0.05, z.shape)
+        )
+        for share in (0.05, 0.1, 0.3)
+    },
+    "0.1 carry, others 0": lambda draw, z: (norm.cdf(z) < 0.1) * draw.exponential(2.0, z.shape),
+}
+"""What an answer's tokens lose, given normal scores of which neighbours correlate; carriers lose 2 nats, on average."""
+
+
 def answers(runs: int) -> list[Row]:
-    """The effect of a span on an answer: a sum over its tokens, of which those that follow each other are alike."""
+    """The effect of a span on an answer: a sum over its tokens; how often it has an interval, which holds how often."""
     from headscope.analyses.why.statistics import effect
 
     rows: list[Row] = []
-    for kind in ("normal", "exponential", "log-normal"):
-        for alike in (0.0, 0.3, 0.6):
-            row: Row = {"drops": kind, "correlation of neighbours": alike}
-            for tokens in UNITS:
+    for kind, make in DROPS.items():
+        for alike in (0.0, 0.3, 0.6, 0.8):
+            row: Row = {"drops": kind, "neighbours": alike}
+            truth = float(
+                make(_random("answers", kind), _random("answers").standard_normal(4_000_000)).mean()
+            )
+            for tokens in (24, *LONG):
                 draw = _random("answers", kind, alike, tokens)
-                drops = drawn(draw, kind, "right", (tokens, runs))
+                z = draw.standard_normal((tokens, runs))
                 for token in range(1, tokens):
-                    drops[token] = alike * drops[token - 1] + np.sqrt(1 - alike**2) * drops[token]
-                _, low, high = effect(drops)
-                row[f"{tokens} tokens"] = _held(low, high, 0.0)["interval"]
+                    z[token] = alike * z[token - 1] + np.sqrt(1 - alike**2) * z[token]
+                _, low, high = effect(make(draw, z))
+                given = float(np.isfinite(low).mean())
+                row[f"{tokens} tokens"] = (
+                    _held(low, high, truth * tokens)["interval"] if given >= 0.01 else np.nan
+                )
+                row[f"given, {tokens}"] = f"{given:.2f}"
             rows.append(row)
     return rows
 
@@ -517,7 +540,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "together": (together, 72_000),
     "figures": (figures, 20_000),
     "prompts": (prompts, 20_000),
-    "answers": (answers, 20_000),
+    "answers": (answers, 10_000),
     "vocabulary": (vocabulary, 4_000),
     "halves": (halves, 20_000),
 }

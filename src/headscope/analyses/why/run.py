@@ -75,7 +75,8 @@ def why(
     - **agreement**: the rank correlation of both on this input. Where it is low the order is not to be believed.
     - **p**: that any token of the vocabulary would lose as much as the answer's do
       (`headscope.analyses.why.statistics.specific`); **q** for all spans. Only for answers of words.
-    - **interval**: over the answer's tokens, by the jackknife; none with fewer than twelve.
+    - **interval**: over the answer's tokens, by the jackknife; none with fewer than 48, or where fewer than 5
+      lose or gain ln 2.
     - **lexical**: the share of the answer's words that stand in a span; **attention**: how much the rows that give the
       answer look at it. Neither is an effect.
 

@@ -49,8 +49,16 @@ FIGURES = {
         "nats",
         "What the answer's log-probability loses where no later token sees the span.",
     ),
-    "masked_low": ("ci_low", "nats", "Lower end of its 95 % interval, over the answer's tokens."),
-    "masked_high": ("ci_high", "nats", "Upper end of its 95 % interval, over the answer's tokens."),
+    "masked_low": (
+        "ci_low",
+        "nats",
+        "Lower end of its 95 % interval, over the answer's tokens, where many carry it.",
+    ),
+    "masked_high": (
+        "ci_high",
+        "nats",
+        "Upper end of its 95 % interval, over the answer's tokens, where many carry it.",
+    ),
     "p": ("p", "probability", "That any token of the vocabulary would lose as much as the answer's do."),
     "q": ("q", "probability", "p, adjusted for all spans."),
     "deleted": ("deleted", "nats", "What it loses where the span is not in the prompt; positions move."),
@@ -66,8 +74,8 @@ FIGURES = {
 MATTERS = float(np.log(2))
 """Nats: what loses less leaves the answer at least half as likely."""
 
-TOKENS = 12
-"""Tokens of an answer that an interval needs."""
+TOKENS, CARRY = 48, 5
+"""Tokens of an answer that an interval needs, and how many of them must lose or gain `MATTERS`."""
 
 NOTES = ("looked at and not used", "used without looking")
 """What a note on a span begins with."""
@@ -82,28 +90,42 @@ BELIEVED, ROUGHLY = 0.8, 0.5
 def effect(drops: Floats) -> tuple[Floats, Floats, Floats]:
     """What the tokens of an answer lose together, ``[token ...]``, and its interval: were other such tokens written.
 
-    By the kit's interval of a mean over tokens, of which neighbours are alike: of n tokens whose neighbours correlate
-    by r there are n · (1 − r) / (1 + r) that tell as much. NaN of fewer than 12 tokens, which do not tell r.
+    By the kit's interval of a mean over tokens, of which neighbours are alike, so that fewer tell as much. NaN of fewer
+    than 48 tokens, which do not tell how alike they are, and where fewer than 5 lose or gain ln 2: where few carry an
+    effect, others like them may be among those that were not written.
 
     >>> [float(value) for value in effect(np.array([1.0, 2.0]))]
     [3.0, nan, nan]
     """
-    count = len(drops)
-    alike = _alike(drops)
-    n, ones = count * (1 - alike) / (1 + alike), np.ones(drops.shape)
-    n = np.where(count >= TOKENS, n, 1.0)
+    count, ones = len(drops), np.ones(drops.shape)
+    carried = (np.abs(drops) >= MATTERS).sum(0) >= CARRY
+    n = np.where(carried & (count >= TOKENS), count / _alike(drops), 1.0)
     se = error(drops, ones) * np.sqrt(count / n)
     low, high = interval(drops.mean(0), se, n, skew=skewness(drops, ones))
     return drops.sum(0), low * count, high * count
 
 
 def _alike(drops: Floats) -> Floats:
-    """How neighbours correlate, no less than 0; r of few is too small by about (1 + 4 r) / n (Kendall 1954)."""
+    """How many tokens tell as much as one that is like no other, ``[token ...] -> [...]``, by their correlations.
+
+    (1 + r) / (1 − r), where neighbours correlate by r, or 1 + 2 Σ r of all lags before the first that is near chance,
+    whichever is more; r of few is too small by about (1 + 4 r) / n (Kendall 1954).
+    """
     count = len(drops)
     rests = drops - drops.mean(0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        r = (rests[1:] * rests[:-1]).sum(0) / (rests**2).sum(0)
-    return np.clip(np.nan_to_num((r + 1 / count) / max(1 - 4 / count, 0.25)), 0.0, 0.9)
+    squares = (rests**2).sum(0)
+    by_lags, near = np.ones(squares.shape), np.ones(squares.shape, np.bool_)
+    neighbours = by_lags
+    for lag in range(1, count // 4 + 1):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            r = np.nan_to_num((rests[lag:] * rests[:-lag]).sum(0) / squares)
+        if lag == 1:
+            first = np.clip((r + 1 / count) / max(1 - 4 / count, 0.25), 0.0, 0.9)
+            neighbours = (1 + first) / (1 - first)
+        r = r + by_lags / count
+        near &= r > 1 / np.sqrt(count)
+        by_lags = by_lags + np.where(near, 2 * r, 0.0)
+    return np.maximum(neighbours, by_lags)
 
 
 def specific(unmasked: AnyFloats, masked: AnyFloats, goal: Ints, groups: Bools) -> Floats:
@@ -359,6 +381,12 @@ def sentences(result: xr.Dataset) -> list[str]:
     at = "" if np.isnan(rank) else f" (rank correlation {fixed(rank, 2)} over {int(masked.sum())} spans)"
     more = "" if masked.all() or rank >= BELIEVED else "; exact=all masks every span"
     lines.append(f"estimates beside masking: {trust}{at}{more}")
+    written = int(np.isfinite(result["drop"].values).any(0).sum())
+    if written > 1 and np.isnan(result["masked_low"].values).all():
+        lines.append(
+            f"effects have no interval over {written} tokens: one needs {TOKENS}, of which {CARRY} become half as "
+            "likely, or twice"
+        )
     if "datamodelling" in result:
         lines.append(
             f"linear datamodelling score over {about['subsets']} random subsets: estimates "
