@@ -207,14 +207,17 @@ class _Runs:
 
 def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:
     """The norm through which attention reads the stream."""
+    given = block.given
     for module, entered, left in block.read:
-        if (
-            block.given is not None
-            and left.shape == block.given.shape
-            and torch.equal(left, block.given)
-            and torch.equal(entered, block.before.to(entered.device))
-        ):
-            return frozen_norm(model, module, entered[0], left[0], -1)
+        if given is None or left.shape != given.shape or not entered.equal(block.before.to(entered.device)):
+            continue
+        factor = torch.ones_like(given[0, 0, 0])
+        if not left.equal(given):  # a constant may stand between
+            factor = (left * given).sum() / left.square().sum()
+        if torch.allclose(factor * left, given, rtol=1e-4, atol=1e-6):
+            norm = frozen_norm(model, module, entered[0], left[0], -1)
+            scale, bias, gain = (factor * x for x in (norm.scale, norm.bias, norm.gain))
+            return FrozenNorm(scale, norm.centred, bias, gain)
     raise no_stream(model, f"no norm between the stream and {call.module}")
 
 

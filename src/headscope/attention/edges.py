@@ -1,30 +1,33 @@
 """What each part of a model hands to each other part by the residual stream, between two runs: the edges of a graph.
 
-Writers are the embedding, each head and each MLP; readers are each head (its queries, keys and values), each MLP and
-the logits. An edge's score is the difference of what its writer gives in two runs, times the gradient at the stream
-where its reader reads, a mean of gradients along the straight line between the two embeddings: edge attribution
-patching with integrated gradients (Hanna et al. 2024, "Have Faith in Faithfulness", section 3). A pass is cut at each
-layer's input and at its heads' outputs, so that the gradient at each reader is one of its own layer.
+Writers are the embedding, each head, each MLP and what else mixes tokens; readers are each head (its queries, keys and
+values), each MLP, what else mixes tokens, and the logits. An edge's score is the difference of what its writer gives in
+two runs, times the gradient at the stream where its reader reads, a mean of gradients along the straight line between
+the two embeddings: edge attribution patching with integrated gradients (Hanna et al. 2024, "Have Faith in
+Faithfulness", section 3). A pass is cut at each layer's input and at its heads' outputs, so that the gradient at each
+reader is one of its own layer.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.outputs import Outputs
-from headscope.attention.recording import afresh, evaluating
+from headscope.attention.linear import PLACED, TOKEN, block_of, layers_of
+from headscope.attention.one import running
+from headscope.attention.outputs import Outputs, placed
+from headscope.attention.recording import afresh, evaluating, first, with_first
 from headscope.attention.residual import attention_calls, layer_and_attention, no_stream
 from headscope.core.heads import Head
-from headscope.models.model import Model
+from headscope.models.model import Model, uncached
 
-EMBEDDING, LOGITS = "token and position", "logits"
+LOGITS = "logits"
 
 CLOSE = 1e-4
 """How far a gradient may be from the one that W_O hands on, as a share of the largest."""
@@ -36,21 +39,48 @@ Objective = Callable[[Tensor], Tensor]
 """A number of each row of a batch, of the logits ``[batch query id]``."""
 
 
+Key = tuple[int, int]
+"""A layer, and which of its parts that mix tokens."""
+
+
+@dataclass(eq=False)
+class _Part:
+    """What mixes tokens in a layer: its heads, or a module that is no attention, as one head whose W_O is 1.
+
+    Attributes:
+        names: of its heads.
+        w: W_O, times what the layer multiplies it with, ``[head dim stream]``.
+        mixer: the module; None for heads.
+    """
+
+    names: Sequence[str]
+    w: Tensor
+    mixer: nn.Module | None = None
+
+    def added(self, z: Tensor) -> Tensor:
+        """What each head adds to the stream ``[head batch query stream]``, of outputs ``[batch query head dim]``."""
+        return torch.einsum("bqhd,hde->hbqe", z, self.w)
+
+    def back(self, slope: Tensor) -> Tensor:
+        """The gradient at its heads' outputs of one at what they add."""
+        return torch.einsum("bqe,hde->bqhd", slope, self.w)
+
+
 @dataclass(eq=False)
 class _Layers:
-    """One pass: of each layer the stream before it, its heads' outputs and the stream after it; the logits.
+    """One pass: of each layer the stream before it, the outputs of its parts and the stream after it; the logits.
 
     Attributes:
         given: what else each layer is given to run again.
-        leaves: of a pass that is cut, where the outputs of the heads of each layer go on.
+        leaves: of a pass that is cut, where the outputs of the parts of each layer go on.
         last: the stream behind the last layer, where it goes on.
     """
 
     before: list[Tensor] = field(default_factory=list[Tensor])
-    z: list[Tensor] = field(default_factory=list[Tensor])
+    z: dict[Key, Tensor] = field(default_factory=dict[Key, Tensor])
     after: list[Tensor] = field(default_factory=list[Tensor])
     given: list[tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=list[Any])
-    leaves: list[Tensor] = field(default_factory=list[Tensor])
+    leaves: dict[Key, Tensor] = field(default_factory=dict[Key, Tensor])
     last: Tensor = field(default_factory=lambda: torch.empty(0))
     logits: Tensor = field(default_factory=lambda: torch.empty(0))
 
@@ -64,7 +94,8 @@ class Graph:
         ready: an input to find its layers on.
 
     Attributes:
-        writers, readers: their names; of a layer its heads, then its MLP.
+        writers, readers: their names; of a layer its heads, what else mixes tokens, then its MLP.
+        embedding: the name of what enters the first layer.
         edges: which writers a reader can read, bool ``[writer reader]``.
 
     Raises `RefusedError` for layers that do not add to one stream what W_O makes of their heads' outputs.
@@ -72,27 +103,52 @@ class Graph:
 
     def __init__(self, model: Model, outputs: Outputs, ready: Mapping[str, Tensor]) -> None:
         self._model, self._outputs = model, outputs
-        calls = attention_calls(model, {name: value[:1] for name, value in ready.items()}, slice(0, 1))
-        parts: Any = model.module
-        modules: dict[str, nn.Module] = dict(parts.named_modules())
-        self._blocks = [modules[layer_and_attention(model, call.module)[0]] for call in calls]
-        self._w = [
-            call.matrix.reshape(heads, -1, call.matrix.shape[-1])
-            for call, heads in zip(calls, outputs.heads, strict=True)
-        ]
-        names = [
-            [*(str(Head(layer, head)) for head in range(heads)), f"mlp {layer}"]
-            for layer, heads in zip(outputs.layers, outputs.heads, strict=True)
-        ]
-        every = [name for layer in names for name in layer]
-        self.writers, self.readers = [EMBEDDING, *every], [*every, LOGITS]
-        place = torch.tensor([-1, *(at for at, layer in enumerate(names) for _ in layer)])
-        self.edges = place[:, None] < torch.cat([place[1:], torch.tensor([len(names)])])
-        self._slopes(ready, lambda logits: logits.square().sum((1, 2)))  # which finds what MLPs read
+        ready = {name: value[:1] for name, value in ready.items()}
+        calls = attention_calls(model, ready, slice(0, 1))
+        attends = {layer_and_attention(model, call.module)[0]: at for at, call in enumerate(calls)}
+        modules: dict[str, nn.Module] = dict(cast("Any", model.module).named_modules())
+        piles = {place[0] for name in attends if (place := block_of(name)) is not None}
+        names = {module: name for name, module in modules.items()}
+        layers = layers_of(model.module, piles)
+        self._blocks = [block for block, _, _ in layers]
+        self._parts: list[list[_Part]] = []
+        self._heads = dict[int, int]()  # the layer of each place of `outputs`
+        self._width = calls[0].matrix.shape[-1]
+        one = torch.eye(self._width).to(calls[0].matrix)[None]
+        every: list[list[str]] = []
+        for place, (block, _, number) in enumerate(layers):
+            parts: list[_Part] = []
+            at = attends.get(names[block])
+            if at is not None:
+                heads, matrix = outputs.heads[at], calls[at].matrix
+                labels = [str(Head(outputs.layers[at], head)) for head in range(heads)]
+                parts.append(_Part(labels, matrix.reshape(heads, -1, matrix.shape[-1])))
+                self._heads[at] = place
+            mixing = {
+                part: kind
+                for name, kind in model.mixing.items()
+                if (part := modules[name]) in {*block.modules()}
+            }
+            parts += [
+                _Part([f"{kind} {number}"], one, mixer)
+                for mixer, kind in mixing.items()
+                if mixer is not block
+            ]
+            self._parts.append(parts)
+            every.append(
+                [*(name for part in parts for name in part.names), f"{mixing.get(block, 'mlp')} {number}"]
+            )
+        flat = [name for layer in every for name in layer]
+        self.embedding = PLACED if placed(model, ready, self._blocks[:1])[0] else TOKEN
+        self.writers, self.readers = [self.embedding, *flat], [*flat, LOGITS]
+        place = torch.tensor([-1, *(at for at, layer in enumerate(every) for _ in layer)])
+        self.edges = place[:, None] < torch.cat([place[1:], torch.tensor([len(every)])])
+        # Finds what MLPs read, and what a layer multiplies its parts with.
+        self._slopes(ready, lambda logits: logits.square().sum((1, 2)), fit=True)
 
     def at_once(self, tokens: int) -> int:
         """Of how many inputs of so many tokens scores are computed at once."""
-        return max(1, AT_ONCE // (len(self.writers) * tokens * self._w[0].shape[-1]))
+        return max(1, AT_ONCE // (len(self.writers) * tokens * self._width))
 
     def scores(
         self,
@@ -123,7 +179,7 @@ class Graph:
         def at_each_step(logits: Tensor) -> Tensor:
             return torch.cat([objective(step) for step in logits.chunk(len(logits) // len(start))])
 
-        for some in (shares[first : first + size] for first in range(0, len(shares), size)):
+        for some in (shares[at : at + size] for at in range(0, len(shares), size)):
             ready = {name: torch.cat([value] * len(some)) for name, value in base.items()}
             slopes = self._slopes(
                 ready, at_each_step, torch.cat([start + share * (end - start) for share in some])
@@ -165,83 +221,139 @@ class Graph:
             return change[keep[:, reader]].sum(0)
 
         at = 0
-        for place, heads in enumerate(self._outputs.heads):
-            for head in range(heads):
-                if keep[:, at].any():  # else it reads what it read in the corrupted run
-                    z = self._rerun(run, place, run.before[place] + read(at))
-                    change[at + 1] = z[:, :, head] @ self._w[place][head] - theirs[at + 1]
-                at += 1
+        for place, parts in enumerate(self._parts):
+            for which, part in enumerate(parts):
+                for head in range(len(part.w)):
+                    if keep[:, at].any():  # else it reads what it read in the corrupted run
+                        z = self._rerun(run, place, run.before[place] + read(at), which)
+                        change[at + 1] = z[:, :, head] @ part.w[head] - theirs[at + 1]
+                    at += 1
             if keep[:, at].any():
                 before = run.before[place] + read(at)
-                after = self._rerun(run, place, before, run.z[place])
-                change[at + 1] = after - before - self._mixed(run.z[place], place) - theirs[at + 1]
+                after = self._rerun(run, place, before)
+                change[at + 1] = after - before - self._mixed(run, place) - theirs[at + 1]
             at += 1
         return self._pass(ready, last=run.after[-1] + read(at)).logits
 
     def _writes(self, run: _Layers) -> Tensor:
         """What each writer gave to the stream ``[writer batch query stream]``, biases with the MLPs."""
         writes = [run.before[0][None]]
-        for place, (before, z, after) in enumerate(zip(run.before, run.z, run.after, strict=True)):
-            writes.append(torch.einsum("bqhd,hde->hbqe", z, self._w[place]))
-            writes.append((after - before - self._mixed(z, place))[None])
+        for place, (before, after) in enumerate(zip(run.before, run.after, strict=True)):
+            writes += [part.added(run.z[place, which]) for which, part in enumerate(self._parts[place])]
+            writes.append((after - before - self._mixed(run, place))[None])
         return torch.cat(writes)
 
-    def _mixed(self, z: Tensor, place: int) -> Tensor:
-        return torch.einsum("bqhd,hde->bqe", z, self._w[place])
+    def _mixed(self, run: _Layers, place: int) -> Tensor:
+        """What the parts of a layer add."""
+        total = torch.zeros_like(run.before[place])
+        for which, part in enumerate(self._parts[place]):
+            total = total + part.added(run.z[place, which]).sum(0)
+        return total
 
     def _slopes(
-        self, ready: Mapping[str, Tensor], objective: Objective, embedding: Tensor | None = None
+        self,
+        ready: Mapping[str, Tensor],
+        objective: Objective,
+        embedding: Tensor | None = None,
+        *,
+        fit: bool = False,
     ) -> Tensor:
         """The gradient of the objective at the stream that each reader reads, ``[reader batch query stream]``."""
         with torch.enable_grad():
             run = self._pass(ready, embedding, cut=True)
             (slope,) = torch.autograd.grad(objective(run.logits).sum(), run.last)
         gradients = [slope[None]]
-        for place in reversed(range(len(run.z))):
-            before, leaf, z = run.before[place], run.leaves[place], run.z[place]
-            past, at_heads = torch.autograd.grad(run.after[place], [before, leaf], slope, retain_graph=True)
-            self._expect_added(place, at_heads, past, slope)
-            heads = z.shape[2]
-            ways = torch.zeros(heads, *z.shape, dtype=z.dtype, device=z.device)
-            ways[range(heads), :, :, range(heads)] = at_heads.permute(2, 0, 1, 3)
-            (slope_of,) = torch.autograd.grad(z, before, ways, is_grads_batched=True)
-            gradients[:0] = [torch.cat([slope_of, (past - slope)[None]])]
-            slope = past + slope_of.sum(0)
+        for place in reversed(range(len(self._blocks))):
+            before, parts = run.before[place], self._parts[place]
+            leaves = [run.leaves[place, which] for which in range(len(parts))]
+            past, *at_parts = torch.autograd.grad(
+                run.after[place], [before, *leaves], slope, retain_graph=True, materialize_grads=True
+            )
+            read: list[Tensor] = []
+            for which, (part, at_part) in enumerate(zip(parts, at_parts, strict=True)):
+                self._expect_added(place, which, at_part, past, slope, fit=fit)
+                z, heads = run.z[place, which], len(part.names)
+                others = [leaf for leaf in leaves if leaf is not leaves[which]]
+                ways = at_part[None]
+                if heads > 1:
+                    ways = torch.zeros(heads, *z.shape, dtype=z.dtype, device=z.device)
+                    ways[range(heads), :, :, range(heads)] = at_part.permute(2, 0, 1, 3)
+                slope_of, *between = torch.autograd.grad(
+                    z,
+                    [before, *others],
+                    ways if heads > 1 else ways[0],
+                    is_grads_batched=heads > 1,
+                    retain_graph=True,
+                    materialize_grads=True,
+                )
+                if any(one.any() for one in between):
+                    raise no_stream(
+                        self._model, f"a layer {place} whose {part.names[0]} reads what another part wrote"
+                    )
+                read.append(slope_of if heads > 1 else slope_of[None])
+            gradients[:0] = [torch.cat([*read, (past - slope)[None]])]
+            slope = past + sum(one.sum(0) for one in read)
         return torch.cat(gradients)
 
-    def _expect_added(self, place: int, at_heads: Tensor, past: Tensor, slope: Tensor) -> None:
-        """Tell whether a layer's MLP reads what its heads wrote; refuse a layer that does otherwise with that."""
-        allowed = CLOSE * at_heads.abs().max()
-        behind, others = (
-            bool(((torch.einsum("bqe,hde->bqhd", one, self._w[place]) - at_heads).abs() <= allowed).all())
-            for one in (past, slope)
-        )
-        if not behind and not others:
-            raise no_stream(self._model, f"a layer {place} that changes what W_O gives before it adds it")
-        if behind:
-            heads = self._outputs.heads[place]
-            mlp = sum(many + 1 for many in self._outputs.heads[: place + 1]) - 1
-            self.edges[mlp + 1 - heads : mlp + 1, mlp] = True
+    def _expect_added(
+        self, place: int, which: int, at_part: Tensor, past: Tensor, slope: Tensor, *, fit: bool
+    ) -> None:
+        """Tell whether a layer's MLP reads what a part wrote, and to `fit` what the layer multiplies that with; refuse
+        a layer that does otherwise with it."""
+        part, allowed = self._parts[place][which], CLOSE * at_part.abs().max()
+        for behind, one in ((True, past), (False, slope)):
+            back = part.back(one)
+            factor = (back * at_part).sum() / back.square().sum() if fit and back.any() else back.new_ones(())
+            if ((factor * back - at_part).abs() <= allowed).all():
+                part.w = factor * part.w
+                if behind:
+                    start = sum(len(part.names) for layer in self._parts[:place] for part in layer) + place
+                    start += sum(len(part.names) for part in self._parts[place][:which])
+                    mlp = sum(len(part.names) for layer in self._parts[: place + 1] for part in layer) + place
+                    self.edges[start + 1 : start + 1 + len(part.names), mlp] = True
+                return
+        name = "W_O" if part.mixer is None else part.names[0]
+        raise no_stream(self._model, f"a layer {place} that changes what {name} gives before it adds it")
 
-    def _rerun(self, run: _Layers, place: int, before: Tensor, z: Tensor | None = None) -> Tensor:
-        """The stream after a layer, from another before it and these outputs of its heads; without them what its heads
-        give, and no more of the layer is run."""
+    def _rerun(self, run: _Layers, place: int, before: Tensor, which: int | None = None) -> Tensor:
+        """The stream after a layer, from another before it and the outputs of its parts as they were; or what one of
+        these gives, and no more of the layer is run."""
         seen: list[Tensor] = []
 
-        def change(_: int, given: Tensor) -> Tensor:
-            if z is None:
+        def change(key: Key, given: Tensor) -> Tensor | None:
+            if key == (place, which):
                 seen.append(given)
                 raise _EnoughError
-            return z
+            return run.z[key] if which is None else None
 
         args, kwargs = _with(before, *run.given[place])
-        with (
-            suppress(_EnoughError),
-            evaluating(self._model.module),
-            self._outputs.changing(change, len(before)),
-        ):
-            return _first(self._blocks[place](*args, **kwargs))
+        with suppress(_EnoughError), evaluating(self._model.module), self._changing(change, len(before)):
+            return first(self._blocks[place](*args, **kwargs))
         return seen[0]
+
+    @contextmanager
+    def _changing(self, change: Callable[[Key, Tensor], Tensor | None], rows: int) -> Generator[None]:
+        """Within it `change` sees and changes the outputs of all parts ``[batch query head dim]``."""
+        thread = threading.get_ident()
+
+        def mixes(key: Key) -> Callable[..., Any]:
+            def leave(_: nn.Module, __: Any, output: Any) -> Any:
+                if threading.get_ident() != thread:
+                    return None
+                new = change(key, first(output)[:, :, None])
+                return None if new is None else with_first(output, new[:, :, 0])
+
+            return leave
+
+        with (
+            ExitStack() as hooks,
+            self._outputs.changing(lambda at, z: change((self._heads[at], 0), z), rows),
+        ):
+            for place, parts in enumerate(self._parts):
+                for which, part in enumerate(parts):
+                    if part.mixer is not None:
+                        hooks.callback(part.mixer.register_forward_hook(mixes((place, which))).remove)
+            yield
 
     def _pass(
         self,
@@ -259,7 +371,9 @@ class Graph:
         def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if threading.get_ident() != thread:
                 return None
-            stream: Tensor = args[0] if args else kwargs["hidden_states"]
+            stream: Any = args[0] if args else kwargs.get("hidden_states")
+            if not isinstance(stream, Tensor) or stream.ndim != 3:
+                raise no_stream(self._model, "a layer that is not given one stream")
             if run.after and not torch.equal(stream, run.after[-1]):
                 raise no_stream(self._model, "a layer that does not get what the one before it gave")
             if embedding is not None and not run.before:
@@ -271,23 +385,26 @@ class Graph:
         def leave(_: nn.Module, args: Any, output: Any) -> Any:
             if threading.get_ident() != thread:
                 return None
-            stream = _first(output)
+            stream = first(output)
             run.after.append(stream)
             if len(run.after) < len(self._blocks):
                 return None
             run.last = leaf(stream if last is None else last)
-            return (run.last, *output[1:]) if isinstance(output, tuple) else run.last
+            return with_first(output, run.last)
 
-        def change(_: int, z: Tensor) -> Tensor:
-            run.z.append(z)
-            run.leaves.append(leaf(z))
-            return run.leaves[-1]
+        def change(key: Key, z: Tensor) -> Tensor:
+            run.z[key], run.leaves[key] = z, leaf(z)
+            return run.leaves[key]
 
         with ExitStack() as hooks:
             for block in self._blocks:
                 hooks.callback(block.register_forward_pre_hook(enter, with_kwargs=True).remove)
                 hooks.callback(block.register_forward_hook(leave).remove)
-            run.logits = self._outputs.run(ready, change)
+            module = self._model.module
+            hooks.enter_context(evaluating(module))
+            hooks.enter_context(self._changing(change, len(next(iter(ready.values())))))
+            with running(self._model, ready):
+                run.logits = module(**ready, **uncached(module)).logits
         return run
 
 
@@ -314,7 +431,3 @@ def live(keep: Tensor) -> Tensor:
 def _with(stream: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """What a layer is given, with another stream."""
     return ((stream, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": stream})
-
-
-def _first(output: Any) -> Tensor:
-    return cast("Tensor", output[0] if isinstance(output, tuple) else output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from headscope.analyses.writes import statistics
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from tests.helpers.families import Family, build, family
+from tests.helpers.hybrids import hybrid
 from tests.helpers.small_models import save_gpt2, small, translator
 from tests.helpers.typed import Typed
 
@@ -169,6 +171,19 @@ def test_families(name: str) -> None:
     assert (found["logit"].diff("rank") <= 0).all()
     learned = name in ("GPT-2", "OPT")
     assert bool(found["offset_score"].isnull().all()) == learned
+
+
+def test_a_constant_between_the_norm_and_attention_is_as_if_in_its_weights() -> None:
+    module, same = (hybrid("falcon_h1", attention_in_multiplier=constant) for constant in (0.5, 1.0))
+    same.load_state_dict(module.state_dict())
+    with torch.no_grad():
+        for name, weight in same.named_parameters():
+            if re.search("[qkv]_proj", name):
+                weight *= 0.5
+    one, other = (hs.writes(hs.load(model), k=3, sample=20) for model in (module, same))
+    assert one["promoted"].values.tolist() == other["promoted"].values.tolist()
+    for figure in ("copying", "positive", "logit", "score"):
+        np.testing.assert_allclose(one[figure], other[figure], rtol=1e-4, atol=1e-7)
 
 
 def test_what_has_no_one_stream_is_refused_by_name() -> None:

@@ -70,11 +70,11 @@ def patching(
       patched is held at its own output but the sender, which gets the other run's; what the receiver would then give
       is put in its place, and nothing else. MLPs compute anew: an edge is what one head hands to another by the
       residual stream, and what MLPs make of it. The receiver ``logits`` is the answer: the sender's direct effect.
-    - **Curve**, on request: the scores of all edges among heads, MLPs, the embedding and the logits by integrated
-      gradients (EAP-IG), and the **faithfulness** of circuits of the edges with the largest scores: the share of the
-      gap that is there when all other edges hand on what they do in the corrupted run. Beside it that of circuits of as
-      many edges in the order by attention alone (how much both ends look at the tokens that differ) and at random
-      (the mean of three).
+    - **Curve**, on request: the scores of all edges among heads, MLPs, what else mixes tokens, the embedding and the
+      logits by integrated gradients (EAP-IG), and the **faithfulness** of circuits of the edges with the largest
+      scores: the share of the gap that is there when all other edges hand on what they do in the corrupted run. Beside
+      it that of circuits of as many edges in the order by attention alone (how much both ends look at the tokens that
+      differ) and at random (the mean of three).
     - **Intervals**: of a ratio over pairs, by Student's t, further out where pairs are skew; none with fewer than five
       pairs. **p**: that the effect is one that most heads of this model
       have, with ``chance``, 1.4826 times the median size of all estimates, as their standard deviation. **q** is
