@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 
 from headscope.attention.parts import from_ids, labels
@@ -16,6 +18,7 @@ from headscope.core.tokens import Tokens
 from headscope.models.model import Model
 from headscope.models.perceive import of_tower
 from headscope.models.pictures import merged, prefixed
+from headscope.models.within import virtual_tokens
 
 
 def sides(
@@ -65,6 +68,11 @@ def _axis(
             return patches.take(keep), keep
         if (axis := prefixed(patches, model, count)) is not None:
             return axis, slice(None)
+    if (known := _length(side, ready, axes)) and known + virtual_tokens(model.module) == count != known:
+        tokens, kept = _axis(model, side, looks, known, row, ready, axes)
+        keep = np.arange(count) < count - known
+        keep[count - known :][kept] = True
+        return after_virtual(tokens, count - known), keep
     prefix = "decoder_" if side == "decoder" and "decoder_input_ids" in ready else ""
     ids, mask = ready.get(f"{prefix}input_ids"), ready.get(f"{prefix}attention_mask")
     if ids is not None and ids.shape[1] == count:
@@ -79,3 +87,21 @@ def _axis(
     pixels = any("pixel" in name for name in ready)
     audio = any(name in ("input_values", "input_features") for name in ready)
     return labels(count, "patch " if pixels else "frame " if audio else "position "), slice(None)
+
+
+def _length(side: str, ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]) -> int:
+    """How many tokens a side has of its own; 0 where it is not known."""
+    ids = ready.get("decoder_input_ids" if side == "decoder" else "input_ids")
+    return len(axes[side]) if side in axes else 0 if ids is None else ids.shape[1]
+
+
+def after_virtual(tokens: Tokens, count: int) -> Tokens:
+    """An axis on which so many virtual tokens stand first, which have no id (-1) and are in no text."""
+    none = {"ids": -1, "special_mask": True, "word_ids": -1, "sequence_ids": -1, "texts": ""}
+
+    def after(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        first = np.full((count, *array.shape[1:]), none.get(name, 0), array.dtype)
+        return np.concatenate([first, array])
+
+    longer = tokens.changed([*(f"virtual {number}" for number in range(count)), *tokens.pieces], after)
+    return longer.with_classes(virtual=np.arange(len(longer)) < count)

@@ -35,6 +35,7 @@ from headscope.models.model import Model, uncached
 from headscope.models.pictures import looked, rows_of
 from headscope.models.rotary import unscaled
 from headscope.models.vocabulary import Vocabulary, vocabulary
+from headscope.models.within import virtual_tokens
 
 _READERS = ("self", "encoder", "text", "language")
 """What the part of a model is called that reads a text."""
@@ -210,7 +211,12 @@ def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
     Returns the largest change of a weight, or (relative) of an output; None for what is no text of two tokens or more.
     """
     text = {"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids"}
-    if set(ready) - text or "input_ids" not in ready or ready["input_ids"].shape[1] < 2:
+    if (
+        virtual_tokens(model.module)
+        or set(ready) - text
+        or "input_ids" not in ready
+        or ready["input_ids"].shape[1] < 2
+    ):
         return None
     masked = "attention_mask" in ready  # else what pads an input is attended to
     takes = signature(model.module.forward).parameters
@@ -262,10 +268,10 @@ def _tried(model: Model, ready: Mapping[str, Tensor], given: bool) -> Any:
         raise
     except Exception as error:
         why = " ".join(str(error).split())[:200]
-        found = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in ready.items())
+        shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in ready.items())
         ways = "" if given else "; give hs.load(model, inputs={...}) what it takes"
         raise RefusedError(
-            f"{model.name}: does not run on {found} ({type(error).__name__}: {why}){ways}"
+            f"{model.name}: does not run on {shapes} ({type(error).__name__}: {why}){ways}"
         ) from error
 
 

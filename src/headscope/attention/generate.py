@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.axes import sides
+from headscope.attention.axes import after_virtual, sides
 from headscope.attention.one import describe, prepare, running, tokens_of
 from headscope.attention.parts import Parts, agreed, assemble, from_ids, group, numpy_of, seen_by, sight_of
 from headscope.attention.record import AttentionRecord
@@ -26,6 +26,7 @@ from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model
 from headscope.models.perceive import of_tower
 from headscope.models.untrained import seeded
+from headscope.models.within import virtual_tokens
 
 _BEFORE = 8
 """So many tokens are decoded with one that follows them: the first one of a text loses its space."""
@@ -106,7 +107,11 @@ def generate(
         if calls[0].kind == "encoder" or of_tower(calls[0].module):
             parts[name] = assemble(calls, 0, tokens, key, keep, keep, meta=meta)
         else:
-            parts[name] = stitch(calls, query, key if name == "cross" else query, meta)
+            rows, keys = calls[0].shape[2:]
+            first = after_virtual(query, virtual_tokens(model.module)) if keys > start else query
+            parts[name] = stitch(
+                calls, first if rows > start else query, key if name == "cross" else first, meta
+            )
     return parts["self"] if list(parts) == ["self"] else Parts(parts)
 
 
@@ -141,7 +146,9 @@ class _Fed:
     @contextmanager
     def watching(self) -> Generator[None]:
         """Within it what the decoder reads is kept."""
-        hook = self._model.module.register_forward_pre_hook(self._reads, with_kwargs=True)
+        module: Any = self._model.module
+        module = module.base_model if virtual_tokens(module) else module  # peft lets that write
+        hook = module.register_forward_pre_hook(self._reads, with_kwargs=True)
         try:
             yield
         finally:
@@ -216,7 +223,7 @@ def stitch(
         heads, rows, keys = weights.shape
         maps = layers.setdefault(record.layer, np.zeros((heads, len(query), len(key)), np.float32))
         sink = sinks.setdefault(record.layer, np.zeros((heads, len(query)), np.float32))
-        seen = len(key) if record.kind != "self" else start + rows
+        seen = len(key) if record.kind != "self" else start + rows + len(key) - len(query)
         offset = record.key_offset or max(0, seen - keys)  # a sliding cache keeps the last keys only
         width = min(keys, seen - offset)
         if start + rows > len(query) or offset + width > len(key) or weights[:, :, width:].any():

@@ -23,7 +23,7 @@ from headscope.attention.scalar import Scalar, asked, natural_number
 from headscope.core.arrays import Bools
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.models.model import Model, expect_model, uncached
+from headscope.models.model import Model, expect_model, expect_text_alone, uncached
 
 SHARE = 0.15
 """Share of the tokens that a masked language model's loss hides (Devlin et al. 2019, section 3.1)."""
@@ -91,6 +91,7 @@ class Objective:
 
     def prepare(self, tokens: Sequence[Tokens], *, token_types: bool = True) -> Prepared:
         """A batch that is ready to run. Raises `InputError` where an input has no token to hide."""
+        expect_text_alone(self.model)
         ready: dict[str, Any] = dict(self.model.inputs(tokens, token_types=token_types))
         rows = [
             {name: array[row : row + 1, : len(example)] for name, array in ready.items()}

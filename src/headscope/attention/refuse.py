@@ -28,6 +28,10 @@ def chunked(model: nn.Module) -> str | None:
     `traced` refuses a softmax over scores that were cut in chunks, and the check a model without any map.
     """
     for part in model.modules():
+        if type(part).__name__.startswith("AdaptedAttention"):  # peft's adaption prompt
+            return (
+                f"{type(part).__name__} attends to a prompt of its own beside the keys, by weights kept apart"
+            )
         config: Any = getattr(part, "config", None)
         kind = getattr(config, "model_type", None)
         how, instead = _CHUNKS.get(str(kind)), ""

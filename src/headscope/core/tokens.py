@@ -80,7 +80,7 @@ class Tokens:
     Attributes:
         pieces: what the tokenizer prints for each token; of byte-level vocabularies the characters, ``Ġ`` for a space
             and ``<0xE2>`` for a byte that is part of a character (`headscope.core.bytelevel`).
-        ids: vocabulary ids.
+        ids: vocabulary ids; -1 for a virtual token (a tuned prompt), which has none.
         type_ids: token type ids (0 for A, 1 for B), where the model has them.
         offsets: (start, end) characters of each piece in the text of its sequence.
         special_mask: true for tokens that the tokenizer added ([CLS], [SEP], <s>, …).

@@ -26,6 +26,7 @@ from headscope.live.lines import Lines, asked_line
 from headscope.live.predictions import Says, predictions, says
 from headscope.live.quantities import NAMES, Origin, offered
 from headscope.models import Model, expect_model
+from headscope.models.model import expect_text_alone
 from headscope.views.blobs import LiveBlobs
 from headscope.views.highlights import likely
 from headscope.views.inputs import Input
@@ -138,6 +139,8 @@ class Live:
     ) -> None:
         expect_model(model)
         self.models = [model] if against is None else [model, against]
+        for one in self.models:
+            expect_text_alone(one)
         limits = [one.max_length for one in self.models]
         self.longest = min([longest, *(limit for limit in limits if limit is not None)])
         self._examples, self._loaded = list(examples) or first_inputs(model), loaded

@@ -35,7 +35,7 @@ from headscope.models.hub import one_line, reachable
 from headscope.models.model import Model
 from headscope.models.untrained import reinitialise
 from headscope.models.weights import expect_there, packed, several_devices
-from headscope.models.within import Loadable, Pipeline, held, self_reading, unwrapped
+from headscope.models.within import Loadable, Pipeline, held, self_reading, tuned, unwrapped
 
 
 def load(
@@ -187,8 +187,8 @@ def _given(given: tuple[Any, ...]) -> Model:
     if readers.get("tokenizer") is None:
         readers["tokenizer"] = tokenizer
     model = Model(inner, **readers)
-    if inner is not bare:
-        model.notes = (f"the transformer within {type(bare).__name__}",)
+    within = "" if inner is bare else f"the transformer within {type(bare).__name__}"
+    model.notes = tuple(note for note in (tuned(module), within) if note)
     return model
 
 

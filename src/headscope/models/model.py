@@ -26,7 +26,7 @@ from headscope.models.bulk import Bulk, bulk
 from headscope.models.pieces import expect_added, sample, unknown_ids
 from headscope.models.rotary import grows, unscaled
 from headscope.models.weights import main_device, packed
-from headscope.models.within import advice
+from headscope.models.within import advice, tuned, virtual_tokens
 
 
 @dataclass(eq=False)
@@ -133,6 +133,8 @@ class Model:
     @property
     def backbone(self) -> nn.Module:
         """What reads a text: the module without its head, or an encoder-decoder's encoder; the same maps for less."""
+        if virtual_tokens(self.module):
+            return self.module
         if self.encoder_decoder and hasattr(self.module, "get_encoder"):
             module: Any = self.module
             return module.get_encoder()
@@ -337,11 +339,11 @@ class Model:
         ]
         if "input_ids" not in wanted or set(needed) - set(ready):
             named = ", ".join(f"{name!r}: …" for name in needed or wanted)
-            found = f"found one that takes {', '.join(wanted)}" if wanted else "found none"
+            instead = f"found one that takes {', '.join(wanted)}" if wanted else "found none"
             ways = [f"hs.load(model, inputs={{{named}}}), which is checked on these"] if wanted else []
             ways += [way] if (way := advice(self.module)) else []
             raise RefusedError(
-                f"{self.name}: expected a forward that takes {', '.join(ready)}, {found}: give {', or '.join(ways)}"
+                f"{self.name}: expected a forward that takes {', '.join(ready)}, {instead}: give {', or '.join(ways)}"
             )
         return {name: tensor for name, tensor in ready.items() if name in wanted}
 
@@ -426,8 +428,21 @@ def expect_attention(model: Model) -> None:
         )
 
 
+def expect_text_alone(model: Model) -> None:
+    """Raise `RefusedError` for a model that reads virtual tokens before its texts."""
+    if count := virtual_tokens(model.module):
+        raise RefusedError(
+            f"{model.name}: expected a model that reads a text alone, found {count} virtual tokens before it, of "
+            f"{tuned(model.module)}; headscope.capture, view and generate have them on their axes"
+        )
+
+
 def expect_exact(model: Model) -> None:
-    """Raise `RefusedError` for weights that round what they map: of half precision, or those of bitsandbytes."""
+    """Raise `RefusedError` for weights that round what they map: of half precision, or those of bitsandbytes.
+
+    And for a model that reads more than its text (`expect_text_alone`).
+    """
+    expect_text_alone(model)
     if model.dtype.itemsize < 4:
         raise RefusedError(
             f"{model.name}: expected weights in float32 or float64, found {model.dtype}; load it so"

@@ -30,8 +30,8 @@ def held(pipeline: Pipeline) -> tuple[Any, ...]:
     """The module of a pipeline, and what reads its inputs. Raises `InputError` where it holds no torch module."""
     kind = type(pipeline).__name__
     if not isinstance(pipeline.model, nn.Module):
-        found = type(pipeline.model).__name__
-        raise InputError(f"model: expected a {kind} whose model is a torch module, found one of {found}")
+        other = type(pipeline.model).__name__
+        raise InputError(f"model: expected a {kind} whose model is a torch module, found one of {other}")
     names = ("tokenizer", "processing_class", "image_processor", "feature_extractor", "processor")
     readers = (getattr(pipeline, name, None) for name in names)
     return pipeline.model, *{id(reader): reader for reader in readers if reader is not None}.values()
@@ -58,12 +58,36 @@ def unwrapped(module: nn.Module, done: dict[nn.Module, nn.Module] | None = None)
 
 
 def _wrapped(module: nn.Module) -> nn.Module | None:
+    if (config := _adapter(module)) is not None:  # what changes weights is in the layers
+        plain = not (config.is_prompt_learning or config.is_adaption_prompt or hasattr(config, "num_tasks"))
+        invoked = getattr(config, "alora_invocation_tokens", None)
+        return cast("Any", module).get_base_model() if plain and not invoked else None
     children = dict(module.named_children())
     name, inner = next(iter(children.items()), ("", None))
     if name not in _WRAPPED or len(children) > 1 or any(True for _ in module.parameters(recurse=False)):
         return None
     takes = inspect.signature(module.forward).parameters.values()
     return inner if all(_any_number(parameter) for parameter in takes) else None
+
+
+def virtual_tokens(module: nn.Module) -> int:
+    """How many virtual tokens stand before each text: those of a prompt or prefix that peft has tuned."""
+    config = _adapter(module)
+    return config.num_virtual_tokens if config is not None and config.is_prompt_learning else 0
+
+
+def tuned(module: nn.Module) -> str:
+    """The adapter of peft that a module has, in words; empty where it has none."""
+    for part in module.modules():
+        if (config := _adapter(part)) is not None:
+            kind = str(getattr(config.peft_type, "value", config.peft_type))
+            return f"adapter {cast('Any', part).active_adapter} ({kind.lower().replace('_', ' ')})"
+    return ""
+
+
+def _adapter(module: nn.Module) -> Any:
+    """The configuration of the adapter that a module of peft has switched on; None for other modules."""
+    return module.active_peft_config if hasattr(type(module), "active_peft_config") else None
 
 
 def _any_number(parameter: inspect.Parameter) -> bool:

@@ -24,7 +24,7 @@ from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownErro
 from headscope.live.standalone import carry
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
-from headscope.models.model import expect_attention
+from headscope.models.model import expect_attention, expect_text_alone
 from headscope.models.perceive import WHAT, expect_reads, reads
 from headscope.reports.page import report_page
 from headscope.reports.sections import Failed, Standalone
@@ -50,6 +50,7 @@ def room_of(model: Model, examples: int, kind: Kind) -> float:
     """About how many bytes a report of this model takes, with so many examples: a map travels in bytes."""
     if kind != "text":
         return PAGE_BYTES + 1.4 * MAPS
+    expect_text_alone(model)
     expect_attention(model)
     heads = sum(model.checked.parts[0].heads) if model.checked is not None else 0
     return PAGE_BYTES + examples * heads * EXAMPLE_TOKENS**2

@@ -15,13 +15,14 @@ from headscope.attention.recording import recording
 from headscope.core.tokens import Tokens
 from headscope.errors import RefusedError
 from headscope.models import Model
-from headscope.models.model import uncached
+from headscope.models.model import expect_text_alone, uncached
 from headscope.models.perceive import of_tower
 from headscope.runs.memory import hand_back
 
 
 def forward(model: Model, inputs: Sequence[Tokens], *, token_types: bool = True, **options: Any) -> Any:
     """Run a batch through the model's backbone, without a cache of keys and values."""
+    expect_text_alone(model)
     hand_back(model.module)
     ready = {**model.inputs(inputs, token_types=token_types), **uncached(model.backbone), **options}
     return model.backbone(**ready)

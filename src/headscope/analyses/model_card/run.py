@@ -27,7 +27,7 @@ from headscope.corpora.shipped import shipped
 from headscope.errors import CorpusError, HeadscopeError
 from headscope.measures.dataset import description
 from headscope.models import Model, expect_model
-from headscope.models.model import expect_attention
+from headscope.models.model import expect_attention, expect_text_alone
 from headscope.models.perceive import reads
 from headscope.models.weights import stored
 from headscope.runs.identity import about_model, versions, weights
@@ -70,6 +70,7 @@ def card(
     L0H2
     """
     expect_model(model)
+    expect_text_alone(model)
     expect_attention(model)
     kind = reads(model)
     if corpus is None:

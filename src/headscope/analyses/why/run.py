@@ -28,7 +28,7 @@ from headscope.core.heads import Head
 from headscope.core.validation import Count, Number, Seed, validated
 from headscope.errors import RefusedError
 from headscope.models import Model
-from headscope.models.model import expect_model
+from headscope.models.model import expect_model, expect_text_alone
 from headscope.runs.long import described
 from headscope.runs.provenance import COMMAND
 
@@ -137,6 +137,7 @@ def why(
     (('span',), (2, 2, 5))
     """
     expect_model(model)
+    expect_text_alone(model)
     asked = ask(
         model,
         prompt,
