@@ -24,7 +24,7 @@ from transformers import (
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 import headscope as hs
-from headscope.errors import RefusedError
+from headscope.errors import InputError, RefusedError
 from tests.helpers.small_models import sharpen
 from tests.helpers.small_tokenizers import demo
 
@@ -245,6 +245,53 @@ def test_a_module_that_takes_more_is_loaded_on_what_it_takes(kind: type[Around])
         assert_allclose(mine, theirs, atol=1e-5)
     with pytest.raises(RefusedError, match="found one that takes"):
         hs.capture(model, TEXT)
+
+
+class Batch(Around):
+    """Takes a dict, as a loop of training has it."""
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        return self.told(**batch)
+
+
+class Task(Around):
+    def forward(self, input_ids: Tensor, task: str = "a") -> Tensor:
+        return self.told(input_ids) * {"a": 1, "b": 2}[task]
+
+
+def test_a_module_of_dicts_is_refused_by_the_line_that_loads_what_is_within() -> None:
+    with pytest.raises(
+        InputError, match=r"inputs\['batch'\]: expected an array of numbers, found a dict; give"
+    ) as refused:
+        hs.load((Batch().eval(), demo()), inputs={"batch": {"input_ids": IDS}})
+    assert str(refused.value).endswith("give hs.load((model.bert, tokenizer)) for the transformer within")
+
+
+def test_a_module_may_take_a_word_beside_its_ids() -> None:
+    given = {"input_ids": IDS, "task": "b"}
+    model = hs.load((Task().eval(), demo()), inputs=given)
+    assert len(hs.capture(model, inputs=given).query) == IDS.shape[1]
+
+
+def test_a_tokenizers_lists_are_what_its_tensors_are() -> None:
+    model = hs.load((Optional().eval(), demo()))
+    alone = [hs.capture(model, text) for text in (TEXT, PAIR)]
+    assert demo()(TEXT)["input_ids"] != [demo()(TEXT)["input_ids"]]
+    for given in (
+        demo()(TEXT),
+        demo()([TEXT]),
+        demo()(TEXT, return_tensors="pt"),
+        demo()(TEXT, return_tensors="np"),
+    ):
+        assert_allclose(hs.capture(model, inputs=given).weights, alone[0].weights, atol=1e-6)
+    both = hs.capture(model, inputs=demo()([TEXT, PAIR], padding=True))
+    for mine, theirs in zip(both, alone, strict=True):
+        assert_allclose(mine.weights, theirs.weights, atol=1e-5)
+    with pytest.raises(
+        InputError,
+        match="expected rows of one length, found several; a tokenizer pads them with padding=True",
+    ):
+        hs.capture(model, inputs=demo()([TEXT, PAIR]))
 
 
 def test_documents_of_sentences_are_refused_by_what_they_are() -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import base64
+import copy
 import io
+import pickle
 import re
 import subprocess
 import sys
@@ -287,3 +289,24 @@ def test_other_matrices_exactly() -> None:
     np.testing.assert_array_equal(shown.matrix(1, 2, quantity="gradient"), slopes[1][2])
     with pytest.raises(InputError, match="no 'x' of part 'self'"):
         shown.matrix(0, 0, quantity="x")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda view: pickle.loads(pickle.dumps(view))])
+def test_a_copy_is_as_a_saved_page_is_without_the_model(copied) -> None:
+    origin = object()  # as a model does, it cannot be copied with the view
+    one = View(
+        [Input({"self": some(heads=4)}, neurons={"self": neurons()})],
+        {"layer": 1},
+        offers=[{"name": "norms", "title": "norms", "signed": False}],
+        compute=lambda name: [origin],
+        explain=lambda asked: {"origin": origin},
+    )
+    one.state = {**one.state, "heads": [2]}
+    other = copied(one)
+    assert other.state == one.state
+    assert np.array_equal(other.matrix(1, 2), one.matrix(1, 2))
+    with pytest.raises(InputError, match=r"this view cannot compute 'norms' \(it can: none\)"):
+        other.add("norms")
+    assert "explains" not in other.payload
+    other.state = {**one.state, "heads": [0]}
+    assert one.state["heads"] == [2]

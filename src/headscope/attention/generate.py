@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from headscope.core.arrays import AnyFloats, Bools, Ints
 from headscope.core.audio import Audio
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
-from headscope.core.validation import Count, Seed, validated
+from headscope.core.validation import Count, Expected, Seed, validated
 from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model
 from headscope.models.perceive import of_tower
@@ -31,18 +31,27 @@ from headscope.models.within import virtual_tokens
 _BEFORE = 8
 """So many tokens are decoded with one that follows them: the first one of a text loses its space."""
 
+_Message = Annotated[
+    Mapping[str, Any], Expected("a message {'role': …, 'content': …} (several prompts are a list of strings)")
+]
+Prompt = str | Sequence[_Message] | Tokens
+"""What a model goes on from: a text, a conversation or tokens."""
+Prompts = Annotated[
+    list[Prompt] | Prompt | None, Expected("a string, a list of messages, Tokens or a list of prompts")
+]
+
 
 @validated
 def generate(
     model: Model,
-    text: str | Sequence[Mapping[str, Any]] | Tokens | None = None,
+    text: Prompts = None,
     *,
     image: Any = None,
     audio: Audio | None = None,
     max_new_tokens: Count = 20,
     seed: Seed | None = None,
     **options: Any,
-) -> AttentionMaps | Parts:
+) -> AttentionMaps | Parts | list[AttentionMaps | Parts]:
     """Let a model write, and see where it looked at each step.
 
     The last token written was never fed back, so it is no query and no key. Tokens that were written have the class
@@ -54,7 +63,7 @@ def generate(
     Args:
         model: a causal model or an encoder-decoder, from `headscope.load`.
         text: the prompt, or a conversation; the chat template's generation prompt is added. Beside a picture a string,
-            with all that the template would add.
+            with all that the template would add. A list of these is written one after another, each as if alone.
         image: a picture that the text is about, or that a model describes without one; as `headscope.capture` takes it.
         audio: a sound, for a model such as Whisper that writes what it hears; as `headscope.capture` takes it.
         max_new_tokens: how many tokens to write at most.
@@ -65,13 +74,21 @@ def generate(
     Returns:
         `AttentionMaps` ``[layer head query key]`` over prompt and written tokens; `Parts` for an encoder-decoder, and
         for a model that looks at a picture with a part of its own. Their ``text`` is what the model wrote
-        (``meta["written"]``).
+        (``meta["written"]``). A list of prompts gives a list.
 
     >>> gpt2 = hs.load("gpt2")
     >>> maps = hs.generate(gpt2, "Once upon a time", max_new_tokens=3)
     >>> int(maps.query.classes["generated"].sum())
     2
     """
+    if isinstance(text, list) and not isinstance(next(iter(text), None), Mapping):
+        if not text or image is not None or audio is not None:
+            several = "a list of prompts" if text else "an empty list"
+            raise InputError(
+                f"text: expected one prompt, or a list of them without image and audio; found {several}"
+            )
+        given: dict[str, Any] = {"max_new_tokens": max_new_tokens, "seed": seed, **options}
+        return [_numbered(number, model, prompt, given) for number, prompt in enumerate(text)]
     write: Any = getattr(model.module, "generate", None)
     if write is None or not getattr(model.module, "can_generate", lambda: True)():
         raise InputError(
@@ -84,7 +101,7 @@ def generate(
             )
     if not options.get("use_cache", True):
         raise InputError("use_cache: attention is stitched from steps that go on, expected True, found False")
-    axes, ready = _given(model, text, image, audio)
+    axes, ready = _given(model, cast("Prompt | None", text), image, audio)
     records: list[AttentionRecord] = []
 
     def hook(record: AttentionRecord) -> None:
@@ -115,18 +132,22 @@ def generate(
     return parts["self"] if list(parts) == ["self"] else Parts(parts)
 
 
+def _numbered(number: int, model: Model, prompt: Any, given: dict[str, Any]) -> AttentionMaps | Parts:
+    """What `generate` gives for one of several prompts. Raises `InputError` that says which of them it cannot take."""
+    try:
+        return cast("AttentionMaps | Parts", generate(model, prompt, **given))
+    except InputError as error:
+        raise InputError(f"text[{number}]: {str(error).removeprefix('text: ')}") from error
+
+
 def _given(
-    model: Model, text: str | Sequence[Mapping[str, Any]] | Tokens | None, image: Any, audio: Audio | None
+    model: Model, text: Prompt | None, image: Any, audio: Audio | None
 ) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
     """The axes of what is given, and what the module takes."""
     if image is not None or audio is not None:
         return prepare(model, text, image=image, audio=audio)
     if text is None:
         raise InputError("generate: expected a text, image or audio, found none")
-    if isinstance(text, list) and text and isinstance(text[0], str):
-        raise InputError(
-            f"generate: expected one text, or the messages of one conversation, found {len(text)} strings"
-        )
     prompt = (
         model.chat(text, add_generation_prompt=True) if isinstance(text, list) else tokens_of(model, text)
     )

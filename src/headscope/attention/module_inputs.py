@@ -16,6 +16,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.models.model import Model, expect_ids, uncached
 from headscope.models.pictures import OF_PICTURES, image_id
+from headscope.models.within import advice
 
 _MASKS = ("attention_mask", "decoder_attention_mask", "encoder_attention_mask")
 """Of tokens; others are of pictures."""
@@ -27,6 +28,8 @@ _ARRAYS = ("ids", "mask", "values", "features", "embeds", "labels")
 def taken(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Arrays as tensors with a batch axis, and after them the scalars of the forward pass, such as ``use_cache``.
 
+    Of ids that have none, and what goes with them, a batch of one is made.
+
     A mask of booleans over pairs, ``[batch head query key]``, becomes one that is added to the scores.
     """
     ready: dict[str, Any] = {}
@@ -35,11 +38,20 @@ def taken(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
     # Patches may be a list of all pictures', and a text may have several pictures, or none.
     listed = "grid_thw" in inputs or ("input_ids" in inputs and image_id(model) is not None)
     for name, value in inputs.items():
-        if isinstance(value, (bool, int, float)):
+        if isinstance(value, (bool, int, float, str)):
             _expect_scalar(model, name, value)
             scalars[name] = value
             continue
+        if isinstance(value, Mapping):
+            way = f"; give {way}" if (way := advice(model.module)) else ""
+            raise InputError(f"inputs[{name!r}]: expected an array of numbers, found a dict{way}")
         tensor = value if isinstance(value, Tensor) else _tensor(name, value)
+        if (
+            tensor.ndim == 1
+            and np.ndim(inputs.get("input_ids", 0)) == 1
+            and len(tensor) == len(inputs["input_ids"])
+        ):
+            tensor = tensor[None]  # a tokenizer's lists for one text
         if tensor.ndim == 0:
             raise InputError(f"inputs[{name!r}]: expected an array with a batch axis, found a number")
         if name.endswith("ids") and tensor.dtype in (torch.int8, torch.int16, torch.uint8):
@@ -92,9 +104,11 @@ def _tensor(name: str, value: Any) -> Tensor:
     try:
         array = np.asarray(value)
     except ValueError:
-        raise InputError(f"inputs[{name!r}]: expected rows of one length, found several") from None
+        way = "; a tokenizer pads them with padding=True" if name.endswith("ids") or name in _MASKS else ""
+        raise InputError(f"inputs[{name!r}]: expected rows of one length, found several{way}") from None
     if array.dtype.kind not in "biuf":
-        raise InputError(f"inputs[{name!r}]: expected an array of numbers, found {array.dtype}")
+        kind = type(value).__name__ if array.dtype == object else array.dtype
+        raise InputError(f"inputs[{name!r}]: expected an array of numbers, found {kind}")
     return torch.as_tensor(array)
 
 

@@ -187,6 +187,12 @@ class View(Showable):
         self._include = {name: options.get(name) for name in ("include_layers", "include_heads")}
         self._widget: Any = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A view as it is copied and pickled: as it stands now, and without the model behind it, as a saved page is."""
+        payload = {name: value for name, value in self.payload.items() if name != "explains"}
+        payload["offers"] = [offer for offer in self._payload["offers"] if self._has(offer["name"])]
+        return {**vars(self), "_payload": payload, "_compute": None, "explain": None, "_widget": None}
+
     @property
     def state(self) -> dict[str, Any]:
         """What is shown now: it follows the clicks in a widget, and can be given back as arguments.
@@ -277,7 +283,7 @@ class View(Showable):
     def extend(self, name: str) -> tuple[list[Added], list[str]]:
         """`add`, and what was added: to the payload, and the names of its arrays."""
         if self._compute is None or not self._offers(name):
-            offered = [offer["name"] for offer in self._payload["offers"]]
+            offered = [offer["name"] for offer in self._payload["offers"] if self._compute is not None]
             raise InputError(
                 f"quantity: this view cannot compute {name!r} (it can: {', '.join(offered) or 'none'})"
             )
