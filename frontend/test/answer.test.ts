@@ -63,6 +63,7 @@ function scene(layers: readonly (readonly Does[])[], state: Partial<Full> = {}, 
     many: full.heads.length > 1,
     aggregated: false,
     against: null,
+    leftOut: null,
     input: { parts: [found] },
     owner: { host: {} },
     name: () => `L${full.layer}H${full.heads.at(-1)}`,
@@ -150,6 +151,18 @@ test("a part of a picture, or seconds of a sound", () => {
   expect(one(0, {})).toBe("L3H0 gives the top left of the picture 41% of its attention.");
   expect(one(4, {})).toBe("L3H0 gives the centre of the picture 41% of its attention.");
   expect(one(2, { sound: { heard: 5 } })).toBe("L3H0 gives what sounds from 1.0 to 1.5 s 41% of its attention.");
+});
+
+test("a key that takes much of all heads' attention is called a sink", () => {
+  const key = { pieces: PIECES, special: PIECES.map((piece) => piece.startsWith("[")) };
+  const over = (...sinks: number[]) => ({ key: { ...key, sinks } }) as unknown as Partial<PartInfo>;
+  expect(said([[SINK, SINK]], {}, over(0))).toBe(
+    "L3H0 looks mostly at [CLS] (a sink), 88% on average, as all 2 heads do.",
+  );
+  const few = [{ sep: 0.9 }, { sep: 0.8 }];
+  expect(said([few], {}, over(6))).toBe("L3H0 looks mostly at separators (sinks), 90% on average, as all 2 heads do.");
+  expect(said([few], {}, over(0))).toContain("looks mostly at separators, 90%");
+  expect(said([[{}]], {}, over(3))).toBe("L3H0 gives the most to “saw” (a sink), 60% on average.");
 });
 
 test("nothing is said of other numbers than one head's raw weights", () => {

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import type { PartInfo } from "../src/protocol";
-import { plain, pointed } from "../src/scene/answer";
+import { answer, plain, pointed } from "../src/scene/answer";
 import { side } from "../src/scene/axis";
 import { Store } from "../src/scene/data";
 import { Heads } from "../src/scene/heads";
 import { lineOf, ranking, reading } from "../src/scene/pointed";
+import { treated } from "../src/scene/says";
 import { type Focus, type Owner, Scene } from "../src/scene/scene";
 import { Data } from "../src/scene/source";
 import { DEFAULTS } from "../src/scene/state";
@@ -64,6 +65,39 @@ test("each head has its row, its column, or the weight between two tokens", asyn
   expect(line(null, 2)).toEqual([30, 120, 20, 150]);
   expect(line(1, 2)).toEqual([120]);
   expect(lineOf(one, { from: 2, to: null }, 1, 0)).toBeNull(); // not decoded
+});
+
+test("what sinks take is said where they are hidden, and the rest of a row sums to 1", async () => {
+  const none = [0, 0, 0, 0];
+  const highlights = { query: [-1, -1, -1, -1], key: none, weight: none, score: none, near: none, evenness: none };
+  const one = scene(null, { sinks: false, renormalise: true }, { highlights });
+  await one.data.load(one.part, 0, "weights");
+  const rows = [0, 4, 8, 12].map((at) => [...HEADS[0]!.subarray(at, at + 4)].map(weight));
+  const share = rows.reduce((sum, row) => sum + row[0]! / 4, 0);
+  expect(one.leftOut).toBeCloseTo(share, 6);
+  const rest = [1, 2, 3].map((to) => rows.reduce((sum, row) => sum + row[to]! / (row[1]! + row[2]! + row[3]!) / 4, 0));
+  const best = rest.indexOf(Math.max(...rest));
+  const most = `of the rest the most to “${axis.pieces[best + 1]}”, ${Math.round(100 * rest[best]!)}%.`;
+  expect(plain(answer(one))).toBe(`L0H0 gives ${Math.round(100 * share)}% to the hidden sink ([CLS]), and ${most}`);
+  expect(treated([one])).toContain(`sinks left out as keys, ${Math.round(100 * share)}% of L0H0's weight`);
+  expect(scene(null).leftOut).toBeNull();
+  const figures = { array: () => [], figure: () => 0.9 };
+  Object.assign(one.data, figures);
+  const measures = [{ name: "first", of: "input", values: {} }];
+  Object.assign(one.part, { measures });
+  expect(plain(answer(one))).toMatch(/%; all 4 heads look mostly at \[CLS\] \(a sink\)\.$/);
+});
+
+test("a written token was chosen by the row of the token before it", async () => {
+  const query = { ...axis, written: 2 };
+  const said = async (from: number): Promise<string> => {
+    const one = scene({ from }, {}, { query, key: query });
+    await one.data.load(one.part, 0, "weights");
+    return plain(pointed(one));
+  };
+  expect(await said(2)).toMatch(/\. “cat” was chosen by the row of “the”, the token before it$/);
+  expect(await said(3)).toContain("“sat” was chosen by the row of “cat”");
+  expect(await said(1)).not.toContain("chosen");
 });
 
 test("a large layer is read in passing, and until then its thumbnail shows what it knows", async () => {

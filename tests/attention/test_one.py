@@ -378,6 +378,24 @@ class TestGenerate:
         assert (found.query.pieces[written], read) == (",", None)
         assert whole.text is None
 
+    @pytest.mark.slow
+    def test_the_row_that_chose_a_written_token_is_that_of_the_token_before_it(self) -> None:
+        """Of demo-lm, by an own greedy loop with a cache: the last token written is no query."""
+        model = hs.load("demo-lm")
+        found = hs.generate(model, "The capital of France is the city", max_new_tokens=4)
+        assert found.weights.shape[-2:] == (7 + 4 - 1, 7 + 4 - 1)
+        ids, module, cache = torch.tensor([found.query.ids[:7]]), model.module, None
+        before = module.config._attn_implementation
+        module.set_attn_implementation("eager")
+        for query in range(6, 10):  # the prompt's last token chose the first
+            with torch.no_grad():
+                output = module(input_ids=ids, past_key_values=cache, use_cache=True, output_attentions=True)
+            row = torch.stack([layer[0, :, -1] for layer in output.attentions]).numpy()
+            np.testing.assert_allclose(found.weights[:, :, query, : query + 1], row, atol=1e-6)
+            assert not found.weights[:, :, query, query + 1 :].any()
+            cache, ids = output.past_key_values, output.logits[:, -1:].argmax(-1)
+        module.set_attn_implementation(before)
+
     @pytest.mark.parametrize(
         ("kind", "options"),
         [

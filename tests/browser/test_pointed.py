@@ -72,7 +72,7 @@ def test_the_first_sentence_has_the_figures_of_the_api(open_page: Callable[..., 
     page.locator(".hv .toks.l .tok").nth(places[0]).click()
     first = hs.measure(demo, hs.corpora.texts([TEXT]), measures=["first"])["first"].values
     count = int((first > 0.5).sum())
-    assert sentence.endswith(f"; {count} of {first.size} heads look mostly at [CLS].")
+    assert sentence.endswith(f"; {count} of {first.size} heads look mostly at [CLS] (a sink).")
     assert page.locator(".roles li", has_text="[CLS]").locator("b").inner_text() == str(count)
 
 

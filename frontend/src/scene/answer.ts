@@ -1,11 +1,12 @@
 // The sentence of an input: what the open head and most heads do, or the heads by the token that is pointed at; in plain
 // words with their figures.
 
+import { sinkNames } from "./axis";
 import { received, value } from "./cut";
 import { figure, fixed, percent, piece, plural, whole } from "./format";
 import { type Highlight, highlight, shows } from "./opening";
 import { ranking } from "./pointed";
-import { alike, follows, type Role, rolesOf, rolesOfHead } from "./roles";
+import { alike, follows, isSink, type Role, rolesOf, rolesOfHead, SINK } from "./roles";
 import type { Scene } from "./scene";
 
 /**
@@ -66,7 +67,20 @@ export function pointed(scene: Scene): Part[] {
     ]);
   const all = part.heads.flat().length;
   const rest = found.length < all ? `; ${found.length} of ${all} heads are read` : "";
-  return [...asked, ...named, rest].filter(Boolean);
+  return [...asked, ...named, rest, ...(to === null && from !== null ? chosenBy(scene, from) : [])].filter(Boolean);
+}
+
+/** Which row chose a token that the model wrote: that of the token before it. */
+function chosenBy({ rows, part }: Scene, place: number): Part[] {
+  const [before, here] = [rows.items[place - 1], rows.items[place]!];
+  if (part.kind === "cross" || !here.written || before?.end !== here.start) return [];
+  return [
+    ". ",
+    { token: here.text, side: "from", start: here.start },
+    " was chosen by the row of ",
+    { token: before.text, side: "from", start: before.start },
+    ", the token before it",
+  ];
 }
 
 /** The sentence; nothing where what is drawn is not one head's weights. */
@@ -82,7 +96,11 @@ export function answer(scene: Scene): Part[] {
   const most = scene.against || (told.length > 0 && moves(does)) ? null : ofMost(scene);
   if (most && told.length === 0) told.push(`${most.count} ${most.role.does}`);
   else if (most)
-    told.push(most.role === roleSaid(scene, does!) ? `, as ${most.count} do` : `; ${most.count} ${most.role.does}`);
+    told.push(
+      !lacksSinks(scene) && most.role === roleSaid(scene, does!)
+        ? `, as ${most.count} do`
+        : `; ${most.count} ${most.role.does}`,
+    );
   return part.highlights && told.length > 0 ? [...told.filter(Boolean), "."] : [];
 }
 
@@ -124,6 +142,7 @@ const moves = (does: Highlight | null): boolean => (does?.moved ?? -1) >= 0;
 /** What the open head does, without its name. */
 function ofHead(scene: Scene, does: Highlight): Part[] {
   const before = moves(does) ? moved(scene, does.moved!) : [];
+  if (lacksSinks(scene)) return without(scene, scene.leftOut!);
   if (scene.against || scene.state.renormalise) return before;
   const here = looks(scene, does);
   return before.length > 0 && here[0] !== OFF ? [...before, ...(here.length > 0 ? ["; here it ", ...here] : [])] : here;
@@ -159,6 +178,25 @@ function looks(scene: Scene, does: Highlight): Part[] {
   return tells(scene, does) ? link(scene, does) : most(scene);
 }
 
+/** Whether rows are shown without the sinks, and what is left of them sums to 1. */
+const lacksSinks = (scene: Scene): boolean => scene.state.renormalise && scene.leftOut !== null;
+
+/** What is left to a head whose sinks are hidden. */
+function without(scene: Scene, share: number): Part[] {
+  const { part, state, head, columns } = scene;
+  const map = scene.map(state.layer, head, "weights");
+  if (!map || columns.items.length === 0) return [];
+  const names = sinkNames(part.key);
+  const shares = received(map);
+  const best = shares.indexOf(Math.max(...shares));
+  const { text, start } = columns.items[best]!;
+  return [
+    `gives ${percent(share)} to the hidden ${names.length > 1 ? "sinks" : "sink"} (${names.join(", ")}), and of the rest the most to `,
+    { token: text, side: "to", start },
+    `, ${percent(shares[best]!)}`,
+  ];
+}
+
 const OFF = "is switched off: its weights are 0";
 
 /** The key that gets the most from all queries. */
@@ -170,7 +208,8 @@ function most(scene: Scene): Part[] {
   const shares = received(map);
   const best = shares.indexOf(Math.max(...shares));
   const { text, start } = columns.items[best]!;
-  return ["gives the most to ", { token: text, side: "to", start }, `, ${percent(shares[best]!)} on average`];
+  const named = `${isSink(scene.part, start) ? SINK : ""}, ${percent(shares[best]!)} on average`;
+  return ["gives the most to ", { token: text, side: "to", start }, named];
 }
 
 /** One head looks where several look. */

@@ -168,6 +168,11 @@ function sideOf(axis: AxisInfo, choice: Choice): Side {
   return { items, of, all: items.length === pieces.length, folded: items.some((item) => item.image?.folded) };
 }
 
+/** The keys that are sinks, as they are called: "[CLS]", "first token". */
+export const sinkNames = ({ sinks = [], special, pieces }: AxisInfo): string[] => [
+  ...new Set(sinks.map((place) => (special[place] ? pieces[place]! : "first token"))),
+];
+
 export const name = (item: Item | undefined): string => (item ? item.mark + item.text : "");
 
 /** A token and its id, as one reads them on pointing at it. */

@@ -25,6 +25,12 @@ export interface Role {
   readonly measure?: string;
 }
 
+/** What is said of a key that takes much of all heads' attention. */
+export const SINK = " (a sink)";
+const SINKS = " (sinks)";
+
+export const isSink = ({ key }: PartInfo, place: number): boolean => key.sinks?.includes(place) ?? false;
+
 interface Rule extends Pick<Role, "name" | "does" | "measure"> {
   /** As `letters` knows it. */
   readonly known: string;
@@ -67,8 +73,13 @@ function rules(part: PartInfo): Rule[] {
       does: boxes ? "look everywhere alike" : "look at most tokens alike",
       has: (_, does) => !!does && does.evenness > BROAD,
     },
-    most(letter, of("cls") ? "cls" : "first", calls ?? "the first token", calls ?? "first token"),
-    most("separators", "sep", "separators"),
+    most(
+      letter,
+      of("cls") ? "cls" : "first",
+      `${calls ?? "the first token"}${isSink(part, 0) ? SINK : ""}`,
+      calls ?? "first token",
+    ),
+    most("separators", "sep", `separators${part.key.sinks?.some((place) => place > 0) ? SINKS : ""}`, "separators"),
   ];
 }
 

@@ -2,7 +2,7 @@
 
 import type { InputInfo } from "../protocol";
 import { name } from "./axis";
-import { bare, brief, label, plural, shortened } from "./format";
+import { bare, brief, label, percent, plural, shortened } from "./format";
 import { ofOpen, runs } from "./gold";
 import { inWords, nameOf as matrixName, shares } from "./quantities";
 import type { Scene } from "./scene";
@@ -87,6 +87,7 @@ export function treated(scenes: readonly Scene[]): string[] {
   });
   const words = state.unit === "words" && state.scale !== "neuron";
   const sinks = !state.sinks && part.key.sinks !== undefined && state.scale !== "neuron";
+  const left = state.scale === "head" && scenes.length === 1 ? one.leftOut : null;
   const hides = state.filter !== "all" || !state.special || sinks;
   const weights = state.renormalise
     ? "rows renormalised over what is shown"
@@ -99,7 +100,7 @@ export function treated(scenes: readonly Scene[]): string[] {
     (one.rows.folded || one.columns.folded) && "a picture as one: to it the sum over its tokens, from it their mean",
     state.filter !== "all" && `${state.filter[0]!.toUpperCase()} looks at ${state.filter[1]!.toUpperCase()}`,
     !state.special && "special tokens hidden",
-    sinks && "sinks left out as keys",
+    sinks && `sinks left out as keys${left === null ? "" : `, ${percent(left)} of ${one.name()}'s weight`}`,
     state.quantity === "weights" ? weights : inWords(part, state.quantity),
     !one.data.payload.exact && state.quantity === "weights" && "values to ±0.004",
   ];

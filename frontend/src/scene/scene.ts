@@ -3,7 +3,7 @@
 import type { MeasureColumn, PartInfo, ReadsInfo } from "../protocol";
 import { type Item, type Side, side } from "./axis";
 import { COLOURS, type Theme } from "./color";
-import { combine, cut, difference, type Shown } from "./cut";
+import { combine, cut, difference, received, type Shown } from "./cut";
 import { type Gold, type Judged, judge, placed } from "./gold";
 import { Made } from "./made";
 import { has, nameOf } from "./quantities";
@@ -196,6 +196,20 @@ export class Scene {
     const place = headsOf(this.part, layer).indexOf(head);
     if (!found || place < 0) return null;
     return cut(found, place, head, this.rows, this.columns, this.state.renormalise && quantity === "weights");
+  }
+
+  /** The share of the open head's weight, by the mean of the shown queries, that the sinks which are left out take; null for none. */
+  get leftOut(): number | null {
+    const { data, part, state, head } = this;
+    const at = part.key.sinks ?? [];
+    if (state.sinks || at.length === 0 || state.quantity !== "weights" || this.many || this.aggregated || this.against)
+      return null;
+    const found = data.layer(part, state.layer, "weights", [head]);
+    const place = headsOf(part, state.layer).indexOf(head);
+    if (!found || place < 0) return null;
+    const every = side(part.key, { ...choices(state).columns, sinks: true });
+    const shares = received(cut(found, place, head, this.rows, every, false));
+    return at.reduce((sum, start) => sum + (shares[every.of[start]!] ?? 0), 0);
   }
 
   /** Whether none of the open heads can see a shown pair, nor those of the input that is subtracted. */

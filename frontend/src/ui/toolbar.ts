@@ -2,7 +2,7 @@
 // words.
 
 import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
-import { hasPair } from "../scene/axis";
+import { hasPair, sinkNames } from "../scene/axis";
 import type { Theme } from "../scene/color";
 import { plural } from "../scene/format";
 import { about, has, missing, names, offer, titleOf } from "../scene/quantities";
@@ -177,9 +177,9 @@ export class Toolbar {
     this.gold = new Switch("gold", set, "Gold links", "Lay the links that were given over the pictures (g)");
     this.sinks = new Switch(
       "sinks",
-      set,
+      ({ sinks }) => set({ sinks, renormalise: !sinks }),
       "",
-      "Leave out the keys that take much of all heads' attention on this input: without them the rest is easier to see",
+      "Leave out the keys that take much of all heads' attention on this input (sinks), and let the rest of a row sum to 1",
       true,
     );
     this.fold = h("button.link", { type: "button", "data-keys": "unfolded" });
@@ -359,12 +359,9 @@ export class Toolbar {
     );
     this.special.show(state);
     this.special.root.hidden = ![...part.query.special, ...part.key.special].includes(true);
-    const sinks = part.key.sinks ?? [];
-    const named = [
-      ...new Set(sinks.map((place) => (part.key.special[place] ? part.key.pieces[place]! : "first token"))),
-    ];
+    const sinks = sinkNames(part.key);
     this.sinks.show(state);
-    this.sinks.call(`Hide ${named.join(" ")}`);
+    this.sinks.call(`Hide ${sinks.join(" ")}`);
     this.sinks.root.hidden = sinks.length === 0 || state.scale === "neuron";
     const within = images(scene);
     this.fold.hidden =
