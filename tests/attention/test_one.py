@@ -384,7 +384,7 @@ class TestGenerate:
         model = hs.load("demo-lm")
         found = hs.generate(model, "The capital of France is the city", max_new_tokens=4)
         assert found.weights.shape[-2:] == (7 + 4 - 1, 7 + 4 - 1)
-        ids, module, cache = torch.tensor([found.query.ids[:7]]), model.module, None
+        ids, module, cache = torch.tensor(np.array(found.query.ids[:7]))[None], model.module, None
         before = module.config._attn_implementation
         module.set_attn_implementation("eager")
         for query in range(6, 10):  # the prompt's last token chose the first
