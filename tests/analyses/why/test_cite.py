@@ -156,6 +156,16 @@ def test_a_page_has_the_first_prompts_that_the_run_has(folder: Path, tmp_path: P
     assert " A cat." not in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.parametrize("exact", [3, "all"])
+def test_the_agreement_of_a_data_set_is_over_all_spans(writer: Any, tmp_path: Path, exact: Any) -> None:
+    """Those that the estimates put first say nothing of the others."""
+    path = tmp_path / "prompts.jsonl"
+    path.write_text(json.dumps({"text": TEXT, "answer": " It slept."}))
+    found = context_attribution(writer, hs.corpora.prompts(path), spans="token", exact=exact).sel(kind="all")
+    figures = ["warned", "agreement", "pearson", "screened"]
+    assert found["n"].sel(figure=figures).values.tolist() == [exact == "all"] * 4
+
+
 def test_beside_another_model(folder: Path, writer: Any, tmp_path: Path, typed: Typed) -> None:
     """What a model makes of the context, less what another makes of it for the same answers."""
     other = save_llama(tmp_path / "other", **{**SIZE, "num_hidden_layers": 3})

@@ -97,7 +97,14 @@ def test_a_few_of_many(writer: Any) -> None:
     rows = many.table()
     assert rows.columns.tolist() == list(statistics.COLUMNS)
     assert rows["effect"].notna().tolist() == sorted(rows["effect"].notna().tolist(), reverse=True)
-    assert "exact=all masks every span" in "\n".join(statistics.sentences(many))
+    for rank, order in ((1.0, "about this order"), (0.6, "roughly this order"), (0.1, "another order")):
+        made = "\n".join(statistics.sentences(many.assign(agreement=rank)))
+        assert "believe" not in made  # of spans that the estimates put first
+        assert (
+            f"{measured.sum()} spans that they put first, masking has {order} (rank correlation {rank:.2f}"
+            in made
+        )
+        assert f"says nothing of the other {(~measured).sum()}; exact=all masks every span" in made
 
 
 def test_encoders_answer_with_classes_words_labels_and_stretches() -> None:

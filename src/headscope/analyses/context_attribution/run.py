@@ -240,13 +240,14 @@ def _values(measured: one.Measured, sources: Sequence[Source], right: Any) -> di
     values = {name: float(value) for name, value in measured.scalars.items() if name in FIGURES}
     values |= _context(measured, sources)
     best = int(np.nanargmax(masked))
-    values["warned"] = (
-        float(values["agreement"] < one.ROUGHLY) if np.isfinite(values["agreement"]) else np.nan
-    )
     passed = (np.nan_to_num(figures["q"], nan=1.0) <= 0.05) & (np.nan_to_num(masked) >= one.MATTERS)
     if np.isfinite(figures["q"]).any():
         values["cited"] = float(passed.any())
-    if known.all():
+    if not known.all():  # those with the largest estimates, whose order says nothing of the others
+        values |= dict.fromkeys(("agreement", "lexical_agreement"), np.nan)
+    else:
+        if np.isfinite(values["agreement"]):
+            values["warned"] = float(values["agreement"] < one.ROUGHLY)
         values["screened"] = float(best in np.argsort(-estimate, kind="stable")[:3])
         if len(masked) > 2 and np.ptp(masked) and np.ptp(estimate):
             values["pearson"] = float(np.corrcoef(masked, estimate)[0, 1])

@@ -72,7 +72,8 @@ def why(
     - **effect**: what the answer loses where those rows do not see the span. Up to 20 spans are all masked, of more the
       `exact` with the largest estimates (overall, and the first two of each statement). Their **joint** effect, the
       first three together, is measured always: where a fact is said twice, either alone does little.
-    - **agreement**: the rank correlation of both on this input. Where it is low the order is not to be believed.
+    - **agreement**: the rank correlation of both over the spans that were masked. Where it is low the order is not to
+      be believed; where not all were masked it says nothing of the others.
     - **p**: that any token of the vocabulary would lose as much as the answer's do
       (`headscope.analyses.why.statistics.specific`); **q** for all spans. Only for answers of words.
     - **interval**: over the answer's tokens, by the jackknife; none with fewer than 48, or where fewer than 5

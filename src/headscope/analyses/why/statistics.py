@@ -84,7 +84,7 @@ LEAST = 5
 """Spans that a rank correlation needs."""
 
 BELIEVED, ROUGHLY = 0.8, 0.5
-"""Rank correlations from which the order of the estimates is believed, and believed roughly."""
+"""Rank correlations from which the order of the estimates of all spans is believed, and believed roughly."""
 
 
 def effect(drops: Floats) -> tuple[Floats, Floats, Floats]:
@@ -372,15 +372,19 @@ def sentences(result: xr.Dataset) -> list[str]:
     rank = float(result["agreement"])
     if np.isnan(rank):
         trust = "too few spans were masked to say whether their order can be believed"
-    elif rank >= BELIEVED:
-        trust = "their order can be believed on this input"
-    elif rank >= ROUGHLY:
-        trust = "their order can be believed roughly"
     else:
-        trust = "do not believe their order on this input"
-    at = "" if np.isnan(rank) else f" (rank correlation {fixed(rank, 2)} over {int(masked.sum())} spans)"
-    more = "" if masked.all() or rank >= BELIEVED else "; exact=all masks every span"
-    lines.append(f"estimates beside masking: {trust}{at}{more}")
+        words = (
+            ("do not believe their order on this input", "another order"),
+            ("their order can be believed roughly", "roughly this order"),
+            ("their order can be believed on this input", "about this order"),
+        )[int(rank >= ROUGHLY) + int(rank >= BELIEVED)]
+        first, others = int(masked.sum()), int((~masked).sum())
+        trust = f"of the {first} spans that they put first, masking has {words[1]}" if others else words[0]
+        trust += f" (rank correlation {fixed(rank, 2)} over {first} spans)"
+        if others:
+            trust += f", which says nothing of the other {others}"
+    more = "" if masked.all() else "; exact=all masks every span, subsets=32 random halves of them"
+    lines.append(f"estimates beside masking: {trust}{more}")
     written = int(np.isfinite(result["drop"].values).any(0).sum())
     if written > 1 and np.isnan(result["masked_low"].values).all():
         lines.append(
@@ -393,18 +397,19 @@ def sentences(result: xr.Dataset) -> list[str]:
             f"{fixed(float(result['datamodelling']), 2)}"
             + (f", effects {fixed(float(result['datamodelling_masked']), 2)}" if masked.all() else "")
         )
-    words = float(result["lexical_agreement"])
-    if words == words:
+    by_words = float(result["lexical_agreement"])
+    if by_words == by_words:
+        these = "them" if masked.all() else "those that were masked"
         lines.append(
-            f"the words that spans share with the answer order them at a rank correlation of {fixed(words, 2)}"
+            f"the words that spans share with the answer order {these} at a rank correlation of {fixed(by_words, 2)}"
         )
-    by_words: dict[str, list[str]] = {}
+    by_note: dict[str, list[str]] = {}
     for span, note in enumerate(notes(result)):
         if note:
-            by_words.setdefault(note.partition(":")[0], []).append(named(result, span))
+            by_note.setdefault(note.partition(":")[0], []).append(named(result, span))
     lines += [
         f"{words}: {', '.join(spans[:3])}" + (f" and {len(spans) - 3} more" if len(spans) > 3 else "")
-        for words, spans in by_words.items()
+        for words, spans in by_note.items()
     ]
     if "pair" in result.dims:
         for place in range(result.sizes["pair"]):
