@@ -196,7 +196,9 @@ def _bias(record: AttentionRecord, query: Bools | slice, key: Bools | slice) -> 
 
 def added(record: AttentionRecord) -> Tensor | None:
     """What one call adds to its scores; None for nothing."""
-    total: Tensor | None = None if record.bias is None else record.bias.float()
+    total = record.bias
+    if total is not None and total.dtype.itemsize < 4:
+        total = total.float()
     mask = record.mask
     if mask is not None and mask.dtype != torch.bool:
         shift = mask.float().masked_fill(mask <= torch.finfo(mask.dtype).min / 4, 0.0)

@@ -47,14 +47,51 @@ class Asked:
         query = record.q[0, self.head]
         difference = self.contrast.to(query) @ record.k[0, self.head // record.groups]
         pair = (query.detach(), difference) if side == "key" else (query, difference.detach())
-        return (pair[0] * pair[1]).sum()[None] * record.scaling
+        return (pair[0] * pair[1]).sum()[None] * record.scaling + self.placed(record, side)
 
-    def of_pairs(self, record: AttentionRecord) -> float:
-        """What the positions of query and key add by themselves: ALiBi, relative biases."""
+    def of_pairs(self, record: AttentionRecord, side: str) -> float:
+        """What positions add without this side: ALiBi, relative biases, and the other side's scores for positions."""
         bias = added(record)
         if bias is None:
             return 0.0
-        return float((bias.detach().expand(record.shape)[0, self.head] * self.contrast.to(bias)).sum())
+        every = float((bias.detach().expand(record.shape)[0, self.head] * self.contrast.to(bias)).sum())
+        return every - float(self.placed(record, side).detach())
+
+    def placed(self, record: AttentionRecord, side: str) -> Tensor:
+        """What of the bias is linear in one side ``[1]``."""
+        contrast = torch.zeros(record.shape[1:], device=record.q.device, dtype=record.q.dtype)
+        contrast[self.head] = self.contrast.to(contrast)
+        return placed_scores(record, contrast, side)[self.head][None]
+
+
+def placed_scores(record: AttentionRecord, contrast: Tensor, side: str) -> Tensor:
+    """What each head scores positions with one side's content ``[head]``, summed by a contrast ``[head query key]``.
+
+    DeBERTa's queries are also multiplied with positions, and so are its keys: these terms stand in the bias, and are
+    linear in the stream that queries, or keys, read. Raises `RefusedError` where it cannot be told in which.
+    """
+    if record.bias is None or not record.bias.requires_grad:
+        return contrast.new_zeros(len(contrast))
+    every = (record.bias.expand(record.shape)[0] * contrast).sum((1, 2))
+    sides = (record.q, record.k) if side == "query" else (record.k, record.q)
+    (of_this, own), (of_other, others) = (_made_of(every.sum(), x) for x in sides)
+    if of_this:
+        return own
+    if not of_other:
+        raise RefusedError(
+            f"{record.module}: expected scores for positions that queries or keys give, found others"
+        )
+    return every - others
+
+
+def _made_of(number: Tensor, x: Tensor) -> tuple[bool, Tensor]:
+    """Whether a number was made of queries or keys ``[1 head token dim]``, and what is linear in them ``[head]``."""
+    made = x if x._base is None else x._base  # x is seen as the record has it, and was something else before
+    (slope,) = torch.autograd.grad(number, made, retain_graph=True, allow_unused=True, materialize_grads=True)
+    if made is not x:
+        start = x.storage_offset() - made.storage_offset()
+        slope = torch.empty_like(made).copy_(slope).as_strided(x.shape, x.stride(), start)
+    return bool(slope.any()), (slope.detach() * x)[0].sum((1, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +204,7 @@ def terms_of(
     read: Read, record: AttentionRecord, asked: Sequence[Asked]
 ) -> list[dict[str, dict[Who, float]]]:
     """Of contrasts of one call the terms of each side by who wrote them; either side sums to the contrast."""
-    terms = [{side: {PAIR: one.of_pairs(record)} for side in SIDES} for one in asked]
+    terms = [{side: {PAIR: one.of_pairs(record, side)} for side in SIDES} for one in asked]
     for side in SIDES:
         named = read.by_name(torch.cat([one.numbers(record, side) for one in asked]))
         for at, of in enumerate(terms):
@@ -283,7 +320,12 @@ def _pairs(
     query = torch.as_tensor(np.stack([queries[who] for who in most])).to(record.q)
     difference = asked.contrast[row].to(record.k) @ record.k[0, asked.head // record.groups]
     numbers = read.by_name(query @ difference * record.scaling)
-    return {who: {key: float(values[at]) for key, values in numbers.items()} for at, who in enumerate(most)}
+    placed = asked.placed(record, "query")
+    alone = single(read.by_name(placed)) if placed.requires_grad else {}
+    return {
+        who: {key: float(values[at]) for key, values in numbers.items()} | {PAIR: alone.get(who, 0.0)}
+        for at, who in enumerate(most)
+    }
 
 
 def order(who: Who) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.analyses.reads import work as reads
 from headscope.analyses.reads.work import Shares, Summed
-from headscope.attention.reading import compared, visible
+from headscope.attention.reading import compared, placed_scores, visible
 from headscope.attention.record import AttentionRecord
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
@@ -78,7 +78,10 @@ def contrasts(record: AttentionRecord, tokens: Tokens, *, causal: bool) -> Tenso
     query, keys, values = record.q[0], contrast @ record.keys[0], contrast @ record.values[0]
     pairs = ((query.detach(), keys), (query, keys.detach()), (values, values.detach()))
     scales = (record.scaling, record.scaling, 1.0)
-    return torch.cat([(a * b).sum((1, 2)) * scale for (a, b), scale in zip(pairs, scales, strict=True)])
+    numbers = [(a * b).sum((1, 2)) * scale for (a, b), scale in zip(pairs, scales, strict=True)]
+    for at, side in enumerate(("key", "query")):
+        numbers[at] = numbers[at] + placed_scores(record, contrast, side)
+    return torch.cat(numbers)
 
 
 def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:

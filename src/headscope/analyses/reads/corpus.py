@@ -72,7 +72,7 @@ class _Work(Work):
         among = compared(tokens, visible(record, self.head.head), causal=self.model.causal)
         asked = Asked(self.head.head, self._contrast(record, example, among))
         counts = Counter(inputs=1, queries=int(asked.contrast.any(-1).sum()))
-        contrast = float(asked.numbers(record, "key").detach()) + asked.of_pairs(record)
+        contrast = float(asked.numbers(record, "key").detach()) + asked.of_pairs(record, "key")
         if self.ablated:
             until = part, self.head.layer
             left, attention = self._without(reader, ready, until, asked, record)
@@ -82,8 +82,9 @@ class _Work(Work):
         writers = sorted({PAIR, *(who for way in terms for side in way for who in side)}, key=order)
         s = np.zeros((len(SIDES), len(writers), 3))
         for at, (way, sides) in enumerate(zip(ways, terms, strict=True)):
-            pair = way.of_pairs(record)
-            s[..., at] = [[{**side, PAIR: pair}.get(who, 0.0) for who in writers] for side in sides]
+            for side, of in enumerate(sides):
+                of[PAIR] = way.of_pairs(record, SIDES[side])
+                s[side, :, at] = [of.get(who, 0.0) for who in writers]
         s[..., 2] = s[..., 0] - s[..., 1]
         return tuple(map(written, writers)), s[None], np.array([contrast]), counts
 
@@ -105,7 +106,7 @@ class _Work(Work):
         for at, who in enumerate(self.ablated):
             call = reader.without(ready, who, until)
             if call is not None:
-                score = float(asked.numbers(call, "key")) + asked.of_pairs(call)
+                score = float(asked.numbers(call, "key")) + asked.of_pairs(call, "key")
                 left[:, at] = score, looked(call)
         return left, looked(record)
 
