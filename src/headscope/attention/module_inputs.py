@@ -64,12 +64,20 @@ def taken(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
             rows[name] = tensor.shape[0]
     if not rows:
         raise InputError("inputs: expected what the module takes, such as input_ids, found an empty dict")
+    pairs = [name for name in rows if name.endswith("mask") and name not in _MASKS and _square(ready[name])]
+    if len(set(rows.values())) != 1 and len(pairs) < len(rows):
+        ready |= {name: ready.pop(name) for name in pairs}
+        rows = {name: count for name, count in rows.items() if name not in pairs}
     if len(set(rows.values())) != 1:
         raise InputError(
             f"inputs, axis batch: rows differ ({', '.join(f'{name} {count}' for name, count in rows.items())})"
         )
     expect_ids(model, ready)
     return ready | scalars
+
+
+def _square(mask: Tensor) -> bool:
+    return mask.ndim == 2 and mask.shape[0] == mask.shape[1]
 
 
 def _expect_scalar(model: Model, name: str, value: object) -> None:
@@ -127,6 +135,20 @@ def say_padding(model: Model, ready: Mapping[str, Any]) -> None:
         warnings.warn(
             f"input_ids: {there.sum()} of {there.size} tokens are padding ({piece!r}) that is attended to; give the "
             "attention_mask that the tokenizer makes, or leave them out",
+            HeadscopeWarning,
+            stacklevel=3,
+        )
+
+
+def say_moved(model: Model, ready: Mapping[str, Any]) -> None:
+    """Warn of a padded batch of a model whose attention is moved by padding, though a mask hides it."""
+    mask = ready.get("attention_mask")
+    if not isinstance(mask, Tensor) or mask.ndim != 2 or not 0 < model.same_length < mask.shape[1]:
+        return
+    if not mask.all():
+        warnings.warn(
+            f"attention_mask: padding moves the attention of {model.name}, so the maps of the shorter inputs are not "
+            "those that they have alone; give inputs of one length, or one at a time",
             HeadscopeWarning,
             stacklevel=3,
         )

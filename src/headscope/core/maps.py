@@ -346,8 +346,10 @@ def _check_layer(number: int, layer: AnyFloats, queries: int, keys: int) -> None
         )
     for axis, size, expected in (("query", layer.shape[1], queries), ("key", layer.shape[2], keys)):
         if size != expected:
+            there = layer.shape[0] == expected
+            where = f"; its axis head has {expected}: expected [head query key]" if there else ""
             raise ShapeError(
-                f"layer {number}, axis {axis}: expected {expected} entries, one a token, found {size}"
+                f"layer {number}, axis {axis}: expected {expected} entries, one a token, found {size}{where}"
             )
     if not np.isfinite(layer).all():
         head, query, key = np.argwhere(~np.isfinite(layer))[0]

@@ -40,6 +40,11 @@ def expect_square(
     """Raise `RefusedError` for attention over other axes than the tokens of a batch, and for a layer seen before."""
     items, _, queries, keys = record.shape
     if (items, queries, keys) != (inputs, tokens, tokens):
+        if items == 1 < inputs:
+            raise RefusedError(
+                f"{record.module or 'the model'}: expected a call of attention for each of {inputs} inputs, found "
+                f"several inputs in one call ({keys} positions); batch_size=1 (--batch-size 1) reads them one by one"
+            )
         raise RefusedError(
             f"{record.module}: expected attention of {inputs} inputs over {tokens} tokens, found {items} from "
             f"{queries} to {keys}; layers that look at other axes cannot be measured"
