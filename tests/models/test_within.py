@@ -109,6 +109,26 @@ def test_a_compiled_module_is_read_as_it_was_written_and_stays_compiled(
     assert len(runs) > once
 
 
+@pytest.mark.parametrize("compiled", [called, by_method, by_forward, one_layer])
+def test_a_compiled_module_is_drawn_again(compiled: Callable[[Any, Any], Any]) -> None:
+    torch.compiler.reset()
+    expected = hs.capture(hs.load((llama(), demo()), untrained=0), TEXT)
+    maps = hs.capture(hs.load((compiled(llama(), "eager"), demo()), untrained=0), TEXT)
+    for mine, theirs in zip(maps.layers, expected.layers, strict=True):
+        assert_allclose(mine, theirs, atol=1e-6)
+
+
+def test_a_function_that_would_run_the_trained_weights_is_refused() -> None:
+    module = llama()
+    forward = module.model.forward
+    module.model.forward = lambda *args, **kwargs: forward(*args, **kwargs)
+    hs.load((module, demo()))
+    with pytest.raises(
+        InputError, match="found model with a function in its place, which would run the trained weights"
+    ):
+        hs.load((module, demo()), untrained=0)
+
+
 def test_recordings_that_end_in_any_order_leave_the_compiler_as_it_was() -> None:
     from torch._dynamo import eval_frame
 
@@ -232,7 +252,7 @@ def test_pipelines_and_trainers_are_what_they_hold() -> None:
         assert model.tokenizer is demo()
     assert hs.view(transformers.pipeline("feature-extraction", model=module, tokenizer=demo()), TEXT).html()
     with pytest.raises(
-        InputError, match="expected a SimpleNamespace whose model is a torch module, found one of str"
+        InputError, match="expected a torch module, or what holds one as its model, found SimpleNamespace"
     ):
         hs.load(SimpleNamespace(model="gpt2"))
 
@@ -250,3 +270,34 @@ def test_weights_that_were_never_filled_are_refused_as_such(part: str) -> None:
 def test_inputs_on_which_a_module_does_not_run_are_not_asked_for_again() -> None:
     with pytest.raises(RefusedError, match=r"does not run on input_ids \(1, 2\).*\)$"):
         hs.load((llama(), demo()), inputs={"input_ids": [[5, 6]], "past_key_values": [[3]]})
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        torch.jit.script,
+        lambda module: torch.jit.trace(module, torch.tensor([[5, 6]])),
+        lambda module: nn.Sequential(torch.jit.script(module)),
+    ],
+)
+def test_torchscript_is_refused_as_such(made: Callable[[nn.Module], nn.Module]) -> None:
+    class Product(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(100, 8)
+
+        def forward(self, input_ids: Tensor) -> Tensor:
+            states = self.words(input_ids)
+            return (states @ states.transpose(1, 2)).softmax(-1) @ states
+
+    with pytest.raises(RefusedError, match="expected a module that runs in Python, found TorchScript"):
+        hs.load(made(Product().eval()), inputs={"input_ids": torch.tensor([[5, 6]])})
+
+
+def test_weights_of_eight_bits_are_refused_by_what_makes_them_run() -> None:
+    module = llama()
+    expected = hs.capture(hs.load((llama(), demo())), TEXT)
+    with pytest.raises(InputError, match=r"found float8_e4m3fn; give dtype='float32'"):
+        hs.load((module.to(torch.float8_e4m3fn), demo()))
+    maps = hs.capture(hs.load((module, demo()), dtype="float32"), TEXT)
+    assert [layer.shape for layer in maps.layers] == [layer.shape for layer in expected.layers]

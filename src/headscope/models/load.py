@@ -27,7 +27,7 @@ from headscope.core.demo import (
     demo_lm_file,
 )
 from headscope.core.lazy import module
-from headscope.errors import HeadscopeWarning, InputError, MissingError, ModelError
+from headscope.errors import HeadscopeWarning, InputError, MissingError, ModelError, RefusedError
 from headscope.models import checkpoint, gguf
 from headscope.models.adapter import CONFIG, Wanted, merged, wanted
 from headscope.models.adapter import called as adapter_name
@@ -101,6 +101,11 @@ def load(
     if torch_dtype is not None and loaded.dtype != torch_dtype:
         _expect_plain(loaded, "dtype", str(loaded.dtype).removeprefix("torch."), dtype)
         loaded.module = loaded.module.to(torch_dtype)
+    if loaded.dtype.itemsize < 2 and packed(loaded.module) is None:
+        plain = str(loaded.dtype).removeprefix("torch.")
+        raise InputError(
+            f"{loaded.name}: expected float32, float64, bfloat16 or float16, found {plain}; give dtype='float32'"
+        )
     if one is not None and (several_devices(loaded.module) or loaded.device != torch.device(one)):
         _expect_plain(loaded, "device", str(loaded.device), one)
         loaded.module = loaded.module.to(one)
@@ -182,6 +187,11 @@ def _given(given: tuple[Any, ...]) -> Model:
     for name in ("tokenizer", "image_processor" if "processor" in readers else "feature_extractor"):
         readers.setdefault(name, getattr(processor, name, None))
     readers.pop("speech", None)
+    if any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
+        raise RefusedError(
+            f"{type(module).__name__}: expected a module that runs in Python, found TorchScript, whose operations "
+            "cannot be followed; give the module that it was made of"
+        )
     bare = unwrapped(module)
     inner, tokenizer = self_reading(bare)
     if readers.get("tokenizer") is None:

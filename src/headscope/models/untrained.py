@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, Literal
+from types import FunctionType
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -46,6 +47,13 @@ def reinitialise(
         raise InputError("untrained: expected a model in one device, found one in several or on disk")
     if keep not in (None, "embeddings"):
         raise InputError(f"keep: expected 'embeddings', found {keep!r}")
+    replaced: list[tuple[str, nn.Module]] = list(cast("Any", module).named_modules())
+    for name, part in replaced:
+        if not in_place and isinstance(vars(part).get("forward"), FunctionType):
+            raise InputError(
+                f"untrained: expected modules that run the forward of their class, found {name or type(part).__name__} "
+                "with a function in its place, which would run the trained weights"
+            )
     before = {name: _some(value) for name, value in module.named_parameters()}
     kept = {name: value.detach().clone() for name, value in _embeddings(module).items()} if keep else {}
     if not in_place:

@@ -28,10 +28,10 @@ Loadable = str | os.PathLike[str] | nn.Module | tuple[nn.Module, Any] | tuple[nn
 
 def held(pipeline: Pipeline) -> tuple[Any, ...]:
     """The module of a pipeline, and what reads its inputs. Raises `InputError` where it holds no torch module."""
-    kind = type(pipeline).__name__
     if not isinstance(pipeline.model, nn.Module):
-        other = type(pipeline.model).__name__
-        raise InputError(f"model: expected a {kind} whose model is a torch module, found one of {other}")
+        raise InputError(
+            f"model: expected a torch module, or what holds one as its model, found {type(pipeline).__name__}"
+        )
     names = ("tokenizer", "processing_class", "image_processor", "feature_extractor", "processor")
     readers = (getattr(pipeline, name, None) for name in names)
     return pipeline.model, *{id(reader): reader for reader in readers if reader is not None}.values()
@@ -50,9 +50,15 @@ def unwrapped(module: nn.Module, done: dict[nn.Module, nn.Module] | None = None)
         bare = inner
     parts: dict[str, nn.Module | None] = vars(bare)["_modules"]
     inside = {name: None if part is None else unwrapped(part, done) for name, part in parts.items()}
-    if any(inside[name] is not part for name, part in parts.items()):
+    original = getattr(vars(bare).get("forward"), "_torchdynamo_orig_callable", None)
+    compiled = (
+        getattr(original, "__func__", None) is type(bare).forward
+    )  # else a copy would run what it was copied from
+    if compiled or any(inside[name] is not part for name, part in parts.items()):
         bare = copy.copy(bare)
         vars(bare)["_modules"] = inside
+    if compiled:
+        del vars(bare)["forward"]
     done[module] = bare
     return bare
 
