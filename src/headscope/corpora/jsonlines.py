@@ -139,7 +139,7 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool 
         }
         row, main = {**{name: row[name] for name in (label,) if name in row}, **texts}, ["text"]
     if len(main) != 1:
-        keys = " and ".join(map(repr, main)) or ", ".join(map(_held, row, row.values())) or "none"
+        keys = " and ".join(map(repr, main)) or keys_of(row)
         raise fail(f"expected one of the keys {', '.join(map(repr, MAIN))}, found {keys}")
     for key, partner in (
         ("pair", "text"),
@@ -170,6 +170,11 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool 
         raise fail(f"'tags': expected {len(given['words'])}, one a word, found {len(given['tags'])}")
     name = label_of(row, label, fail)
     return given if name is None else {**given, "label": name}
+
+
+def keys_of(row: Mapping[str, Any]) -> str:
+    """The keys that an object has, and those of the objects that are listed under them, in words."""
+    return ", ".join(map(_held, row, row.values())) or "none"
 
 
 def _held(key: str, value: Any) -> str:

@@ -5,22 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from headscope.core.conversations import Fail
+from headscope.core.conversations import Fail, logged
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import KINDS, Documents, fields, json_object, named, scalar, string
+from headscope.corpora.jsonlines import (
+    KINDS,
+    Documents,
+    fields,
+    json_object,
+    keys_of,
+    known_texts,
+    named,
+    scalar,
+    string,
+)
 from headscope.corpora.readers import json_lines
+
+KEYS = ("prompt", "text", "messages", "prompt_token_ids")
+"""Keys of which each line has one: what a model is asked."""
 
 
 @validated
 def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) -> Corpus:
     """JSON lines of prompts: what a model is asked, what is explained, and where it should come from.
 
-    A line is as in `headscope.corpora.jsonl`: `text` (and `pair`), `messages`, or `prompt_token_ids` (and `token_ids`,
-    the answer). Messages may call tools and answer for them, as OpenAI,
-    Anthropic (whose ``system`` stands beside them) and LangChain log them. Beside it there may be
+    A line has a `prompt`: a text, messages or ids. It may also be as in `headscope.corpora.jsonl`: `text` (and `pair`),
+    `messages`, or `prompt_token_ids` (and `token_ids`, the answer). `documents` beside a prompt that is a text, a list
+    of texts or of objects with a ``text``, are read before it, parted by blank lines, and are its spans. Messages may
+    call tools and answer for them, as OpenAI, Anthropic (whose ``system`` stands beside them) and LangChain log them.
+    Beside it there may be
 
     - ``answer``: what is explained, a text that follows the prompt, or the number of a class; by default what the
       model says, or the last message;
@@ -46,19 +61,27 @@ def asked_of(line: Line, document: str | None, numbers: Documents) -> Example:
     """The example of a line with a prompt. Raises `CorpusError` where it is none."""
     row = json_object(line)
     name = named(row, document, line.error)
-    given, asked = fields(row, None, line.error, calls=True), _asked(row, line.error)
+    given, asked = _read(row, line.error)
     number = numbers.number(line, name)
     return Example(**given, asked=asked, document=number, document_known=name is not None, source=line.source)
 
 
-def prompt_of(row: Any, fail: Fail) -> tuple[Any, dict[str, Any]]:
+def prompt_of(row: object, fail: Fail) -> tuple[Any, dict[str, Any]]:
     """The prompt of an object and what stands beside it, as `headscope.why` takes them."""
     if not isinstance(row, dict):
-        raise fail(f"expected an object with a prompt, found {KINDS[type(row)]}")
-    made = cast("dict[str, Any]", row)
-    example, asked = Example(**fields(made, None, fail, calls=True)), _asked(made, fail)
-    wrote = {"answer": list(example.ids[1])} if example.ids is not None and example.ids[1] else {}
-    return given_of(example), {**wrote, **asked}
+        kind = KINDS[type(row)]
+        items = cast("list[Any]", row) if isinstance(row, list) else []
+        keys = (
+            f" of objects with {keys_of(cast('Any', items[0]))}"
+            if items and isinstance(items[0], dict)
+            else ""
+        )
+        tip = "; a data set is a .jsonl of an object a line" if items else ""
+        raise fail(f"expected an object with a prompt, found {kind}{keys}{tip}")
+    given, asked = _read(cast("dict[str, Any]", row), fail)
+    example = Example(**given, asked=asked)
+    answer = answer_of(example)
+    return given_of(example), {**asked, **({} if answer is None else {"answer": answer})}
 
 
 def given_of(example: Example) -> Any:
@@ -68,6 +91,49 @@ def given_of(example: Example) -> Any:
     if example.ids is not None:
         return list(example.ids[0])
     return example.text if example.pair is None else (example.text, example.pair)
+
+
+def answer_of(example: Example) -> Any:
+    """The answer that stands beside a prompt, or of ids behind it; None for none."""
+    wrote = list(example.ids[1]) if example.ids is not None else []
+    return (example.asked or {}).get("answer", wrote or None)
+
+
+def _read(row: Mapping[str, Any], fail: Fail) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """The fields of an example, and what stands beside the prompt."""
+    row = _under_known_keys(row, fail)
+    return fields(row, None, fail, calls=True), _asked(row, fail)
+
+
+def _under_known_keys(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
+    """A row whose prompt stands where that of other corpora does."""
+    inner = logged(row, fail)
+    there = [key for key in KEYS if key in inner]
+    if "prompt_token_ids" in there or (not there and known_texts(inner)):
+        return row
+    if len(there) != 1:
+        keys = " and ".join(map(repr, there)) or keys_of(inner)
+        raise fail(f"expected one of the keys {', '.join(map(repr, KEYS))}, found {keys}")
+    if there != ["prompt"]:
+        return row
+    prompt, rest = inner["prompt"], {key: value for key, value in inner.items() if key != "prompt"}
+    if isinstance(prompt, list) and prompt:
+        return {**rest, ("messages" if isinstance(prompt[0], dict) else "prompt_token_ids"): prompt}
+    text = string(prompt, "'prompt'", fail)
+    if not (documents := rest.pop("documents", None)):
+        return {**rest, "text": text}
+    if not isinstance(documents, list):
+        raise fail(f"'documents': expected a list, found {KINDS[type(documents)]}")
+    texts: list[str] = []
+    for place, one in enumerate(cast("list[Any]", documents)):
+        where, held = f"'documents'[{place}]", one
+        if isinstance(one, dict):
+            keys = keys_of(cast("Any", one))
+            held = cast("Any", one).get("text")
+            if held is None:
+                raise fail(f"{where}: expected a text, or an object with 'text', found one with {keys}")
+        texts.append(string(held, where, fail))
+    return {"spans": texts, **rest, "text": "\n\n".join([*texts, text])}
 
 
 def _asked(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import headscope as hs
 from headscope.analyses.context_attribution.run import context_attribution
+from headscope.analyses.why import statistics
 from headscope.analyses.why.cite import NONE, cite, cited, save
 from headscope.errors import InputError
 from tests.helpers import pages
@@ -21,7 +23,7 @@ from tests.helpers.typed import Typed
 TEXT = "The cat sat here. A dog ran. It was late."
 ROWS: list[dict[str, Any]] = [
     {
-        "text": TEXT,
+        "prompt": TEXT,
         "answer": " It slept.",
         "spans": ["The cat sat here.", "A dog ran."],
         "source": 1,
@@ -116,16 +118,14 @@ def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
     for shard in ("1/2", "2/2"):
         typed("why", str(path), "-m", str(folder), "--shard", shard, "-o", str(tmp_path / f"{shard[0]}.nc"), "--max-new-tokens", "4")  # fmt: skip
     merged = hs.merge([tmp_path / "1.nc", tmp_path / "2.nc"])
-    typed("why", str(path), "-m", str(folder), "--max-new-tokens", "4", "-o", str(tmp_path / "all.csv"))
     typed("why", str(path), "-m", str(folder), "--max-new-tokens", "4", "-o", str(tmp_path / "all.html"))
     figures, *shown = pages.payload((tmp_path / "all.html").read_text("utf-8"))["views"]
-    assert len(figures["rows"]) == len((tmp_path / "all.csv").read_text("utf-8").splitlines()) - 1
-    assert [one["prompt"] for one in shown] == [row["text"] for row in ROWS[:3]]
+    assert [one["prompt"] for one in shown] == [TEXT] * 3
     typed.refuses(
         "found a data set; .html is its page", "why", path, "-m", folder, "-o", tmp_path / "all.svg"
     )
     whole = context_attribution(hs.load(folder), hs.corpora.prompts(path), max_new_tokens=4)
-    for name in ("attributed", "n", "documents"):
+    for name in whole.data_vars:
         np.testing.assert_array_equal(merged[name].values, whole[name].values)
     rows = hs.table(whole).set_index(["kind", "figure"])
     assert rows.loc[("all", "context"), "n"] == 4
@@ -133,7 +133,7 @@ def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
     assert rows.loc[("one", "masked_first"), "n"] == 1
     assert rows.loc[("all", "masked_first"), "documents"] == 1.8  # of one and of two prompts
     assert "source at the end" in {*whole["kind"].values.tolist()}
-    assert len((tmp_path / "all.csv").read_text().splitlines()) == len(rows) + 1
+    assert len(figures["rows"]) == len(rows)
     first = hs.why(hs.load(folder), TEXT, " It slept.", ROWS[0]["spans"])
     assert rows.loc[("one", "context"), "value"] == pytest.approx(float(first["context"]), abs=1e-5)
     shuffled = context_attribution(
@@ -144,6 +144,41 @@ def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
     first = hs.why(hs.load(folder), swapped, " It slept.", ["A dog ran.", "The cat sat here."])
     assert moved.loc[("one", "context"), "value"] == pytest.approx(float(first["context"]), abs=1e-5)
     assert [table.loc[("one", "source_place"), "value"] for table in (rows, moved)] == [1, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+def test_rows_of_a_data_set(folder: Path, writer: Any, tmp_path: Path, typed: Typed, suffix: str) -> None:
+    """A row a prompt and span, as `hs.why` has them of that prompt alone, and the sources of each statement."""
+    more = {"documents": ["Anna sat. It was.", {"text": "A dog ran."}], "prompt": "Who ran?"}
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in (*ROWS, {**more, "answer": " A dog ran."})))
+    files = [tmp_path / name for name in (f"rows.{suffix}", "cited.jsonl", "figures.csv")]
+    written = ("-o", files[0], "--cite", files[1], "--level", 0.99, "--figures", files[2])
+    typed("why", path, "-m", folder, "--max-new-tokens", 4, *written)
+    read: Any = getattr(pd, f"read_{suffix}")(files[0])
+    inputs = read["input"].unique().tolist()
+    assert tuple(read.columns) == ("input", *statistics.COLUMNS)
+    assert inputs == [f"prompts.jsonl:{line}" for line in range(1, 6)]
+    alone = hs.why(writer, TEXT, " A cat.", [(0, 17), (18, 28)]).table().sort_values("span")
+    rows = read[read["input"] == inputs[2]].drop(columns="input")
+    pd.testing.assert_frame_equal(
+        rows.reset_index(drop=True).astype(alone.dtypes), alone.reset_index(drop=True), atol=1e-5
+    )
+    assert read["text"].tolist()[-2:] == ["Anna sat. It was.", "A dog ran."]
+    said = [json.loads(line) for line in files[1].read_text().splitlines()]
+    assert list(dict.fromkeys(one["input"] for one in said)) == inputs
+    assert [one["statement"] for one in said if one["input"] == inputs[2]] == ["A cat."]
+    assert all(source["nats"] >= statistics.MATTERS for one in said for source in one["sources"])
+    assert "all,masked_first," in files[2].read_text()
+    typed.refuses("--figures: expected a data set", "why", TEXT, "-m", folder, "--figures", files[2])
+    lists = json.dumps([{"question": "Who?", "answer": "Anna"}])
+    for content, found in (
+        (lists, "a list of objects with 'question', 'answer'"),
+        (lists[1:-1], "'question', 'answer'"),
+    ):
+        (tmp_path / "one.json").write_text(content)
+        typed.refuses(f"found {found}", "why", tmp_path / "one.json", "-m", "no-such-model")
 
 
 @pytest.mark.filterwarnings("default:left out 1 input")
@@ -172,7 +207,9 @@ def test_beside_another_model(folder: Path, writer: Any, tmp_path: Path, typed: 
     models = {"writer": writer, "other": hs.load(other)}
     path = tmp_path / "prompts.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in ROWS[:1] + ROWS[3:]))
-    rows = typed("why", path, "-m", folder, "--than", other, "--max-new-tokens", "3", "--json").rows
+    given = ("-m", folder, "--than", other, "--max-new-tokens", "3", "--figures", tmp_path / "figures.json")
+    typed("why", path, *given)
+    rows = json.loads((tmp_path / "figures.json").read_text())
     found = {row["figure"]: row for row in rows if row["kind"] == "one"}
     whole = {name: hs.why(model, TEXT, " It slept.", ROWS[0]["spans"]) for name, model in models.items()}
     a, b = (whole[name] for name in ("writer", "other"))
@@ -185,6 +222,21 @@ def test_beside_another_model(folder: Path, writer: Any, tmp_path: Path, typed: 
     same = context_attribution(writer, hs.corpora.prompts(path), max_new_tokens=3, than=writer)
     more = same["attributed"].sel(kind="all", figure=["context_more", "looked_more"])
     np.testing.assert_allclose(more, 0, atol=1e-5)
+    talk = [{"role": "user", "content": TEXT}, {"role": "assistant", "content": " It slept."}]
+    ids = writer.encode(TEXT).ids.tolist()
+    wrote = writer.encode(TEXT + " It ran.").ids.tolist()[len(ids) :]
+    template = "{% for one in messages %}{{ one['content'] }} {% endfor %}"
+    talker = hs.load(folder)
+    talker.tokenizer.chat_template = template
+    lines = [{"messages": talk}, {"prompt": ids, "token_ids": wrote}]
+    same = context_attribution(
+        talker, lines, than=talker
+    )  # answers that stand in the prompt, and behind its ids
+    assert abs(same["attributed"].sel(kind="all", figure="log_probability_more")) < 1e-5
+    ran = hs.why(writer, TEXT, wrote)
+    assert same["span_effect"].values[same["span_input"].values == "rows[1]"] == pytest.approx(
+        ran["masked"].values, abs=1e-5
+    )
     typed.refuses("--than: expected a data set", "why", TEXT, "-m", folder, "--than", other)
 
 

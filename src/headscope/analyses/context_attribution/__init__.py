@@ -25,7 +25,8 @@ ANALYSIS = Analysis(
         named={"tools": "", "documents": "", "part": "", "audio": "", "open_": "open"},
         metavars={"subsets": "N", "than": "MODEL", "through": "K", "spans": "UNITS"},
         output=(
-            ".html, .svg, .png or .pdf of the prompt and its answer; .parquet, .csv, .json, .tex or .nc of the table.",
+            ".html, .svg, .png or .pdf of the prompt and its answer; .parquet, .csv, .json or .tex of the table, a row "
+            "a span (of each prompt); .nc of all.",
             (*TABLES, ".nc", *PAGES),
         ),
     ),

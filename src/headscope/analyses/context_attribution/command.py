@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from headscope.analyses.shown import SHOWN, Shown, Written, printed
+from headscope.analyses.shown import SHOWN, Shown, Table, Written, printed
+from headscope.core.counts import plural
 from headscope.core.escapes import beginning
 from headscope.core.saving import PICTURES, replacing
 from headscope.core.validation import Count, Level
@@ -115,9 +116,9 @@ def run(
 
 
 def checks(
-    prompt: str, *, output: Path | None = None, open_: bool = False, cite: Lines | None = None
+    prompt: str, *, output: Path | None = None, open_: bool = False, figures: Table | None = None
 ) -> None:
-    """Refuse, before a model is loaded, what is not written of a data set, and to open what is no page."""
+    """Refuse, before a model is loaded, what is written of one prompt or a data set alone, and to open no page."""
     if open_ and not _page(output):
         raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
     path = _file(prompt)
@@ -126,9 +127,9 @@ def checks(
     if path is None or path.suffix not in DATA:
         if path is not None:
             _object(path) if path.suffix == ".json" else _text(path)
+        if figures is not None:
+            raise InputError("--figures: expected a data set (.jsonl), found one prompt")
         return
-    if cite is not None:
-        raise InputError("--cite: expected one prompt, found a data set")
     if output is not None and output.suffix.lower() in PICTURES:
         raise InputError(
             f"-o {output}: expected one prompt for a picture, found a data set; .html is its page"
@@ -175,23 +176,26 @@ def shown(
     *,
     cite: Lines | None = None,
     level: Level = 0.05,
+    figures: Table | None = None,
     open_: bool = False,
     model: Any,
 ) -> Shown:
-    """The spans that the answer hangs on, and whether to believe their order.
+    """The spans that the answer hangs on, and whether to believe their order; of a data set those of each prompt.
 
     Args:
         result: what `run` found.
         cite: statements of the answer with their sources, one object a line: .jsonl.
         level: the q up to which a span is cited.
+        figures: of a data set also its figures over all prompts, as they are printed.
         open_: open the page that -o wrote in a browser.
     """
+    from headscope.analyses.context_attribution import spans as by_span
     from headscope.analyses.context_attribution.page import page
     from headscope.analyses.why import statistics
     from headscope.analyses.why.cite import cite as marked
     from headscope.analyses.why.cite import save
     from headscope.core.heads import Head
-    from headscope.measures.dataset import description
+    from headscope.measures.dataset import description, unseen, write_table
     from headscope.views.digits import fixed, signed
 
     loaded, views = None, ()
@@ -208,8 +212,16 @@ def shown(
             file.write_text(page(result, views), encoding="utf-8")
         return f"the figures, and {len(views)} of the prompts"
 
+    def cited(path: Path) -> str:
+        return by_span.save(result, path, level)
+
+    def told(path: Path) -> str:
+        write_table(rows, path, unseen(description(result)))
+        return plural(len(rows), "figure")
+
     if "masked" not in result:
-        return Shown(rows, printed(rows), result, drawn=listed_on, opens=open_)
+        table, files = by_span.table(result), ((cite, cited), (figures, told))
+        return Shown(table, printed(rows), result, drawn=listed_on, opens=open_, files=files)
     about = description(result)
     listed = rows.head(SHOWN).drop(
         columns=[*_DROPPED, *(name for name in ("deleted",) if rows[name].isna().all())]

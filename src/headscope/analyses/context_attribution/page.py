@@ -14,7 +14,7 @@ from headscope.analyses.result import Result
 from headscope.analyses.shown import cells
 from headscope.analyses.why.run import why
 from headscope.corpora.example import Example
-from headscope.corpora.prompts import given_of
+from headscope.corpora.prompts import answer_of, given_of
 from headscope.models import Model
 from headscope.views.blobs import Blobs
 from headscope.views.charts import meta_of, model_name
@@ -42,7 +42,7 @@ def explained(
         asked = dict(example.asked or {})
         more = {name: asked[name] for name in ("tools", "documents") if name in asked}
         units = asked.get("spans") or spans or ("sentence" if example.messages is None else "part")
-        yield why(model, given_of(example), asked.get("answer"), units, **more, **options)
+        yield why(model, given_of(example), answer_of(example), units, **more, **options)
 
 
 def page(result: xr.Dataset, views: Sequence[Showable]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
+import xarray as xr
 
+from headscope.analyses.context_attribution import spans as by_span
 from headscope.analyses.context_attribution import statistics
 from headscope.analyses.context_attribution.statistics import FIGURES, GROUPS, Rows
 from headscope.analyses.long_runs import long_run
@@ -21,7 +23,7 @@ from headscope.core.validation import Count, Number, Seed
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.given import PromptCorpus
-from headscope.corpora.prompts import given_of
+from headscope.corpora.prompts import answer_of, given_of
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.model import expect_model
@@ -32,7 +34,12 @@ from headscope.runs.options import RunOptions
 BLOCK = 4
 """Prompts of a block, about: each takes many passes, and what a checkpoint keeps are blocks."""
 
-KIND = Kind("context_attribution", Rows.from_arrays, statistics.figures, noun="prompt", title="explaining")
+
+def _figures(rows: Rows, meta: Mapping[str, Any], more: Mapping[str, Any]) -> xr.Dataset:
+    return statistics.figures(rows, meta, more).assign(by_span.variables(rows.records))
+
+
+KIND = Kind("context_attribution", Rows.from_arrays, _figures, noun="prompt", title="explaining")
 
 
 @long_run(KIND, batch_size=8)
@@ -77,7 +84,8 @@ def context_attribution(
     Returns:
         A dataset over ``(kind, figure)``: ``attributed``, with ``_low`` and ``_high``, ``p`` and ``q`` of the position
         bias and of what is more than in the other model, ``n`` and ``documents``. Its table has one row a kind and
-        figure.
+        figure. Over ``(row)``, one a prompt and span, it has ``span_input``, where the prompt stands, and the columns
+        of the table of `headscope.why`, such as ``span_effect``.
 
     Raises:
         InputError: a checkpoint that is broken, or of another run; no prompt.
@@ -172,9 +180,8 @@ class _Task:
 
     def _row(self, example: Example) -> Rows:
         asked = dict(example.asked or {})
-        prompt: Any = (
-            example.tokens if example.text is None and example.messages is None else given_of(example)
-        )
+        kept = (example.text, example.messages, example.ids)
+        prompt: Any = example.tokens if kept == (None,) * 3 else given_of(example)
         spans, source = asked.get("spans"), asked.get("source")
         if (
             self.shuffle
@@ -188,13 +195,14 @@ class _Task:
             if kind in GROUPS:
                 raise InputError(f"'kind': expected a name that no row over kinds has, found {kind!r}")
             known: Any = {name: asked.get(name) for name in ("tools", "documents")}
-            made = ask(self.model, prompt, asked.get("answer"), max_new_tokens=self.max_new_tokens, **known)
+            answer = answer_of(example)
+            made = ask(self.model, prompt, answer, max_new_tokens=self.max_new_tokens, **known)
             sources = cut(made.prompt, spans or self.spans, sinks=self.model.causal)
             explained = Explained(made, sources, self.batch_size)
             measured = explained.measure(self.exact, subsets=self.subsets, seed=self.seed)
             values = _values(measured, sources, _right(sources, source, example))
             if self.than is not None:
-                same = ask(self.than, prompt, made.text if made.generated else asked["answer"], **known)
+                same = ask(self.than, prompt, made.text if made.generated else answer, **known)
                 others = cut(same.prompt, spans or self.spans, sinks=self.than.causal)
                 other = _context(Explained(same, others, self.batch_size).measure(1), others)
                 values |= {f"{name}_more": values[name] - value for name, value in other.items()}
@@ -204,6 +212,7 @@ class _Task:
             np.array([[values.get(name, np.nan) for name in FIGURES]]),
             np.array([float(example.document)]),
             [kind],
+            [by_span.record(example.place, made, explained, measured)],
         )
 
 

@@ -70,11 +70,13 @@ class Rows:
         values: `FIGURES` ``[prompt figure]``; NaN where there is no such figure.
         document: of each prompt.
         kind: of each prompt.
+        records: its spans and statements (`headscope.analyses.context_attribution.spans.record`).
     """
 
     values: Floats
     document: Floats
     kind: Sequence[str]
+    records: Sequence[str] = ()
 
     @classmethod
     def none(cls) -> Rows:
@@ -86,6 +88,7 @@ class Rows:
             np.concatenate([self.values, other.values]),
             np.concatenate([self.document, other.document]),
             [*self.kind, *other.kind],
+            [*self.records, *other.records],
         )
 
     def __bool__(self) -> bool:
@@ -93,13 +96,16 @@ class Rows:
 
     def to_arrays(self) -> Arrays:
         """All of it as arrays."""
-        return {"values": self.values, "document": self.document, "kind": np.array(self.kind, np.str_)}
+        texts = {"kind": self.kind, "records": ["\n".join(self.records)]}
+        arrays = {name: np.array(value, np.str_) for name, value in texts.items()}
+        return {"values": self.values, "document": self.document, **arrays}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Rows:
         """What `to_arrays` gave."""
         kind = [str(name) for name in arrays["kind"]]
-        return cls(np.asarray(arrays["values"]), np.asarray(arrays["document"]), kind)
+        records = str(arrays["records"][0]).splitlines()
+        return cls(np.asarray(arrays["values"]), np.asarray(arrays["document"]), kind, records)
 
 
 def figures(rows: Rows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dataset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.why.statistics import MATTERS
-from headscope.core.saving import check_place
+from headscope.core.saving import replacing
 from headscope.core.validation import Level, validated
 from headscope.errors import InputError
 from headscope.measures.dataset import description
@@ -37,13 +38,13 @@ def cited(result: xr.Dataset, level: float = 0.05) -> list[Cited]:
     """
     if description(result)["kind"] != "text":
         raise InputError("cite: expected an answer that a model wrote, found one that it chose")
-    statements: list[Cited] = []
-    q, masked = (np.nan_to_num(result[f"statement_{name}"].values, nan=1.0) for name in ("q", "masked"))
+    found: list[Cited] = []
+    q, masked = (result[f"statement_{name}"].values for name in ("q", "masked"))
     for row, text in enumerate(result["statement_text"].values):
         there = np.flatnonzero((q[row] <= level) & (masked[row] >= MATTERS))
         order = there[np.argsort(-masked[row][there], kind="stable")]
-        statements.append(Cited(str(text), tuple(int(span) for span in order)))
-    return statements
+        found.append(Cited(str(text), tuple(int(span) for span in order)))
+    return found
 
 
 @validated
@@ -65,14 +66,14 @@ def cite(result: xr.Dataset, *, level: Level = 0.05) -> str:
     <BLANKLINE>
     no source in the context
     """
-    statements = cited(result, level)
+    found = cited(result, level)
     numbers = {
         span: number + 1
-        for number, span in enumerate(dict.fromkeys(span for one in statements for span in one.sources))
+        for number, span in enumerate(dict.fromkeys(span for one in found for span in one.sources))
     }
     text = "".join(
         f"{one.text.rstrip()}{''.join(f' [{numbers[span]}]' for span in one.sources)}{_gap(one.text)}"
-        for one in statements
+        for one in found
     ).strip()
     sources = [f"[{number}] {result['text'].values[span]}" for span, number in numbers.items()]
     return "\n".join([text, "", *(sources or [NONE])])
@@ -82,23 +83,37 @@ def _gap(text: str) -> str:
     return text[len(text.rstrip()) :]
 
 
+def statements(result: xr.Dataset, level: float = 0.05) -> list[dict[str, Any]]:
+    """The statements, each with its sources as they are written to a file."""
+    masked, q = result["statement_masked"].values, result["statement_q"].values
+    return [
+        {
+            "statement": one.text.strip(),
+            "sources": [
+                {
+                    "span": span,
+                    "text": str(result["text"].values[span]),
+                    "start": int(result["start"].values[span]),
+                    "end": int(result["end"].values[span]),
+                    "nats": round(float(masked[row, span]), 6),
+                    "q": float(q[row, span]),
+                }
+                for span in one.sources
+            ],
+        }
+        for row, one in enumerate(cited(result, level))
+    ]
+
+
 def save(result: xr.Dataset, path: Path, level: float = 0.05) -> str:
     """Write the statements, one object a line with its sources; say what it is."""
-    check_place(path)
-    masked, q = result["statement_masked"].values, result["statement_q"].values
-    lines: list[str] = []
-    for row, one in enumerate(cited(result, level)):
-        sources: list[dict[str, Any]] = [
-            {
-                "span": span,
-                "text": str(result["text"].values[span]),
-                "start": int(result["start"].values[span]),
-                "end": int(result["end"].values[span]),
-                "nats": round(float(masked[row, span]), 6),
-                "q": float(q[row, span]),
-            }
-            for span in one.sources
-        ]
-        lines.append(json.dumps({"statement": one.text.strip(), "sources": sources}, ensure_ascii=False))
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return write_statements(statements(result, level), path)
+
+
+def write_statements(lines: Sequence[dict[str, Any]], path: Path) -> str:
+    """Write statements, one object a line; say what it is."""
+    with replacing(path) as file:
+        file.write_text(
+            "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines), encoding="utf-8"
+        )
     return f"{len(lines)} statements with their sources"
