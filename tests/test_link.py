@@ -85,3 +85,8 @@ def test_a_space_before_a_piece_is_not_divided() -> None:
     axis = Tokens(["The", "Ġcat"], offsets=np.array([[0, 3], [3, 7]]))
     found, remark = located(Span(4, 7), "characters", axis)
     assert (found.tolist(), remark) == ([1], "")
+
+
+def test_characters_need_a_tokenizer_that_tells_where_its_pieces_stand() -> None:
+    with pytest.raises(InputError, match="found none: give words in place of the text"):
+        located(Span(0, 1), "characters", Tokens(["A", "C"]))

@@ -119,7 +119,9 @@ def test_the_last_tokens_alone_look_over_all_keys() -> None:
 def test_what_is_too_large_is_made_by_rows() -> None:
     q = np.zeros((1, 32, 6_000, 2), np.float32)
     recorded = hs.from_qk(q, q[:, :8])
-    with pytest.raises(InputError, match=r"take 4\.3 GiB; take\(query=slice\(0, 1398\)\) makes some rows"):
+    with pytest.raises(
+        InputError, match=r"take 4\.3 GiB; take\(query=slice\(0, 1398\)\) \(--rows 0:1398\) makes"
+    ):
         recorded.take()
     assert recorded.take(slice(5_999, 6_000))["L0H31"].sum() == pytest.approx(1)
     windowed = hs.from_qk(np.zeros((1, 1, 20_000, 2)), np.zeros((1, 1, 20_000, 2)), mask=7)

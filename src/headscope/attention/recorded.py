@@ -222,9 +222,10 @@ class Recorded:
                 raise InputError(f"{name}: expected some of the tokens from 0 to {len(axis) - 1}, found none")
         heads = len(self.heads)
         if (size := 4 * heads * len(rows) * len(columns)) > LARGEST:
+            most = max(1, LARGEST // (4 * heads * len(columns)))
             raise InputError(
-                f"{self!r}: its maps would take {size / 2**30:,.1f} GiB; take(query=slice(0, "
-                f"{max(1, LARGEST // (4 * heads * len(columns)))})) makes some rows, measure_qk sums over all"
+                f"{self!r}: its maps would take {size / 2**30:,.1f} GiB; take(query=slice(0, {most})) "
+                f"(--rows 0:{most}) makes some rows, measure_qk (-o heads.csv) sums over all"
             )
         parts = [self._part(place, rows, columns) for place in range(len(self))]
         layers, sinks, seen = (list(side) for side in zip(*parts, strict=True))

@@ -292,7 +292,10 @@ def located(span: End, unit: Unit, tokens: Tokens, *, sequence: int | None = Non
             raise InputError(f"no piece is of the words {span.start} to {span.end}")
         return indices, ""
     if tokens.offsets is None:
-        raise InputError("expected a tokenizer that tells where pieces stand in the text, found none")
+        raise InputError(
+            "expected a tokenizer that tells where pieces stand in the text, found none: "
+            "give words in place of the text"
+        )
     starts, ends = tokens.offsets.T
     indices = np.flatnonzero(eligible & (starts < span.end) & (ends > span.start) & (starts < ends))
     if not len(indices):
