@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 import headscope as hs
 from headscope.errors import InputError, RefusedError
+from tests.helpers.presence import needs
 from tests.helpers.small_models import sharpen, sizes
 from tests.helpers.small_tokenizers import demo
 
@@ -129,6 +131,23 @@ def test_a_function_that_would_run_the_trained_weights_is_refused() -> None:
         hs.load((module, demo()), untrained=0)
 
 
+def test_a_module_that_accelerate_casts_is_read_in_its_own_precision() -> None:
+    needs("accelerate")
+    from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
+
+    expected = hs.capture(hs.load((llama(), demo())), TEXT)
+    try:
+        module = Accelerator(cpu=True, mixed_precision="bf16").prepare(llama())
+    finally:
+        AcceleratorState._reset_state(reset_partial_state=True)
+    forward = module.forward
+    maps = hs.capture(hs.load((module, demo())), TEXT)
+    for mine, theirs in zip(maps.layers, expected.layers, strict=True):
+        assert_allclose(mine, theirs, atol=1e-6)
+    assert module.forward == forward
+
+
 def test_recordings_that_end_in_any_order_leave_the_compiler_as_it_was() -> None:
     from torch._dynamo import eval_frame
 
@@ -242,15 +261,17 @@ def test_a_loop_without_a_tokenizer_is_refused_by_the_line_that_loads_it() -> No
 
 
 def test_pipelines_and_trainers_are_what_they_hold() -> None:
-    module = llama()
+    module, tokenizer = llama(), copy.deepcopy(demo())  # a pipeline turns the side of its padding
     for holder in (
-        transformers.pipeline("text-generation", model=module, tokenizer=demo()),
-        SimpleNamespace(model=nn.DataParallel(module), processing_class=demo()),
+        transformers.pipeline("text-generation", model=module, tokenizer=tokenizer),
+        SimpleNamespace(model=nn.DataParallel(module), processing_class=tokenizer),
     ):
         model = hs.load(holder)
         assert model.module is module
-        assert model.tokenizer is demo()
-    assert hs.view(transformers.pipeline("feature-extraction", model=module, tokenizer=demo()), TEXT).html()
+        assert model.tokenizer is tokenizer
+    assert hs.view(
+        transformers.pipeline("feature-extraction", model=module, tokenizer=tokenizer), TEXT
+    ).html()
     with pytest.raises(
         InputError, match="expected a torch module, or what holds one as its model, found SimpleNamespace"
     ):

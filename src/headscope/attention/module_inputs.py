@@ -11,9 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.attention.parts import seen_by
+from headscope.attention.parts import numpy_of, seen_by
 from headscope.attention.record import AttentionRecord
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.attention.recording import edits
+from headscope.core.arrays import Bools
+from headscope.core.maps import ROW_TOLERANCE
+from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models.model import Model, expect_ids, uncached
 from headscope.models.pictures import OF_PICTURES, image_id
 from headscope.models.within import advice
@@ -187,3 +190,23 @@ def say_packed(model: Model, ready: Mapping[str, Any], records: Sequence[Attenti
             stacklevel=3,
         )
         return
+
+
+def expect_hidden(
+    model: Model,
+    calls: Sequence[AttentionRecord],
+    row: int,
+    query: Bools | slice,
+    key: Bools | slice,
+) -> None:
+    """Raise `RefusedError` where the queries of a row look at padding that a mask was given for."""
+    if isinstance(key, slice) or key.all() or edits.now():
+        return
+    for call in calls:
+        most = float(numpy_of(call.weights()[row])[:, query][:, :, ~key].sum(-1).max(initial=0.0))
+        if most > ROW_TOLERANCE:
+            raise RefusedError(
+                f"{model.name}: expected padding that the attention_mask hides, found {most:.2f} of a token's "
+                f"attention on it (input {row}, layer {call.layer}), as this model does not heed the mask; give "
+                "inputs of one length, or one at a time"
+            )

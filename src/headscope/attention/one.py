@@ -17,18 +17,18 @@ import headscope
 from headscope.attention.axes import sides
 from headscope.attention.implicit import NO_MIXER, through_mixers
 from headscope.attention.mixers import unseen
-from headscope.attention.module_inputs import say_moved, say_packed, say_padding, taken
+from headscope.attention.module_inputs import expect_hidden, say_moved, say_packed, say_padding, taken
 from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by
 from headscope.attention.record import AttentionRecord, Hook
-from headscope.attention.recording import edits, recording
+from headscope.attention.recording import recording
 from headscope.attention.scalar import asked
 from headscope.attention.vision import eyes, verified
 from headscope.attention.windows import LARGEST, expected_bytes, placed
-from headscope.core.arrays import AnyFloats, Bools
+from headscope.core.arrays import AnyFloats
 from headscope.core.audio import Audio
 from headscope.core.counts import plural
 from headscope.core.failures import CALLERS, out_of_memory, reason
-from headscope.core.maps import ROW_TOLERANCE, AttentionMaps
+from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Expected, validated
 from headscope.errors import (
@@ -467,7 +467,7 @@ def assembled(
                 "headscope.attention.one.record gives the calls as they are"
             )
         (query, keep_query), (key, keep_key) = sides(model, name, calls, row, ready, axes)
-        _expect_hidden(model, calls, row, keep_query, keep_key)
+        expect_hidden(model, calls, row, keep_query, keep_key)
         if name.startswith("stage "):  # a decoder looks at the last one
             axes = {**axes, "encoder": key}
         if (size := expected_bytes(calls)) > LARGEST:
@@ -480,26 +480,6 @@ def assembled(
             continue
         parts[name] = assemble(calls, row, query, key, keep_query, keep_key, meta=meta)
     return parts["self"] if list(parts) == ["self"] else Parts(parts)
-
-
-def _expect_hidden(
-    model: Model,
-    calls: Sequence[AttentionRecord],
-    row: int,
-    query: Bools | slice,
-    key: Bools | slice,
-) -> None:
-    """Raise `RefusedError` where the queries of a row look at padding that a mask was given for."""
-    if isinstance(key, slice) or key.all() or edits.now():
-        return
-    for call in calls:
-        most = float(numpy_of(call.weights()[row])[:, query][:, :, ~key].sum(-1).max(initial=0.0))
-        if most > ROW_TOLERANCE:
-            raise RefusedError(
-                f"{model.name}: expected padding that the attention_mask hides, found {most:.2f} of a token's "
-                f"attention on it (input {row}, layer {call.layer}), as this model does not heed the mask; give "
-                "inputs of one length, or one at a time"
-            )
 
 
 def describe(model: Model) -> dict[str, Any]:

@@ -50,14 +50,16 @@ def unwrapped(module: nn.Module, done: dict[nn.Module, nn.Module] | None = None)
         bare = inner
     parts: dict[str, nn.Module | None] = vars(bare)["_modules"]
     inside = {name: None if part is None else unwrapped(part, done) for name, part in parts.items()}
-    original = getattr(vars(bare).get("forward"), "_torchdynamo_orig_callable", None)
-    compiled = (
-        getattr(original, "__func__", None) is type(bare).forward
-    )  # else a copy would run what it was copied from
-    if compiled or any(inside[name] is not part for name, part in parts.items()):
+    own = vars(bare)
+    original = getattr(
+        own.get("forward"), "_torchdynamo_orig_callable", own.get("_original_forward")
+    )  # accelerate's
+    # A copy of what stands in place of a class' forward would run what it was copied from.
+    plain = "forward" in own and getattr(original, "__func__", None) is type(bare).forward
+    if plain or any(inside[name] is not part for name, part in parts.items()):
         bare = copy.copy(bare)
         vars(bare)["_modules"] = inside
-    if compiled:
+    if plain:
         del vars(bare)["forward"]
     done[module] = bare
     return bare
