@@ -1,4 +1,4 @@
-"""Long runs that are killed at random moments: measure, links and roles, each with a folder where that is taken."""
+"""Long runs that are killed at random moments: measure, links, roles and why, each with a folder where that is taken."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+import transformers
 
 import headscope as hs
 from headscope import corpora
@@ -16,7 +18,8 @@ from headscope.analyses.measure.run import measure
 from headscope.measures.measure import Measure
 from headscope.models import Model
 from headscope.runs.checkpoint import Folder
-from tests.helpers.small_models import small_roberta
+from tests.helpers.small_models import sharpen, sizes, small_roberta
+from tests.helpers.small_tokenizers import byte_level
 
 BLOCK = 4
 """Inputs of a block: many blocks, so that a kill is within one."""
@@ -25,6 +28,14 @@ BLOCK = 4
 @cache
 def model() -> Model:
     return small_roberta()
+
+
+@cache
+def writer() -> Model:
+    tokenizer = byte_level()
+    torch.manual_seed(0)
+    settings = transformers.LlamaConfig(vocab_size=len(tokenizer), **sizes(inner=48, keys=2, length=512))
+    return hs.load((sharpen(transformers.LlamaForCausalLM(settings)), tokenizer))
 
 
 def slow(seconds: float) -> Measure:
@@ -40,7 +51,7 @@ def slow(seconds: float) -> Measure:
 
 def resumes(name: str) -> bool:
     """Whether a run can be resumed."""
-    function = {"measure": measure, "links": hs.links, "roles": hs.roles}[name]
+    function = {"measure": measure, "links": hs.links, "roles": hs.roles, "why": hs.context_attribution}[name]
     return "resume" in inspect.signature(function).parameters
 
 
@@ -58,6 +69,12 @@ def found(name: str, engine: Any = None, resume: Path | None = None, pause: floa
         texts = [words[: 5 + n % 5] for n in range(240)]
         linked = corpora.linked(texts, [[(4, 1), (2, n % 2)] for n in range(240)])
         return hs.links(model(), linked, least=5, **options)
+    if name == "why":
+        spans = ["The cat sat here.", "A dog ran.", "It was late."]
+        rows = [
+            {"prompt": " ".join(spans[: 2 + n % 2]), "answer": " It slept." * (n % 3 + 1)} for n in range(40)
+        ]
+        return hs.context_attribution(writer(), rows, **options)
     lines = [example.text or "" for example in corpora.builtin(pack=None)]
     return hs.roles(model(), corpora.texts(lines[:48]), **options)
 
@@ -72,6 +89,6 @@ def client(name: str, where: str, resume: str, at_work: Any) -> None:
     headscope.runs.batches.BLOCK = BLOCK
     Folder.__init__.__kwdefaults__["every"] = 0.0  # pyright: ignore[reportOptionalSubscript]
     engine = hs.engines.Processes(where) if where.startswith("cpu") else hs.engines.Dask(where)
-    model()
+    (writer if name == "why" else model)()
     at_work.set()
     found(name, engine, Path(resume), 0.002)

@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning"),
 ]
 
-NAMES = ("measure", "links", "roles")
+NAMES = ("measure", "links", "roles", "why")
 KILLS = int(os.environ.get("HEADSCOPE_KILLS", "40"))
 SEED = int(os.environ.get("HEADSCOPE_KILLS_SEED", "0"))
 LIMIT = 120  # seconds a run, for what hangs
