@@ -46,7 +46,8 @@ CORPORA = {
     "jsonl_tags_without_words.jsonl": ":1: expected 'tags' only beside 'words', found it beside 'text'",
     "jsonl_tag_is_a_number.jsonl": ":1: 'tags'[1]: expected a string, found a number",
     "encoded_tag_is_a_class.jsonl": ":2: tags[1]: expected another name than that of a class of tokens, found 'SEP'",
-    "jsonl_label_is_a_list.jsonl": ":1: 'label': expected a string or a number, found a list",
+    "jsonl_label_is_an_object.jsonl": ":1: 'label': expected a string, a number, true or false, or a list of these, found "
+    "an object",
     "jsonl_document_is_true.jsonl": ":1: 'document': expected a string or a number, found true or false",
     "jsonl_document_comes_back.jsonl": ":3: 'document': expected the lines of 'x' together, found it again",
     "conllu_comments_only.conllu": ":1: sentence s-1: expected words, found comments only",

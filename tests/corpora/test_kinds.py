@@ -215,19 +215,46 @@ def test_json_that_is_broken_gives_nothing(content: str, said: str, tmp_path: Pa
         list(corpora.jsonl(path))
 
 
-def test_an_array_of_more_than_is_read_whole_is_refused(
+def test_an_element_of_more_than_a_line_may_have_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("arrays", "kinds"):
-        monkeypatch.setattr(f"headscope.corpora.{module}.MOST", 40)
+    monkeypatch.setattr("headscope.corpora.files.LONGEST_LINE", 40)
     path = tmp_path / "a.json"
-    path.write_text(json.dumps(["A text."] * 9, indent=1))
-    for name in ("a.json", "a"):
-        path = path.rename(tmp_path / name)
-        with pytest.raises(
-            CorpusError, match="expected an array of at most 40 characters, found more; JSON lines may"
-        ):
-            list(console(path))
+    path.write_text(json.dumps(["A text."] * 90 + ["A long text." * 9], indent=1))
+    with pytest.raises(
+        CorpusError, match=r":92: expected texts or objects of at most 40 characters, found a longer"
+    ):
+        list(corpora.jsonl(path))
+
+
+@pytest.mark.parametrize("part", [1, 2, 7, 64])
+def test_an_array_is_read_part_by_part(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever a part ends: in a character, an escape, a number, between elements."""
+    monkeypatch.setattr("headscope.corpora.files._PART", part)
+    rows = [
+        "Ein Löwe 🦁",
+        {"text": 'a\\" ] }', "label": 123456},
+        {"text": "zwei\n", "pair": "[1, 2]", "label": -1.5e3},
+    ]
+    path = tmp_path / "a.json"
+    for indent, lines in ((None, [1, 1, 1]), (1, [2, 3, 7])):
+        for coding in ("utf-8", "utf-16"):
+            path.write_text(json.dumps(rows, indent=indent, ensure_ascii=False), encoding=coding)
+            examples = list(corpora.jsonl(path))
+            assert [(each.text, each.label) for each in examples] == [
+                ("Ein Löwe 🦁", None),
+                ('a\\" ] }', 123456),
+                ("zwei\n", -1500.0),
+            ]
+            assert [each.source for each in examples] == [f"{path}:{line}" for line in lines]
+    path.write_bytes(b'["a",\n "caf\xe9"]')
+    with pytest.raises(
+        CorpusError, match=r":2: expected UTF-8 text, found the byte 0xe9 \(byte 6 of the line, 12 of"
+    ):
+        list(corpora.jsonl(path))
+    path.write_text('["a", "b",\n "c" x]')
+    with pytest.raises(CorpusError, match=r":2: .* broken JSON at column 6 \(Expecting ',' delimiter\)"):
+        list(corpora.jsonl(path))
 
 
 def test_treebanks_and_tables_are_known_by_what_they_hold(tmp_path: Path) -> None:

@@ -298,15 +298,27 @@ def test_what_was_read_of_three_files_is_counted_again_on_each_pass(tmp_path: Pa
 def test_alignments_that_count_from_1_and_fit_are_told(kinds: str, tmp_path: Path) -> None:
     links = "".join(f"{1 + n % 2}{kinds[n % len(kinds)]}2\n" for n in range(20))
     paths = aligned(tmp_path, "x y z\n" * 21, "k l m\n" * 21, links + "\n")
-    said = r"c\.align: no word is called 0 in 20 lines with links.* base=1 \(--base 1\)"
+    said = r"c\.align: no word is called 0 in 20 lines with links: if .* base=1 \(--base 1\)"
     with pytest.warns(HeadscopeWarning, match=said):
         corpora.alignments(*paths)
 
 
 @pytest.mark.parametrize(
+    ("links", "number"), [("1-1 2-2\n1-1\n", "2 lines"), ("1?2\n\n", "1 line"), ("1-2\n" * 19, "19 lines")]
+)
+def test_alignments_of_few_lines_that_may_count_from_1_are_told_so(
+    links: str, number: str, tmp_path: Path
+) -> None:
+    said = (
+        rf"no word is called 0 in {number} with links, which are too few to tell: if .* base=1 \(--base 1\)"
+    )
+    with pytest.warns(HeadscopeWarning, match=said):
+        corpora.alignments(*aligned(tmp_path, "x y z\n" * 2, "k l m\n" * 2, links))
+
+
+@pytest.mark.parametrize(
     ("links", "base"),
     [
-        ("1-2\n" * 19 + "\n\n", 0),  # too few to say
         ("1-2\n" * 20 + "2-0\n", 0),
         ("1-2\n" * 20 + "0p1\n", 0),
         ("1-2\n" * 20 + "10-20 00-1\n", 0),

@@ -176,7 +176,7 @@ def test_a_small_file_of_much_is_unpacked_in_parts(tmp_path: Path) -> None:
     (tmp_path / "a.txt.zst").write_bytes(library.ZstdCompressor().compress(bytes(500_000_000)))
     tracemalloc.start()
     try:
-        with opening.opened(str(tmp_path / "a.txt.zst"), opening.Form(True, None, b"")) as (content, _):
+        with opening.opened(str(tmp_path / "a.txt.zst"), opening.Form(True, None)) as (content, _):
             content.readline(10)
         assert tracemalloc.get_traced_memory()[1] < 150_000_000
     finally:

@@ -13,6 +13,7 @@ import pytest
 
 from headscope import corpora
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from tests.helpers.small_tokenizers import Reader, demo
 
 NEWS = 'id,body,article\n1,"Rates rose, and\nfell.",a\n2,Banks gained.,a\n3,It rained.,b\n'
 
@@ -111,7 +112,9 @@ def test_quotes_that_never_end_cost_a_row_each(tmp_path: Path) -> None:
     rows = ["text,label", *(f'"{row},1' if number % 2 else f"{row},1" for number, row in enumerate(ROWS))]
     texts, said = read(write(tmp_path / "a.csv", "\n".join(rows)))
     assert texts == ROWS[::2]
-    assert len(said) == 1500
+    assert len(said) == 100
+    corpus = corpora.table(tmp_path / "a.csv")
+    assert sum(1 for _ in corpus.examples()) == corpus.left_out == 1500
 
 
 def test_a_cell_may_be_long_and_the_limit_of_others_stays(tmp_path: Path) -> None:
@@ -183,7 +186,22 @@ def test_what_annotators_did_not_agree_on_is_left_out_and_counted(tmp_path: Path
     assert "'gold_label': expected a label, found '-'" in corpus.broken[0].message
     if kind in ("jsonl", "parquet"):
         texts = (corpora.jsonl if kind == "jsonl" else corpora.dataset)(tmp_path / f"rows.{kind}")
-        assert [row.label for row in texts] == ["neutral", None, "contradiction", None]
+    else:
+        texts = corpora.table(tmp_path / f"rows.{kind}")
+    for _ in range(2):
+        assert len(list(texts.examples())) == 4
+    with pytest.warns(HeadscopeWarning) as told:
+        labels = [row.label for row in texts]
+    assert labels == (
+        ["neutral", None, "contradiction", None] if kind in ("jsonl", "parquet") else [None] * 4
+    )
+    (remark,) = told
+    assert str(remark.message) == (
+        f"rows.{kind}: the annotators of 2 of 4 inputs do not agree on a label ('-'): these are read without one"
+    )
+    assert len(list(texts.encoded(Reader(demo(), 64)))) == 4
+    assert texts.counts.undecided == 2
+    texts.tell()  # of what was told before not again
 
 
 def test_a_plus_and_a_minus_are_labels_elsewhere(tmp_path: Path) -> None:
@@ -202,3 +220,45 @@ def test_a_class_label_of_minus_one_is_none(tmp_path: Path) -> None:
     corpus = corpora.pairs(path)
     assert [row.label for row in corpus.examples()] == ["0", "1"]
     assert len(corpus.broken) == 1
+
+
+LABELLED: list[tuple[Any, Any]] = [
+    (True, "true"),
+    (False, "false"),
+    (["a", "b"], ("a", "b")),
+    (["a"], "a"),
+    ([], None),
+    ([1, 2], (1, 2)),
+    ([None, True], "true"),
+]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet", "links"])
+def test_labels_may_be_true_or_several(kind: str, tmp_path: Path) -> None:
+    for label, expected in LABELLED:
+        rows = [{"text": "A.", "label": label}]
+        if kind == "links":
+            (row,) = corpora.links(as_file(tmp_path, "jsonl", [{**rows[0], "links": []}]))
+        else:
+            path = as_file(tmp_path, kind, rows)
+            (row,) = (corpora.jsonl if kind == "jsonl" else corpora.dataset)(path)
+        assert (row.label, type(row.label)) == (expected, type(expected))
+        assert row.labels == (
+            ()
+            if expected is None
+            else tuple(map(str, expected if isinstance(expected, tuple) else [expected]))
+        )
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_pairs_may_have_several_labels(kind: str, tmp_path: Path) -> None:
+    for label, expected in LABELLED:
+        path = as_file(tmp_path, kind, [{"text": "A.", "label": label}])
+        if None in (label if isinstance(label, list) else []) or label == []:
+            with pytest.raises(
+                CorpusError, match=r"'label': expected a string or a number, found (none|\[\])"
+            ):
+                list(corpora.pairs(path))
+        else:
+            (row,) = corpora.pairs(path)
+            assert row.label == (tuple(map(str, expected)) if isinstance(expected, tuple) else expected)

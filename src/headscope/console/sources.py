@@ -120,7 +120,8 @@ class ReadingOptions:
             raise InputError(f"--text-field: {expected}, found {_FORMATS.get(kind, kind)}")
         if kind == "text":
             ends = self._among(get_args(Ends), kind) or "blank"
-            return corpora.text(files, pack=pack, documents=ends, strict=self.strict)
+            format = "text" if self.format else None
+            return corpora.text(files, pack=pack, documents=ends, format=format, strict=self.strict)
         if kind == "jsonl":
             field = self._field(kind)
             return corpora.jsonl(files, text=self.text_field, document=field, strict=self.strict)
@@ -426,13 +427,18 @@ _ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_
 
 def _format_of(path: Path, ends: Mapping[str, str]) -> str:
     """The format that a name tells by its end, or else the file by how it begins."""
-    from headscope.corpora.kinds import holds
+    from headscope.corpora.kinds import format_in, holds
     from headscope.corpora.sources import is_compressed
+    from headscope.errors import CorpusError
 
     name = path.stem if is_compressed(path) else path.name
-    for end, kind in ends.items():
-        if name.lower().endswith(end):
-            return kind
+    named = next((kind for end, kind in ends.items() if name.lower().endswith(end)), None)
+    anything = named in (None, "word-heads") and os.path.isfile(path)
+    if anything and (known := format_in(path)) is not None:
+        kinds = ", ".join(dict.fromkeys(ends.values()))
+        raise CorpusError(path, None, f"expected a file of one of {kinds}, found {known}")
+    if named is not None:
+        return named
     if os.path.isfile(path) and (held := holds(path)) in ends.values():
         return held
     *most, last = ends

@@ -3,13 +3,57 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from typing import TypeVar
 
 from headscope.errors import HeadscopeError, InputError
 
+T = TypeVar("T")
+
+KEPT = 100
+"""How many of what may be very many, such as broken lines, are kept; the rest are counted."""
+
 CALLERS = "of the caller's own function"
 """Marks an error that a caller's function raised on its own account, which is the caller's to see."""
+
+
+class Kept(list[T]):
+    """The first `KEPT` of what may be very many.
+
+    Attributes:
+        more: how many there were beside these.
+
+    >>> kept = Kept[int]()
+    >>> for number in range(1_000):
+    ...     kept.append(number)
+    >>> len(kept), kept.number
+    (100, 1000)
+    """
+
+    more = 0
+
+    @property
+    def number(self) -> int:
+        """How many there were."""
+        return len(self) + self.more
+
+    def append(self, item: T, /) -> None:
+        """Keep one more, or count it."""
+        if len(self) < KEPT:
+            super().append(item)
+        else:
+            self.more += 1
+
+    def extend(self, items: Iterable[T], /) -> None:
+        """Keep more, or count them."""
+        for item in items:
+            self.append(item)
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        super().clear()
+        self.more = 0
 
 
 def expect_call(name: str, function: Callable[..., object], what: str) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from headscope.core.counts import plural
 from headscope.core.link import Link, Side, Span
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
@@ -17,7 +18,7 @@ from headscope.corpora.files import Files, Line
 from headscope.corpora.jsonlines import strings
 from headscope.errors import HeadscopeWarning
 
-_SOME = 20  # lines with links of which it is said that none names a first word
+_SOME = 20  # lines with links, of which one would name a first word
 _PAIR = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 
 
@@ -47,9 +48,9 @@ def alignments(
         strict: refuse sentences that are broken (blank, an index that no word has) with a `CorpusError` that names file
             and line; else they are left out and listed (`Corpus`).
 
-    Warns (`HeadscopeWarning`) where no word of a file of some length is called 0. Each sentence is a document of its
-    own, which is not known to be one (`Example.document_known`). Raises
-    `CorpusError` where the files have different numbers of lines.
+    Warns (`HeadscopeWarning`) where no word of the file is called 0, and says where its lines are too few to tell. Each
+    sentence is a document of its own, which is not known to be one (`Example.document_known`). Raises `CorpusError`
+    where the files have different numbers of lines.
 
     >>> example = next(iter(hs.corpora.alignments("de.txt", "en.txt", "de-en.align")))
     >>> [(example.pair_words[link.source.start], [example.words[span.start] for span in link.targets])
@@ -77,9 +78,10 @@ def _expect_a_first_word(path: str) -> None:
         if any(int(a) == 0 or int(b) == 0 for a, _, b in pairs):
             return
         lines += bool(pairs)
-    if lines >= _SOME:
-        message = f"no word is called 0 in {lines:,} lines with links: if the first is called 1, say base=1 (--base 1)"
-        warnings.warn(f"{path}: {message}", HeadscopeWarning, stacklevel=3)
+    if lines:
+        sure = "" if lines >= _SOME else ", which are too few to tell"
+        message = f"no word is called 0 in {plural(lines, 'line')} with links{sure}: if the first is called 1"
+        warnings.warn(f"{path}: {message}, say base=1 (--base 1)", HeadscopeWarning, stacklevel=3)
 
 
 def _examples(files: Files, base: int) -> Iterator[Callable[[], Example]]:

@@ -15,7 +15,8 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.entities import Brackets, Read, Unmatched, withheld
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError
-from headscope.corpora.treebank import MOST_WORDS
+from headscope.corpora.kinds import BEGIN
+from headscope.corpora.treebank import MOST_WORDS, expect_end
 from headscope.errors import CorpusError
 
 _LEAST = 12
@@ -23,9 +24,6 @@ _BARE = 3  # columns of files without tags and parses
 _NOTHING = ("", "-", "_", "*")
 _MARKS = (".", "!", "?", "…", "...")
 _CLOSING = (*_MARKS, '"', "'", "''", "”", "’", ")", "]", "&quot;")
-BEGIN = re.compile(r"#\s*begin document\b(.*)")
-"""A line with which a document begins."""
-
 _NUMBER_OF = re.compile("[0-9]{1,9}")
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _TAGS: Mapping[str, str] = {
@@ -114,6 +112,7 @@ def _blocks(lines: Iterable[Line]) -> Iterator[_Block]:
     document, place, title, block = -1, 0, "", list[Line]()
     for line in chain(lines, [Line("", 0, "")]):
         if line.text.strip() and not line.text.startswith("#") and (not block or line.path == block[0].path):
+            expect_end(block)
             block.append(line)
             continue
         for part in _parts(block):
@@ -184,7 +183,7 @@ def _sentence(block: _Block, unmatched: list[CorpusError] | None) -> Example:
     except WordError as error:
         raise fail(error.word, str(error)) from None
     if unmatched is not None:
-        unmatched += [fail(error.word, str(error)) for error in wrong]
+        unmatched.extend(fail(error.word, str(error)) for error in wrong)
     return Example(
         words=words,
         heads=heads,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -12,6 +13,7 @@ from typing import Annotated, Protocol
 
 import numpy as np
 
+from headscope.core.failures import Kept
 from headscope.core.modality import Kind
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Expected, expect, validated
@@ -33,6 +35,11 @@ LOOKED = 20_000
 
 LISTED = 20
 """How many of the inputs that were left out are named in a warning; the rest are counted."""
+
+HOPELESS = 1_000
+"""After how many inputs that all cannot be used for one reason, and none that can, reading stops."""
+
+_DIGITS = re.compile("[0-9]+")
 
 
 class Sources(Protocol):
@@ -56,8 +63,9 @@ class Corpus:
         documents: what is taken as one document, in words, such as "each file"; empty where that is not known.
         kind: ``text``, ``images`` or ``sounds``.
         strict: whether to refuse what cannot be used; a run reads such a corpus to its end before the model runs.
-        counts: what the last (or the present) pass of `encoded` has seen.
-        broken: what was left out of the last (or the present) pass, and why.
+        counts: what the last (or the present) pass has seen.
+        broken: what was left out of the last (or the present) pass, and why; the first of very many (`left_out` counts
+            all).
     """
 
     def __init__(
@@ -80,7 +88,7 @@ class Corpus:
         self.documents = documents
         self.kind: Kind = kind
         self.counts = Counts()
-        self.broken: list[CorpusError] = []
+        self.broken = Kept[CorpusError]()
         self._read = read
         self._files = files
         self.strict = strict
@@ -88,12 +96,12 @@ class Corpus:
         self._unread = unread
         self.within = within
         self._warned: set[str] = set()
-        self._complete, self._more = True, 0
+        self._complete = True
 
     @classmethod
     def of_files(
         cls,
-        paths: Paths,
+        paths: Paths | Files,
         read: Callable[[Iterable[Line]], Read],
         *,
         expected: str,
@@ -108,7 +116,7 @@ class Corpus:
         """What `read` makes of the lines of some files.
 
         Args:
-            paths: a file or several.
+            paths: a file or several, or these as they have been looked at.
             read: gives examples, or what makes one each.
             expected: the error where there is no example, such as "expected text, found blank lines only".
             documents, pack, kind: as in the attributes.
@@ -117,7 +125,7 @@ class Corpus:
             suffixes: of the files that are read of a folder.
             records: whether arrays of JSON are read as JSON lines are.
         """
-        files = Files(paths, suffixes, records=records)
+        files = paths if isinstance(paths, Files) else Files(paths, suffixes, records=records)
         return cls(
             files.name,
             partial(read, files),
@@ -137,19 +145,30 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Example]:
         """The examples as they are in the source, without tokens. Warns of those that were left out."""
-        yield from self.examples()
+        self.counts = counts = Counts()
+        for example in self.examples():
+            counts.examples += 1
+            counts.undecided += example.undecided is True
+            yield example
         self.tell()
 
     def examples(self) -> Generator[Example]:
-        """The examples without the warning, for runs, which may leave out more."""
+        """The examples without the warning, for runs, which may leave out more.
+
+        Raises `CorpusError` where none of the first `HOPELESS` can be used, all for one reason.
+        """
         self.broken.clear()
-        self._more = 0
         empty = True
+        reasons = set[str]()
         for item in self._read():
             try:
                 example = item() if callable(item) else item
             except CorpusError as error:
                 self.leave_out(error)
+                if empty and self._complete and self.broken.number <= HOPELESS:
+                    reasons.add(_DIGITS.sub("0", error.message.partition(", found ")[0]))
+                    if self.broken.number == HOPELESS and len(reasons) == 1:
+                        raise self.nothing_left(stopped=True) from None
             else:
                 empty = False
                 yield example
@@ -171,25 +190,37 @@ class Corpus:
         error.__context__ = error.__cause__ = None  # they would keep what was read alive
         self.broken.append(error.with_traceback(None))
 
-    def nothing_left(self) -> CorpusError | InputError:
-        """The error of a pass that gave no input: the first of what was left out."""
+    def nothing_left(self, *, stopped: bool = False) -> CorpusError | InputError:
+        """The error of a pass that gave no input, or `stopped` for that: the first of what was left out."""
         if self.broken:
-            first, more = self.broken[0], len(self.broken) - 1 + self._more
+            first, more = self.broken[0], self.broken.number - 1
             also = f" (and {more:,} more cannot be used either: none is left)" if more else ""
+            if stopped:
+                also = f" (and so on: none of the first {more + 1:,} inputs can be used, all for this reason)"
             return CorpusError(first.path, first.line, first.message + also)
         if self._files is None:
             return InputError("corpus: expected at least one input, found none")
         return CorpusError(self._files.paths[-1], None, self._expected)
 
     def tell(self) -> None:
-        """Warn of what was left out, with file and line, and of files not read; of what was told before not again."""
-        if self._unread and self._unread not in self._warned:
-            self._warned.add(self._unread)
-            warnings.warn(f"{self.name}: {self._unread}", HeadscopeWarning, stacklevel=3)
+        """Warn of what was left out, with file and line, of files not read, and of inputs without an agreed label.
+
+        What was told before is not told again.
+        """
+        remarks = [self._unread] if self._unread else []
+        if self.counts.undecided:
+            number = f"{self.counts.undecided:,} of {self.counts.examples:,} inputs"
+            remarks.append(
+                f"the annotators of {number} do not agree on a label ('-'): these are read without one"
+            )
+        for remark in remarks:
+            if remark not in self._warned:
+                self._warned.add(remark)
+                warnings.warn(f"{self.name}: {remark}", HeadscopeWarning, stacklevel=3)
         new = [message for error in self.broken if (message := str(error)) not in self._warned]
         self._warned.update(new)
         if new:
-            count = len(new) + self._more
+            count = len(new) + self.broken.more
             inputs = "input" if count == 1 else "inputs"
             files = self._files.paths if self._files is not None else ()
             of = f"{len(files)} files" if len(files) > 1 else self.name
@@ -211,7 +242,7 @@ class Corpus:
         """
         part = copy(self)
         part._read, part._complete, part._files = read, False, None
-        part.counts, part.broken, part._warned = Counts(), [], set()
+        part.counts, part.broken, part._warned = Counts(), Kept[CorpusError](), set()
         return part
 
     def stretch(self, stretch: Stretch, *, here: bool = False) -> Corpus:
@@ -228,12 +259,13 @@ class Corpus:
 
     def was_read(self, counts: Counts, broken: Sequence[CorpusError], left_out: int) -> None:
         """Note what a pass has counted and left out that read the corpus in parts; `broken` are the first of those."""
-        self.counts, self.broken, self._more = counts, list(broken), left_out - len(broken)
+        self.counts, self.broken = counts, Kept(broken)
+        self.broken.more = left_out - len(broken)
 
     @property
     def left_out(self) -> int:
         """How many inputs the last (or the present) pass has left out."""
-        return len(self.broken) + self._more
+        return self.broken.number
 
     def size_hint(self) -> int | None:
         """Size of the files in bytes; None for corpora in memory."""
@@ -279,6 +311,7 @@ class Corpus:
             counts.documents += example.document != document
             document = example.document
             counts.examples += 1
+            counts.undecided += example.undecided is True
             counts.tokens += len(example.tokens)
             words, split = _words(example.tokens)
             counts.words += words

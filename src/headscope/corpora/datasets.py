@@ -49,6 +49,10 @@ _FIELDS = tuple(
         )
     )
 )
+_LARGE, _RATIO = (
+    1 << 27,
+    200,
+)  # bytes of a column that are read, and how much smaller than that it is packed at most
 _ROWS = 64  # rows that are held at a time: a small file may say one long text of all
 
 
@@ -265,6 +269,7 @@ def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
     with _understood(path):
         if _kind(path) == "parquet":
             file = module("pyarrow.parquet").ParquetFile(path)
+            _expect_sizes(path, file.metadata, columns)
             total, done = max(1, file.metadata.num_rows), 0
             for batch in file.iter_batches(batch_size=_ROWS, columns=list(columns)):
                 done += batch.num_rows
@@ -276,6 +281,16 @@ def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
                 batch.validate(full=True)  # of broken bytes the library would read elsewhere in memory
                 for start in range(0, batch.num_rows, _ROWS):
                     yield batch.slice(start, _ROWS), share
+
+
+def _expect_sizes(path: str, metadata: Any, columns: Sequence[str]) -> None:
+    """Raise `CorpusError` for a column of Parquet that is very much larger than what it is packed in."""
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for part in map(group.column, range(group.num_columns)):
+            size, packed = part.total_uncompressed_size, part.total_compressed_size
+            if part.path_in_schema.split(".")[0] in columns and size > _LARGE and size > _RATIO * packed:
+                column = f"the column {part.path_in_schema!r} of {size:,} bytes in {packed:,}"
+                raise CorpusError(path, None, f"expected texts, found {column}, which would fill the memory")
 
 
 def _record_batches(reader: Any) -> Iterator[tuple[Any, float]]:

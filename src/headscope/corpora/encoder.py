@@ -132,6 +132,7 @@ class Counts:
         split_words: words of more than one piece.
         cuts: places where a text that was longer than fits was cut.
         empty: lines left out because the tokenizer finds no piece in them (control characters only).
+        undecided: inputs on whose label their annotators do not agree.
     """
 
     documents: int = 0
@@ -141,6 +142,7 @@ class Counts:
     split_words: int = 0
     cuts: int = 0
     empty: int = 0
+    undecided: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*map(add, astuple(self), astuple(other)))

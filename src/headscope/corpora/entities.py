@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from headscope.core.failures import Kept
 from headscope.corpora.example import Mention
 from headscope.corpora.files import WordError
 from headscope.errors import CorpusError, HeadscopeWarning
@@ -107,14 +108,14 @@ class Unmatched:
     @contextmanager
     def collected(self) -> Generator[list[CorpusError]]:
         """Give a list for what is found in a pass, and warn of it at the end, which may come early."""
-        errors: list[CorpusError] = []
+        errors = Kept[CorpusError]()
         try:
             yield errors
         finally:
             if errors and not self._warned:
                 self._warned = True
                 warnings.warn(
-                    f"left out the mentions of {len(errors):,} brackets that have no partner in their sentence, the "
+                    f"left out the mentions of {errors.number:,} brackets that have no partner in their sentence, the "
                     f"first: {errors[0]}",
                     HeadscopeWarning,
                     stacklevel=2,

@@ -36,7 +36,8 @@ class Example:
         document: number of the document in the corpus, from 0; the examples of a document follow one another.
         document_known: whether the corpus says so; False where a file, or a sentence, is taken for a document.
         source: where the example begins, such as ``news.txt:12``.
-        label: what the corpus says of the example.
+        label: what the corpus says of the example; a tuple where it says several things.
+        undecided: True where its annotators do not agree on a label.
         name: what the corpus calls the example (CoNLL-U's ``sent_id``).
         spaces: whether white space follows each word; None where the corpus does not say.
         tags: a tag a word; in treebanks the universal part of speech.
@@ -64,7 +65,8 @@ class Example:
     document: int = 0
     document_known: bool = True
     source: str = ""
-    label: str | int | float | None = None
+    label: str | int | float | tuple[str | int | float, ...] | None = None
+    undecided: bool | None = None
     name: str = ""
     spaces: Sequence[bool] | None = None
     tags: Sequence[str] | None = None
@@ -94,6 +96,13 @@ class Example:
     def place(self) -> str:
         """What messages call it by: where it begins, of one that was made in Python that it is among the examples."""
         return self.source or "examples"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its labels, as strings."""
+        if self.label is None:
+            return ()
+        return tuple(map(str, self.label)) if isinstance(self.label, tuple) else (str(self.label),)
 
     def error(self, message: InputError | str) -> CorpusError:
         """An error that begins with the example's file, line and name."""

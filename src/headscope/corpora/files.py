@@ -9,7 +9,7 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 
-from headscope.corpora.arrays import MOST, elements
+from headscope.corpora.arrays import elements, is_array
 from headscope.corpora.line import Line
 from headscope.corpora.sources import STDIN, Lines, expanded, form_of, opened, readable, suffix_of
 from headscope.errors import CorpusError, InputError
@@ -21,7 +21,11 @@ CHECKED = 1 << 31
 
 
 LONGEST_LINE = 10_000_000
-"""Bytes of a line at most: a tokenizer takes some hundred times as many of memory for it."""
+"""Bytes of a line at most, and characters of an element of an array: a tokenizer takes some hundred times as many of
+memory for it.
+"""
+
+_PART = 1 << 16  # bytes that are read at once of a line that may be longer than a line
 
 
 class WordError(InputError):
@@ -47,13 +51,13 @@ class Files:
         suffixes: of the files that are read of a folder that is among them; none where there is to be none.
         records: whether the elements of an array of JSON are lines (`headscope.corpora.arrays`).
         rows: whether the files are no text.
-        longest: bytes of a line at most, `LONGEST_LINE` by default; an array of which elements are lines may be one.
 
     Attributes:
         paths: the files.
         name: their names, or those of the folders, without the folders that these are in.
         unread: what is to be said of other files in the folders.
         in_order: whether some can be read in order only.
+        forms: how each has its text; none of `rows`.
         total: their size in bytes.
         read: how many bytes the reading under way has read.
 
@@ -69,7 +73,6 @@ class Files:
         *,
         records: bool = False,
         rows: bool = False,
-        longest: int | None = None,
     ) -> None:
         given = [paths] if isinstance(paths, str | Path) else list(paths)
         if not given:
@@ -78,20 +81,27 @@ class Files:
         self.name = ", ".join(map(_named, given))
         self.total = sum(_size(path) for path in self.paths)
         self.read = 0
-        self._forms = {} if rows else {path: form_of(path) for path in self.paths}
-        json = {
-            path for path, form in self._forms.items() if form.begins == b"[" or suffix_of(path) == ".json"
-        }
+        self.forms = {} if rows else {path: form_of(path) for path in self.paths}
+        json = {path for path, form in self.forms.items() if form.begins == "[" or suffix_of(path) == ".json"}
         self._arrays = json if records else set[str]()
-        self._longest = longest
-        self.in_order = bool(self._arrays) or not all(form.plain for form in self._forms.values())
+        self.in_order = bool(self._arrays) or not all(form.plain for form in self.forms.values())
         self._checked = self.total > CHECKED or self.in_order
 
     def __iter__(self) -> Iterator[Line]:
         self._begin()
         for path in self.paths:
-            lines = self._lines(path)
-            yield from elements(path, lines) if path in self._arrays else lines
+            if path in self._arrays and self.is_array(path):
+                yield from elements(path, self.lines(path, _PART), LONGEST_LINE)
+            else:
+                yield from self.lines(path)
+
+    def is_array(self, path: str) -> bool:
+        """Whether one of the files holds an array of JSON or an object over several lines."""
+        before = self.read
+        try:
+            return is_array(path, self.lines(path, _PART), self.lines(path, _PART), LONGEST_LINE)
+        finally:
+            self.read = before
 
     def abreast(self) -> Iterator[tuple[Line, ...]]:
         """The lines side by side: the first of each file, then the second of each, and so on.
@@ -100,12 +110,12 @@ class Files:
         """
         self._begin()
         first, *others = self.paths
-        expected = sum(1 for _ in self._lines(first))
+        expected = sum(1 for _ in self.lines(first))
         for path in others:
-            if (count := sum(1 for _ in self._lines(path))) != expected:
+            if (count := sum(1 for _ in self.lines(path))) != expected:
                 raise CorpusError(path, None, f"expected {expected:,} lines as in {first}, found {count:,}")
         self.read = 0
-        yield from zip(*map(self._lines, self.paths), strict=True)
+        yield from zip(*map(self.lines, self.paths), strict=True)
 
     def _begin(self) -> None:
         for path in () if self._checked else self.paths:
@@ -124,48 +134,69 @@ class Files:
                     decoder.decode(part)
                 decoder.decode(b"", final=True)
             except UnicodeDecodeError:
-                for _ in self._lines(path):
+                for _ in self.lines(path):
                     pass  # it raises, with the line
 
-    def _lines(self, path: str) -> Iterator[Line]:
-        before = place = 0
-        with opened(path, self._forms[path]) as (content, file):
-            number, longest = 1, MOST if path in self._arrays else self._longest
-            while line := read_line(content, path, number, longest):
-                text = decoded(line, path, number, before)
+    def lines(self, path: str, part: int | None = None) -> Iterator[Line]:
+        """The lines of a file; or these with their ends, those of more than `part` bytes in parts."""
+        before = place = begin = 0
+        with opened(path, self.forms[path]) as (content, file):
+            number = 1
+            while line := read_part(content, part) if part else read_line(content, path, number):
+                text = decoded(line, path, number, before, before - begin, end=not part)
                 before += len(line)
                 here = file.tell() if self.in_order else before
                 self.read, place = self.read + here - place, here
                 yield Line(path, number, text)
-                number += 1
+                if not part or line.endswith(b"\n"):
+                    number, begin = number + 1, before
 
 
-def read_line(content: Lines, path: str, number: int | None = None, longest: int | None = None) -> bytes:
+def read_line(content: Lines, path: str, number: int | None = None) -> bytes:
     """The next line with its end; nothing where there is none. Raises `CorpusError` as `expect_short` does."""
-    line = content.readline((longest or LONGEST_LINE) + 1)
-    expect_short(line, path, number, longest)
+    line = content.readline(LONGEST_LINE + 1)
+    expect_short(line, path, number)
     return line
 
 
-def expect_short(line: bytes, path: str, number: int | None = None, longest: int | None = None) -> None:
-    """Raise `CorpusError` for a line of more than `longest` bytes, by default `LONGEST_LINE`."""
-    if len(line) > (most := longest or LONGEST_LINE):
-        message = f"expected lines of at most {most:,} bytes, found a longer one; part it into several"
+def read_part(content: Lines, size: int) -> bytes:
+    """The next line with its end, or some `size` bytes of it, up to the end of a character."""
+    part = content.readline(size)
+    for _ in range(3):  # bytes that a character in UTF-8 may still lack
+        try:
+            part.decode()
+        except UnicodeDecodeError as error:
+            if error.end < len(part) or not (byte := content.readline(1)):
+                break
+            part += byte
+    return part
+
+
+def expect_short(line: bytes, path: str, number: int | None = None) -> None:
+    """Raise `CorpusError` for a line of more than `LONGEST_LINE` bytes."""
+    if len(line) > LONGEST_LINE:
+        message = (
+            f"expected lines of at most {LONGEST_LINE:,} bytes, found a longer one; part it into several"
+        )
         raise CorpusError(path, number, message)
 
 
-def decoded(line: bytes, path: str, number: int, before: int) -> str:
-    """A line of a file without its end; `before` are the bytes before it. Raises `CorpusError` for other than UTF-8."""
+def decoded(line: bytes, path: str, number: int, before: int, begun: int = 0, *, end: bool = True) -> str:
+    """A line of a file, or the part of it that `begun` bytes precede, without its `end`.
+
+    `before` are the bytes of the file before it. Raises `CorpusError` for other than UTF-8.
+    """
     try:
-        return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        text = line.decode("utf-8" if before else "utf-8-sig")
     except UnicodeDecodeError as error:
         position = error.start
         raise CorpusError(
             path,
             number,
             f"expected UTF-8 text, found the byte 0x{line[position]:02x} "
-            f"(byte {position + 1} of the line, {before + position + 1} of the file)",
+            f"(byte {begun + position + 1} of the line, {before + position + 1} of the file)",
         ) from None
+    return text.rstrip("\r\n") if end else text
 
 
 class Listed:

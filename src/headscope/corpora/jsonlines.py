@@ -37,6 +37,10 @@ DISAGREED = ("gold_label", "-")
 """Where SNLI's annotators do not agree, and what stands there in place of a label."""
 
 
+Label = str | int | float | tuple[str | int | float, ...]
+"""A label, or several."""
+
+
 class _Kinds(dict[type, str]):
     def __missing__(self, kind: type) -> str:
         return kind.__name__
@@ -115,10 +119,20 @@ def known_texts(names: Collection[str]) -> tuple[str, ...]:
     return next((texts for texts in TEXTS if set(texts) <= set(names)), ())
 
 
-def label_of(row: Mapping[str, Any], name: str, fail: Fail) -> str | int | float | None:
-    """The label of a row; None where it has none."""
-    label = scalar(row, name, fail)
-    return None if (name, label) == DISAGREED else label
+def label_of(row: Mapping[str, Any], name: str, fail: Fail) -> Label | None:
+    """The label of a row, or its labels; None where it has none. True and false are labels of these names."""
+    given: Any = row.get(name)
+    items = cast("list[Any]", given) if isinstance(given, list) else [given]
+    for item in items:
+        if item is not None and not isinstance(item, str | int | float):
+            expected = "a string, a number, true or false, or a list of these"
+            raise fail(f"{name!r}: expected {expected}, found {KINDS[type(item)]}")
+    known = tuple(
+        str(item).lower() if isinstance(item, bool) else item
+        for item in items
+        if item is not None and (name, item) != DISAGREED
+    )
+    return known if len(known) > 1 else known[0] if known else None
 
 
 def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool = False) -> dict[str, Any]:
@@ -168,6 +182,8 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool 
         given["ids"] = prompt, _ids(row.get("token_ids", []), "token_ids", fail)
     if "tags" in given and len(given["tags"]) != len(given["words"]):
         raise fail(f"'tags': expected {len(given['words'])}, one a word, found {len(given['tags'])}")
+    if undecided(row):
+        given["undecided"] = True
     name = label_of(row, label, fail)
     return given if name is None else {**given, "label": name}
 
@@ -175,6 +191,12 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool 
 def keys_of(row: Mapping[str, Any]) -> str:
     """The keys that an object has, and those of the objects that are listed under them, in words."""
     return ", ".join(map(_held, row, row.values())) or "none"
+
+
+def undecided(row: Mapping[str, Any]) -> bool | None:
+    """True where the annotators of a row do not agree on its label; None elsewhere."""
+    name, label = DISAGREED
+    return row.get(name) == label or None
 
 
 def _held(key: str, value: Any) -> str:

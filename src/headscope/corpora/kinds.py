@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import islice
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from headscope.corpora.arrays import MOST, is_json
-from headscope.corpora.conll2012 import BEGIN
+from headscope.corpora.arrays import is_json
 from headscope.corpora.files import Files
+from headscope.corpora.formats import format_of
 from headscope.corpora.jsonlines import TEXTS
 from headscope.corpora.marks import HEAD, table
 from headscope.corpora.sources import form_of, readable, suffix_of
@@ -18,49 +18,66 @@ from headscope.errors import CorpusError
 
 Held = Literal["text", "jsonl", "csv", "tsv", "conllu", "conll2012", "parquet", "arrow"]
 
+BEGIN = re.compile(r"#\s*begin document\b(.*)")
+"""A line with which a document of CoNLL-2012 begins."""
+
+AS_TEXT = "--format text (format='text') reads its marks as well"
+"""How what has marks is read as a text all the same."""
+
 _ROW = re.compile(r"[0-9]+([-.][0-9]+)?(\t[^\t]*){9}")
-_ARRAY = re.compile(r"\s*(\[\s*([\[{\"\]]|$)|$)")
-_PAGES = {"<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML", "<svg": "XML"}
+_ARRAY = re.compile(r'\[\s*([\[{"\]]|$)')
+_TABLES: Mapping[str, Held] = {"\t": "tsv", ",": "csv"}
 _SAID = {
-    "jsonl": "records of JSON",
-    "csv": "a table",
-    "tsv": "a table",
-    "conllu": "a treebank",
-    "conll2012": "coreference in columns",
-    "parquet": "a table of Parquet",
-    "arrow": "a table of Arrow",
+    "jsonl": ("records of JSON", "jsonl"),
+    "csv": ("a table", "table"),
+    "tsv": ("a table", "table"),
+    "conllu": ("a treebank", "conllu"),
+    "conll2012": ("coreference in columns", "conll2012"),
+    "parquet": ("a table of Parquet", "dataset"),
+    "arrow": ("a table of Arrow", "dataset"),
 }
-_LOOKED = 200  # lines
+"""What files are called that are no text, and what of `headscope.corpora` reads them."""
 
 
-def holds(path: str | Path) -> Held:
+def holds(path: str | Path, files: Files | None = None) -> Held:
     """What a file holds, told from how it begins: JSON (``jsonl``), a treebank, a table of texts, or else a text.
 
-    Raises `CorpusError` for a file that is missing or no text, and for pages of HTML and XML.
+    `files` has it among its files, where there is one. Raises `CorpusError` for a file that is missing or no text, and
+    for one of `headscope.corpora.formats`.
     """
     path = str(path)
     if (kind := begins_as_table(path)) is not None:
         return kind
-    files = Files(path)
-    if suffix_of(path) == ".json" or (form_of(path).begins == b"[" and _is_array(path)):
+    files = files or Files(path)
+    form = files.forms[path]
+    if suffix_of(path) == ".json" or (_ARRAY.match(form.head.lstrip()) and files.is_array(path)):
         return "jsonl"
-    begin = list(islice((line for line in files if line.text.strip()), _LOOKED))
-    header = begin[0].text if begin else ""
-    if header.lstrip()[:1] == "{" and is_json(header):
+    if form.begins == "{" and is_json(next(line.text for line in files.lines(path) if line.text.strip())):
         return "jsonl"
-    for mark, name in _PAGES.items():
-        if header.lstrip().lower().startswith(mark):
-            raise CorpusError(
-                path, None, f"expected text, found a page of {name}; --format text reads its marks as well"
-            )
-    if any(BEGIN.match(line.text) for line in begin):
+    if (known := format_of(form)) is not None:
+        raise CorpusError(path, None, f"expected text, found {known}; {AS_TEXT}")
+    lines = form.lines
+    if any(map(BEGIN.match, lines)):
         return "conll2012"
-    if _names_texts(header, "\t"):
-        return "tsv"
-    if _names_texts(header, ","):
-        return "csv"
-    row = next((line.text for line in begin if not line.text.startswith("#")), "")
+    for parted, kind in _TABLES.items():
+        if lines and _names_texts(lines[0], parted):
+            return kind
+    row = next((line for line in lines if not line.startswith("#")), "")
     return "conllu" if _ROW.fullmatch(row) else "text"
+
+
+def format_in(path: str | Path) -> str | None:
+    """The format of a file, and what can be given instead, where `headscope.corpora.formats` has it."""
+    return None if begins_as_table(str(path)) else format_of(form_of(str(path)))
+
+
+def expect_text(path: str, files: Files) -> None:
+    """Raise `CorpusError` where one of some files is no text, or one with marks."""
+    if (kind := holds(path, files)) != "text":
+        what, reader = _SAID[kind]
+        raise CorpusError(
+            path, None, f"expected a text, found {what}; hs.corpora.{reader} reads it; {AS_TEXT}"
+        )
 
 
 def _names_texts(line: str, parted: str) -> bool:
@@ -72,7 +89,7 @@ def _names_texts(line: str, parted: str) -> bool:
 def text_of(path: str | Path) -> Files:
     """A file that has to be a text. Raises `CorpusError` for one that holds something else."""
     if (kind := holds(path)) != "text":
-        raise CorpusError(path, None, f"expected a text, found {_SAID[kind]}")
+        raise CorpusError(path, None, f"expected a text, found {_SAID[kind][0]}")
     return Files(path)
 
 
@@ -82,17 +99,3 @@ def begins_as_table(path: str) -> Literal["parquet", "arrow"] | None:
         return None
     with readable(path), open(path, "rb") as file:
         return table(file.read(HEAD))
-
-
-def _is_array(path: str) -> bool:
-    """Whether a file that begins with a bracket is an array of JSON: of texts, objects or arrays."""
-    size, parts = 0, list[str]()
-    for line in Files(path, longest=MOST):
-        if not parts and not _ARRAY.match(line.text):
-            return False
-        size += len(line.text)
-        if size > MOST:
-            return True  # who reads it says that it is too large
-        if line.text.strip():
-            parts.append(line.text)
-    return is_json("\n".join(parts))

@@ -14,7 +14,7 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import MAIN, Documents, fields, json_object, named, scalar, string, strings
+from headscope.corpora.jsonlines import MAIN, Documents, fields, json_object, label_of, named, string, strings
 from headscope.corpora.linking import checked, read_links, unit_of, with_links
 from headscope.corpora.readers import json_lines, numbers_of
 from headscope.corpora.speech import heard_in, of_object
@@ -220,7 +220,7 @@ def linked_of(line: Line, document: str | None, numbers: Documents) -> Example:
     if picture is None or not row.keys().isdisjoint(MAIN):
         given: dict[str, Any] = fields(row, None, line.error)
     else:  # it stands alone
-        given = {"label": scalar(row, "label", line.error)}
+        given = {"label": label_of(row, "label", line.error)}
     example = Example(**given, source=line.source)
     if example.messages is not None or example.ids is not None:
         raise line.error("expected links beside 'text', 'words' or 'tokens', found a conversation or ids")

@@ -6,7 +6,7 @@ from typing import Literal
 
 Packing = Literal["gzip", "bz2", "xz", "zstd", "zip"]
 
-HEAD = 1 << 12
+HEAD = 1 << 14
 """How many bytes of a file are looked at."""
 
 _PACKED: dict[bytes, Packing] = {

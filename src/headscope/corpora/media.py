@@ -18,7 +18,7 @@ from headscope.core.modality import Kind
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Listed
-from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, string, strings
+from headscope.corpora.jsonlines import Documents, each_of, json_object, label_of, scalar, string, strings
 from headscope.corpora.linking import read_links
 from headscope.corpora.rows import Kept
 from headscope.corpora.sources import counted, suffix_of, walked
@@ -301,7 +301,7 @@ def _example(
         raise line.error(message) from None
     example = Example(
         **fields,
-        label=scalar(row, "label", line.error),
+        label=label_of(row, "label", line.error),
         document=documents.number(line, name),
         document_known=True,
         source=line.source,

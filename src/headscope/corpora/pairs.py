@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
@@ -53,9 +53,9 @@ def pairs(
             else each row is a document of its own.
         strict: refuse broken rows and empty texts or labels; else they are left out and listed (`Corpus`).
 
-    A label is kept as it is written, as a string; a row without one, or with SNLI's ``-`` (its annotators do not
-    agree), is left out. Raises `InputError` for another suffix, and `CorpusError` with file and line for a missing
-    column.
+    A label is kept as it is written, as a string (true and false as ``true`` and ``false``), and several of a list as a
+    tuple of strings; a row without one, or with SNLI's ``-`` (its annotators do not agree), is left out. Raises
+    `InputError` for another suffix, and `CorpusError` with file and line for a missing column.
 
     >>> example = next(iter(hs.corpora.pairs("pairs.tsv")))
     >>> example.text, example.pair, example.label
@@ -116,12 +116,14 @@ def _example(
     line: Line, row: Mapping[str, Any], columns: _Columns, index: int, documents: dict[str, int]
 ) -> Example:
     texts = [string(row.get(name), f"{name!r}", line.error) for name in columns.texts]
-    document = str(index) if columns.document is None else _cell(row, columns.document, line.error)
+    number = index
+    if columns.document is not None:
+        number = documents.setdefault(_cell(row, columns.document, line.error), len(documents))
     return Example(
         text=texts[0],
         pair=texts[1] if len(texts) == 2 else None,
-        label=_cell(row, columns.label, line.error),
-        document=documents.setdefault(document, len(documents)),
+        label=_label(row, columns.label, line.error),
+        document=number,
         source=line.source,
     )
 
@@ -143,6 +145,15 @@ def _columns(names: Sequence[str], wanted: _Wanted, fail: Fail) -> _Columns:
     if label in texts or document in texts or len(set(texts)) < len(texts):
         raise fail(f"expected different columns, found {', '.join(map(repr, (*texts, label)))}")
     return _Columns(texts, label, document)
+
+
+def _label(row: Mapping[str, Any], name: str, fail: Fail) -> str | tuple[str, ...]:
+    """The label of a row, or its labels where a list has several."""
+    given: Any = row.get(name)
+    if not isinstance(given, list) or not given:
+        return _cell(row, name, fail)
+    labels = [_cell({name: one}, name, fail) for one in cast("list[Any]", given)]
+    return labels[0] if len(labels) == 1 else tuple(labels)
 
 
 def _cell(row: Mapping[str, Any], name: str, fail: Fail) -> str:

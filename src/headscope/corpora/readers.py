@@ -13,8 +13,9 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.cuts import Within, by_lines
 from headscope.corpora.example import Example
-from headscope.corpora.files import Line, Paths, packaged
+from headscope.corpora.files import Files, Line, Paths, packaged
 from headscope.corpora.jsonlines import Documents, each_of, fields, json_object, named, string
+from headscope.corpora.kinds import expect_text
 from headscope.corpora.readable import HEADING
 from headscope.errors import HeadscopeWarning, InputError
 
@@ -33,7 +34,14 @@ _FEW, _SOON = 20, 500  # documents of which, and after which, it is said what th
 
 
 @validated
-def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", strict: bool = False) -> Corpus:
+def text(
+    paths: Paths,
+    *,
+    pack: Pack | None = 128,
+    documents: Ends = "blank",
+    format: Literal["text"] | None = None,
+    strict: bool = False,
+) -> Corpus:
     """Plain text: one sentence or paragraph a line, a blank line between documents.
 
     Errors and tests are by document, so it matters what one is. A heading (``= Name =``, as in WikiText) is no document
@@ -51,9 +59,11 @@ def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", st
             models and tokenizers that put nothing between two texts. Lines are joined by a space. A line that
             is longer is cut between two pieces (at white space where there is some) and the cut is counted.
             None: each line is an input.
+        format: by default a file that is known to hold something else (JSON, a treebank, annotation, markup, subtitles,
+            sequences with names) is refused; ``text`` reads its marks as well.
         strict: refuse a line of which the model can read nothing; else it is left out and listed (`Corpus`).
 
-    Raises `CorpusError` for files that are missing, directories, empty, or no text.
+    Raises `CorpusError` for files that are missing, directories, empty, no text, or of another format.
 
     >>> next(iter(hs.corpora.text("wiki.txt", pack=None))).text[:30]
     'The old stone bridge at Harrow'
@@ -62,15 +72,17 @@ def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", st
     expected = "expected text, found blank lines only"
     ends = _ENDS[documents]
     within = Within(_Lines(documents, warned=True), _paragraph)
+    files = Files(paths, TEXTS)
+    for path in files.paths if format is None else ():
+        expect_text(path, files)
     return Corpus.of_files(
-        paths,
+        files,
         read,
         pack=pack,
         strict=strict,
         expected=expected,
         documents=ends,
         within=within,
-        suffixes=TEXTS,
     )
 
 
@@ -150,11 +162,11 @@ def jsonl(
     model's chat template: objects with `role` and `content`), or `prompt_token_ids` (and `token_ids`: what a server
     logged, as vLLM names it; taken as they are; of a response they are found in its `choices` or `outputs`), or keys of
     `headscope.corpora.jsonlines.TEXTS`, as GLUE and SNLI name them. Contents of messages may be null or lists of parts
-    of text, as OpenAI defines them. It may have a
-    `label` (string or number) and a `document` (string or number): lines of one file that follow one another with the
-    same `document` are one document; a line without one is a document of its own. Beside `words` there may be `tags`,
-    one a word: each makes a class of tokens, the pieces of its words, named in lower case (``NOUN`` gives ``noun``, for
-    measures such as ``noun_to_sep``). Other keys are left alone, blank lines skipped.
+    of text, as OpenAI defines them. It may have a `label` (a string, a number, true or false, or a list of these) and a
+    `document` (string or number): lines of one file that follow one another with the same `document` are one document;
+    a line without one is a document of its own. Beside `words` there may be `tags`, one a word: each makes a class of
+    tokens, the pieces of its words, named in lower case (``NOUN`` gives ``noun``, for measures such as
+    ``noun_to_sep``). Other keys are left alone, blank lines skipped.
 
     Args:
         paths: a file or several, or folders of ``.jsonl`` files; compressed ones and standard input as in `text`.

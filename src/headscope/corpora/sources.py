@@ -9,13 +9,14 @@ import importlib
 import io
 import lzma
 import os
+import re
 import shutil
 import sys
 import tempfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -33,6 +34,7 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".lzma", ".zst", ".zip")
 """Suffixes of compressed files, behind that of what they hold."""
 
 _CHUNK = 1 << 12  # bytes of a compressed file that are read at once: of Zstandard they hold 130 MB at most
+_DICTIONARY = 1 << 28  # bytes that decompressing xz may hold: xz -9 needs a quarter
 _NAMED = 6  # suffixes of other files that are named
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
@@ -60,17 +62,30 @@ class Form(NamedTuple):
     Attributes:
         packed: whether it is compressed.
         coding: another coding than UTF-8, which a mark says.
-        begins: the first character that is no white space, as a byte.
+        head: how the text begins, as far as the first `HEAD` bytes go.
+        complete: whether that is all of it.
     """
 
     packed: bool
     coding: str | None
-    begins: bytes
+    head: str = ""
+    complete: bool = False
 
     @property
     def plain(self) -> bool:
         """Whether its bytes are its text in UTF-8."""
         return not self.packed and self.coding is None
+
+    @property
+    def begins(self) -> str:
+        """The first character that is no white space."""
+        return self.head.lstrip()[:1]
+
+    @property
+    def lines(self) -> list[str]:
+        """The first lines that are not blank; without the last where it may be cut, but of one or two long ones."""
+        lines = [line for line in re.split(r"\r?\n|\r", self.head) if line.strip()]
+        return lines if self.complete or len(lines) < 3 else lines[:-1]
 
 
 def form_of(path: str) -> Form:
@@ -84,8 +99,7 @@ def form_of(path: str) -> Form:
     if (other := no_text(head)) is not None:
         raise CorpusError(path, None, f"expected text, found {other}")
     kind = coding(head)
-    text = head.removeprefix(b"\xef\xbb\xbf") if kind is None else head.decode(kind, "ignore").encode()
-    return Form(packed, kind, text.lstrip()[:1])
+    return Form(packed, kind, head.decode(kind or "utf-8-sig", "ignore"), len(head) < HEAD)
 
 
 class _Recoded:
@@ -160,14 +174,21 @@ def _zstd(file: BinaryIO) -> Any:
         library: Any = importlib.import_module("zstandard")
     except ModuleNotFoundError as error:
         raise missing(error) from None
-    return io.BufferedReader(_Frames(file, library.ZstdDecompressor()), 1 << 16)
+    return _frames(library.ZstdDecompressor().decompressobj, file)
+
+
+def _frames(begin: Callable[[], Any], file: BinaryIO) -> io.BufferedReader:
+    return io.BufferedReader(_Frames(file, begin), 1 << 16)
 
 
 class _Frames(io.RawIOBase):
-    """The content of frames of Zstandard that follow one another. Raises `EOFError` where the last is not whole."""
+    """The content of frames that follow one another, each of which `begin` decompresses.
 
-    def __init__(self, file: BinaryIO, library: Any) -> None:
-        self._file, self._library = file, library
+    Raises `EOFError` where the last is not whole.
+    """
+
+    def __init__(self, file: BinaryIO, begin: Callable[[], Any]) -> None:
+        self._file, self._begin = file, begin
         self._frame: Any = None
         self._left, self._ready = b"", memoryview(b"")
 
@@ -183,7 +204,10 @@ class _Frames(io.RawIOBase):
                 if self._frame is not None:
                     raise EOFError("Compressed file ended before the end of a frame")
                 return 0
-            self._frame = self._frame or self._library.decompressobj()
+            if self._frame is None and not (chunk := chunk.lstrip(b"\0")):  # which may pad frames of xz
+                self._left = b""
+                continue
+            self._frame = self._frame or self._begin()
             self._ready, self._left = memoryview(self._frame.decompress(chunk)), b""
             if self._frame.eof:
                 self._left, self._frame = self._frame.unused_data, None
@@ -195,7 +219,7 @@ class _Frames(io.RawIOBase):
 _OPENERS: dict[str, Any] = {
     "gzip": partial(gzip.GzipFile, None, "rb", 9),
     "bz2": bz2.BZ2File,
-    "xz": lzma.LZMAFile,
+    "xz": partial(_frames, partial(lzma.LZMADecompressor, memlimit=_DICTIONARY)),
     "zstd": _zstd,
 }
 

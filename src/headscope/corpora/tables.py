@@ -16,7 +16,16 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import Documents, Fail, each_of, json_object, known_texts, named, string
+from headscope.corpora.jsonlines import (
+    Documents,
+    Fail,
+    each_of,
+    json_object,
+    known_texts,
+    named,
+    string,
+    undecided,
+)
 from headscope.corpora.sources import suffix_of
 from headscope.errors import CorpusError, InputError
 
@@ -43,6 +52,7 @@ Row = tuple[Line, Mapping[str, Any] | CorpusError]
 Rows = Callable[[Iterable[Line]], Iterator[Row]]
 """Makes rows of the lines of files."""
 
+_LINES = 100_000  # of a row, at most
 _LONGEST = 1 << 24  # characters of a cell; a quote that does not end goes on up to there
 _CELL = r'(?:"[^"]*+(?:""[^"]*+)*+"|[^",]*+)'
 _CELLS = re.compile(f"{_CELL}(?:,{_CELL})*+")
@@ -128,6 +138,7 @@ def _example(
     return Example(
         text=texts[0],
         pair=texts[1] if len(texts) == 2 else None,
+        undecided=undecided(row),
         document=numbers.number(line, name),
         document_known=name is not None,
         source=line.source,
@@ -175,6 +186,9 @@ def _quoted(lines: Iterable[Line]) -> Iterator[tuple[Line, list[str] | CorpusErr
 
     def texts() -> Iterator[str]:
         while line := pending.popleft() if pending else next(source, None):
+            if len(taken) == _LINES:
+                pending.appendleft(line)
+                return
             taken.append(line)
             yield f"{line.text}\n"
 

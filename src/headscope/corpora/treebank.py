@@ -102,6 +102,9 @@ Read = Callable[[list[Line], "_State"], Example]
 MOST_WORDS = 10_000
 """Lines of a sentence, at most: more are a file whose blank lines are gone."""
 
+MOST_LINES = 1_000_000
+"""Lines without a blank one that are held at most."""
+
 
 @dataclass
 class _State:
@@ -164,12 +167,19 @@ def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
             yield block
             block = []
         if line.text.strip():
+            expect_end(block)
             block.append(line)
         elif any(not held.text.startswith("#") for held in block):
             yield block
             block = []
     if block:
         yield block
+
+
+def expect_end(block: Sequence[Line]) -> None:
+    """Raise `CorpusError` for lines that no blank one ends, of more than are held."""
+    if len(block) >= MOST_LINES:
+        raise block[0].error(f"expected a blank line after at most {MOST_LINES:,} lines, found none")
 
 
 def _border(line: Line, before: Iterator[Line]) -> bool:
@@ -273,7 +283,7 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool, st
     wrong = [fail(kept[min(error.word, len(kept) - 1)][1], str(error)) for error in unmatched]
     if wrong and strict:
         raise wrong[0]
-    state.unmatched += wrong
+    state.unmatched.extend(wrong)
     example = Example(
         words=rows.words,
         heads=None if treeless else [head - 1 for head in rows.heads],

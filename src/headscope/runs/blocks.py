@@ -157,8 +157,8 @@ class Batched:
 
 def left_out_of(corpus: Corpus) -> Read:
     """What a corpus has left out so far."""
-    broken = tuple(Broken(error.path, error.line, error.message) for error in corpus.broken[:LISTED])
-    return Read(left_out=len(corpus.broken), broken=broken)
+    broken = tuple(Broken(error.path, error.line, error.message) for error in corpus.broken)
+    return Read(left_out=corpus.left_out, broken=broken)
 
 
 class Block(Protocol):

@@ -47,9 +47,6 @@ from headscope.runs.safefile import Arrays
 WINDOWS: int | None = 4
 """A block ends after so many of its windows, in the midst of a document that is longer."""
 
-DESCRIBED = 1_000
-"""How many of the inputs that were left out a description names."""
-
 _HIDDEN = ".headscope-"  # what folders of a shard's checkpoints are called while it runs
 
 Batches = Iterable[Sequence[Example]]
@@ -388,7 +385,7 @@ def described(
         counts = {"cuts": corpus.counts.cuts, "empty": corpus.counts.empty, "left_out": corpus.left_out}
         kind = {} if corpus.kind == "text" else {"kind": corpus.kind}
         description["corpus"] = {**named, **kind, "document": corpus.documents, **counts}
-        description["broken"] = [str(error) for error in corpus.broken[:DESCRIBED]]
+        description["broken"] = [str(error) for error in corpus.broken]
     return description
 
 

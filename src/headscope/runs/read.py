@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from headscope.core.failures import KEPT
 from headscope.corpora import Counts
 from headscope.errors import CorpusError
 from headscope.runs.identical import Documents
@@ -73,7 +74,7 @@ class Read:
             self.pieces + after.pieces,
             self.unknown + after.unknown,
             self.left_out + after.left_out,
-            (self.broken + after.broken)[:LISTED],
+            (self.broken + after.broken)[:KEPT],
             counts,
             {
                 kind: self.notes.get(kind, Told()).then(after.notes.get(kind, Told()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -116,3 +117,40 @@ def test_only_the_groups_asked_for_are_read(demo: Model) -> None:
         hs.compare.groups(demo, examples(demo, "abcz" * 9))
     with pytest.raises(CorpusError, match="x:1: expected an input with a label, found none"):
         hs.compare.groups(demo, [Example(tokens=demo.encode("a"), source="x:1")])
+
+
+def test_of_several_labels_the_one_that_is_compared_counts(demo: Model, tmp_path: Path) -> None:
+    """The same figures as of a file that has each input under the one label alone, without those of both."""
+    labels: list[object] = [["a", "c"], "b", ["b", "c"], "a", ["a", "b"], ["c", "d"]] * 5
+    plain = ["a", "b", "b", "a", None, None] * 5
+    results = []
+    for name, given in (("several.jsonl", labels), ("plain.jsonl", plain)):
+        rows = [
+            {"text": f"{text} {number}.", "label": label}
+            for number, (label, (text, _)) in enumerate(zip(given, pairs() * 5, strict=False))
+        ]
+        (tmp_path / name).write_text("\n".join(json.dumps(row) for row in rows if row["label"] is not None))
+        corpus = hs.corpora.jsonl(tmp_path / name)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = hs.compare.groups(demo, corpus, groups=["a", "b"], measures=["entropy"])
+        results.append((found, corpus, [str(one.message) for one in told]))
+    (found, corpus, said), (expected, _, _) = results
+    assert found.inputs.labels == expected.inputs.labels == ["a", "b", "b", "a"] * 5
+    assert found.table.equals(expected.table)
+    assert corpus.left_out == 5
+    assert "expected the label a or b, found both" in str(corpus.broken[0])
+    assert (
+        "groups: 10 inputs with several labels; each is in the group of the one of a and b that it has"
+        in said
+    )
+
+
+def test_where_all_have_both_labels_there_are_no_groups(demo: Model, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"text": f"A cat {n}.", "label": ["a", "b"]}) for n in range(6)))
+    for corpus in (hs.corpora.jsonl(path), hs.corpora.pairs(path)):
+        with pytest.raises(
+            InputError, match="groups: expected inputs labelled a or b, found that all are both"
+        ):
+            hs.compare.groups(demo, corpus, measures=["entropy"])

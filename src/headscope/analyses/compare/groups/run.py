@@ -20,6 +20,7 @@ from headscope.analyses.compare.groups.values import Values, values
 from headscope.analyses.options import Reading, with_options
 from headscope.analyses.result import Comparison
 from headscope.core.arrays import Ints
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Draws, Level, Seed, validated
@@ -171,14 +172,23 @@ def groups(
     there, documents = _labels(_labelled(model, corpus))
     if not there:
         raise no_input(corpus)
-    labels = choose_groups(there, groups)
-    place = np.flatnonzero(np.isin(there, labels))[: through.limit]
-    design = Design(np.array(there)[place] == labels[1], documents[place])
+    labels = choose_groups([label for several in there for label in several], groups)
+    chosen = [_group(several, labels) for several in there]
+    place = np.flatnonzero([label is not None for label in chosen])[: through.limit]
+    if not len(place):
+        raise InputError(
+            f"groups: expected inputs labelled {labels[0]} or {labels[1]}, found that all are both"
+        )
+    both = [labels for labels, label in zip(there, chosen, strict=True) if label is not None]
+    if several := sum(len(labels) > 1 for labels in both[: through.limit]):
+        which = f"each is in the group of the one of {labels[0]} and {labels[1]} that it has"
+        message = f"groups: {plural(several, 'input')} with several labels; {which}"
+        warnings.warn(message, HeadscopeWarning, stacklevel=3)
+    design = Design(np.array(chosen)[place] == labels[1], documents[place])
     statistics.null_of(design, null, length)
     if (reason := statistics.nothing(design)) is not None:
         warnings.warn(reason, HeadscopeWarning, stacklevel=3)
-    of_groups = (example for example in _labelled(model, corpus) if str(example.label) in labels)
-    read = Inputs(model, islice(of_groups, through.limit), corpus_name(corpus))
+    read = Inputs(model, islice(_grouped(model, corpus, labels), through.limit), corpus_name(corpus))
     inputs = values(model, read, MEASURES if measures is None else measures, through)
     second = np.array([label == labels[1] for label in inputs.labels], np.bool_)
     lengths = np.array([len(tokens) for tokens in inputs.tokens])
@@ -217,16 +227,31 @@ def groups(
 def _labelled(model: Model, corpus: Corpus | Iterable[Example]) -> Iterator[Example]:
     """The inputs with their tokens; those without a label are left out of a corpus."""
     for example in checked(corpus.encoded(model) if isinstance(corpus, Corpus) else corpus):
-        if example.label is None:
+        if not example.labels:
             leave_out(corpus, example.error("expected an input with a label, found none"))
         else:
             yield example
 
 
-def _labels(inputs: Iterable[Example]) -> tuple[list[str], Ints]:
-    """The label and the document of each input, in their order."""
-    both = [(str(example.label), example.document) for example in inputs]
-    return [label for label, _ in both], np.array([document for _, document in both], np.int64)
+def _labels(inputs: Iterable[Example]) -> tuple[list[tuple[str, ...]], Ints]:
+    """The labels and the document of each input, in their order."""
+    both = [(example.labels, example.document) for example in inputs]
+    return [labels for labels, _ in both], np.array([document for _, document in both], np.int64)
+
+
+def _group(several: Sequence[str], labels: Sequence[str]) -> str | None:
+    """The one of two labels that is among an input's; None for neither and for both."""
+    mine = [label for label in labels if label in several]
+    return mine[0] if len(mine) == 1 else None
+
+
+def _grouped(model: Model, corpus: Corpus | Iterable[Example], labels: tuple[str, str]) -> Iterator[Example]:
+    """The inputs of two groups, each with its group as its label; those of both are left out."""
+    for example in _labelled(model, corpus):
+        if (label := _group(example.labels, labels)) is not None:
+            yield example.but(label=label)
+        elif labels[0] in example.labels:
+            leave_out(corpus, example.error(f"expected the label {labels[0]} or {labels[1]}, found both"))
 
 
 def estimate(
@@ -239,8 +264,8 @@ def estimate(
     **options: Any,
 ) -> str:
     """One line that says what `headscope.compare.groups` will take with these options, permutations included."""
-    labels = choose_groups(_labels(_labelled(model, corpus))[0], groups)
-    inputs = (example for example in _labelled(model, corpus) if str(example.label) in labels)
+    there = _labels(_labelled(model, corpus))[0]
+    inputs = _grouped(model, corpus, choose_groups([label for several in there for label in several], groups))
     width = 0
 
     def work(sample: Sequence[Example]) -> object:
