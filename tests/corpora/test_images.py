@@ -222,7 +222,7 @@ def test_rows_that_are_broken_are_left_out() -> None:
         "images[0]: cannot be read (OSError: cannot decode)",
         "images[1]: expected a path, a Pillow image or numbers [row column] or [row column channel], found NoneType",
         "images[2]: 'text': expected a string, found tuple",
-        "images[3]: 'label': expected a string or a number, found ndarray",
+        "images[3]: 'label': expected a string, a number, true or false, or a list of these, found ndarray",
         "images[4]: expected a key 'image', found 'img'",
     ]
 

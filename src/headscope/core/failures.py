@@ -18,13 +18,13 @@ CALLERS = "of the caller's own function"
 """Marks an error that a caller's function raised on its own account, which is the caller's to see."""
 
 
-class Kept(list[T]):
+class Bounded(list[T]):
     """The first `KEPT` of what may be very many.
 
     Attributes:
         more: how many there were beside these.
 
-    >>> kept = Kept[int]()
+    >>> kept = Bounded[int]()
     >>> for number in range(1_000):
     ...     kept.append(number)
     >>> len(kept), kept.number

@@ -13,7 +13,7 @@ from typing import Annotated, Protocol
 
 import numpy as np
 
-from headscope.core.failures import Kept
+from headscope.core.failures import Bounded
 from headscope.core.modality import Kind
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Expected, expect, validated
@@ -88,7 +88,7 @@ class Corpus:
         self.documents = documents
         self.kind: Kind = kind
         self.counts = Counts()
-        self.broken = Kept[CorpusError]()
+        self.broken = Bounded[CorpusError]()
         self._read = read
         self._files = files
         self.strict = strict
@@ -242,7 +242,7 @@ class Corpus:
         """
         part = copy(self)
         part._read, part._complete, part._files = read, False, None
-        part.counts, part.broken, part._warned = Counts(), Kept[CorpusError](), set()
+        part.counts, part.broken, part._warned = Counts(), Bounded[CorpusError](), set()
         return part
 
     def stretch(self, stretch: Stretch, *, here: bool = False) -> Corpus:
@@ -259,7 +259,7 @@ class Corpus:
 
     def was_read(self, counts: Counts, broken: Sequence[CorpusError], left_out: int) -> None:
         """Note what a pass has counted and left out that read the corpus in parts; `broken` are the first of those."""
-        self.counts, self.broken = counts, Kept(broken)
+        self.counts, self.broken = counts, Bounded(broken)
         self.broken.more = left_out - len(broken)
 
     @property

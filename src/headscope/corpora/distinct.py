@@ -7,7 +7,7 @@ from copy import copy
 from functools import partial
 from hashlib import blake2b
 
-from headscope.core.failures import Kept
+from headscope.core.failures import Bounded
 from headscope.core.validation import validated
 from headscope.corpora.content import spelled_out
 from headscope.corpora.corpus import Corpus, Read
@@ -31,7 +31,7 @@ def distinct(corpus: Corpus) -> Corpus:
     filtered.__dict__.update(
         _read=partial(_once, corpus._read),  # pyright: ignore[reportPrivateUsage]
         within=None,
-        broken=Kept[CorpusError](),
+        broken=Bounded[CorpusError](),
         _warned=set[str](),
     )
     return filtered

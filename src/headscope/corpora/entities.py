@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from headscope.core.failures import Kept
+from headscope.core.failures import Bounded
 from headscope.corpora.example import Mention
 from headscope.corpora.files import WordError
 from headscope.errors import CorpusError, HeadscopeWarning
@@ -108,7 +108,7 @@ class Unmatched:
     @contextmanager
     def collected(self) -> Generator[list[CorpusError]]:
         """Give a list for what is found in a pass, and warn of it at the end, which may come early."""
-        errors = Kept[CorpusError]()
+        errors = Bounded[CorpusError]()
         try:
             yield errors
         finally:
