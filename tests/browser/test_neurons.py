@@ -195,7 +195,7 @@ def test_pairs_of_other_lengths_are_linked(demo: Model, open_page: Callable[...,
     assert page.get_by_role("radio", name="Difference").is_disabled()
     page.get_by_role("radio", name="Gradient").click()
     settled(page)
-    assert "gradient of the cosine of the two texts" in page.locator(".status").inner_text()
+    assert "gradient of the cosine of the two texts read together" in page.locator(".status").inner_text()
     page.keyboard.press("3")
     settled(page)
     assert page.locator(".nv:visible").count() == 2

@@ -295,7 +295,7 @@ def test_the_cosine_of_a_pair(demo: Model) -> None:
     np.testing.assert_allclose(number, torch.cosine_similarity(a, b, dim=0), rtol=1e-5)
     with pytest.raises(
         InputError,
-        match=r"cosine: expected the cosine of the two texts, but '\[CLS\] one text . \[SEP\]' … has half",
+        match=r"cosine: expected the cosine of the two texts read together, but '\[CLS\] one text . \[SEP\]' … has half",
     ):
         of.prepare([demo.encode("One text.")]).run()
 

@@ -30,7 +30,7 @@ SHARE = 0.15
 
 NAMES = "natural, masked-lm, causal-lm, logit:N, cosine"
 
-_LOSS, _COSINE = "the loss on the input", "the cosine of the two texts"
+_LOSS, _COSINE = "the loss on the input", "the cosine of the two texts read together"
 
 
 Number = Callable[[Any, Mapping[str, Tensor], Tokens], tuple[Tensor, str]]
@@ -149,7 +149,8 @@ def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed:
       All are replaced by the mask token; BERT's training replaces 80 % of them so.
     - ``causal-lm``: cross-entropy of the next token, in nats a token.
     - ``logit:N``: the logit of class N.
-    - ``cosine``: of the mean hidden states of the two texts of a pair, special tokens left out.
+    - ``cosine``: of the mean hidden states of the two texts of a pair, special tokens left out. The texts are read
+      together: an index that reads each text alone has another similarity.
     - ``natural`` (by default): ``masked-lm`` where a model can do it, else what `headscope.attention.scalar.natural`
       says of an input that is no pair: all inputs have that number, so that a mean is of one kind.
     - a function: takes what the module returns for one input (batch axis kept, padding taken off), gives a scalar.

@@ -40,7 +40,8 @@ def natural(
     - a language model: its loss on the input, in nats a token (of the next token where the model is causal or
       an encoder-decoder, else of each token at its own place);
     - a model with another kind of logits (a classifier): the largest one;
-    - an encoder that reads a pair: the cosine of the mean hidden states of A and B, special tokens left out;
+    - an encoder that reads a pair: the cosine of the mean hidden states of A and B, read together, special tokens
+      left out;
     - any other: half the squared norm of the mean hidden state.
 
     Args:
@@ -74,7 +75,7 @@ def natural_number(
     sides = _sides(axes.get("self"), hidden)
     if sides is not None:
         first, second = (hidden[0, side].float().mean(0) for side in sides)
-        return functional.cosine_similarity(first, second, dim=0), "the cosine of the two texts"
+        return functional.cosine_similarity(first, second, dim=0), "the cosine of the two texts read together"
     return hidden.float().mean(1).square().sum() / 2, "half the squared norm of the mean hidden state"
 
 

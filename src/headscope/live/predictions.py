@@ -57,7 +57,7 @@ class Says:
     def followed(self, asked: int | None, chosen: int | None) -> tuple[Tensor, str] | None:
         """The number that changes are judged by, and what it is: a log probability in nats, or the cosine."""
         if self.number is not None:
-            return self.number, "the cosine of A and B"
+            return self.number, "the cosine of A and B read together"
         place = self.place(asked)
         if self.logits is None or place is None:
             return None
@@ -139,7 +139,7 @@ def says(model: Model, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor], 
             )
         return Says(model, tokens, "class", rows)
     number, name = natural_number(output, model, axes, ready)
-    if name == "the cosine of the two texts":
+    if name == "the cosine of the two texts read together":
         return Says(model, tokens, "cosine", None, number)
     return Says(model, tokens, "none", None)
 

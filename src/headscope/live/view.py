@@ -101,8 +101,8 @@ def view(
             to run backward), and the norm where both together fit; ``()`` leaves both out. What is not there
             is a click away in a notebook, and named in a saved page.
         objective: what gradients are of: takes what the module returns, gives a scalar. By default a language model's
-            loss on the input, a classifier's largest logit, the cosine of the two texts of a pair under an
-            encoder, else half the squared norm of its mean hidden state; the caption says which.
+            loss on the input, a classifier's largest logit, the cosine of the two texts of a pair (read together)
+            under an encoder, else half the squared norm of its mean hidden state; the caption says which.
         reads: say who wrote what the open heads read (`headscope.reads`): of the strongest line of each query, and of
             lines of the heads that wrote it, so that the chain can be followed back; some 0.6 kB a line.
         links: gold links, laid over the pictures as outlines: `headscope.Link`s, pairs ``(source, target)`` of

@@ -42,7 +42,7 @@ export class Sayer {
   /** The number that changes are judged by, and what it is. */
   followed(said: Said, asked: number | null, chosen: number | null): { readonly number: number; readonly of: string } {
     const number = this.cosine(said);
-    if (number !== null) return { number, of: "the cosine of A and B" };
+    if (number !== null) return { number, of: "the cosine of A and B read together" };
     const row = this.row(said, asked);
     if (!row)
       throw new Error(

@@ -240,6 +240,88 @@ def test_the_command(typed: Typed, planted: Model, tmp_path: Path) -> None:
     typed.refuses("lengths: expected more tokens", *few, "--length", 20)
 
 
+def test_a_head_that_writes_the_partner_of_what_it_looks_at_is_no_copier_and_this_is_said(
+    typed: Typed, tmp_path: Path
+) -> None:
+    """The planted head looks where an inducing one does, and writes the token before in the vocabulary: its partner."""
+    model = hs.load((circuit(shift=1).module, reader()))
+    found = hs.retrieval(model, TEXT, **{**OPTIONS, "k": 0})
+    assert not np.nan_to_num(found["retrieval"]).any()
+    for asked, key in ((5, 9), (8, 4), (3, 12)):  # where what is asked stood, the key came next
+        ids = np.array([2, asked, key, 7, 6, asked])
+        tokens = hs.Tokens([str(token) for token in ids], ids=ids)
+        terms = hs.attribute(model, tokens, token=key - 1)["heads"].values
+        assert np.unravel_index(terms.argmax(), terms.shape) == (1, 0, 2)  # of what stands at the needle
+        said = [int(model.module(input_ids=torch.tensor(ids)[None]).logits[0, -1].argmax())]
+        with hs.ablate(model, "L1H0"):
+            said.append(int(model.module(input_ids=torch.tensor(ids)[None]).logits[0, -1].argmax()))
+        assert said[0] == key - 1 != said[1]
+    model.module.save_pretrained(tmp_path / "model")
+    reader().save_pretrained(tmp_path / "model")
+    (tmp_path / "text.txt").write_text(f"{HAY}\n" * 4, encoding="utf-8")
+    told = typed(
+        "retrieval", tmp_path / "text.txt", "-m", tmp_path / "model", "--needles", 12, "--length", 48, "-k", 0
+    )
+    assert "a score counts literal copies" in told.out
+    assert "writes another scores 0 (headscope attribute" in told.out
+
+
+@pytest.mark.slow
+def test_the_scores_are_those_of_a_decode_with_a_cache_and_of_one_pass(smollm: Any) -> None:
+    """By an own count over 8 needles, greedily with a cache, and in one pass; where the model says the needle."""
+    found = hs.retrieval(smollm, needles=8, lengths=(96,), k=0, chat=True)
+    assert int(found["produced"]) == 64
+    module = smollm.module
+    words = needles.words_of(hs.corpora.builtin(pack=None))
+    before = module.config._attn_implementation
+    module.set_attn_implementation("eager")
+    tops: list[set[Any]] = []
+    try:
+        for chat, name in ((False, "retrieval"), (True, "chat")):
+            decoded, passed = np.zeros((2, 30, 9))
+            for needle in needles.hidden(smollm, words, 8, (96,), 0, chat=chat):
+                ids = torch.tensor(needle.tokens.ids)[None]
+                with torch.no_grad():
+                    output = module(input_ids=ids, output_attentions=True)
+                    cache = module(input_ids=ids[:, : needle.answer[0] - 1], use_cache=True).past_key_values
+                token = ids[:, needle.answer[0] - 1 : needle.answer[0]]
+                for inside, place in zip(needle.inside, needle.answer, strict=True):
+                    with torch.no_grad():
+                        step = module(
+                            input_ids=token, past_key_values=cache, use_cache=True, output_attentions=True
+                        )
+                    token = step.logits[:, -1:].argmax(-1)
+                    assert int(token) == int(ids[0, place])  # the model says the needle
+                    for layer in range(30):
+                        decoded[layer] += (step.attentions[layer][0, :, -1].argmax(-1) == inside).numpy()
+                        passed[layer] += (
+                            output.attentions[layer][0, :, place - 1].argmax(-1) == inside
+                        ).numpy()
+            np.testing.assert_allclose(found[name], decoded / 64, atol=1e-6)
+            np.testing.assert_allclose(found[name], passed / 64, atol=1e-6)
+            tops.append({*np.argsort(-decoded.ravel(), kind="stable")[:10].tolist()})
+    finally:
+        module.set_attn_implementation(before)
+    assert float(found["overlap"]) == len(tops[0] & tops[1]) / 10
+    assert float(found["overlap_chance"]) == pytest.approx(10 / 270)
+    assert found.table().columns[-1] == "score_chat"
+
+
+@pytest.mark.slow
+def test_both_lists_of_heads_come_from_one_command(typed: Typed) -> None:
+    told = typed("retrieval", "-m", "demo-lm", "--needles", 2, "--length", 64, "-k", 0, "--chat").out
+    assert re.search(
+        r"highest without the chat template: (L\d+H\d, ){9}L\d+H\d; with it \(\d+ tokens produced\): (L\d+H\d, ){9}L\d+H\d; "
+        r"\d+ of 10 are in both lists \(0\.4 by chance\)",
+        told,
+    )
+
+
+def test_a_model_without_a_template_is_refused(planted: Model) -> None:
+    with pytest.raises(InputError, match="has no chat template; give a text instead"):
+        hs.retrieval(planted, TEXT, **OPTIONS, chat=True)
+
+
 @pytest.mark.slow
 def test_the_retrieval_heads_of_a_language_model_in_short_texts(smollm: Any) -> None:
     found = hs.retrieval(smollm, needles=8, lengths=(64,), k=3, draws=1)

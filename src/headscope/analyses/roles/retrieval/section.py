@@ -74,7 +74,8 @@ class Retrieval(Section):
             name="retrieval",
             title="Copying from far back",
             about='A sentence such as "The secret code of Oslo is 41 78 26." is hidden in a text that ends by asking '
-            "for it; a head retrieves that looks most at the very token that the model copies.",
+            "for it; a head retrieves that looks most at the very token that the model copies: one that looks at a "
+            "word and writes another is not counted.",
             blocks=[none if rows.empty else heads, *self._answers()],
             notes=[
                 f"Of {meta['needles']:,} needles in texts of about {meta['lengths'][0]} tokens; the model produced "

@@ -13,6 +13,7 @@ from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.measures.dataset import describe
 from headscope.statistics.jackknife import above, effective, error, share_interval, skewness, unseen
+from headscope.statistics.overlap import TOP
 from headscope.statistics.resample import Gain
 from headscope.statistics.significance import false_discovery
 
@@ -88,6 +89,26 @@ def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
     }
 
 
+def beside(score: Floats, hits: Floats, counts: Sequence[int]) -> dict[str, Any]:
+    """Scores within a chat template, from `hits` as in `scores`, and how far the highest of both lists are the same.
+
+    The overlap is NaN where either list has no scores.
+    """
+    total = sum(counts)
+    chat = hits.sum(0) / total if total else np.full(hits.shape[1:], np.nan)
+    there = int(np.isfinite(hits[0]).sum())
+    top = min(TOP, there // 2)
+    tops = [{*highest(one)[:top]} for one in (score, chat)]
+    share = len(tops[0] & tops[1]) / top if top and all(len(one) == top for one in tops) else np.nan
+    return {"chat": chat, "chat_produced": total, "overlap": share, "overlap_chance": top / there}
+
+
+def highest(score: Floats) -> list[tuple[int, int]]:
+    """The places of the heads that have a score, the highest first."""
+    places: list[Any] = [tuple(place) for place in np.argwhere(np.isfinite(score)).tolist()]
+    return sorted(places, key=lambda place: -score[place])
+
+
 def dataset(
     figures: Mapping[str, Any], layers: Sequence[int], meta: Mapping[str, Any], ablation: Ablation | None
 ) -> xr.Dataset:
@@ -98,6 +119,9 @@ def dataset(
         "hits": (("needle", "layer", "head"), figures["hits"]),
         "answered": ("needle", figures["answered"]),
     }
+    if "chat" in figures:
+        variables["chat"] = (("layer", "head"), figures["chat"])
+        variables |= {name: ((), figures[name]) for name in ("chat_produced", "overlap", "overlap_chance")}
     coords: dict[str, Any] = {"layer": list(layers), "head": list(range(figures["retrieval"].shape[1]))}
     if ablation is not None:
         all_heads, top, *others = ablation.answered
@@ -125,7 +149,7 @@ def dataset(
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:
-    """One row a head, with `COLUMNS`, the highest scores first."""
+    """One row a head, with `COLUMNS` (and ``score_chat``), the highest scores first."""
     rows: list[dict[str, Any]] = []
     for index, layer in enumerate(result["layer"].values):
         for head in result["head"].values:
@@ -135,6 +159,8 @@ def table(result: xr.Dataset) -> pd.DataFrame:
                 if column
             }
             place = {"layer": int(layer), "head": int(head), "paper": Head(int(layer), int(head)).paper}
-            rows.append({**place, **figures, "chance": float(result["chance"]), "n": int(result["produced"])})
+            more = {"score_chat": float(result["chat"].values[index, head])} if "chat" in result else {}
+            counted = {"chance": float(result["chance"]), "n": int(result["produced"])}
+            rows.append({**place, **figures, **counted, **more})
     rows.sort(key=lambda row: -np.nan_to_num(row["score"], nan=-1.0))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=[*COLUMNS, *(["score_chat"] if "chat" in result else [])])
