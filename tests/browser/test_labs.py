@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,53 @@ def test_a_student_clicks_and_an_instructor_reads(tab: Callable[..., Any], tmp_p
         assert task["answer"].split("\n")[0] in told
         if number < len(lab.tasks) - 1:
             teacher.get_by_role("button", name="Next", exact=True).click()
+
+
+MARKUP = "</script><script>window.ran=1</script><img src=x onerror='window.ran=1'><svg/onload=window.ran=1>"
+HOSTILE = {
+    "markup": f"{MARKUP} {{{{7*7}}}} ${{1}} <!--",
+    "quotes": "\"'`&lt;&amp;\\",
+    "right to left": "\u202eabc\u202c \u200fשלום عربي\u2066",
+    "null bytes": "a\x00b\x07c\ud800",
+    "a long word": "w" * 4000,
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_text_in_any_field_of_a_lab_stays_text(
+    kind: str, tab: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The model's name, the text and its pair by the boxes and by the address, a change, and the figure that is asked."""
+    hostile, model = HOSTILE[kind], model_of("BERT")
+    named = dataclasses.replace(model, name=hostile, notes=(hostile,))
+    page = tab(hs.lab("heads", named).save(tmp_path / "lab.html").as_uri())
+    page.wait_for_function(READY)
+    task = hs.lab("heads", model).tasks[0]
+    fields = page.locator(".live textarea, .live input[type=text]")
+    places = fields.count()
+    assert places >= 2
+    for place in range(places):
+        if fields.nth(place).is_visible() and fields.nth(place).is_enabled():
+            fields.nth(place).fill(hostile.replace("\ud800", ""))
+            fields.nth(place).press("Enter")
+            page.wait_for_function(READY)
+    box = page.get_by_label("Lab", exact=True)
+    figures = box.get_by_label("Your figure")
+    for place in range(figures.count()):
+        figures.nth(place).fill(hostile.replace("\ud800", ""))
+    box.get_by_role("button", name="Check", exact=True).first.click()
+    assert box.get_by_role("status").inner_text() not in ("", "Yes.")
+    address = {
+        "text": hostile.replace("\ud800", ""),
+        "pair": hostile.replace("\ud800", ""),
+        "change": "L0H0 " + hostile[:50],
+    }
+    for part in [{name: value.replace("\ud800", "")} for name, value in address.items()]:
+        page.evaluate(MOVE, urlencode({"text": task["text"], **part}, safe=","))
+        page.wait_for_function(READY)
+    assert page.evaluate("() => window.ran") is None
+    assert page.locator("img[src=x], svg[onload]").count() == 0
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth + 1")
+    page.evaluate(MOVE, urlencode({"text": task["text"]}, safe=","))  # it goes on
+    page.wait_for_function(READY)
+    assert page.locator(".hv .tok").count() > 0

@@ -243,6 +243,59 @@ def test_what_is_no_question_closes_its_own_socket(
     assert other.ask(kind="show", id=1, input={"text": "Still here."})["kind"] == "shown"
 
 
+def test_a_hundred_broken_frames_in_a_row_each_end_in_a_line(
+    port: int, connect: Callable[[int], Client]
+) -> None:
+    """Broken JSON, other types, deep nesting, huge numbers, text in the place of bytes, closed in the middle."""
+    other = connect(port)
+    bodies: list[Any] = [
+        b"{", b'{"kind":', b"[1]", b"3", b"null", b'"show"', b"[" * 5000, b"NaN", b'{"id": 1e999, "kind": NaN}',
+        b'{"id": ' + b"9" * 5000 + b"}", b"\xff\xfe", b"",
+    ]  # fmt: skip
+    frames = [len(body).to_bytes(4, "little") + body for body in bodies]
+    frames += ["text", "{}", b"\x00", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00more"]
+    for number in range(100):
+        client = connect(port)
+        client.socket.send(frames[number % len(frames)])
+        if number % 5 == 4:
+            client.socket.close()  # without waiting for what is said
+            continue
+        with pytest.raises(closing.ConnectionClosed) as closed:
+            client.socket.recv(timeout=PATIENCE)
+        told = closed.value.rcvd
+        assert told is not None
+        assert told.code == 1008
+        assert told.reason.startswith("InputError: frame: expected ") or told.reason.startswith(
+            "frame: expected "
+        )
+        assert "\n" not in told.reason
+    assert other.ask(kind="show", id=1, input={"text": "Still here."})["kind"] == "shown"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"GET\r\n\r\n", b"\x00\xff\x16\x03\x01", b"GET / HTTP/9.9\r\n\r\n", b"POST / HTTP/1.1\r\nHost: localhost\r\n"
+     b"Content-Length: 99\r\n\r\n{", b"GET /?token=" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", b""],
+    ids=["no request", "bytes", "version", "cut off", "long", "nothing"],
+)  # fmt: skip
+def test_what_is_no_request_leaves_the_server_as_it_is(
+    port: int, sent: bytes, connect: Callable[[int], Client]
+) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as raw:
+        raw.sendall(sent)
+        raw.shutdown(socket.SHUT_WR)
+        with suppress(ConnectionError):
+            answer = b"".join(iter(lambda: raw.recv(65536), b""))
+            assert b"Traceback" not in answer
+            assert not answer or answer.startswith(b"HTTP/1.1 4")
+    for method in ("POST", "PUT", "DELETE"):
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}/", data=b"{", method=method)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(asked, timeout=PATIENCE)
+        assert refused.value.code == 405
+    assert connect(port).ask(kind="show", id=1, input={"text": "Still here."})["kind"] == "shown"
+
+
 def test_a_frame_that_is_too_long_closes_its_own_socket(port: int, connect: Callable[[int], Client]) -> None:
     other, client = connect(port), connect(port)
     with suppress(closing.ConnectionClosed):  # before all of it is sent

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 import headscope as hs
 from headscope.attention.objective import objective
 from headscope.core.maps import AttentionMaps
+from headscope.live import session
 from headscope.live.frames import pack
 from headscope.live.session import Live
 from headscope.models import Model
@@ -461,3 +462,65 @@ def test_sources_are_those_of_why_and_a_struck_part_is_hidden(writer: Model, fil
     shown = show(live, "a b c", target="d")
     asked = {"kind": "why", "turn": shown["turn"], "at": None, "chosen": None, "spans": "word"}
     assert "why: expected a next word" in error(live, **asked)
+
+
+def _deep() -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(500):
+        nested = [nested]
+    return nested
+
+
+ODD: list[Any] = [
+    None, True, -1, 1, 10**30, -(10**30), 1.5, 1e308, "", "x" * 1000, "\x00", "\ud800", "</script>", [], {}, [[]], _deep(),
+    {"a": 1}, ["a"], [1], [None], [-5], [10**30], [{"role": "user"}], [{"role": 3, "content": "x"}], ["L0H0 off " * 500],
+    ["L0H0 temperature nan"], ["hide 999999999999999999999 1"],
+]  # fmt: skip
+ASKED = {
+    "show": ("id", "input", "changes", "layer", "at", "chosen"),
+    "arrays": ("id", "turn", "names"),
+    "says": ("id", "turn", "at", "chosen"),
+    "who": ("id", "turn", "at", "chosen"),
+    "without": ("id", "turn", "at", "chosen", "layer", "head"),
+    "exact": ("id", "turn", "input", "part", "layer", "head", "place"),
+    "quantity": ("id", "turn", "name"),
+    "reads": ("id", "turn", "input", "part", "layer", "head", "query", "key"),
+    "why": ("id", "turn", "at", "chosen", "spans"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ASKED)
+def test_whatever_a_key_holds_is_answered_in_a_line_of_our_own(
+    kind: str, writer: Model, filler: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No answer is what a library says of its own failure, which is what `reason` makes of other errors than ours."""
+    foreign: list[BaseException] = []
+    monkeypatch.setattr(session, "reason", lambda error: foreign.append(error) or "")
+    for model in (writer, filler):
+        live = Live(model)
+        show(live, "a cat sat")
+        good: dict[str, Any] = {
+            "kind": kind,
+            "id": 1,
+            "part": "self",
+            "layer": 0,
+            "head": 0,
+            "query": 2,
+            "key": 0,
+        }
+        good |= {"input": {"text": "a cat sat"} if kind == "show" else 0, "place": 1, "name": "gradient"}
+        tried = [(key, {**good, key: value}) for key in ASKED[kind] for value in ODD]
+        tried += [(key, {name: value for name, value in good.items() if name != key}) for key in ASKED[kind]]
+        if kind == "show":
+            fields = ("text", "pair", "target", "written", "messages")
+            tried += [("", {**good, "input": {"text": "a", key: value}}) for key in fields for value in ODD]
+        for key, question in tried:
+            turn = {} if key == "turn" or kind == "show" else {"turn": live._turn}
+            told, _ = live.answer({**question, **turn})
+            assert pack(told)  # it can be sent
+            if told["kind"] == "error":
+                assert "\n" not in told["error"]
+                assert 0 < len(told["error"]) < 500, told["error"]
+        assert show(live, "a dog ran")["kind"] == "shown"
+    assert foreign == []

@@ -227,7 +227,10 @@ class TestQuantities:
     def test_they_come_along_where_they_cost_little(self, demo, monkeypatch) -> None:
         shown = view(demo, TEXT, pair=OTHER)
         assert sorted(shown.inputs[0].matrices) == ["gradient", "norms"]
-        assert shown.payload["inputs"][0]["parts"][0]["quantities"][0]["of"] == "the cosine of the two texts read together"
+        assert (
+            shown.payload["inputs"][0]["parts"][0]["quantities"][0]["of"]
+            == "the cosine of the two texts read together"
+        )
         assert shown.inputs[0].neurons["self"].v is not None
         sizes = sum(layer.size for layer in shown.inputs[0].parts["self"].layers)
         for limit, expected in (
@@ -263,7 +266,10 @@ class TestQuantities:
                 asked, there = (one.matrix(2, 9, quantity=name, place=place) for one in (shown, again))
                 np.testing.assert_array_equal(asked, there)
         part, other = (one.payload["inputs"][1]["parts"][0] for one in (shown, again))
-        assert [each["of"] for each in part["quantities"]] == ["the cosine of the two texts read together", None]
+        assert [each["of"] for each in part["quantities"]] == [
+            "the cosine of the two texts read together",
+            None,
+        ]
         assert [each["scale"] for each in part["quantities"]] == [
             each["scale"] for each in other["quantities"]
         ]

@@ -188,5 +188,5 @@ def _places(record: AttentionRecord) -> tuple[Tensor, Tensor]:
 def _unreadable(text: str) -> NoReturn:
     raise InputError(
         f"what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0' or "
-        f"'L4H2 temperature 0.5', found {text!r}"
+        f"'L4H2 temperature 0.5', found {text[:60]!r}"
     )

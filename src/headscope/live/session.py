@@ -344,6 +344,10 @@ class Live:
             raise InputError(
                 "why: expected a next word, a masked one or a class that the model says, found none"
             )
+        assert predicted.logits is not None
+        if chosen is not None and not 0 <= chosen < predicted.logits.shape[-1]:
+            most = predicted.logits.shape[-1] - 1
+            raise InputError(f"chosen: expected a candidate from 0 to {most}, found {str(chosen)[:40]}")
         tokens, answer = reading.axes["self"], best[0] if chosen is None else chosen
         result = headscope.why(
             reading.model,
