@@ -15,18 +15,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from headscope.attention.norms import FrozenNorm, frozen_norm, no_stream
 from headscope.attention.one import prepare, running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.residual import (
+    Added,
     Block,
     Call,
-    FrozenNorm,
+    attending,
     attention_calls,
     followed,
-    frozen_norm,
     layer_and_attention,
-    no_stream,
     rows_of,
     unembedding,
 )
@@ -100,6 +100,7 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     ready = prepare(model, Tokens([str(number) for number in some], ids=some))[1]
     calls = attention_calls(model, ready, slice(PROBED - 1, PROBED))
     blocks, final, _, _ = followed(model, ready, calls, head)
+    blocks, written = zip(*attending(blocks), strict=True)
     reads = [_reading(model, call, block) for call, block in zip(calls, blocks, strict=True)]
     centred = reads[0].centred
     if any(read.centred != centred for read in reads):
@@ -124,7 +125,7 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
         if centred:
             matrix = matrix - matrix.mean(-1, keepdim=True)
         count, _, size = call.values.shape
-        write = _written(model, call, blocks[place])
+        write = _written(model, call, written[place])
         one, many = single[place], along[place]
         scores = torch.einsum("qhd,khd->hqk", one.q[:, :, 0], one.keys[:, :, 0]) * one.scaling
         layers.append(
@@ -221,15 +222,15 @@ def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:
     raise no_stream(model, f"no norm between the stream and {call.module}")
 
 
-def _written(model: Model, call: Call, block: Block) -> Tensor:
+def _written(model: Model, call: Call, attention: Added) -> Tensor:
     """W_O ``[head · value_dim, stream]`` through the weights of the norms after attention."""
     matrix = call.matrix.double()
-    for recorded in block.norms:
+    for recorded in attention.norms:
         norm = frozen_norm(model, *recorded, -1)
         if norm.centred:
             matrix = matrix - matrix.mean(-1, keepdim=True)
         matrix = matrix * norm.gain
-    return matrix * np.sign(block.factor)
+    return matrix * np.sign(attention.factor)
 
 
 def _embedding(model: Model, size: int, centred: bool) -> Tensor:

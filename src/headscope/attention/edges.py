@@ -20,10 +20,11 @@ import torch
 from torch import Tensor, nn
 
 from headscope.attention.linear import PLACED, TOKEN, block_of, layers_of
+from headscope.attention.norms import no_stream
 from headscope.attention.one import running
 from headscope.attention.outputs import Outputs, placed
 from headscope.attention.recording import afresh, evaluating, first, with_first
-from headscope.attention.residual import attention_calls, layer_and_attention, no_stream
+from headscope.attention.residual import attention_calls, layer_and_attention
 from headscope.core.heads import Head
 from headscope.models.model import Model, uncached
 

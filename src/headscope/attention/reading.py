@@ -74,9 +74,9 @@ def placed_scores(record: AttentionRecord, contrast: Tensor, side: str) -> Tenso
         return contrast.new_zeros(len(contrast))
     every = (record.bias.expand(record.shape)[0] * contrast).sum((1, 2))
     sides = (record.q, record.k) if side == "query" else (record.k, record.q)
-    (of_this, own), (of_other, others) = (_made_of(every.sum(), x) for x in sides)
+    (of_this, part), (of_other, others) = (_made_of(every.sum(), x) for x in sides)
     if of_this:
-        return own
+        return part
     if not of_other:
         raise RefusedError(
             f"{record.module}: expected scores for positions that queries or keys give, found others"

@@ -16,9 +16,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from headscope.attention.linear import block_of, layers_of
 from headscope.attention.neurons import projected
+from headscope.attention.norms import frozen_norm, no_stream
 from headscope.attention.one import running
-from headscope.attention.recording import evaluating
+from headscope.attention.recording import evaluating, first, with_first
 from headscope.errors import InputError, RefusedError
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_exact, uncached
@@ -29,6 +31,9 @@ CLOSE = 1e-4
 """How far a sum may be from the model's own number, as a share of its largest term (or of 1)."""
 
 
+ATTENTION = "attention"
+
+
 @dataclass(frozen=True, eq=False)
 class Written:
     """The terms of one logit, in float64.
@@ -36,8 +41,9 @@ class Written:
     Attributes:
         logit: the model's own, before a final softcap.
         token: its id.
-        heads: of each layer ``[head source]``.
-        biases: of each layer's attention: that of W_O, and of a norm after it.
+        heads: of each layer ``[head source]``, of no heads where it does not attend.
+        biases: of each layer's attention: that of W_O, and of a norm after it; NaN where it does not attend.
+        mixed: what else mixes tokens in each layer, by what it is (``state space``).
         rest: what else each layer writes: the MLP.
         embedding: what enters the first layer, positions among it.
         bias: of the final norm and of the unembedding.
@@ -49,6 +55,7 @@ class Written:
     token: int
     heads: Sequence[Tensor]
     biases: Sequence[float]
+    mixed: Sequence[Mapping[str, float]]
     rest: Sequence[float]
     embedding: float
     bias: float
@@ -69,49 +76,37 @@ class Call:
     bias: Tensor | None
 
 
-@dataclass(frozen=True, eq=False)
-class FrozenNorm:
-    """A norm whose divisor stays what it is at one position: ``scale · (x − mean x, where it is centred) + bias``.
+@dataclass(eq=False)
+class Added:
+    """What attention, or what else mixes tokens, wrote to the stream, times a factor.
 
-    `scale` is `gain`, its own weights, over that divisor: ``[dim]``, or ``[query dim]`` for some positions.
+    `norms` are the layer's modules that ran on what it wrote, each with what it was given and what it gave.
     """
 
-    scale: Tensor
-    centred: bool
-    bias: Tensor
-    gain: Tensor
-
-    def back(self, direction: Tensor) -> Tensor:
-        """What has the same product with x as `direction` has with the norm of x, its bias aside."""
-        return self._less_mean(direction * self.scale)
-
-    def along(self, direction: Tensor) -> Tensor:
-        """`back`, but for the divisor: the same way at every position."""
-        return self._less_mean(direction * self.gain)
-
-    def through(self, part: Tensor) -> Tensor:
-        """What a part of x ``[... dim]`` is behind the norm."""
-        return self._less_mean(part) * self.scale
-
-    def _less_mean(self, x: Tensor) -> Tensor:
-        return x - x.mean(-1, keepdim=True) if self.centred else x
+    kind: str
+    written: Tensor
+    norms: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
+    factor: float = 1.0
 
 
 @dataclass(eq=False)
 class Block:
-    """One layer as it ran: the stream before and after it, what attention was given, and what it wrote.
+    """One layer as it ran: the stream before and after it, what attention was given, and what was added.
 
-    `read` are the layer's other modules that ran before attention and `norms` those that ran on what it wrote, each
-    with what it was given and what it gave.
+    `read` are the layer's other modules that ran before attention, each with what it was given and what it gave.
     """
 
+    layer: int
     before: Tensor
     read: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
     given: Tensor | None = None
-    written: Tensor | None = None
-    norms: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
+    added: list[Added] = field(default_factory=list[Added])
     after: Tensor | None = None
-    factor: float = 1.0
+
+    @property
+    def attention(self) -> Added | None:
+        """What attention wrote; None for a layer that does not attend."""
+        return next((one for one in self.added if one.kind == ATTENTION), None)
 
 
 def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int | None) -> Written:
@@ -137,16 +132,29 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
     direction = norm.back(row)
     heads: list[Tensor] = []
     biases: list[float] = []
+    mixed: list[dict[str, float]] = []
     rest: list[float] = []
-    for call, block in zip(calls, blocks, strict=True):
+    left = iter(calls)
+    for block in blocks:
         assert block.after is not None
-        assert block.written is not None
-        before, after, wrote = (
-            state[0, position].to(row) for state in (block.before, block.after, block.written)
+        before, after = (state[0, position].to(row) for state in (block.before, block.after))
+        added = [one.written[0, position].to(row) * one.factor for one in block.added]
+        rest.append(float(direction @ (after - before - sum(added, torch.zeros_like(row)))))
+        mixed.append(
+            {
+                one.kind: float(direction @ wrote)
+                for one, wrote in zip(block.added, added, strict=True)
+                if one.kind != ATTENTION
+            }
         )
-        rest.append(float(direction @ (after - before - wrote * block.factor)))
-        inner, constant = direction * block.factor, torch.zeros((), dtype=torch.float64, device=row.device)
-        for recorded in reversed(block.norms):
+        attention = block.attention
+        if attention is None:
+            heads.append(row.new_zeros(0, blocks[0].before.shape[1]))
+            biases.append(float("nan"))
+            continue
+        call = next(left)
+        inner, constant = direction * attention.factor, row.new_zeros(())
+        for recorded in reversed(attention.norms):
             frozen = frozen_norm(model, *recorded, position)
             constant = constant + inner @ frozen.bias
             inner = frozen.back(inner)
@@ -160,7 +168,8 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
     terms = [
         embedding,
         float(bias),
-        *biases,
+        *(value for value in biases if value == value),
+        *(value for layer in mixed for value in layer.values()),
         *rest,
         *(float(value) for layer in heads for value in layer.sum(-1)),
     ]
@@ -169,9 +178,18 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
         raise RefusedError(
             f"{model.name}: expected contributions that add up to the logit {logit:.5g}, found {sum(terms):.5g}"
         )
-    layers = [call.layer for call in calls]
+    layers = [block.layer for block in blocks]
     return Written(
-        logit, number, [layer.cpu() for layer in heads], biases, rest, embedding, float(bias), layers, softcap
+        logit,
+        number,
+        [layer.cpu() for layer in heads],
+        biases,
+        mixed,
+        rest,
+        embedding,
+        float(bias),
+        layers,
+        softcap,
     )
 
 
@@ -187,11 +205,11 @@ def effects(model: Model, ready: Mapping[str, Tensor], rows: slice, ids: Sequenc
     last = frozen_norm(model, *final, rows)
     tokens = rows_of(head, model)[list(ids)].double()
     added: list[Tensor] = []
-    for call, block in zip(calls, blocks, strict=True):
+    for call, (_, attention) in zip(calls, attending(blocks), strict=True):
         count, _, size = call.values.shape
         mixed = call.weights.double() @ call.values.double()
-        part = (mixed @ call.matrix.double().reshape(count, size, -1)) * block.factor
-        for recorded in block.norms:
+        part = (mixed @ call.matrix.double().reshape(count, size, -1)) * attention.factor
+        for recorded in attention.norms:
             part = frozen_norm(model, *recorded, rows).through(part)
         added.append((last.through(part) @ tokens.T).cpu())
     return added
@@ -205,6 +223,11 @@ def followed(
     with evaluating(model.module), stream.watching(), running(model, ready), torch.enable_grad():
         output = model.module(**ready, **uncached(model.module))
     return *stream.ended(model), output.logits[0].detach()
+
+
+def attending(blocks: Sequence[Block]) -> list[tuple[Block, Added]]:
+    """The layers that attend, each with what its attention wrote."""
+    return [(block, block.attention) for block in blocks if block.attention is not None]
 
 
 def unembedding(model: Model) -> nn.Linear:
@@ -269,7 +292,15 @@ class Stream:
         self._model = model
         parts: Any = model.module
         self._modules: dict[str, nn.Module] = dict(parts.named_modules())
-        self._names = [layer_and_attention(model, call.module) for call in calls]
+        attentions = dict(layer_and_attention(model, call.module) for call in calls)
+        numbers = {layer_and_attention(model, call.module)[0]: call.layer for call in calls}
+        names = {module: name for name, module in self._modules.items()}
+        piles = {place[0] for name in attentions if (place := block_of(name)) is not None}
+        self._layers = [
+            (block, attentions.get(names[block]), numbers.get(names[block], number))
+            for block, _, number in layers_of(model.module, piles)
+        ]
+        self._mixers = {self._modules[name]: kind for name, kind in model.mixing.items()}
         self._head = head
         self._thread = threading.get_ident()
         self._blocks: list[Block] = []
@@ -283,17 +314,19 @@ class Stream:
         hooks: list[Any] = []
         inner: set[nn.Module] = set()
         try:
-            for name, attention in self._names:
-                block = self._modules[name]
+            for block, attention, number in self._layers:
                 inner.update(block.modules())
-                hooks.append(block.register_forward_pre_hook(self._begins, with_kwargs=True))
+                hooks.append(block.register_forward_pre_hook(self._begins(number), with_kwargs=True))
                 for child in block.children():
                     met = self._met
-                    if child is self._modules[attention]:
-                        met = self._attended
+                    if attention is not None and child is self._modules[attention]:
+                        met = self._adds(ATTENTION)
                         hooks.append(child.register_forward_pre_hook(self._attends, with_kwargs=True))
                     hooks.append(child.register_forward_hook(met))
-                hooks.append(block.register_forward_hook(self._ends))
+                for mixer in block.modules():
+                    if mixer in self._mixers and mixer is not block:
+                        hooks.append(mixer.register_forward_hook(self._adds(self._mixers[mixer])))
+                hooks.append(block.register_forward_hook(self._ends(attention is not None)))
             hooks += [
                 module.register_forward_hook(self._outside)
                 for module in self._modules.values()
@@ -306,7 +339,7 @@ class Stream:
 
     def ended(self, model: Model) -> tuple[list[Block], tuple[nn.Module, Tensor, Tensor], Tensor]:
         """The layers, the final norm with what entered and left it ``[query dim]``, and the logits ``[query id]``."""
-        if len(self._blocks) != len(self._names) or self._final is None or self._logits is None:
+        if len(self._blocks) != len(self._layers) or self._final is None or self._logits is None:
             raise no_stream(model, "no norm between its last layer and its logits")
         module, entered, left = self._final
         if self._given is None or left.shape != self._given.shape or not torch.equal(left, self._given):
@@ -316,79 +349,93 @@ class Stream:
     def _mine(self) -> bool:
         return threading.get_ident() == self._thread
 
-    def _begins(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not self._mine():
-            return None
-        given: Any = args[0] if args else kwargs.get("hidden_states")
-        last = self._blocks[-1].after if self._blocks else None
-        if (
-            not isinstance(given, Tensor)
-            or given.ndim != 3
-            or (last is not None and not torch.equal(given, last))
-        ):
-            raise no_stream(
-                self._model, f"a {type(module).__name__} that does not get what the one before it gave"
-            )
-        before = given.detach().requires_grad_()
-        self._blocks.append(Block(before))
-        entering = before * 1.0  # no leaf, so that the layer may change it in place
-        return ((entering, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": entering})
+    def _begins(self, number: int) -> Any:
+        def begin(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if not self._mine():
+                return None
+            given: Any = args[0] if args else kwargs.get("hidden_states")
+            last = self._blocks[-1].after if self._blocks else None
+            if (
+                not isinstance(given, Tensor)
+                or given.ndim != 3
+                or (last is not None and not torch.equal(given, last))
+            ):
+                raise no_stream(
+                    self._model, f"a {type(module).__name__} that does not get what the one before it gave"
+                )
+            before = given.detach().requires_grad_()
+            self._blocks.append(Block(number, before))
+            entering = before * 1.0  # no leaf, so that the layer may change it in place
+            return ((entering, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": entering})
+
+        return begin
 
     def _attends(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given: Any = args[0] if args else kwargs.get("hidden_states")
         if self._mine() and isinstance(given, Tensor):
             self._blocks[-1].given = given.detach()
 
-    def _attended(self, _: nn.Module, __: Any, output: Any) -> Any:
-        if not self._mine():
-            return None
-        block = self._blocks[-1]
-        block.written = _first(output).detach().requires_grad_()
-        return _with_first(output, block.written)
+    def _adds(self, kind: str) -> Any:
+        def add(_: nn.Module, __: Any, output: Any) -> Any:
+            if not self._mine():
+                return None
+            written = first(output).detach().requires_grad_()
+            self._blocks[-1].added.append(Added(kind, written))
+            return with_first(output, written)
+
+        return add
 
     def _met(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
         if not self._mine():
             return None
         block = self._blocks[-1]
-        if (
-            block.written is not None and args and args[0] is block.written
-        ):  # a norm, or a dropout, after attention
-            left = _first(output).detach().requires_grad_()
-            block.norms.append((module, block.written.detach()[0], left.detach()[0]))
-            block.written = left
-            return _with_first(output, left)
-        if block.written is None and isinstance(output, Tensor) and args:
+        for one in block.added:
+            if args and args[0] is one.written:  # a norm, or a dropout, after it
+                left = first(output).detach().requires_grad_()
+                one.norms.append((module, one.written.detach()[0], left.detach()[0]))
+                one.written = left
+                return with_first(output, left)
+        if block.attention is None and isinstance(output, Tensor) and args:
             block.read.append((module, args[0].detach(), output.detach()))
         return _detached(output)
 
-    def _ends(self, module: nn.Module, _: Any, output: Any) -> Any:
-        if not self._mine():
-            return None
-        block, after = self._blocks[-1], _first(output)
-        name = type(module).__name__
-        if block.written is None or not after.requires_grad:
-            raise no_stream(self._model, f"a {name} that passes on no residual stream")
-        draw = torch.Generator().manual_seed(0)
-        way = torch.randn(after.shape, generator=draw, dtype=torch.float64).to(after)
-        stream, attention = torch.autograd.grad(
-            after, [block.before, block.written], way, allow_unused=True, materialize_grads=True
-        )
-        block.factor = float((attention * way).sum() / way.square().sum())
-        if not torch.equal(stream, way) or not torch.allclose(attention, block.factor * way, atol=1e-5):
-            raise no_stream(self._model, f"a {name} that does not itself add its attention to its input")
-        block.before, block.written, block.after = (
-            block.before.detach(),
-            block.written.detach(),
-            after.detach(),
-        )
-        return _with_first(output, block.after)
+    def _ends(self, attends: bool) -> Any:
+        def end(module: nn.Module, _: Any, output: Any) -> Any:
+            if not self._mine():
+                return None
+            block, after = self._blocks[-1], first(output)
+            name = type(module).__name__
+            if not after.requires_grad or (attends and block.attention is None):
+                raise no_stream(self._model, f"a {name} that passes on no residual stream")
+            draw = torch.Generator().manual_seed(0)
+            way = torch.randn(after.shape, generator=draw, dtype=torch.float64).to(after)
+            leaves = [block.before, *(one.written for one in block.added)]
+            stream, *slopes = torch.autograd.grad(
+                after, leaves, way, allow_unused=True, materialize_grads=True
+            )
+            if not torch.equal(stream, way):
+                kind = block.added[0].kind if block.added else "output"
+                raise no_stream(self._model, f"a {name} that does not itself add its {kind} to its input")
+            for one, slope in zip(block.added, slopes, strict=True):
+                one.factor = float((slope * way).sum() / way.square().sum())
+                read = one.kind != ATTENTION and not slope.any()  # by the layer itself
+                if read or not torch.allclose(slope, one.factor * way, atol=1e-5):
+                    raise no_stream(
+                        self._model, f"a {name} that does not itself add its {one.kind} to its input"
+                    )
+                one.written = one.written.detach()
+            block.before, after = block.before.detach(), after.detach()
+            block.after = after
+            return with_first(output, after)
+
+        return end
 
     def _outside(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         if not self._mine() or not args or not isinstance(output, Tensor):
             return
         if module is self._head:
             self._given, self._logits = args[0].detach(), output.detach()
-        elif len(self._blocks) == len(self._names) and args[0] is self._blocks[-1].after:
+        elif len(self._blocks) == len(self._layers) and args[0] is self._blocks[-1].after:
             self._final = module, args[0].detach(), output.detach()
 
 
@@ -400,60 +447,21 @@ def layer_and_attention(model: Model, attention: str) -> tuple[str, str]:
     return match[1], match[0]
 
 
-def _first(output: Any) -> Tensor:
-    return cast("tuple[Any, ...]", output)[0] if isinstance(output, tuple) else output
-
-
-def _with_first(output: Any, first: Tensor) -> Any:
-    return (first, *cast("tuple[Any, ...]", output)[1:]) if isinstance(output, tuple) else first
-
-
 def _detached(output: Any) -> Any:
     if isinstance(output, Tensor):
         return output.detach()
-    return tuple(map(_detached, cast("tuple[Any, ...]", output))) if isinstance(output, tuple) else output
-
-
-def frozen_norm(
-    model: Model, module: nn.Module, entered: Tensor, left: Tensor, position: int | slice
-) -> FrozenNorm:
-    """A norm at one position, or some, told by comparing what entered and left it, ``[query dim]``."""
-    x, y = entered.to(model.device).double(), left.to(model.device).double()
-    weight, shift = (
-        value if (value := held(module, name)) is None else value.to(x.device) for name in ("weight", "bias")
-    )
-    bias = torch.zeros_like(x[0]) if shift is None else shift.detach().double()
-    ones = torch.ones_like(x[0])
-    gains = [ones] if weight is None else [weight.detach().double(), 1.0 + weight.detach().double()]
-    for centred in (False, True):
-        inner = x - x.mean(-1, keepdim=True) if centred else x
-        for gain in gains:
-            if gain.shape != ones.shape or bias.shape != ones.shape:
-                continue
-            plain, scaled = inner * gain, y - bias
-            divisor = (plain * scaled).sum(-1, keepdim=True) / plain.square().sum(-1, keepdim=True).clamp(
-                min=1e-300
-            )
-            error = (plain * divisor - scaled).abs().amax()
-            if error <= 1e-5 * scaled.abs().amax().clamp(min=1e-30):
-                return FrozenNorm(gain * divisor[position], centred, bias, gain)
-    raise no_stream(model, f"a {type(module).__name__} that is no layer norm and no RMS norm")
+    if isinstance(output, (tuple, list)):
+        return type(cast("Any", output))(map(_detached, cast("list[Any]", output)))
+    return output
 
 
 def _after(model: Model, logits: Tensor, given: Tensor) -> tuple[float, float | None]:
     """What the model makes of the unembedding's logits: a factor, and a softcap after it."""
     before, after = logits.double(), given.to(logits.device).double()
-    softcap = getattr(model.text_config, "final_logit_softcapping", None)
+    caps = (getattr(model.text_config, name, None) for name in ("final_logit_softcapping", "logits_soft_cap"))
+    softcap = next((cap for cap in caps if cap), None)
     scale = 1.0 if softcap else float((before * after).sum() / before.square().sum().clamp(min=1e-300))
     made = softcap * torch.tanh(before / softcap) if softcap else before * scale
     if made.shape != after.shape or not torch.allclose(made, after, rtol=1e-5, atol=1e-5):
         raise no_stream(model, "something else than a factor or a softcap after its unembedding")
     return scale, softcap or None
-
-
-def no_stream(model: Model, actual: str) -> RefusedError:
-    """What is raised for a model whose layers do not add to one residual stream."""
-    return RefusedError(
-        f"{model.name}: expected layers that add to one residual stream, a final norm and an unembedding (a pre-norm "
-        f"decoder), found {actual}"
-    )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.models import Model
 from tests.helpers.families import Family, build, family
+from tests.helpers.hybrids import hybrid
 from tests.helpers.small_models import save_gpt2, sizes, small, translator
 from tests.helpers.typed import Typed
 
@@ -44,7 +48,7 @@ def loaded(each: Family, dtype: torch.dtype = torch.float32) -> Model:
 
 
 def total(found: Any) -> float:
-    return sum(float(found[name].sum()) for name in statistics.TERMS)
+    return sum(float(found[name].sum()) for name in statistics.TERMS if name in found)
 
 
 def logits(model: Model) -> Tensor:
@@ -240,6 +244,58 @@ def test_the_model_is_left_as_it_was() -> None:
     assert all(each.grad is not None for each in model.module.parameters())
 
 
+@pytest.mark.parametrize(
+    ("kind", "cls", "scale"),
+    [
+        ("lfm2", "ShortConv", 1.0),
+        ("jamba", "MambaMixer", 1.0),
+        ("falcon_h1", "FalconH1Mixer", 1.4),
+        ("nemotron_h", "Mamba2Mixer", 1.0),
+        ("recurrent_gemma", "RecurrentBlock", 1.0),
+    ],
+)
+def test_what_mixes_tokens_beside_attention_has_a_term_of_its_own(kind: str, cls: str, scale: float) -> None:
+    module: Any = hybrid(kind, **({"ssm_out_multiplier": scale} if kind == "falcon_h1" else {}))
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.2)
+    if hasattr(module, "set_experts_implementation"):
+        module.set_experts_implementation("eager")  # the other kernels know no float64
+    model = hs.load(module.double())
+    found = hs.attribute(model, TOKENS, token=TOKEN, position=PLACE)
+    assert total(found) == pytest.approx(float(found["logit"]), rel=1e-5, abs=1e-6)
+    wrote: dict[int, Tensor] = {}
+    entered: list[Tensor] = []
+    with ExitStack() as hooks, torch.no_grad():
+        for name, part in module.named_modules():
+            if type(part).__name__.endswith(cls):
+                layer = int(next(word for word in name.split(".") if word.isdigit()))
+                keep = partial(lambda at, _, __, output: wrote.update({at: output}), layer)
+                hooks.callback(part.register_forward_hook(keep).remove)
+        head = module.get_output_embeddings()
+        final = next(
+            part
+            for name, part in module.named_modules()
+            if re.search("(final_.*norm|norm_f|embedding_norm|model.norm)$", name)
+        )
+        hooks.callback(final.register_forward_pre_hook(lambda _, args: entered.append(args[0])).remove)
+        module(input_ids=torch.tensor(IDS)[None], use_cache=False)
+        x = entered[0][0, PLACE]
+        gain = (final(entered[0])[0, PLACE] / x).detach()  # of a norm with its divisor frozen
+        factor = 1.0 if not hasattr(module.config, "lm_head_multiplier") else module.config.lm_head_multiplier
+        direction = head.weight[TOKEN] * gain * factor
+        expected = {
+            layer: scale * float(direction @ (out[0] if isinstance(out, tuple) else out)[0, PLACE])
+            for layer, out in wrote.items()
+        }
+    terms = found["mixer"].dropna("layer")
+    assert terms["layer"].values.tolist() == sorted(expected)
+    np.testing.assert_allclose(terms, [expected[layer] for layer in sorted(expected)], rtol=1e-5, atol=1e-7)
+    rows = found.table()
+    words = {"lfm2": "convolution", "recurrent_gemma": "recurrence"}
+    assert (rows["part"] == words.get(kind, "state space")).sum() == len(expected)
+    assert rows["contribution"].sum() == pytest.approx(float(found["logit"]), rel=1e-5, abs=1e-6)
+
+
 def test_what_has_no_one_stream_is_refused_by_name() -> None:
     after = dict(family("OPT").config, do_layer_norm_before=False)
     post = loaded(Family("OPT 350m", "OPTForCausalLM", "opt", after))
@@ -345,7 +401,7 @@ def test_a_head_of_a_language_model_brings_the_capital_from_its_country(smollm: 
     """The figures of docs/importance.md."""
     found = hs.attribute(smollm, "The capital of France is")
     assert description(found)["token"] == "ĠParis"
-    parts = [float(found[name].sum()) for name in ("logit", *statistics.TERMS)]
+    parts = [float(found[name].sum()) for name in ("logit", *statistics.TERMS) if name in found]
     np.testing.assert_allclose(parts, [17.371, 4.981, 0, 12.452, -0.062, 0], atol=2e-3)
     rows = found.table().query("part == 'head'").head(3)
     expected = [(23, 4, "ĠFrance"), (29, 1, "Ġis"), (29, 0, "Ġis")]

@@ -18,10 +18,12 @@ def shown(result: Any) -> Shown:
         for key, name in {
             "heads": "heads",
             "attention_bias": "biases of attention",
+            "mixer": "what else mixes tokens",
             "mlp": "MLPs",
             "embedding": "embedding",
             "bias": "final biases",
         }.items()
+        if key in result
     )
     capped = f", before the softcap of {about['softcap']:g}" if about["softcap"] else ""
     heads = rows[rows["part"] == "head"]

@@ -42,9 +42,11 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
 
     Returns:
         A dataset of logits: ``heads`` over ``(layer, head, source)``, 0 where the position cannot see the source;
-        ``attention_bias`` and ``mlp`` (all else that a layer writes) over ``layer``; ``embedding``, ``bias`` (of the
-        final norm and the unembedding) and ``logit``. The others sum to ``logit``, to 1e-4 of the largest of them (or
-        of 1), which is checked. A bias of the values counts for the token of the value. ``piece`` names the sources.
+        ``attention_bias`` and ``mlp`` (all else that a layer writes) over ``layer``, and of a hybrid ``mixer``, what a
+        convolution, linear attention, a state space or a recurrence writes (``mixer_kind`` says which of these);
+        ``embedding``, ``bias`` (of the final norm and the unembedding) and ``logit``. The others sum to ``logit``, to
+        1e-4 of the largest of them (or of 1), which is checked. A bias of the values counts for the token of the value.
+        ``piece`` names the sources.
 
     Raises:
         InputError: no such token or position.
@@ -82,9 +84,11 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
     terms = {
         "attention_bias": np.array(parts.biases),
         "mlp": np.array(parts.rest),
+        "mixer": np.array([sum(one.values()) if one else np.nan for one in parts.mixed]),
         "embedding": parts.embedding,
         "bias": parts.bias,
         "logit": parts.logit,
     }
     heads = [layer.numpy() for layer in parts.heads]
-    return statistics.dataset(heads, terms, parts.layers, tokens.pieces, meta)
+    kinds = [" and ".join(one) for one in parts.mixed]
+    return statistics.dataset(heads, terms, parts.layers, tokens.pieces, meta, kinds)

@@ -19,6 +19,7 @@ COLUMNS = ("part", "layer", "head", "paper", "contribution", "source", "token", 
 TERMS = {
     "heads": "What a head adds to the logit with what it takes from a source token.",
     "attention_bias": "What the biases of a layer's attention add, which come from no head.",
+    "mixer": "What else mixes tokens in a layer adds: a convolution, linear attention, a state space.",
     "mlp": "What a layer adds besides its attention.",
     "embedding": "What enters the first layer adds: the token itself, and its position.",
     "bias": "What the biases of the final norm and of the unembedding add.",
@@ -32,6 +33,7 @@ def dataset(
     layers: Sequence[int],
     pieces: Sequence[str],
     meta: Mapping[str, Any],
+    kinds: Sequence[str],
 ) -> xr.Dataset:
     """Label the terms of a logit.
 
@@ -41,18 +43,22 @@ def dataset(
         layers: the model's index of each layer.
         pieces: of the input's tokens.
         meta: what made them.
+        kinds: what else mixes tokens in each layer; empty for nothing. Where there is nothing at all there is no
+            ``mixer``.
     """
     padded = np.full((len(heads), max(map(len, heads)), len(pieces)), np.nan)
     for place, layer in enumerate(heads):
         padded[place, : len(layer)] = layer
     variables: dict[str, Any] = {"heads": (("layer", "head", "source"), padded)}
+    if not any(kinds):
+        terms = {name: value for name, value in terms.items() if name != "mixer"}
     for name, value in terms.items():
         variables[name] = ("layer", value) if np.ndim(value) else ((), value)
-    result = xr.Dataset(
-        variables,
-        coords={"layer": list(layers), "source": np.arange(len(pieces)), "piece": ("source", list(pieces))},
-        attrs=describe(meta),
-    )
+    coords: dict[str, Any] = {"layer": list(layers), "source": np.arange(len(pieces))}
+    coords["piece"] = "source", list(pieces)
+    if any(kinds):
+        coords["mixer_kind"] = "layer", list(kinds)
+    result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
     for name in variables:
         about = TERMS.get(name, "The logit, before a final softcap: the sum of all others.")
         result[name].attrs |= {"units": "logit", "description": about}
@@ -82,12 +88,14 @@ def table(result: xr.Dataset) -> pd.DataFrame:
                 }
             )
     for name in TERMS:
-        if name != "heads":
+        if name != "heads" and name in result:
             values = np.atleast_1d(result[name].values)
             of = layers if result[name].ndim else [None]
+            parts = result["mixer_kind"].values if name == "mixer" else [name] * len(of)
             rows += [
-                {"part": name, "layer": layer, "contribution": float(value)}
-                for layer, value in zip(of, values, strict=True)
+                {"part": str(part), "layer": layer, "contribution": float(value)}
+                for part, layer, value in zip(parts, of, values, strict=True)
+                if not np.isnan(value)
             ]
     rows.sort(key=lambda row: -abs(row["contribution"]))
     frame: Any = pd.DataFrame(rows, columns=list(COLUMNS))

@@ -16,7 +16,8 @@ import xarray as xr
 from scipy.stats import rankdata  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from headscope.analyses.roles.copying import figures
-from headscope.attention.residual import attention_calls, followed, frozen_norm, rows_of, unembedding
+from headscope.attention.norms import frozen_norm
+from headscope.attention.residual import attending, attention_calls, followed, rows_of, unembedding
 from headscope.core.arrays import Bools, Floats
 from headscope.corpora import Example
 from headscope.errors import RefusedError
@@ -121,12 +122,12 @@ def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tupl
     direction = norm.along(rows - rows.mean(0))
     widest = max(len(call.values) for call in calls)
     sums = np.full((3, len(calls), widest), np.nan)
-    for place, (call, block) in enumerate(zip(calls, blocks, strict=True)):
+    for place, (call, (block, attention)) in enumerate(zip(calls, attending(blocks), strict=True)):
         with torch.no_grad():
             lens = head(final[0](block.before))[0]
         predicted = _predicted(lens, context)
-        inner = direction * block.factor
-        for layer_norm in reversed(block.norms):
+        inner = direction * attention.factor
+        for layer_norm in reversed(attention.norms):
             inner = frozen_norm(model, *layer_norm, 0).along(inner)
         count, _, size = call.values.shape
         sent = torch.einsum("hdm,tm->htd", call.matrix.double().reshape(count, size, -1), inner)
