@@ -191,7 +191,8 @@ IDS: list[tuple[Any, str]] = [
     ({}, "such as input_ids"),
     ({5: [[1]]}, "a string, found 5"),
     ({"input_ids": 5}, "an array with a batch axis"),
-    ({"input_ids": [1, 2]}, "can run on, found input_ids (2,)"),
+    ({"input_ids": [5, 6], "attention_mask": [1]}, "the shape (1, 2) of input_ids, found (1, 1)"),
+    ({"input_ids": [[5, 6]], "attention_mask": [1]}, "the shape (1, 2) of input_ids, found (1, 1)"),
     ({"input_ids": [[1.5, 2.5]]}, "whole numbers [batch token]"),
     ({"input_ids": [["a"]]}, "an array of numbers"),
     ({"input_ids": [[HUGE]]}, "an array of numbers"),
@@ -224,11 +225,6 @@ IDS: list[tuple[Any, str]] = [
     ("inputs", "words"), IDS, ids=lambda value: "" if isinstance(value, str) else str(value)[:40]
 )
 def test_inputs_that_no_model_takes(function: str, inputs: Any, words: str) -> None:
-    if (
-        function in ("view", "contribution.norms", "contribution.relevance")
-        and words == "can run on, found input_ids (2,)"
-    ):
-        words = "found 2 rows"
     check(lambda: function_of(function)(scene().model, inputs=inputs), InputError, words)
 
 

@@ -49,10 +49,8 @@ def taken(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
             way = f"; give {way}" if (way := advice(model.module)) else ""
             raise InputError(f"inputs[{name!r}]: expected an array of numbers, found a dict{way}")
         tensor = value if isinstance(value, Tensor) else _tensor(name, value)
-        if (
-            tensor.ndim == 1
-            and np.ndim(inputs.get("input_ids", 0)) == 1
-            and len(tensor) == len(inputs["input_ids"])
+        if tensor.ndim == 1 and (
+            name in _MASKS or np.shape(inputs.get("input_ids", 0)) == tuple(tensor.shape)
         ):
             tensor = tensor[None]  # a tokenizer's lists for one text
         if tensor.ndim == 0:
