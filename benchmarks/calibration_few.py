@@ -418,24 +418,34 @@ def answers(runs: int) -> list[Row]:
     return rows
 
 
+MASKED: dict[str, Callable[[np.random.Generator, Floats], Floats]] = {
+    "normal": lambda draw, z: 0.8 * z + 0.3 * draw.standard_normal(z.shape),
+    "Student's t, 3": lambda draw, z: 0.8 * z + 0.3 * draw.standard_t(3, z.shape),
+    "normal, grows": lambda draw, z: (
+        0.8 * z + 0.3 * np.maximum(0.1, 1 + z / 2) * draw.standard_normal(z.shape)
+    ),
+    "normal, grows by powers": lambda draw, z: 0.8 * z + 0.3 * np.exp(z / 2) * draw.standard_normal(z.shape),
+    "along a parabola": lambda draw, z: 0.8 * z - 0.1 * z * z + 0.3 * draw.standard_normal(z.shape),
+}
+"""What masking makes of logits that are standard normal: changes along a line or not, of one size or growing."""
+
+
 def vocabulary(runs: int) -> list[Row]:
     """p of a span that an answer does not hang on: masking changes all logits alike, and at random."""
     from headscope.analyses.why.statistics import specific
 
     rows: list[Row] = []
     for answer in ("any token", "the likeliest"):
-        for noise in ("normal", "Student's t, 3"):
+        for change, make in MASKED.items():
             for tokens in (1, 10):
-                draw = _random("vocabulary", answer, noise, tokens)
+                draw = _random("vocabulary", answer, change, tokens)
                 p: list[float] = []
                 for _ in range(runs):
                     whole = draw.standard_normal((tokens, 2_000))
-                    shape = whole.shape
-                    moved = draw.standard_normal(shape) if noise == "normal" else draw.standard_t(3, shape)
+                    masked = make(draw, whole)
                     goal = whole.argmax(1) if answer == "the likeliest" else draw.integers(0, 2_000, tokens)
-                    masked = 0.8 * whole + 0.3 * moved
                     p += specific(whole, masked, goal, np.ones((1, tokens), np.bool_)).tolist()
-                rows.append({"answer": answer, "change": noise, "tokens": tokens} | _levels(np.array(p)))
+                rows.append({"answer": answer, "change": change, "tokens": tokens} | _levels(np.array(p)))
     return rows
 
 
@@ -541,7 +551,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "figures": (figures, 20_000),
     "prompts": (prompts, 20_000),
     "answers": (answers, 10_000),
-    "vocabulary": (vocabulary, 4_000),
+    "vocabulary": (vocabulary, 2_000),
     "halves": (halves, 20_000),
 }
 """Each part, and how many figures a row of it takes."""

@@ -132,9 +132,9 @@ def specific(unmasked: AnyFloats, masked: AnyFloats, goal: Ints, groups: Bools) 
     """p, of some groups of an answer's tokens ``[group]``: that any token of the vocabulary loses as much.
 
     What masking does to an answer that does not hang on the span, it does to any token: the drop of a token's logit is
-    ranked among those of the whole vocabulary, each less what follows of its logit alone (a line through them all: the
-    likeliest lose most, whatever is changed). Of several tokens the smallest p counts, times their number: few of them
-    need to hang on a span.
+    ranked among those of the whole vocabulary, each less what follows of its logit alone (a parabola through them all:
+    the likeliest lose most, whatever is changed), over how much those of its logit differ (another). Of several tokens
+    the smallest p counts, times their number: few of them need to hang on a span.
 
     Args:
         unmasked, masked: logits, ``[token choice]``, with the span and without.
@@ -150,13 +150,23 @@ def specific(unmasked: AnyFloats, masked: AnyFloats, goal: Ints, groups: Bools) 
 
 
 def _rests(unmasked: AnyFloats, masked: AnyFloats) -> Floats:
-    """How much more the logit of each choice drops than its size lets expect."""
+    """How much more the logit of each choice drops than its size lets expect, over how much such ones differ."""
     before = np.asarray(unmasked, np.float64)
     drop = before - np.asarray(masked, np.float64)
-    before, drop = before - before.mean(), drop - drop.mean()
-    size = (before**2).sum()
-    rest = drop - (before * drop).sum() / size * before if size > 0 else drop
-    return np.where(np.abs(rest) > ROUNDING * np.abs(unmasked).max(), rest, 0.0)
+    rest = drop - _parabola(before, drop)
+    rest = np.where(np.abs(rest) > ROUNDING * np.abs(unmasked).max(), rest, 0.0)
+    size = np.abs(rest)
+    usual = size.mean()  # of what loses much more, only so much counts: it shall not hide itself
+    scatter = _parabola(before, np.minimum(size, 8 * usual))
+    return rest / np.maximum(scatter, usual / 4) if usual else rest
+
+
+def _parabola(x: Floats, y: Floats) -> Floats:
+    """The parabola through points, by least squares, at each of them."""
+    x = x - x.mean()
+    x /= x.std() or 1.0
+    powers = np.stack([np.ones_like(x), x, x * x])
+    return np.linalg.pinv(powers @ powers.T, hermitian=True) @ (powers @ y) @ powers
 
 
 def adjusted(p: Floats) -> Floats:
