@@ -153,20 +153,16 @@ def _rests(unmasked: AnyFloats, masked: AnyFloats) -> Floats:
     """How much more the logit of each choice drops than its size lets expect, over how much such ones differ."""
     before = np.asarray(unmasked, np.float64)
     drop = before - np.asarray(masked, np.float64)
-    rest = drop - _parabola(before, drop)
-    rest = np.where(np.abs(rest) > ROUNDING * np.abs(unmasked).max(), rest, 0.0)
-    size = np.abs(rest)
-    usual = size.mean()  # of what loses much more, only so much counts: it shall not hide itself
-    scatter = _parabola(before, np.minimum(size, 8 * usual))
-    return rest / np.maximum(scatter, usual / 4) if usual else rest
-
-
-def _parabola(x: Floats, y: Floats) -> Floats:
-    """The parabola through points, by least squares, at each of them."""
-    x = x - x.mean()
+    x = before - before.mean()
     x /= x.std() or 1.0
-    powers = np.stack([np.ones_like(x), x, x * x])
-    return np.linalg.pinv(powers @ powers.T, hermitian=True) @ (powers @ y) @ powers
+    powers = np.stack([np.ones_like(x), x, x * x])  # of a parabola, by least squares
+    solved = np.linalg.pinv(powers @ powers.T, hermitian=True)
+    rest = drop - solved @ (powers @ drop) @ powers
+    size = np.abs(rest)
+    size[size <= ROUNDING * np.abs(unmasked).max()] = 0.0
+    usual = size.mean()  # of what loses much more, only so much counts: it shall not hide itself
+    scatter = solved @ (powers @ np.minimum(size, 8 * usual)) @ powers
+    return np.copysign(size, rest) / np.maximum(scatter, usual / 4) if usual else size
 
 
 def adjusted(p: Floats) -> Floats:
