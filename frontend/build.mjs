@@ -10,7 +10,7 @@ import wawoff2 from "wawoff2";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const target = join(root, "..", "src", "headscope", "views", "static");
-const COLOURS = "../src/headscope/views/colours.json"; // what CSS, TypeScript and Python's figures are coloured with
+const COLOURS = "../src/headscope/views/colours.json"; // what CSS and TypeScript are coloured with
 const watch = process.argv.includes("--watch");
 
 function files(folder) {

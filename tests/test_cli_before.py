@@ -74,10 +74,10 @@ def test_a_folder_that_cannot_be_written_to(name: str, typed: Typed, monkeypatch
     "name", [name for name, words in WRITES.items() if words[-1][-3:] in ("svg", "pdf", "png")]
 )
 def test_nothing_to_draw_with(name: str, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "py_mini_racer", None)
     assert (
         refused(typed, monkeypatch, *WRITES[name])
-        == "static pictures need matplotlib: pip install 'headscope[figures]'"
+        == "py_mini_racer is not installed: pip install 'headscope[figures]'"
     )
 
 

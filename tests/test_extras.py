@@ -77,8 +77,8 @@ def test_a_library_of_an_extra_is_missing(name: str, said: str, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("library", "extra", "words"),
     [
-        ("matplotlib", "figures", ["measure", "--figure", "a.svg"]),
-        ("matplotlib", "figures", ["retrieval", "--figure", "a.png"]),
+        ("py_mini_racer", "figures", ["measure", "--figure", "a.svg"]),
+        ("vl_convert", "figures", ["retrieval", "--figure", "a.png"]),
         ("starlette", "serve", ["serve"]),
         ("uvicorn", "serve", ["serve"]),
         ("pyarrow", "files", ["measure", "-o", "a.parquet"]),
@@ -163,7 +163,7 @@ except InputError as error:
 @pytest.mark.slow
 def test_a_first_picture_needs_no_extra(tmp_path: Path) -> None:
     page = tmp_path / "plain.html"
-    extra = [*lazy.EXTRAS, "sentencepiece", "google", "matplotlib", "anywidget"]
+    extra = [*lazy.EXTRAS, "sentencepiece", "google", "anywidget"]
     found = without(extra, PLAIN, str(page))
     assert found.returncode == 0, found.stderr
     assert "headscope-payload" in page.read_text(encoding="utf-8")

@@ -91,10 +91,10 @@ def payload_types() -> list[Any]:
     from headscope.analyses import analyses
     from headscope.reports import payload as report
     from headscope.reports import sections, summary
-    from headscope.views import blobs, blocks, lab, payload, sources, wire
+    from headscope.views import blobs, blocks, charts, lab, payload, sources, wire
 
     rooms = [f"{one.package}.section" for one in analyses().values() if one.sections]
-    modules = (blobs, payload, sources, lab, report, wire, blocks, summary, sections)
+    modules = (blobs, payload, sources, lab, report, wire, charts, blocks, summary, sections)
     every = (*modules, *map(importlib.import_module, rooms))
     values = [value for module in every for value in vars(module).values()]
     classes = list(dict.fromkeys(value for value in values if is_typeddict(value)))

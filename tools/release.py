@@ -45,7 +45,6 @@ DATA = [
         for path in (ROOT / "src" / PACKAGE / "corpora" / "data" / kind).iterdir()
     ),
     f"{PACKAGE}/measures/sources.bib",
-    f"{PACKAGE}/views/charts.mplstyle",
     f"{PACKAGE}/views/colours.json",
 ]
 BUNDLE = [f"{STATIC}/{name}" for name in (*WANTED, "sources.sha256")]

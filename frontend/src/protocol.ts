@@ -975,6 +975,97 @@ export interface StandalonePayload {
 }
 
 /**
+ * A side of a chart. `names`: of the places 0, 1, …; else numbers, from `low` to `high` or as far as rows go.
+ *
+ * `ticks`: false where only distances count; `root`: it goes by the square root; `opposite`: what stands at the other
+ * end of each place.
+ */
+export interface ChartAxis {
+  title: string;
+  names?: string[];
+  low?: number;
+  high?: number;
+  ticks?: boolean;
+  root?: boolean;
+  opposite?: string[];
+}
+
+/**
+ * What the rows' colours are of: numbers up to `high`, which diverge where `low` is negative, else `names`.
+ *
+ * `root`: they go by the square root; `none`: what rows without a colour are.
+ */
+export interface ChartColour {
+  title: string;
+  of: "numbers" | "heads" | "layers";
+  names?: string[];
+  none?: string;
+  low?: number;
+  high?: number;
+  root?: boolean;
+}
+
+/**
+ * The rows of a chart, a list a column. `link`: the head of each; `marked`: rows with an edge or their name.
+ *
+ * `against`: what each is held against.
+ */
+export interface ChartRows {
+  x: (number | null)[];
+  y: (number | null)[];
+  colour?: (number | null)[];
+  link?: string[];
+  marked?: number[];
+  against?: (number | null)[];
+}
+
+/**
+ * A figure of each place of `x`, with its interval. `steps`: dashed, a step a place; `name`: at its end.
+ */
+export interface ChartLine {
+  y: (number | null)[];
+  low?: (number | null)[];
+  high?: (number | null)[];
+  colour?: number;
+  dots?: boolean;
+  steps?: boolean;
+  name?: string;
+}
+
+/**
+ * A chart: its kind, and the rows that it shows. `equal`: a step is as long on either axis.
+ */
+export interface Chart {
+  kind: "layers" | "head_map" | "scatter" | "strips" | "bars";
+  title: string;
+  x: ChartAxis;
+  y: ChartAxis;
+  rows: ChartRows;
+  colour?: ChartColour;
+  lines?: ChartLine[];
+  equal?: boolean;
+}
+
+/**
+ * The ground that charts are on.
+ */
+export interface ChartsState {
+  theme: "light" | "dark";
+}
+
+/**
+ * A figure: its charts, at most `across` of them in a row, over what its numbers are.
+ */
+export interface ChartsPayload {
+  kind: "charts";
+  title: string;
+  charts: Chart[];
+  across: number;
+  caption: string;
+  state: ChartsState;
+}
+
+/**
  * A column of a table by the name that it is saved under, and what it says (`headscope.measures.columns`).
  *
  * `label` is there where it is other than the name, `format` where it is no ``figure``, `digits` where they are not 3.

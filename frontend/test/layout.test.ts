@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { chart, layout } from "../src/draw/chart";
+import { placeNames } from "../src/draw/names";
 import { textWidth } from "../src/draw/ruler";
-import { layout } from "../src/report/cells";
-import { placeNames } from "../src/report/names";
-import { whole } from "../src/report/sections/atlas/scatter";
+import type { Chart } from "../src/protocol";
 import { headBox, stripSide } from "../src/scene/headlayout";
 
 test.each([
@@ -28,20 +28,22 @@ test("the gap between heads grows with their cells", () => {
 });
 
 test("where both axes are places a step is as long on either, and every head is within", () => {
-  const axis = (values: number[]) => ({ title: "", values, place: true });
-  for (const [x, y] of [
-    [
-      [0, 1],
-      [0, 9],
-    ],
-    [
-      [-4, 8],
-      [2, 3],
-    ],
-  ] as const) {
-    const [x0, x1, y0, y1] = whole([0, 1], axis([...x]), axis([...y]), 2);
-    expect((x1 - x0) / (y1 - y0)).toBeCloseTo(2);
-    expect([x0 < x[0], x1 > x[1], y0 < y[0], y1 > y[1]]).toEqual([true, true, true, true]);
+  const axis = { title: "" };
+  const places = [
+    [0, 1, 0, 9],
+    [-4, 8, 2, 3],
+  ] as [number, number, number, number][];
+  for (const [x0, x1, y0, y1] of places) {
+    const [x, y] = [
+      [x0, x1],
+      [y0, y1],
+    ] as [number[], number[]];
+    const info: Chart = { kind: "scatter", title: "", x: axis, y: axis, rows: { x, y }, equal: true };
+    const { spots, width, height, unscaled } = chart(info, { width: 400, theme: "light" });
+    const [a, b] = spots;
+    expect((b!.x - a!.x) / (x1 - x0)).toBeCloseTo((a!.y - b!.y) / (y1 - y0));
+    expect(spots.every((at) => at.x > 0 && at.x < width && at.y > 0 && at.y < height)).toBe(true);
+    expect(unscaled(b!.x, b!.y).map((value) => Math.round(1e6 * value) / 1e6)).toEqual([x1, y1]);
   }
 });
 

@@ -3,8 +3,7 @@
 // 1.0), and how far apart they look (CIEDE2000: 1 can just be told apart side by side).
 import { describe, expect, test } from "vitest";
 import { stripAlpha } from "../src/draw/headdraw";
-import { layerHues } from "../src/report/hues";
-import { COLOURS } from "../src/scene/color";
+import { COLOURS, layerHues } from "../src/scene/color";
 
 type Triple = readonly [number, number, number];
 type Matrix = readonly [Triple, Triple, Triple];

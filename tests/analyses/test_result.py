@@ -48,7 +48,7 @@ def test_it_is_the_dataset_in_every_way(result: Result, tmp_path: Path) -> None:
 def test_table_and_figure_are_those_of_headscope(result: Result) -> None:
     pd.testing.assert_frame_equal(result.table(), hs.table(result))
     chart = result.figure("sep", together=True)
-    assert chart.axes[0].get_legend().get_texts()[0].get_text() == "separators"
+    assert chart.charts[0]["colour"]["names"] == ["separators"]
 
 
 def test_files_by_suffix(result: Result, tmp_path: Path) -> None:

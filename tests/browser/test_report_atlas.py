@@ -40,7 +40,7 @@ def points(page: Any) -> list[tuple[float, float]]:
     page.locator("[data-section=atlas] .scatter").scroll_into_view_if_needed()
     return [
         tuple(place)
-        for place in page.locator("[data-section=atlas] .scatter circle.head").evaluate_all(
+        for place in page.locator("[data-section=atlas] .scatter [data-row]").evaluate_all(
             "dots => dots.map(dot => { const box = dot.getBoundingClientRect();"
             " return [box.x + box.width / 2, box.y + box.height / 2]; })"
         )
@@ -97,9 +97,9 @@ def test_a_drag_marks_heads_and_they_stay_marked(page: Any) -> None:
     assert opened(page) == "L0H0"  # a drag opens nothing
     choose(page, x="separators", y="first token")
     assert listed(page) == [str(HEADS[int(PREVIOUS.argmax())])]
-    assert page.locator(of(".scatter circle.off")).count() == 11
+    assert page.locator(of('.scatter [fill-opacity="0.2"]')).count() == 11
     page.get_by_role("button", name="Show all").click()
-    assert page.locator(of(".scatter circle.off")).count() == 0
+    assert page.locator(of('.scatter [fill-opacity="0.2"]')).count() == 0
     assert not page.get_by_role("button", name="Show all").is_visible()
 
 
@@ -110,9 +110,9 @@ def test_zoom_goes_to_what_a_drag_spans(page: Any) -> None:
     drag(page, (near[0] - 20, near[1] - 20), (near[0] + 9, near[1] + 20))
     marked = len(listed(page))
     page.get_by_role("button", name="Zoom in").click()
-    assert page.locator(of(".scatter circle.head")).count() == marked < 12
+    assert page.locator(of(".scatter [data-row]")).count() == marked < 12
     page.get_by_role("button", name="Show all").click()
-    assert page.locator(of(".scatter circle.head")).count() == 12
+    assert page.locator(of(".scatter [data-row]")).count() == 12
 
 
 def test_the_filter_takes_names_and_comparisons(page: Any) -> None:

@@ -27,7 +27,7 @@ OPENERS = {
     "coref": {"headname", "mentions"},
     "probes": set[str](),
     "positions": {"range"},
-    "compare": {"cell"},
+    "compare": {"grid", "point"},
     "cards": {"headlink", "line", "tenth"},
     "heads": {"headname"},
     "absent": set[str](),
@@ -36,9 +36,8 @@ OPENERS = {
 """What opens a head, by the kind of section; more may."""
 
 KINDS = {
-    "grid": ".grid > canvas",
-    "point": ".plot svg circle:not(.ring):not(.hov)",
-    "cell": "rect.cell",
+    "grid": ".grid [data-row]",
+    "point": ".plot:not(.grid) [data-row]",
     "range": ".ranges > canvas",
     **{
         name: f".{name}"
@@ -134,7 +133,7 @@ def test_every_section_is_there_and_the_page_is_small(open_page: Any, built_in: 
         if kind == "summary":  # its figures are saved where they are from
             continue
         assert {"CSV", "Parquet"} <= buttons, kind
-        if section.locator(".plot svg, .grid, .cases svg.arcs, rect.cell").count():
+        if section.locator(".plot svg, .grid, .cases svg.arcs").count():
             assert "SVG" in buttons, kind
         assert (section.locator(".again code").count() == 1) == (kind not in ("absent", "methods"))
 

@@ -118,7 +118,7 @@ def test_a_page_in_the_dark_prints_light_and_is_dark_again(open_page: Any, html:
         "width => document.querySelector('.plot svg').getAttribute('width') === width", arg=before
     )
     assert page.locator("details[open]").count() == 0
-    assert page.locator(".grid > canvas").is_visible()
+    assert page.locator(".grid > svg").is_visible()
     assert page.locator(".allheads").count() == 0
 
 

@@ -73,7 +73,7 @@ def test_artefacts_open_where_they_are_looked_at(open_page: Any, pictures: str) 
     page = open_page(pictures)
     section = page.locator("[data-section=artefacts]")
     assert "1.5%" in section.locator(".said").inner_text()
-    assert section.locator(".norms svg").count() == 2
+    assert section.locator(".norms svg").count() == 3
     first = section.locator("tbody tr").first
     assert first.locator("th").inner_text() == "L1H2"
     first.click()

@@ -61,11 +61,11 @@ def test_every_section_is_there_with_its_caption_and_command(open_page: Any, htm
 def test_a_point_of_each_map_opens_its_head(open_page: Any, html: str):
     page = open_page(html, fragment="#head=L0H0")
     for panel, head in ((0, Head(2, 3)), (1, Head(1, 2))):
-        dots = page.locator("[data-section=clusters] .map").nth(panel).locator("circle.head")
+        dots = page.locator("[data-section=clusters] .plot").nth(panel).locator("[data-row]")
         assert dots.count() == 12
         # On a line: the map's first axis is the order of the heads, the largest place positive.
         order = dots.evaluate_all(
-            "dots => dots.map((dot, i) => [+dot.getAttribute('cx'), i]).sort((a, b) => a[0] - b[0]).map(x => x[1])"
+            "dots => dots.map((dot, i) => [dot.getBBox().x, i]).sort((a, b) => a[0] - b[0]).map(x => x[1])"
         )
         places = [HEADS.index(head), 11 - HEADS.index(head)]
         found = []
@@ -79,16 +79,15 @@ def test_a_point_of_each_map_opens_its_head(open_page: Any, html: str):
 
 def test_the_map_says_what_a_point_is(open_page: Any, html: str):
     page = open_page(html)
-    name = page.locator("[data-section=clusters] .map .name", has_text="L1H2").first
+    name = page.locator("[data-section=clusters] .plot text", has_text="L1H2").first
     name.scroll_into_view_if_needed()
-    dot = page.locator("[data-section=clusters] .map").nth(1).locator("circle.head:not(.none)").last
+    dot = page.locator("[data-section=clusters] .plot").nth(1).locator("[data-row]").last
     dot.hover(force=True)
     tip = page.locator(".report > .tip.on").inner_text()
     assert "nearest: " in tip
     assert any(role in tip for role in ROLES.values())
-    assert page.locator("[data-section=clusters] .key").nth(1).inner_text().split() == [
-        *("separators", "1", "previous", "token", "1", "none", "of", "these", "10")
-    ]
+    key = page.locator("[data-section=clusters] .plot").nth(1).locator("text").all_text_contents()
+    assert key[-3:] == ["separators 1", "previous token 1", "none of these 10"]
 
 
 def test_layers_by_their_distance(open_page: Any, html: str):
@@ -116,11 +115,11 @@ def test_a_row_of_the_roles_opens_its_head(open_page: Any, html: str):
 def test_a_point_of_a_kind_opens_its_head(open_page: Any, html: str):
     page = open_page(html, fragment="#head=L0H0")
     section = page.locator("[data-section=classes]")
-    dot = section.locator("[data-mark=dot] circle").nth(12 + 6)  # of the second kind, L1H2
+    dot = section.locator("[data-row]").nth(12 + 6)  # of the second kind, L1H2
     press(page, dot)
     opened(page, 1, 2)
     assert section.locator("circle.ring").count() == 2  # once a kind
-    assert section.locator(".key").inner_text().split() == ["separators", "first"]
+    assert section.locator("text").all_text_contents()[-2:] == ["separators", "first"]
 
 
 def test_a_card_opens_its_head_on_its_examples(open_page: Any, html: str):
@@ -167,8 +166,7 @@ def test_what_is_saved(open_page: Any, html: str):
     assert {row["measure"] for row in rows} == {"sep", "first"}
     for section, least in (("classes", 24), ("clusters", 24), ("layers", 48)):
         drawn = ET.fromstring(saved(page, section, "SVG"))
-        circles = [each for each in drawn.iter() if each.tag.endswith("circle")]
-        assert len(circles) >= least
+        assert len([each for each in drawn.iter() if each.get("data-row")]) >= least
         assert all(each.get("class") is None for each in drawn.iter())
         texts = {"".join(each.itertext()) for each in drawn.iter() if each.tag.endswith("text")}
         assert texts & {"Attention to", "By layer", "previous token"}
@@ -177,11 +175,12 @@ def test_what_is_saved(open_page: Any, html: str):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colours_follow_the_ground(open_page: Any, html: str, scheme: str):
     page = open_page(html, scheme=scheme)
-    first = page.locator("[data-section=clusters] .map").nth(0).locator("circle.head").first
+    first = page.locator("[data-section=clusters] [data-row]").first
     before = first.get_attribute("fill")
     page.emulate_media(color_scheme="dark" if scheme == "light" else "light")
     page.wait_for_function(
-        "before => document.querySelector('circle.head').getAttribute('fill') !== before", arg=before
+        "before => document.querySelector('[data-section=clusters] [data-row]').getAttribute('fill') !== before",
+        arg=before,
     )
     page.emulate_media(media="print")
     page.wait_for_selector(".hs[data-theme=light]")

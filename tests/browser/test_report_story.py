@@ -66,7 +66,7 @@ def test_the_first_screen_is_the_whole_model_and_five_findings(read: Any) -> Non
             assert picture.evaluate(DRAWN) > 5
         assert 2 <= len(finding.locator(".headline").inner_text().split()) <= 10
         assert not finding.locator("details").evaluate("one => one.open")  # intervals and choices, on demand
-    assert pictured.locator(".figuredots circle").count() > 3
+    assert pictured.locator(".figuredots [data-row]").count() > 3
     assert "…" not in "".join(pictured.locator(".figuredots text").all_text_contents())
 
 

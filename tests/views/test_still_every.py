@@ -10,8 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.views.explorer import Input
-from headscope.views.paper import inches
-from headscope.views.still import DOTS, converted
+from headscope.views.still import DOTS, converted, inches
 from tests.helpers import heard_sample, seen_sample, talk_sample
 from tests.helpers.stills import SMALLEST, Still, Stills, against_reversed
 from tests.helpers.view_sample import pair, some

@@ -13,8 +13,8 @@ import pytest
 import headscope as hs
 from headscope.core.maps import AttentionMaps
 from headscope.views import images as seeing
-from headscope.views.palette import LIGHT
 from headscope.views.still import converted
+from tests.helpers.colours import LIGHT
 from tests.helpers.seen_sample import picture, random_maps, staged
 from tests.helpers.stills import Still, Stills, against_reversed, alpha
 

@@ -50,7 +50,7 @@ def peaks(found: Still, span: tuple[float, float] = (0, SECONDS)) -> list[tuple[
 
 
 def colours(theme: str = "light") -> Any:
-    from headscope.views.palette import DARK, LIGHT
+    from tests.helpers.colours import DARK, LIGHT
 
     return DARK if theme == "dark" else LIGHT
 

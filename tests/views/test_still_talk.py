@@ -10,7 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.core.maps import AttentionMaps
-from headscope.views.palette import DARK, LIGHT
+from tests.helpers.colours import DARK, LIGHT
 from tests.helpers.stills import SMALLEST, Still, Stills, against_reversed, alpha
 from tests.helpers.talk_sample import WORDS, axis, heard, planted
 

@@ -35,6 +35,12 @@ export class SvgPen implements Pen {
   font = "400 13px sans-serif";
   textAlign: CanvasTextAlign = "left";
   textBaseline: CanvasTextBaseline = "alphabetic";
+  /** Of lines: how long strokes and gaps are. */
+  dash = "";
+  /** The ground that letters stand out from. */
+  halo = "";
+  /** The row of a table that what follows shows. */
+  row: number | null = null;
   private readonly parts: string[] = [];
   private path = "";
   private clips = 0;
@@ -174,19 +180,19 @@ export class SvgPen implements Pen {
   }
 
   fill(): void {
-    this.parts.push(`<path d="${this.path}" fill="${this.fillStyle}"${this.alpha("fill")}/>`);
+    this.parts.push(`<path d="${this.path}" fill="${this.fillStyle}"${this.alpha("fill")}${this.data()}/>`);
   }
 
   stroke(): void {
     this.parts.push(
-      `<path d="${this.path}" fill="none" stroke="${this.strokeStyle}" stroke-width="${round(this.lineWidth)}"${this.alpha("stroke")}/>`,
+      `<path d="${this.path}" fill="none" stroke="${this.strokeStyle}" stroke-width="${round(this.lineWidth)}"${this.alpha("stroke")}${this.dash && ` stroke-dasharray="${this.dash}"`}/>`,
     );
   }
 
   fillRect(x: number, y: number, width: number, height: number): void {
     if (width < 0) [x, width] = [x + width, -width];
     this.parts.push(
-      `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="${this.fillStyle}"${this.alpha("fill")}/>`,
+      `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="${this.fillStyle}"${this.alpha("fill")}${this.data()}/>`,
     );
   }
 
@@ -212,9 +218,14 @@ export class SvgPen implements Pen {
     const [, weight = "400", size = "13px", family = "sans-serif"] = /^(\S+) (\S+) (.*)$/.exec(this.font) ?? [];
     const anchor = { left: "start", start: "start", center: "middle", right: "end", end: "end" }[this.textAlign];
     const middle = this.textBaseline === "middle" ? ` dy="0.35em"` : "";
+    const around = this.halo && ` stroke="${this.halo}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"`;
     this.parts.push(
-      `<text x="${round(x)}" y="${round(y)}"${middle} font-family="${xml(family)}" font-size="${size}" font-weight="${weight}" text-anchor="${anchor}" fill="${this.fillStyle}"${this.alpha("fill")}>${inner}</text>`,
+      `<text x="${round(x)}" y="${round(y)}"${middle}${around} font-family="${xml(family)}" font-size="${size}" font-weight="${weight}" text-anchor="${anchor}" fill="${this.fillStyle}"${this.alpha("fill")}>${inner}</text>`,
     );
+  }
+
+  private data(): string {
+    return this.row === null ? "" : ` data-row="${this.row}"`;
   }
 
   // Not `opacity`, for which renderers put every shape on a layer of its own: twenty times slower.

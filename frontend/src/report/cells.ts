@@ -1,24 +1,12 @@
 // A picture of all heads: layers down, heads across.
 
 import type { Pen } from "../draw/canvas";
+import { layout } from "../draw/chart";
 import { type Child, fit, s } from "../ui/dom";
 import { painters } from "./drawing";
 import type { Cell, Figures } from "./figures";
 
 const LABEL = { left: 24, top: 18 };
-
-/** Cell size and gap for so many rows and columns in so much room. */
-export function layout(
-  rows: number,
-  columns: number,
-  width: number,
-  height: number,
-  largest: number,
-): { size: number; gap: number } {
-  const size = Math.min(largest, (width + 2) / columns, (height + 2) / rows);
-  const gap = size >= 24 ? 4 : size >= 14 ? 3 : size >= 8 ? 2 : 1;
-  return { size: Math.max(2, Math.floor(size) - gap), gap };
-}
 
 /** The indices that have room for their number, with their positions; `step` is from one cell to the next. */
 export function spaced(

@@ -1,126 +1,183 @@
-// Heads against their layers: what the charts of the report have in common.
+// A chart on the page: what is pointed at says what it is, a click opens its head, and the open head is marked.
 
-import * as Plot from "@observablehq/plot";
+import { stack } from "../draw/block";
+import { chart } from "../draw/chart";
+import type { Drawing, How, Spot } from "../draw/frame";
+import { key } from "../draw/key";
+import { SvgPen } from "../draw/svg";
+import type { Chart, ChartColour, ChartLine, ChartRows } from "../protocol";
 import { Of } from "../scene/made";
-import { type Child, h } from "../ui/dom";
-import type { Cell, Figures } from "./figures";
-import type { Now } from "./host";
-import type { Point, Points } from "./points";
+import { type Child, h, s } from "../ui/dom";
+import { type Cell, type Figures, type Scale, same } from "./figures";
+import type { Host, Now } from "./host";
+import { pointing } from "./tip";
 
-/** A head in a chart: at its layer and its value. */
-export type Mark = Point;
-
-/** The heads that have a value; those of a layer stand beside one another, `spread` of a layer in all. */
-export function marksOf(
-  figures: Figures,
-  cells: readonly (Cell | null)[],
-  value: (cell: Cell, index: number) => number,
-  { shift = 0, spread = 0.56 } = {},
-): Mark[] {
-  const step = figures.columns > 1 ? spread / (figures.columns - 1) : 0;
-  return cells.flatMap((cell, index) => {
-    const y = cell ? value(cell, index) : NaN;
-    return cell && Number.isFinite(y)
-      ? [{ cell, index, x: cell.layer + shift + (cell.head - (figures.columns - 1) / 2) * step, y }]
-      : [];
-  });
+/** What is nearest to the pointer, of what is within reach; null for none. */
+export function nearest<At extends { readonly x: number; readonly y: number }>(
+  { clientX, clientY }: MouseEvent,
+  box: HTMLElement,
+  points: readonly At[],
+  reach = 16,
+): At | null {
+  const bounds = box.getBoundingClientRect();
+  let [found, least]: [At | null, number] = [null, reach];
+  for (const point of points) {
+    const distance = Math.hypot(point.x - (clientX - bounds.left), point.y - (clientY - bounds.top));
+    if (distance < least) [found, least] = [point, distance];
+  }
+  return found;
 }
 
-/** A line through the means of the layers' heads. */
-export const means = (marks: readonly Mark[], options: Plot.LineYOptions): Plot.Markish =>
-  Plot.lineY(marks, Plot.groupX({ y: "mean" }, { x: (mark: Mark) => mark.cell.layer, y: "y", ...options }));
+export class Charted {
+  readonly root: HTMLElement;
+  drawing: Drawing | null = null;
+  private readonly rings = s("g");
+  private readonly hover = s("g");
+  private hollow = false;
+  private cell: Cell | null = null;
 
-/** A dot a head, in the page's own colour. */
-export const dotsOf = (marks: readonly Mark[], options: Plot.DotOptions): Plot.Markish =>
-  Plot.dot(marks, {
-    x: "x",
-    y: "y",
-    fill: "var(--accent)",
-    stroke: "var(--bg)",
-    strokeWidth: 0.4,
-    clip: false,
-    ...options,
-  });
+  constructor(
+    host: Pick<Host, "tip">,
+    private readonly cellOf: (row: number) => Cell | null,
+    tip: (row: number) => Node,
+    open: (row: number) => void,
+    /** Whether arrow keys move between heads here, and Enter opens one. */
+    private readonly walked = false,
+  ) {
+    this.root = h("div.plot", {
+      ...pointing(
+        host,
+        (event) => this.under(event),
+        ({ row }) => tip(row),
+        ({ row }) => open(row),
+        (spot) => this.hover.replaceChildren(...(spot ? [ring("hov", spot)] : [])),
+      ),
+      ...(walked && {
+        tabindex: 0,
+        role: "application",
+        onkeydown: (event: KeyboardEvent) => {
+          const at = event.key === "Enter" ? this.marked()[0] : undefined;
+          if (at) open(at.row);
+        },
+      }),
+    });
+    this.root.classList.toggle("grid", walked);
+  }
+
+  /** Draw a chart in place of the last one. */
+  show(info: Chart, how: How, label: string, open: Cell): void {
+    const drawing = chart(info, how);
+    const all = stack([drawing, ...(info.colour ? [key(info.colour, how.width, how.theme)] : [])]);
+    const pen = new SvgPen(how.width, Math.ceil(all.height));
+    all.draw(pen);
+    const parsed = new DOMParser().parseFromString(pen.document(), "image/svg+xml").documentElement;
+    const picture = document.importNode(parsed, true);
+    picture.setAttribute("data-export", "yes");
+    const named = this.walked ? this.root : picture;
+    if (!this.walked) picture.setAttribute("role", "img");
+    named.setAttribute("aria-label", label);
+    picture.append(this.hover, this.rings);
+    this.drawing = drawing;
+    this.hollow = info.kind !== "layers" || info.colour !== undefined;
+    this.hover.replaceChildren();
+    this.root.style.width = `${how.width}px`;
+    this.root.replaceChildren(picture);
+    this.select(open);
+  }
+
+  /** Mark the open head. */
+  select(open: Cell): void {
+    this.cell = open;
+    this.rings.replaceChildren(...this.marked().map((spot) => ring(this.hollow ? "ring hollow" : "ring", spot)));
+  }
+
+  private marked(): Spot[] {
+    const { cell } = this;
+    return (this.drawing?.spots ?? []).filter(({ row }) => {
+      const own = this.cellOf(row);
+      return own && cell && same(own, cell);
+    });
+  }
+
+  private under(event: MouseEvent): Spot | null {
+    const spots = (this.drawing?.spots ?? []).filter(({ row }) => this.cellOf(row));
+    if (!spots[0]?.wide) return nearest(event, this.root, spots);
+    const { left, top } = this.root.getBoundingClientRect();
+    const [px, py] = [event.clientX - left, event.clientY - top];
+    return spots.find(({ x, y, wide, tall }) => Math.abs(px - x) <= wide / 2 && Math.abs(py - y) <= tall / 2) ?? null;
+  }
+}
+
+const ring = (name: string, { x, y, wide, tall }: Spot): SVGElement =>
+  wide > 0
+    ? s("rect", { class: name, x: x - wide / 2 - 1, y: y - tall / 2 - 1, width: wide + 2, height: tall + 2, rx: 2 })
+    : s("circle", { class: name, cx: x, cy: y, r: 6 });
+
+const orNull = (value: number): number | null => (Number.isFinite(value) ? value : null);
+
+/** The names of layers and of heads, along the axes of a chart. */
+export const layerNames = ({ payload }: Figures): string[] => payload.layers.map(String);
+
+/** Heads as rows of a chart by layer; rows of heads that the page has not stand nowhere. */
+export const rowsByLayer = (
+  figures: Figures,
+  cells: readonly (Cell | null)[],
+  value: (cell: Cell, row: number) => number,
+): ChartRows => ({
+  x: cells.map((cell) => cell?.layer ?? -1),
+  y: cells.map((cell, row) => (cell ? orNull(value(cell, row)) : null)),
+  link: cells.map((cell) => (cell ? figures.name(cell) : "")),
+});
+
+/** The means of the layers' rows. */
+export const meansOf = (figures: Figures, { x, y }: ChartRows): ChartLine => ({
+  y: figures.payload.layers.map((_, layer) => {
+    const own = y.filter((value, row): value is number => x[row] === layer && value !== null);
+    return own.length > 0 ? own.reduce((a, b) => a + b, 0) / own.length : null;
+  }),
+});
+
+/** Values of heads as a map. */
+export const mapOf = (
+  figures: Figures,
+  cells: readonly (Cell | null)[],
+  value: (cell: Cell, row: number) => number,
+  colour: ChartColour,
+): Chart => ({
+  kind: "head_map",
+  title: "",
+  x: { title: "", names: figures.payload.heads.map(String) },
+  y: { title: "", names: layerNames(figures) },
+  rows: {
+    x: cells.map((cell) => cell?.head ?? -1),
+    y: cells.map((cell) => cell?.layer ?? -1),
+    colour: cells.map((cell, row) => (cell ? orNull(value(cell, row)) : null)),
+  },
+  colour,
+});
+
+/** The colours of a measure's scale. */
+export const colourOf = ({ diverging, low, high }: Scale, units: string): ChartColour => ({
+  title: units === "share" ? "" : units,
+  of: "numbers",
+  low: diverging ? low : 0,
+  high,
+  root: units === "share" && !diverging,
+});
 
 /** A drawing with its title, which follows the page's state in a width of its own. */
-export interface Chart {
+export interface Pictured {
   readonly root: HTMLElement;
   readonly update: (now: Now, width: number) => void;
 }
 
 /** Draws again when the width or the theme is another, and else marks the open head. */
-export function redrawn(draw: (now: Now, width: number) => void, ...points: readonly Points[]): Chart["update"] {
+export function redrawn(draw: (now: Now, width: number) => void, ...charts: readonly Charted[]): Pictured["update"] {
   const drawn = new Of();
   return (now, width) => {
     if (drawn.renewed(width, now.theme)) draw(now, width);
-    else for (const each of points) each.select(now.cell);
+    else for (const each of charts) each.select(now.cell);
   };
-}
-
-interface ChartOptions {
-  readonly width: number;
-  readonly height: number;
-  readonly left?: number;
-  readonly label: string;
-  readonly low: number;
-  readonly high: number;
-  /** Whether the values are shares: then the axis goes by halves. */
-  readonly shares?: boolean;
-  readonly tick?: (y: number) => string;
-}
-
-const HALVES: Record<number, string> = { 0: "0", 0.5: ".5", 1: "1" };
-
-/** Give a drawing its name: one for all of it, and none for the groups in it. */
-export function named<Drawing extends Element>(drawing: Drawing, label: string): Drawing {
-  for (const mark of drawing.querySelectorAll<SVGGElement>("g[aria-label]")) {
-    mark.dataset.mark = mark.getAttribute("aria-label")!;
-    mark.removeAttribute("aria-label");
-  }
-  drawing.setAttribute("role", "img");
-  drawing.setAttribute("aria-label", label);
-  return drawing;
-}
-
-/** Draw marks over the layers of a report; the points are where the heads stand in the drawing. */
-export function chart(
-  figures: Figures,
-  heads: readonly Mark[],
-  options: ChartOptions,
-  marks: Plot.Markish[],
-): [SVGSVGElement, Point[]] {
-  const { width, height, left = 28, label, low, high, shares = false, tick = String } = options;
-  const { layers } = figures.payload;
-  const every = Math.ceil(layers.length / Math.max(2, Math.floor((width - left - 12) / 22)));
-  const axis = { tickSize: 0, label: null };
-  const drawing = Plot.plot({
-    width,
-    height,
-    marginLeft: left,
-    marginRight: 8,
-    marginTop: 10,
-    marginBottom: 24,
-    style: { background: "none", color: "var(--ink3)", fontFamily: "inherit", fontSize: "11px", overflow: "visible" },
-    x: {
-      ...axis,
-      domain: [-0.5, layers.length - 0.5],
-      ticks: layers.map((_, i) => i).filter((i) => i % every === 0),
-      tickFormat: (i: number) => String(layers[i]),
-      tickPadding: 6,
-    },
-    y: {
-      ...axis,
-      domain: [low, high],
-      ticks: shares ? [0, 0.25, 0.5, 0.75, 1] : 5,
-      tickFormat: shares ? (y: number) => HALVES[y] ?? "" : tick,
-      tickPadding: 4,
-    },
-    color: { type: "identity" },
-    marks: [Plot.gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: shares ? [0, 0.5, 1] : 5 }), ...marks],
-  }) as SVGSVGElement & Plot.Plot;
-  named(drawing, label);
-  const [x, y] = [drawing.scale("x")!, drawing.scale("y")!];
-  return [drawing, heads.map((mark) => ({ ...mark, x: x.apply(mark.x) as number, y: y.apply(mark.y) as number }))];
 }
 
 /** A picture below its title and a note. */

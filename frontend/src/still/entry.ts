@@ -2,10 +2,10 @@
 // wanted, and takes the SVG.
 
 import { gunzipSync } from "fflate";
-import type { ExplorerPayload, SourcesPayload } from "../protocol";
+import type { ChartsPayload, ExplorerPayload, SourcesPayload } from "../protocol";
 import { type Source, Store } from "../scene/data";
 import { Data } from "../scene/source";
-import { type Asked, sourcesStill, still } from "./still";
+import { type Asked, plainStill, still } from "./still";
 
 let waiting = new Map<string, (text: string) => void>();
 let outcome: { svg?: string; error?: string } = {};
@@ -18,10 +18,9 @@ const headscope = {
     outcome = done;
     const source: Source = (name) => new Promise((give) => waiting.set(name, give));
     const store = new Store(source, (bytes) => Promise.resolve(gunzipSync(bytes).slice().buffer));
-    const shown = JSON.parse(payload) as ExplorerPayload | SourcesPayload;
+    const shown = JSON.parse(payload) as ExplorerPayload | SourcesPayload | ChartsPayload;
     const how = JSON.parse(asked) as Asked;
-    const drawn =
-      shown.kind === "sources" ? Promise.resolve(sourcesStill(shown, how)) : still(new Data(shown, store), how);
+    const drawn = "inputs" in shown ? still(new Data(shown, store), how) : Promise.resolve(plainStill(shown, how));
     drawn.then(
       (svg) => (done.svg = svg),
       (error: unknown) => (done.error = error instanceof Error ? error.message : String(error)),

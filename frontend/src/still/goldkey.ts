@@ -1,11 +1,11 @@
 // The legend of gold links.
 
+import type { Block } from "../draw/block";
 import { lettering, write } from "../draw/canvas";
 import { drawSwatch } from "../draw/golddraw";
 import { textWidth } from "../draw/ruler";
 import { goldSays } from "../scene/says";
 import type { Scene } from "../scene/scene";
-import type { Block } from "./block";
 
 const [SWATCH, AFTER, BETWEEN, TALL] = [22, 6, 18, 18];
 

@@ -1,5 +1,6 @@
 // All heads as thumbnails, layers down and heads across, or in the order of a measure.
 
+import { type Block, flow, text } from "../draw/block";
 import { lettering, paint, whole, write } from "../draw/canvas";
 import { aspectOf, type Blocks, painter, TAG, tag } from "../draw/griddraw";
 import { enlarged, png } from "../draw/png";
@@ -10,7 +11,6 @@ import { PALETTES } from "../scene/color";
 import { Heads } from "../scene/heads";
 import { rolesOf } from "../scene/roles";
 import type { Scene } from "../scene/scene";
-import { type Block, flow, text } from "./block";
 import { onPaper } from "./easel";
 import { scale } from "./scale";
 

@@ -1,5 +1,6 @@
 // One layer's open heads as lines between two columns of tokens.
 
+import { type Block, text } from "../draw/block";
 import { lettering, write } from "../draw/canvas";
 import { drawHead, drawLines, others } from "../draw/headdraw";
 import type { SvgPen } from "../draw/svg";
@@ -7,7 +8,6 @@ import { widest } from "../draw/tokens";
 import { above, type HeadBox, headBoxOf, stripSide } from "../scene/headlayout";
 import { linesAtRest, linesCaption } from "../scene/lines";
 import type { Scene } from "../scene/scene";
-import { type Block, text } from "./block";
 import { goldKey } from "./goldkey";
 import { column } from "./token";
 

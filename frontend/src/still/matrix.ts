@@ -1,5 +1,6 @@
 // A head as a matrix: tokens beside it, from (rows) by to (columns).
 
+import { type Block, text } from "../draw/block";
 import { lettering, write } from "../draw/canvas";
 import { drawMarks, paintCells } from "../draw/matrixdraw";
 import { enlarged, png } from "../draw/png";
@@ -13,7 +14,6 @@ import { CELL, cellOf, LABELLED, windowSaid, within, type Zoom } from "../scene/
 import { pinnedSaid, sentence } from "../scene/says";
 import type { Scene } from "../scene/scene";
 import { cropWidth } from "../scene/talking";
-import { type Block, text } from "./block";
 import { goldKey } from "./goldkey";
 import { scale } from "./scale";
 import { areaOf, roomOf, thumbnail, token } from "./token";

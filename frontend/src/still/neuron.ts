@@ -1,5 +1,6 @@
 // A head neuron by neuron: q, k and their product for one query, the score and its softmax, and all numbers below.
 
+import { type Block, text } from "../draw/block";
 import { lettering, write } from "../draw/canvas";
 import { bars, barsHeight, drawRow, GAP, tinted } from "../draw/neurondraw";
 import { png } from "../draw/png";
@@ -11,7 +12,6 @@ import { type NeuronBox, neuronBox } from "../scene/neuronlayout";
 import { type Head, Neurons, type Row, SIGNS, strength, type Words } from "../scene/neurons";
 import type { Scene } from "../scene/scene";
 import { span } from "../scene/scores";
-import { type Block, text } from "./block";
 import { goldKey } from "./goldkey";
 
 /** The room above the blocks for what they are. */

@@ -1,8 +1,8 @@
 // A head on what the model saw or heard: on a picture, on a sound, or on a picture beside a text.
 
+import type { Block } from "../draw/block";
 import { sensed } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
-import type { Block } from "./block";
 import { goldKey } from "./goldkey";
 import { picture } from "./picture";
 import { sound } from "./sound";

@@ -1,5 +1,6 @@
 // A head on a picture: where a query looks, which queries look at a key, rollout, several heads, every layer.
 
+import { type Block, flow, stack, text } from "../draw/block";
 import { drawBoard } from "../draw/boarddraw";
 import { area, lettering, write } from "../draw/canvas";
 import { cutTo, textWidth } from "../draw/ruler";
@@ -34,7 +35,6 @@ import {
 } from "../scene/onpicture";
 import { type Asked, missing } from "../scene/rows";
 import type { Scene } from "../scene/scene";
-import { type Block, flow, stack, text } from "./block";
 import { onPaper } from "./easel";
 
 /** Decode what is drawn beside the open heads: rollout, and every layer. */

@@ -1,12 +1,12 @@
 // The text, shaded, in lines of the paper's width.
 
+import { type Block, text } from "../draw/block";
 import { lettering, write } from "../draw/canvas";
 import { textWidth, wrap } from "../draw/ruler";
 import { COLOURS, mixed } from "../scene/color";
 import type { Scene } from "../scene/scene";
 import { said, shades, type Text, texts, tokensOf, tone } from "../scene/shaded";
 import { bare, spaced } from "../scene/wordsbeside";
-import { type Block, text } from "./block";
 
 const SIZE = 13;
 const LINE = 24;

@@ -1,5 +1,6 @@
 // A head on a sound: its spectrogram, the words in it, and attention as lanes over time below it.
 
+import { type Block, placed, stack, text } from "../draw/block";
 import { area, lettering, ratio, write } from "../draw/canvas";
 import { drawLanes, fade, mapPixels, mapRow } from "../draw/lanes";
 import { png } from "../draw/png";
@@ -26,7 +27,6 @@ import {
 } from "../scene/heard";
 import type { Scene } from "../scene/scene";
 import { onPixels } from "../scene/soundlayout";
-import { type Block, placed, stack, text } from "./block";
 
 type Layout = ReturnType<typeof soundLayout>;
 

@@ -1,5 +1,6 @@
 // The sources of an answer, in lines of the paper's width.
 
+import { type Block, stack, text } from "../draw/block";
 import { lettering, write } from "../draw/canvas";
 import { textWidth } from "../draw/ruler";
 import type { SourcesPayload } from "../protocol";
@@ -17,7 +18,6 @@ import {
   told,
   value,
 } from "../scene/sources";
-import { type Block, stack, text } from "./block";
 
 const SIZE = 13;
 const LINE = 22;

@@ -1,15 +1,16 @@
 // Pictures without a page: the same scenes, layouts and shapes as on the screen, as one SVG.
 
+import { type Block, placed, row, stack, text } from "../draw/block";
 import { area } from "../draw/canvas";
 import { SvgPen } from "../draw/svg";
-import type { ExplorerState, SourcesPayload } from "../protocol";
+import type { ChartsPayload, ExplorerState, SourcesPayload } from "../protocol";
 import { answer, plain } from "../scene/answer";
 import { COLOURS, type Theme } from "../scene/color";
 import { heading, made, nameOf, namesOf } from "../scene/says";
 import { type Owner, Scene, type Sides } from "../scene/scene";
 import type { Data } from "../scene/source";
 import { type Full, settle } from "../scene/state";
-import { type Block, placed, row, stack, text } from "./block";
+import { charts } from "./charts";
 import { allHeads } from "./grid";
 import { head } from "./head";
 import { matrix } from "./matrix";
@@ -100,17 +101,16 @@ export async function still(data: Data, asked: Asked): Promise<string> {
   return sheet(stack(blocks, 10), asked, paper.theme, about);
 }
 
-/** The still of the sources of an answer. */
-export function sourcesStill(payload: SourcesPayload, asked: Pick<Asked, "width" | "title" | "style">): string {
+/** The still of what is no explorer: the sources of an answer, or charts. */
+export function plainStill(
+  payload: SourcesPayload | ChartsPayload,
+  asked: Pick<Asked, "width" | "title" | "style">,
+): string {
   const theme = payload.state.theme === "dark" ? "dark" : "light";
   const whole = asked.width - 2 * MARGIN;
   const title = text(asked.title ?? "", whole, { color: COLOURS[theme].ink, size: 14, weight: 600 });
-  return sheet(
-    stack([...(asked.title ? [title] : []), sources(payload, theme, whole)], 10),
-    asked,
-    theme,
-    payload.title,
-  );
+  const blocks = payload.kind === "charts" ? charts(payload, theme, whole) : [sources(payload, theme, whole)];
+  return sheet(stack([...(asked.title ? [title] : []), ...blocks], 10), asked, theme, payload.title);
 }
 
 function sheet(

@@ -1,5 +1,6 @@
 // A head of a model of text and pictures: the picture, and the text beside it, each word in its shade.
 
+import { type Block, row, stack, text } from "../draw/block";
 import { area, lettering, write } from "../draw/canvas";
 import { cutTo, textWidth } from "../draw/ruler";
 import type { SvgPen } from "../draw/svg";
@@ -23,7 +24,6 @@ import {
   wordsTitle,
 } from "../scene/talking";
 import { bare } from "../scene/wordsbeside";
-import { type Block, row, stack, text } from "./block";
 import { onPaper } from "./easel";
 import { board, caption, decode, layers, several } from "./picture";
 

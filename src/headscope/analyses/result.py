@@ -17,7 +17,7 @@ from headscope.core.validation import validated
 from headscope.measures import dataset
 from headscope.views.charts import Figure, meta_of, model_name
 from headscope.views.page import html_text
-from headscope.views.paper import FORMATS
+from headscope.views.still import FORMATS
 from headscope.views.view import Showable
 
 ROWS = 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -14,9 +15,8 @@ from headscope.core import lazy
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures import dataset
-from headscope.views.charts import Figure
-from headscope.views.palette import Theme
-from headscope.views.paper import Width
+from headscope.views.charts import Figure, Theme
+from headscope.views.still import Width, inches
 from headscope.views.view import Showable
 
 
@@ -45,7 +45,6 @@ def figure(
     theme: Theme = "light",
     width: Width = "page",
     title: str | None = None,
-    ax: Any = None,
     **options: Any,
 ) -> Figure:
     """Draw a result, for a paper or slides: measures by layer and as maps, or distances as a map of heads (figure 6).
@@ -56,11 +55,10 @@ def figure(
         theme: light or dark ground.
         width: in inches, or the width of a ``column`` (3.3 in) or the ``text`` (6.9 in) of a paper.
         title: printed above.
-        ax: matplotlib Axes, or a sequence of as many as the figure has panels, to draw on in place of a new figure.
         **options: of measures ``together=True`` draws them in one plot, a colour each (figure 3); others are those of
             the analysis' figure, such as ``level`` of groups.
 
-    Raises `InputError` for a measure that is not there, Axes of another number, and a result that has no figure.
+    Raises `InputError` for a measure that is not there, and for a result that has no figure.
 
     >>> stats = hs.measure(model, corpus, measures=["previous"])
     >>> hs.figure(stats, "previous").save("previous.png").name
@@ -71,8 +69,10 @@ def figure(
         instead = "a view" if analysis.view else "a table"
         raise InputError(f"figure: a result of {analysis.name} has {instead} and no figure")
     arguments = () if names is None else (names,)
-    draw = analysis.load(analysis.figure)
-    return draw(result, *arguments, theme=theme, width=width, title=title, ax=ax, **options)
+    inches(width)
+    drawn: Figure = analysis.load(analysis.figure)(result, *arguments, **options)
+    caption = " · ".join(filter(None, [drawn.caption, dataset.unseen(drawn.meta)]))
+    return replace(drawn, caption=caption, theme=theme, width=width, title=title)
 
 
 def view(result: xr.Dataset, *args: Any, **options: Any) -> Showable:

@@ -260,7 +260,7 @@ def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bo
     To be told before a long run, not after it: also a folder that is not there or cannot be written to, and `RunError`
     where the disk has no room, or there is nothing to draw a picture with.
     """
-    from headscope.core.lazy import matplotlib
+    from headscope.core.lazy import module
     from headscope.measures.dataset import check_suffix
 
     if places and places[0] is not None:
@@ -269,7 +269,9 @@ def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bo
         if place is not None:
             check_place(place)
             if place.suffix.lower() in PICTURES and not printed:
-                matplotlib()
+                module("py_mini_racer")
+                if place.suffix.lower() != ".svg":
+                    module("vl_convert")
 
 
 def foreseen(

@@ -55,17 +55,6 @@ def missing(error: ModuleNotFoundError) -> Exception:
     return MissingError(f"{library} is not installed: pip install 'headscope[{EXTRAS[library]}]'")
 
 
-def matplotlib() -> Any:
-    """The library, with the modules that pictures are drawn with. `MissingError` where it is not installed."""
-    try:
-        import matplotlib
-        import matplotlib.backends.backend_agg  # pyright: ignore[reportUnusedImport]
-        import matplotlib.figure  # pyright: ignore[reportUnusedImport]
-    except ImportError:
-        raise MissingError("static pictures need matplotlib: pip install 'headscope[figures]'") from None
-    return matplotlib
-
-
 def attribute(path: str) -> Any:
     """What a path such as ``headscope.analyses.links.syntax.run:syntax`` names."""
     where, _, name = path.partition(":")

@@ -106,7 +106,7 @@ class Exploration:
         data: dict[str, Any] = {"text/plain": repr(self)}
         still = self._still()
         if still is not None:
-            with suppress(InputError):  # no matplotlib, or a state of which there is no picture
+            with suppress(InputError):  # nothing that draws it, or a state of which there is no picture
                 data["image/png"] = notebook_picture(still)
         with suppress(MissingError):  # no anywidget
             bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata

@@ -10,6 +10,7 @@ import os
 import re
 import struct
 import threading
+import unicodedata
 import warnings
 import zlib
 from codecs import BOM_UTF16_BE
@@ -19,12 +20,21 @@ from typing import Any, Literal, cast
 
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError, RunError
-from headscope.views import fonts
 from headscope.views.blobs import Blobs, lettered
-from headscope.views.paper import Kind, Width, inches
+
+Kind = Literal["svg", "pdf", "png"]
+FORMATS: tuple[Kind, ...] = ("svg", "pdf", "png")
+
+Width = float | Literal["column", "page"]
+COLUMN, PAGE = 3.3, 6.9
+"""Widths in inches: one column of a paper of two, and the whole text."""
 
 DOTS = 96.0
 """Pixels of the page an inch."""
+
+_FONT = "Inter, sans-serif"
+_LACKED = "\U0010fffd"
+"""A character that no font has."""
 
 _engine = threading.Lock()
 _started_in: list[int] = []
@@ -81,9 +91,37 @@ def picture(
     if kind == "svg":
         return described(svg, about or {}).encode()
     text = html.unescape("".join(re.findall(r">([^<]+)</t(?:ext|span)>", svg)))
-    if missing := fonts.lacking(fonts.FAMILIES, text):
-        warnings.warn(fonts.complaint(missing), HeadscopeWarning, stacklevel=4)
+    if missing := sorted(filter(_lacking, set(text))):
+        names = " ".join(missing[:12]) + (f" and {len(missing) - 12} more" if len(missing) > 12 else "")
+        warnings.warn(
+            f"no font on this machine has {names}: a box stands in their place "
+            "(install a font that has them, such as Noto, or save as .svg or .html, which take the reader's fonts)",
+            HeadscopeWarning,
+            stacklevel=4,
+        )
     return (pdf_about if kind == "pdf" else png_about)(converted(svg, kind, dots), about or {})
+
+
+def inches(width: float | str) -> float:
+    """A width in inches. Raises `InputError` for one that no paper has."""
+    size = {"column": COLUMN, "page": PAGE}.get(width, 0.0) if isinstance(width, str) else float(width)
+    if not 1.0 <= size <= 40.0:
+        raise InputError(f"width: expected 'column', 'page' or inches from 1 to 40, found {width!r}")
+    return size
+
+
+def _lacking(character: str) -> bool:
+    """Whether no font that pictures are lettered with has a character: it is drawn as one that none has."""
+    invisible = unicodedata.category(character) in ("Cf", "Cc", "Mn", "Zs", "Zl", "Zp")
+    return not (character.isascii() or invisible) and _glyph(character) == _glyph(_LACKED)
+
+
+@functools.cache
+def _glyph(character: str) -> bytes:
+    text = f'<text y="12" font-family="{_FONT}" font-size="12">{character}</text>'
+    return converted(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16">{text}</svg>', "png", DOTS
+    )
 
 
 def converted(svg: str, kind: Literal["pdf", "png"], dots: float = 300.0) -> bytes:
@@ -142,5 +180,5 @@ def _context() -> Any:
 @functools.cache
 def _converter() -> Any:
     convert = module("vl_convert")
-    convert.register_font_directory(str(fonts.FOLDER))
+    convert.register_font_directory(str(files("headscope.views") / "static"))
     return convert

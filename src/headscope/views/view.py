@@ -26,11 +26,10 @@ from headscope.views.blobs import Blobs
 from headscope.views.explorer import Options, add_quantity, explorer_payload, views_page
 from headscope.views.inputs import Input
 from headscope.views.page import plain_text
-from headscope.views.paper import FORMATS, Kind, Width
 from headscope.views.payload import Added, ExplorerPayload, ExplorerState
 from headscope.views.sources import SourcesPayload
 from headscope.views.state import check_state
-from headscope.views.still import picture
+from headscope.views.still import FORMATS, Kind, Width, picture
 from headscope.views.widget import SENT, Explain, make_widget, send_added
 
 SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))

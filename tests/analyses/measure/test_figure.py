@@ -8,9 +8,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib import figure as pictures
-from matplotlib.collections import LineCollection, PathCollection, QuadMesh
-from matplotlib.text import Text
 
 import headscope as hs
 from headscope.analyses.measure.figure import figure
@@ -18,17 +15,6 @@ from headscope.errors import InputError
 from tests.helpers.report_sample import dataset
 
 pytestmark = pytest.mark.slow
-
-
-def points(axes: Any) -> list[Any]:
-    """The positions of the points of each scatter of some Axes, `[point 2]`."""
-    scatters = [one for one in axes.collections if isinstance(one, PathCollection)]
-    return [np.asarray(one.get_offsets()) for one in scatters]
-
-
-def texts(drawn: Any) -> list[str]:
-    """What is written on a figure, ticks included."""
-    return [one.get_text() for one in drawn.figure.findobj(Text) if one.get_visible()]
 
 
 @pytest.mark.parametrize(
@@ -48,72 +34,56 @@ def test_a_variability_is_a_mean_over_inputs(demo: Any) -> None:
     assert "means over up to 4 inputs " in figure(found, "variability").caption
 
 
-def test_every_head_is_a_point_at_its_value():
+def test_every_head_is_a_point_at_its_value_and_a_cell_of_the_map() -> None:
     data = dataset()
-    chart = figure(data, "previous")
-    (places,) = points(chart.axes[0])
-    assert len(places) == 12
-    np.testing.assert_array_equal(places[:, 1], data["previous"].values.ravel())
-    assert chart.axes[0].get_ylim() == (0.0, 1.0)  # larger is higher up
-    # Layers from left to right, heads within them.
-    assert (np.diff(places[:, 0]) > 0).all()
-    np.testing.assert_array_equal(places[:, 0].round(), np.repeat([0, 1, 2], 4))
+    curves, cells = figure(data, "previous").charts
+    values = data["previous"].values
+    assert curves["rows"]["y"] == cells["rows"]["colour"] == values.ravel().tolist()
+    assert curves["rows"]["x"] == cells["rows"]["y"] == [0] * 4 + [1] * 4 + [2] * 4
+    assert cells["rows"]["x"] == [0, 1, 2, 3] * 3
+    assert curves["rows"]["link"][5] == f"L{data['layer'].values[1]}H1"
+    mean, chance = curves["lines"]
+    np.testing.assert_allclose(mean["y"], values.mean(1))
+    assert (chance["y"], chance["steps"]) == ([0.01] * 3, True)
+    assert (curves["y"]["low"], curves["y"]["high"], cells["colour"]["high"]) == (0.0, 1.0, 1.0)
+    marked = curves["rows"]["marked"]  # the highest first
+    assert marked == sorted(np.flatnonzero(values > 0.5).tolist(), key=lambda row: -values.ravel()[row])
 
 
-def test_means_of_layers_and_what_uniform_attention_gives() -> None:
-    data = dataset()
-    axes = figure(data, "previous").axes[0]
-    np.testing.assert_allclose(axes.lines[0].get_ydata(), data["previous"].mean("head"))
-    (chance,) = (one for one in axes.collections if isinstance(one, LineCollection))
-    ends = np.array(chance.get_segments())
-    assert ends[:, :, 1].tolist() == [[0.01, 0.01]] * 3
-    assert ends[:, :, 0].tolist() == [[-0.5, 0.5], [0.5, 1.5], [1.5, 2.5]]
-
-
-def test_the_map_has_the_values_and_a_scale() -> None:
-    data = dataset()
-    axes = figure(data, "previous").axes[1]
-    (mesh,) = (one for one in axes.collections if isinstance(one, QuadMesh))
-    np.testing.assert_array_equal(mesh.get_array(), data["previous"].values)
-    assert axes.get_ylim() == (2.5, -0.5)  # layer 0 above
-    assert axes.get_xlim() == (-0.5, data.sizes["head"] - 0.5)
-    (bar,) = axes.child_axes
-    assert bar.get_ylim() == (0.0, 1.0)
-
-
-def test_shares_go_from_0_to_1_and_nats_as_far_as_chance():
-    data = dataset()
-    drawn = figure(data, ["previous", "entropy"])
-    said = texts(drawn)
-    assert {"previous token", "entropy (nats)", "0.5", "1", "4"} <= set(said)
-    expected = {("layer", "share of attention"), ("layer", "nats"), ("head", "layer")}
-    assert {(one.get_xlabel(), one.get_ylabel()) for one in drawn.axes} == expected
+def test_shares_go_from_0_to_1_and_nats_as_far_as_chance() -> None:
+    drawn = figure(dataset(), ["previous", "entropy"])
+    said = re.findall(r">([^<>]+)</text>", drawn.picture("svg").decode())
+    assert {
+        "previous token",
+        "entropy (nats)",
+        ".5",
+        "1",
+        "4",
+        "share of attention",
+        "nats",
+        "head",
+        "layer",
+    } <= set(said)
     assert ".80" in said  # L1H2 in the map
-    caption = " ".join(one.get_text() for one in drawn.figure.texts)
-    assert caption == drawn.caption
-    assert "12,345 tokens" in caption
-    assert "a-model" in caption
-    assert "§3.1" in caption
+    for words in ("12,345 tokens", "a-model", "§3.1"):
+        assert words in drawn.caption
 
 
-def test_a_head_without_a_figure_has_no_point_and_no_cell():
+def test_a_head_without_a_figure_has_no_point_and_no_cell() -> None:
     data = dataset()
     data["previous"].values[2, 3] = np.nan
-    (places,) = points(figure(data, "previous", width="column").axes[0])
-    assert len(places) == 11
-    cells = figure(data, "previous").axes[1].collections[0].get_array()
-    assert np.argwhere(np.ma.getmaskarray(cells)).tolist() == [[2, 3]]
+    curves, cells = figure(data, "previous").charts
+    assert curves["rows"]["y"][11] is cells["rows"]["colour"][11] is None
+    svg = figure(data, "previous").picture("svg").decode()
+    assert (svg.count('data-row="10"'), svg.count('data-row="11"')) == (2, 0)
 
 
-def test_together_they_share_one_scale():
+def test_together_they_share_one_scale() -> None:
     data = dataset()
-    (axes,) = figure(data, ["previous", "sep"], together=True).axes
-    for name, places in zip(("previous", "sep"), points(axes), strict=True):
-        assert len(places) == 12
-        np.testing.assert_array_equal(places[:, 1], data[name].values.ravel())
-    assert [one.get_text() for one in axes.get_legend().get_texts()] == ["previous token", "separators"]
-    box, plot = (one.get_window_extent() for one in (axes.get_legend(), axes))
-    assert box.y0 >= plot.y1  # the legend covers no point
+    (chart,) = figure(data, ["previous", "sep"], together=True).charts
+    assert chart["rows"]["y"] == [*data["previous"].values.ravel(), *data["sep"].values.ravel()]
+    assert chart["rows"]["colour"] == [0] * 12 + [1] * 12
+    assert chart["colour"]["names"] == ["previous token", "separators"]
     with pytest.raises(InputError, match=r"figure: expected some of previous, .*, found none"):
         figure(data, [], together=True)
 
@@ -139,7 +109,7 @@ def test_messages():
     with pytest.raises(InputError, match=r"result: expected a result of headscope .*, found 'stats'"):
         hs.figure(cast(Any, "stats"))
     with pytest.raises(InputError, match="width: expected 'column'"):
-        figure(dataset(), width=0.1)
+        hs.figure(dataset(), width=0.1)
 
 
 def test_distances_are_drawn_as_a_map_of_heads_and_other_figures_are_refused() -> None:
@@ -155,38 +125,17 @@ def test_distances_are_drawn_as_a_map_of_heads_and_other_figures_are_refused() -
         coords={**coords, "head_a": names, "head_b": names},
         attrs={"n": 5, "meta": json.dumps({"corpus": {"tokens": 5}})},
     )
-    assert "Heads that attend alike" in texts(hs.figure(found, title="Heads that attend alike"))
+    assert (
+        "Heads that attend alike" in hs.figure(found, title="Heads that attend alike").picture("svg").decode()
+    )
     with pytest.raises(InputError, match=r"expected measures over \(layer, head\), found distance"):
         figure(found, "entropy")
 
 
-def test_axes_of_the_caller() -> None:
-    paper = pictures.Figure()
-    left, right = paper.subplots(1, 2)
-    data = dataset()
-    drawn = hs.figure(data, "previous", ax=left)
-    assert (drawn.figure, drawn.axes) == (paper, [left])
-    assert left.get_title(loc="left") == "previous token"
-    assert not right.collections
-    assert not paper.texts
-    assert "12,345 tokens" in drawn.caption
-    assert len(hs.figure(data, "sep", ax=paper.subplots(1, 2)).axes) == 2
-    with pytest.raises(InputError, match="ax: expected 2 or 4 matplotlib Axes for this chart, found 1"):
-        hs.figure(data, ["previous", "sep"], ax=left)
-    with pytest.raises(InputError, match="ax: expected 1 matplotlib Axes for this chart, found 2"):
-        hs.figure(data, ["previous", "sep"], together=True, ax=[left, right])
-
-
-def test_settings_of_matplotlib_are_left_alone() -> None:
-    import matplotlib
-
-    before = dict(matplotlib.rcParams)
-    with matplotlib.rc_context({"axes.facecolor": "red", "font.size": 30.0}):
-        drawn = figure(dataset(), "previous", theme="dark")
-    assert dict(matplotlib.rcParams) == before
-    assert drawn.axes[0].get_facecolor() == drawn.figure.get_facecolor() != (1.0, 0.0, 0.0, 1.0)
-
-
-@pytest.mark.parametrize(("width", "inches"), [("column", 3.3), ("page", 6.9), (5, 5.0)])
-def test_the_width_is_that_of_a_paper(width: Any, inches: float) -> None:
-    assert figure(dataset(), "previous", width=width).figure.get_figwidth() == pytest.approx(inches)
+@pytest.mark.parametrize(("width", "pixels"), [("column", 317), ("page", 662), (5, 480)])
+def test_the_width_is_that_of_a_paper(width: Any, pixels: int) -> None:
+    assert (
+        hs.figure(dataset(), "previous", width=width)
+        .picture("svg")
+        .startswith(f'<svg xmlns="http://www.w3.org/2000/svg" width="{pixels}"'.encode())
+    )

@@ -13,7 +13,7 @@ ANALYSIS = Analysis(
     ),
     axis="head_b",
     table="statistics:table",
-    figure="figure:figure",
+    figure="arrangement:figure",
     merge="run:merge",
     sections=(
         Entry(

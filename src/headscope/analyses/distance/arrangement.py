@@ -5,6 +5,8 @@ All of it takes what `headscope.distance` gives, and nothing but that.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,9 +17,11 @@ import xarray as xr
 
 from headscope.analyses.distance.statistics import heads
 from headscope.core.arrays import Floats, Ints
+from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.errors import InputError
 from headscope.statistics.permutation import nearer
+from headscope.views.charts import Chart, ChartAxis, ChartColour, Figure, meta_of, model_name, numbers, texts
 
 MAP_COLUMNS = ("layer", "head", "paper", "x", "y")
 """Columns of a map of heads; ``paper`` is the 1-based label."""
@@ -273,3 +277,97 @@ def _turned(places: Floats) -> Floats:
         places = places[:, ::-1]
     largest = places[np.abs(places).argmax(0), np.arange(places.shape[1])]
     return places * np.where(largest < 0, -1.0, 1.0)
+
+
+_FUNCTIONS = 12
+"""So many functions have a colour each."""
+
+_NAMED = 24
+"""So many functions' heads are named."""
+
+
+def figure(
+    dataset: xr.Dataset,
+    functions: Mapping[Head, str] | None = None,
+    *,
+    notable: Sequence[Head] | None = None,
+    places: pd.DataFrame | None = None,
+) -> Figure:
+    """Two panels of the same map: heads coloured by layer, and by function.
+
+    Args:
+        dataset: from `headscope.distance`.
+        functions: what heads do, in at most 12 words or phrases, each with a colour; the other heads are grey
+            rings. By default the heads' clusters, each called by its middle head.
+        notable: the heads that have their name beside them in both panels; by default those with a function, or
+            where none or too many have one the middle head of each cluster of three or more.
+        places: from `headscope.analyses.distance.arrangement.head_map`; by default metric scaling with seed 0.
+
+    Raises `InputError` for a head that is not there, and for more functions than there are colours.
+    """
+    known, meta = heads(dataset), meta_of(dataset)
+    places = head_map(dataset) if places is None else places
+    title, rest = "by function", "none of these"
+    if notable is None and functions is not None and len(functions) <= _NAMED:
+        notable = list(functions)
+    if functions is None or notable is None:
+        groups: Any = clusters(dataset, min(8, len(known)))
+        medoids = [Head.parse(name) for name in groups.attrs["medoids"]]
+        sizes: Counter[int] = Counter(groups["cluster"].tolist())
+        if functions is None:
+            title, rest = "by cluster", "alone"
+            members = zip(known, groups["cluster"], strict=True)
+            functions = {
+                head: f"about {medoids[cluster - 1]}" for head, cluster in members if sizes[cluster] > 1
+            }
+        if notable is None:
+            notable = [head for place, head in enumerate(medoids) if sizes[place + 1] > 2]
+    for head in [*functions, *notable]:
+        if head not in known:
+            raise InputError(f"figure: expected heads from {known[0]} to {known[-1]}, found {head}")
+    counts = Counter(functions.values())
+    if len(counts) > _FUNCTIONS:
+        raise InputError(f"functions: expected at most {_FUNCTIONS}, a colour each, found {len(counts)}")
+    layers, order = sorted({head.layer for head in known}), list(counts)
+    by_layer: ChartColour = {"title": "layer", "of": "layers", "names": texts(layers)}
+    by_function: ChartColour = {
+        "title": "",
+        "of": "heads",
+        "names": texts([f"{name} ({count})" for name, count in counts.items()]),
+    }
+    if len(known) > len(functions):
+        by_function["none"] = f"{rest} ({len(known) - len(functions)})"
+
+    def panel(title: str, colour: ChartColour, values: list[float | None]) -> Chart:
+        units = str(dataset["distance"].attrs["units"])
+        x: ChartAxis = {"title": f"first dimension of the map, {units}"}
+        y: ChartAxis = {"title": f"second dimension, {units}"}
+        xs, ys = (numbers(places[axis]) for axis in "xy")
+        marked = [known.index(head) for head in notable]
+        return {
+            "kind": "scatter",
+            "title": title,
+            "x": x,
+            "y": y,
+            "rows": {"x": xs, "y": ys, "colour": values, "link": texts(known), "marked": marked},
+            "colour": colour,
+            "equal": True,
+        }
+
+    charts = [
+        panel("by layer", by_layer, [layers.index(head.layer) for head in known]),
+        panel(
+            title,
+            by_function,
+            [order.index(functions[head]) if head in functions else None for head in known],
+        ),
+    ]
+    parts = [f"{len(known)} heads", f"Jensen–Shannon, {dataset['distance'].attrs['units']}"]
+    parts.append(f"{int(dataset.attrs['n']):,} rows compared")
+    if "stress" in places.attrs:
+        parts.append(f"{places.attrs['kind']} scaling, stress {places.attrs['stress']:.2f}")
+    name = meta.get("model", {}).get("name")
+    about = f"Distances between heads of {name or 'a model'}"
+    return Figure(
+        charts, " · ".join([*parts, *([model_name(meta["model"])] if name else [])]), about, meta, 2
+    )

@@ -21,8 +21,8 @@ def shown(dataset: Any, *, map: TableOrPicture | None = None, seed: Seed = 0, th
         theme: colours of the figure.
     """
     from headscope.analyses.distance.arrangement import by_layer, head_map, summary
-    from headscope.analyses.distance.figure import figure
     from headscope.analyses.distance.statistics import table
+    from headscope.analyses.tables import figure
     from headscope.measures.dataset import description, unseen, write_table
 
     def mapped(path: Path) -> str:

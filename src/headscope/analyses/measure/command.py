@@ -18,12 +18,12 @@ def shown(dataset: Any, *, figure: Picture | None = None, theme: Theme = "auto")
         figure: also a figure: .svg, .pdf or .png.
         theme: colours of the figure.
     """
-    from headscope.analyses.measure.figure import figure as draw
+    from headscope.analyses import tables
     from headscope.measures.dataset import names, table
 
     measures, rows = names(dataset), table(dataset)
     save = drawn(
-        partial(draw, dataset, measures),
+        partial(tables.figure, dataset, measures),
         theme,
         f"a figure of {plural(len(measures), 'measure')}",
     )

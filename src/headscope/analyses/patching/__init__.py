@@ -21,5 +21,5 @@ ANALYSIS = Analysis(
     ),
     axis="patching",
     table="statistics:table",
-    figure="figure:figure",
+    figure="statistics:figure",
 )

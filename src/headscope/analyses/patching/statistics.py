@@ -10,10 +10,22 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import Floats
+from headscope.core.counts import plural
 from headscope.core.heads import Head
+from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.statistics.jackknife import LEAST, ROUNDING, differs, interval, skewness
 from headscope.statistics.significance import false_discovery
+from headscope.views.charts import (
+    Chart,
+    Figure,
+    map_of_heads,
+    meta_of,
+    model_name,
+    numbers,
+    rounded_up,
+    texts,
+)
 
 COLUMNS = (
     "layer",
@@ -247,3 +259,75 @@ def curve_table(result: xr.Dataset) -> pd.DataFrame:
             }
             rows.append({"order": str(order), "edges": int(size), **row})
     return pd.DataFrame(rows)
+
+
+def figure(dataset: xr.Dataset, *, level: float = 0.05) -> Figure:
+    """The effect of every head as a map, layers down and heads across; as estimated where not all were patched. Of a
+    result with a curve how faithful circuits are by their number of edges.
+
+    Args:
+        dataset: from `headscope.patching`.
+        level: heads that were patched and whose q is at most this have an edge.
+
+    Raises `InputError` for a result without any effect.
+    """
+    meta = meta_of(dataset)
+    pairs = f"{plural(meta['pairs'], 'pair')} ({meta['corpus']['name']})"
+    if "faithfulness" in dataset:
+        chart, parts = (
+            _curve(dataset),
+            [
+                pairs,
+                f"circuits of edges among heads and MLPs, of {int(dataset['integrated'].notnull().sum()):,}",
+                "bars, where there are: 95 %, over pairs",
+            ],
+        )
+        return Figure([chart], " · ".join(parts), "Patching", meta)
+    every = meta["exact"] == "all"
+    values = np.asarray(dataset["patching" if every else "estimate"].values, np.float64)
+    if not np.isfinite(values).any():
+        raise InputError("figure: expected effects of heads, found none")
+    edged = np.nan_to_num(dataset["q"].values, nan=1.0) <= level
+    chart = map_of_heads(
+        dataset,
+        values,
+        rounded_up(max(float(np.nanmax(np.abs(values))), 1e-12)),
+        "share of the gap",
+        "effect of each head" if every else "estimated effect of each head",
+        edged=edged,
+        signed=True,
+    )
+    how = "noising" if meta["noising"] else "denoising"
+    parts = [
+        model_name(meta["model"]),
+        pairs,
+        f"{'activation' if every else 'attribution'} patching of heads' outputs, {how}",
+        f"edge: q ≤ {level:g} of the exact effect ({int(edged.sum())} heads)",
+    ]
+    return Figure([chart], " · ".join(parts), "Patching", meta)
+
+
+def _curve(dataset: xr.Dataset) -> Chart:
+    """How much of the gap circuits bring back, by their number of edges."""
+    orders = texts(dataset["order"].values)
+    value, low, high = (
+        dataset[f"faithfulness{end}"].transpose("order", "size").values for end in ("", "_low", "_high")
+    )
+    return {
+        "kind": "layers",
+        "title": "faithfulness of circuits by their size",
+        "x": {"title": "edges of the circuit", "names": [f"{size:,}" for size in dataset["size"].values]},
+        "y": {"title": "faithfulness, share of the gap"},
+        "rows": {"x": [], "y": []},
+        "lines": [
+            {
+                "y": numbers(value[i]),
+                "low": numbers(low[i]),
+                "high": numbers(high[i]),
+                "colour": i,
+                "dots": True,
+            }
+            for i in range(len(orders))
+        ],
+        "colour": {"title": "", "of": "heads", "names": orders},
+    }

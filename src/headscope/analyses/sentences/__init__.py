@@ -16,5 +16,5 @@ ANALYSIS = Analysis(
     ),
     axis="kurtosis",
     table="statistics:table",
-    figure="figure:figure",
+    figure="statistics:figure",
 )

@@ -12,11 +12,13 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import Bools, Floats
-from headscope.core.heads import Head
+from headscope.core.heads import AnyHead, Head
 from headscope.core.lazy import module
+from headscope.errors import InputError
 from headscope.measures.dataset import describe
 from headscope.statistics.jackknife import error, interval, skewness
 from headscope.statistics.significance import false_discovery
+from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
 
 COLUMNS = (
     *("layer", "head", "paper", "kurtosis", "ci_low", "ci_high", "chance", "p", "q"),
@@ -163,3 +165,52 @@ def receivers(result: xr.Dataset, level: float = 0.05, most: int = 8) -> list[tu
     order = [(int(layer), int(head)) for layer, head in zip(*ranked, strict=True)]
     sure = [spot for spot in order if result["q"].values[spot] <= level]
     return (sure or order)[:most]
+
+
+_WRITTEN = 46
+"""The most sentences that a figure writes out; of more there are only the numbers."""
+
+
+def figure(dataset: xr.Dataset, *, head: AnyHead | None = None, level: float = 0.05) -> Figure:
+    """Where sentences look back, as a map of later against earlier sentences.
+
+    Args:
+        dataset: from `headscope.sentences`, of one text.
+        head: whose; by default the mean of the receiver heads, at most eight.
+        level: receiver heads are those whose q is at most this.
+
+    Raises `InputError` for figures of several texts, or for a head that the model has not.
+    """
+    if "attention" not in dataset:
+        raise InputError("figure: expected figures of one text, found those of several, which have no map")
+    meta, layers = meta_of(dataset), dataset["layer"].values.tolist()
+    if head is None:
+        spots = receivers(dataset, level)
+        names = [str(Head(layers[layer], number)) for layer, number in spots]
+        whose = f"mean of {len(spots)} heads: {', '.join(names)}" if len(spots) > 1 else names[0]
+    else:
+        one = Head.of(head)
+        if one.layer not in layers or not 0 <= one.head < dataset.sizes["head"]:
+            raise InputError(
+                f"head: expected one of {len(layers)} layers of {dataset.sizes['head']}, found {one}"
+            )
+        spots, whose = [(layers.index(one.layer), one.head)], str(one)
+    values = np.mean([dataset["attention"].values[spot] for spot in spots], 0).astype(np.float64)
+    place = np.arange(len(values))
+    far = place[:, None] - place >= max(int(meta["apart"]), 1)
+    high = float(np.nanmax(np.where(far, values, 0.0))) or float(np.nanmax(values))
+    written = [f"{text}  {number}" for number, text in enumerate(dataset["text"].values)]
+    axes = xr.Dataset(coords={"sentence": written if len(written) <= _WRITTEN else place, "looked": place})
+    chart = map_of_heads(
+        axes,
+        values,
+        high,
+        "mean weight of two tokens",
+        "attention between sentences",
+        root=True,
+        across="looked",
+        down="sentence",
+    )
+    chart["x"]["title"] = "sentence looked at"
+    caption = " · ".join([model_name(meta["model"]), whose, f"{meta['tokens']:,} tokens"])
+    return Figure([chart], caption, "Sentences", meta)

@@ -16,5 +16,5 @@ ANALYSIS = Analysis(
     ),
     axis="key_head",
     table="statistics:table",
-    figure="figure:figure",
+    figure="statistics:figure",
 )

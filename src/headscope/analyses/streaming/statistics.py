@@ -14,6 +14,7 @@ from headscope.analyses.patching.statistics import agreement
 from headscope.core.arrays import Floats
 from headscope.measures.dataset import describe, description
 from headscope.statistics.jackknife import above, error, interval, share_interval, skewness, unseen
+from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
 
 BAR = 0.01
 """A key head that loses more nats a token needs the whole text."""
@@ -147,3 +148,31 @@ def table(result: xr.Dataset) -> pd.DataFrame:
             rows.append({"layer": int(layer), "key_head": int(key), "heads": heads, **figures})
     rows.sort(key=lambda row: (np.isnan(row["loss"]), -np.nan_to_num(row["loss"]), -row["estimate"]))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def figure(dataset: xr.Dataset, *, level: float = 0.05) -> Figure:
+    """What each key head is estimated to gain by the whole text as a map, layers down and key heads across.
+
+    Args:
+        dataset: from `headscope.streaming`.
+        level: key heads that were measured and whose q is at most this have an edge.
+    """
+    meta, edged = meta_of(dataset), np.nan_to_num(dataset["q"].values, nan=1.0) <= level
+    values = np.asarray(dataset["estimate"].values, np.float64).clip(0.0)
+    chart = map_of_heads(
+        dataset,
+        values,
+        max(float(np.nanmax(values)), BAR),
+        "nats a token (estimate)",
+        "gain by each key head that sees the whole text",
+        edged=edged,
+        root=True,
+        across="key_head",
+    )
+    lengths = " and ".join(map(str, meta["lengths"]))
+    parts = [
+        model_name(meta["model"]),
+        f"window: first {meta['sink']} and last {meta['recent']} of {lengths} tokens",
+        f"edge: loses more than {BAR:g} nats a token with q ≤ {level:g} ({int(edged.sum())} key heads)",
+    ]
+    return Figure([chart], " · ".join(parts), "Streaming", meta)

@@ -25,12 +25,11 @@ from headscope.views.charts import meta_of, model_name
 from headscope.views.explorer import explorer_payload, picture_info
 from headscope.views.inputs import Input
 from headscope.views.page import plain_text
-from headscope.views.paper import Kind, Width
 from headscope.views.payload import LinkInfo, PictureInfo
 from headscope.views.section import rounded
 from headscope.views.sources import CarrierInfo, SourceInfo, SourcesPayload, SourcesState, StatementInfo
 from headscope.views.spectrogram import stretches
-from headscope.views.still import picture
+from headscope.views.still import Kind, Width, picture
 from headscope.views.view import Showable
 from headscope.views.widget import make_still_widget
 

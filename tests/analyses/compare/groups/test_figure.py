@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib import figure as pictures
 
 import headscope as hs
-from headscope.analyses.compare.groups.figure import figure
+from headscope.analyses.compare.groups.statistics import figure
 from headscope.errors import InputError
 
 MEASURES = ("previous", "entropy", "a_to_b")
@@ -43,28 +42,25 @@ def effects() -> xr.Dataset:
 
 
 def test_a_panel_a_measure_with_the_smallest_q_first(effects: xr.Dataset) -> None:
-    chart = figure(effects)
-    assert chart.axes[0].get_title(loc="left") == "title of entropy"
-    assert len(chart.axes) == 3
-    values = chart.axes[0].collections[0].get_array()
-    np.testing.assert_array_equal(values, effects["effect"].sel(measure="entropy"))
-    assert {(axes.get_xlabel(), axes.get_ylabel()) for axes in chart.axes} == {("head", "layer")}
+    charts = figure(effects).charts
+    assert [one["title"] for one in charts] == [
+        f"title of {name}" for name in ("entropy", "a_to_b", "previous")
+    ]
+    assert charts[0]["rows"]["colour"] == effects["effect"].sel(measure="entropy").values.ravel().tolist()
+    assert charts[2]["rows"]["colour"][0] is None
+    assert {(one["x"]["title"], one["y"]["title"]) for one in charts} == {("head", "layer")}
 
 
 def test_heads_that_differ_have_an_edge(effects: xr.Dataset) -> None:
-    first, *rest = figure(effects).axes
-    (edge,) = first.patches
-    assert (edge.get_x(), edge.get_y()) == (1.5, 0.5)  # around L1H2
-    assert not any(axes.patches for axes in rest)
-    assert not figure(effects, level=0.0001).axes[0].patches
+    assert [one["rows"]["marked"] for one in figure(effects).charts] == [[5], [], []]  # L1H2
+    assert figure(effects, level=0.0001).charts[0]["rows"]["marked"] == []
 
 
 def test_one_scale_about_zero_for_all(effects: xr.Dataset) -> None:
-    chart = figure(effects)
-    limits = {axes.collections[0].get_clim() for axes in chart.axes}
-    assert limits == {(-5.0, 5.0)}
-    (bar,) = chart.axes[-1].child_axes
-    assert bar.get_ylabel() == "effect, Hedges' g"
+    colour = {"title": "effect, Hedges' g", "of": "numbers", "low": -5.0, "high": 5.0, "root": False}
+    assert [one["colour"] for one in figure(effects).charts] == [colour] * 3
+    words = figure(effects).picture("svg").decode()
+    assert words.count("effect, Hedges' g<") == 1
 
 
 def test_the_caption(effects: xr.Dataset) -> None:
@@ -76,14 +72,11 @@ def test_the_caption(effects: xr.Dataset) -> None:
     assert "no head has a q ≤ 0.0001" in figure(effects, level=0.0001).caption
 
 
-def test_measures_by_name_and_the_axes_of_the_caller(effects: xr.Dataset) -> None:
-    axes = pictures.Figure().subplots(1, 2)
-    chart = hs.figure(effects, ["a_to_b", "previous"], ax=axes)
-    assert [each.get_title(loc="left") for each in axes] == ["title of a_to_b", "title of previous"]
-    assert chart.about["title"] == "Two groups"
+def test_measures_by_name(effects: xr.Dataset) -> None:
+    drawn = hs.figure(effects, ["a_to_b", "previous"])
+    assert [one["title"] for one in drawn.charts] == ["title of a_to_b", "title of previous"]
+    assert drawn.about == "Two groups"
     with pytest.raises(InputError, match="measures: expected some of previous, entropy, a_to_b, found 'sep'"):
         figure(effects, ["sep"])
-    with pytest.raises(InputError, match="ax: expected 3 matplotlib Axes for this chart, found 2"):
-        figure(effects, ax=axes)
     with pytest.raises(InputError, match="width: expected 'column'"):
-        figure(effects, width=0.1)
+        hs.figure(effects, width=0.1)

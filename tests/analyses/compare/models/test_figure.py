@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib import figure as pictures
 
 import headscope as hs
-from headscope.analyses.compare.models.figure import figure
+from headscope.analyses.compare.models.statistics import figure
 
 T = 2.0452296421327  # of 29 degrees of freedom, at 97.5 %
 
@@ -41,19 +40,15 @@ def drift(**meta: Any) -> xr.Dataset:
 
 
 def test_drift_of_heads_and_means_of_layers() -> None:
-    left, right = hs.figure(drift()).axes
-    expected = ("drift of each head", "mean of each layer")
-    assert (left.get_title(loc="left"), right.get_title(loc="left")) == expected
-    np.testing.assert_array_equal(left.collections[0].get_array(), drift()["js"])
-    assert left.collections[0].get_clim() == (0.0, 0.5)
-    (errors,) = right.containers
-    points, _, (bars,) = errors.lines
-    np.testing.assert_allclose(points.get_xdata(), drift()["js_layer"])
-    assert points.get_ydata().tolist() == [0, 1]
-    first = np.array(bars.get_segments())[0]
-    np.testing.assert_allclose(first[:, 0], [0.02 - T * 0.005, 0.02 + T * 0.005])
-    assert right.get_xlabel() == "Jensen–Shannon divergence, nats"
-    assert right.get_ylim() == left.get_ylim()  # layer beside layer
+    heads, layers = hs.figure(drift()).charts
+    assert (heads["title"], layers["title"]) == ("drift of each head", "mean of each layer")
+    js = drift()["js"].values.ravel().tolist()
+    assert heads["rows"]["colour"] == layers["rows"]["y"] == js
+    assert (heads["colour"]["high"], heads["colour"]["root"]) == (0.5, True)
+    (line,) = layers["lines"]
+    np.testing.assert_allclose(line["y"], drift()["js_layer"])
+    np.testing.assert_allclose([line["low"][0], line["high"][0]], [0.02 - T * 0.005, 0.02 + T * 0.005])
+    assert layers["y"]["title"] == "Jensen–Shannon divergence, nats"
 
 
 @pytest.mark.slow
@@ -69,17 +64,9 @@ def test_the_caption_says_what_b_is() -> None:
     assert "no bars: an interval needs 5 effective documents" in figure(single).caption
 
 
-def test_axes_of_the_caller() -> None:
-    alone = pictures.Figure().subplots()
-    chart = figure(drift(), ax=alone)
-    assert chart.axes == [alone]
-    assert chart.about["title"] == "Two models"
-    assert alone.get_title(loc="left") == "drift of each head"
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_model_that_did_not_move(theme: Any) -> None:
     still = drift()
     for name in still.data_vars:
         still[name][...] = 0.0
-    assert figure(still, theme=theme, width="column")._repr_png_()[1:4] == b"PNG"
+    assert hs.figure(still, theme=theme, width="column")._repr_png_()[1:4] == b"PNG"

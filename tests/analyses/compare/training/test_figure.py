@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib import figure as pictures
-from matplotlib.collections import LineCollection
 
 import headscope as hs
 from headscope.analyses.compare.training.figure import figure
@@ -36,40 +34,32 @@ def run() -> xr.Dataset:
 
 
 def test_a_line_a_head_those_that_moved_most_first(run: xr.Dataset) -> None:
-    first, second = hs.figure(run).axes
-    assert (first.get_title(loc="left"), first.get_ylabel()) == ("entropy of a row", "nats")
-    assert (second.get_ylabel(), second.get_xlabel()) == ("share", "checkpoint")
-    (lines,) = (one for one in first.collections if isinstance(one, LineCollection))
-    ends = np.array(lines.get_segments())  # [head checkpoint 2]
-    np.testing.assert_array_equal(ends[:, :, 1].T.reshape(3, 2, 2), run["value"].sel(measure="entropy"))
-    assert ends[0, :, 0].tolist() == [0, 1, 2]
-    assert len(set(map(tuple, lines.get_colors()))) == 2  # a colour a layer
-    (other,) = (one for one in second.collections if isinstance(one, LineCollection))
-    assert len(other.get_segments()) == 3  # a head without figures has no line
+    first, second = hs.figure(run).charts
+    assert (first["title"], first["y"]["title"]) == ("entropy of a row", "nats")
+    assert (second["y"]["title"], second["x"]["title"]) == ("share", "checkpoint")
+    values = run["value"].sel(measure="entropy").values.reshape(3, 4).T
+    assert [line["y"] for line in first["lines"]] == values.tolist()
+    assert [line["colour"] for line in first["lines"]] == [0, 0, 1, 1]  # a colour a layer
+    assert len(second["lines"]) == 3  # a head without figures has no line
 
 
 def test_the_top_head_of_the_last_checkpoint_is_named(run: xr.Dataset) -> None:
-    first = figure(run).axes[0]
-    assert [text.get_text() for text in first.texts] == ["L1H1"]
-    assert first.texts[0].xy == (2, 0.9)
-    low, high = first.get_ylim()
-    assert low < 0.2 < 0.9 < high
+    first = figure(run).charts[0]
+    assert [line["name"] for line in first["lines"]] == ["", "", "", "L1H1"]
+    assert first["y"]["low"] < 0.2 < 0.9 < first["y"]["high"]
 
 
 def test_checkpoints_are_told_apart_below_and_named_in_the_caption(run: xr.Dataset) -> None:
-    chart = figure(run)
-    assert [text.get_text() for text in chart.axes[0].get_xticklabels()] == ["0", "500", "1000"]
-    assert "checkpoints: step-0, step-500, step-1000" in chart.caption
-    assert "1,234 inputs" in chart.caption
-    assert chart.about["title"] == "Over training"
-    plain = run.assign_coords(checkpoint=["demo", "demo, untrained", "a name of more than fourteen"])
-    labels = [text.get_text() for text in figure(plain).axes[0].get_xticklabels()]
-    assert (labels[0], labels[-1]) == ("demo", "…than fourteen")
+    drawn = figure(run)
+    assert drawn.charts[0]["x"]["names"] == ["0", "500", "1000"]
+    assert "checkpoints: step-0, step-500, step-1000" in drawn.caption
+    assert "1,234 inputs" in drawn.caption
+    assert drawn.about == "Over training"
+    plain = run.assign_coords(checkpoint=["demo", "demo, untrained", "a name of more than twenty letters"])
+    assert figure(plain).charts[0]["x"]["names"] == ["demo", "demo, untrained", "…than twenty letters"]
 
 
-def test_measures_by_name_and_the_axes_of_the_caller(run: xr.Dataset) -> None:
-    axes = pictures.Figure().subplots()
-    assert figure(run, ["previous"], ax=axes).axes == [axes]
-    assert axes.get_title(loc="left") == "previous token"
+def test_measures_by_name(run: xr.Dataset) -> None:
+    assert [one["title"] for one in figure(run, ["previous"]).charts] == ["previous token"]
     with pytest.raises(InputError, match="measures: expected some of previous, entropy, found 'sep'"):
         figure(run, ["sep"])

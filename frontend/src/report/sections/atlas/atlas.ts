@@ -2,19 +2,18 @@
 
 import { Of } from "../../../scene/made";
 import "./atlas.css";
-import type { AtlasSection, Reason } from "../../../protocol";
-import { COLOURS, css } from "../../../scene/color";
+import type { AtlasSection, ChartColour, Reason } from "../../../protocol";
+import { COLOURS } from "../../../scene/color";
 import { Store } from "../../../scene/data";
 import { clamp, code, figure, paper, plural } from "../../../scene/format";
 import { nameOf as called } from "../../../scene/says";
 import { h } from "../../../ui/dom";
 import { fromPage } from "../../../ui/embedded";
 import { cardOf, ranks } from "../../card";
+import { colourOf } from "../../chart";
 import { type Cell, type Measure, same } from "../../figures";
 import { allHeads, parseFilter } from "../../filter";
 import type { Now, Section } from "../../host";
-import { groupKey, layerHues, layerKey } from "../../hues";
-import { Legend } from "../../legend";
 import { ofMeasure, opens } from "../../reasons";
 import { HEAD, records, type Table } from "../../table";
 import { headTip, tipTable } from "../../tip";
@@ -74,7 +73,6 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     id: "layer",
     title: "layer",
     measure: null,
-    whole: true,
     values: layer.map((own, i) => own + step * (head[i]! - (Math.max(...head) + Math.min(...head)) / 2)),
   };
   const choices = [...(places ? placed : []), layered, ...measured];
@@ -133,15 +131,15 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   ];
   const scatter = new Scatter(
     host,
-    ({ index }) => tip(index),
-    ({ cell, index }) => host.open(cell, reasonOf(index)),
+    cells,
+    (row) => tip(row),
+    (row) => host.open(cells[row]!, reasonOf(row)),
     (heads, spanned) => {
       [marks, window] = [heads, spanned];
       redraw();
     },
   );
-  const [key, list, card] = [h("div.key"), h("div.marked"), h("div.ownhead")];
-  const legend = new Legend();
+  const [list, card] = [h("div.marked"), h("div.ownhead")];
   const store = new Store(fromPage);
   const plane = info.planes && new Plane(host, info.planes, (row) => cells[row] ?? null, store);
   const none = h(
@@ -151,7 +149,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
       ? "There are no queries and keys: in the maps of these examples several tokens stand together."
       : "There are no queries and keys: the page was made without examples.",
   );
-  const upper = h("div.inner", {}, h("div", {}, h("h3", {}, "Heads"), scatter.points.box, key), plane?.root ?? none);
+  const upper = h("div.inner", {}, h("div", {}, h("h3", {}, "Heads"), scatter.charted.root), plane?.root ?? none);
   const picture = h("div.atlas", {}, upper, h("div.inner", {}, list, card));
   element.append(
     h(
@@ -202,25 +200,26 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     return new Set(cells.flatMap((cell, i) => (cell && (test?.(cell) ?? true) && (marks?.has(i) ?? true) ? [i] : [])));
   };
 
-  const painted = (now: Now): (string | null)[] => {
+  const painted = (): [ChartColour, (number | null)[]] => {
     const measure = measured.find(({ id }) => id === state.color)?.measure;
     if (measure) {
-      legend.show(measure.scale, now.theme, measure.info.units);
-      key.replaceChildren(legend.root);
-      return cells.map((cell) =>
-        cell && Number.isFinite(measure.value(cell)) ? css(measure.pixel(measure.value(cell), now.theme)) : null,
-      );
+      const value = (cell: Cell | null): number => (cell ? measure.value(cell) : NaN);
+      return [
+        colourOf(measure.scale, measure.info.units),
+        cells.map(value).map((own) => (Number.isFinite(own) ? own : null)),
+      ];
     }
     if (state.color === "role") {
-      const hues = COLOURS[now.theme].heads;
-      const of = leading.map((name) => (name === null ? -1 : groups.indexOf(name)));
-      key.replaceChildren(...groupKey(groups, of, hues));
-      return of.map((group) => hues[group] ?? null);
+      const count = (name: string | null): number => leading.filter((own) => own === name).length;
+      const none = count(null) > 0 && { none: `none of these ${count(null)}` };
+      const names = groups.map((name) => `${name} ${count(name)}`);
+      return [
+        { title: "", of: "heads", names, ...none },
+        leading.map((own) => (own === null ? null : groups.indexOf(own))),
+      ];
     }
     const layers = [...new Set(layer)];
-    const hues = layerHues(layers.length, now.theme);
-    key.replaceChildren(layerKey(layers, hues));
-    return layer.map((own) => hues[layers.indexOf(own)]!);
+    return [{ title: "layer", of: "layers", names: layers.map(String) }, layer.map((own) => layers.indexOf(own))];
   };
 
   // The heads that are marked, the highest first.
@@ -259,16 +258,19 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const draw = (now: Now): void => {
     const [shown, [width, height]] = [passing(), size(now)];
     picture.classList.toggle("stacked", width === now.width);
+    // The marked heads are named, or else those that have a role.
+    const few = shown.size < cells.length;
+    const marked = [...shown].filter((i) => few || roles[i]!.length > 0);
+    const [colour, values] = painted();
     const scene = {
       x: find(state.x),
       y: find(state.y),
-      fills: painted(now),
-      names: layer.map((_, i) => nameOf(i)),
-      roles,
-      shown,
+      rows: { colour: values, link: layer.map((_, i) => nameOf(i)), marked },
+      colour,
+      faint: new Set(layer.flatMap((_, i) => (shown.has(i) ? [] : [i]))),
       window: zoom,
     };
-    scatter.draw(scene, cells, now, width, height);
+    scatter.draw(scene, now, width, height);
     status.textContent =
       filter.getAttribute("aria-invalid") === "true"
         ? "no such measure"
@@ -308,7 +310,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const update = (now: Now): void => {
     if (drawn.renewed(now.width, now.theme)) draw(now);
     else {
-      scatter.points.select(now.cell);
+      scatter.charted.select(now.cell);
       for (const entry of list.querySelectorAll<HTMLElement>("[data-opens]"))
         entry.ariaCurrent = entry.dataset.opens === figures.name(now.cell) ? "true" : null;
     }

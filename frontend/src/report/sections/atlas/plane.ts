@@ -1,15 +1,15 @@
 // Queries and keys of one head on a plane, with their tokens; what a query looks at most is joined to it.
 
+import { placeNames } from "../../../draw/names";
 import type { PlanesInfo } from "../../../protocol";
 import { COLOURS } from "../../../scene/color";
 import type { Store } from "../../../scene/data";
 import { figure } from "../../../scene/format";
 import { Of } from "../../../scene/made";
 import { h, s } from "../../../ui/dom";
+import { nearest } from "../../chart";
 import type { Cell } from "../../figures";
 import type { Host, Now } from "../../host";
-import { placeNames } from "../../names";
-import { nearest } from "../../points";
 import { because } from "../../reasons";
 import { records, type Table } from "../../table";
 import { pointing } from "../../tip";

@@ -1,21 +1,15 @@
 // Heads on a plane by their distances, coloured by layer and by role: figure 6 of Clark et al. 2019.
 
 import "./clusters.css";
-import type { ClustersSection } from "../../../protocol";
+import type { ChartColour, ClustersSection } from "../../../protocol";
 import { COLOURS, css, inkOn, PALETTES, type Theme } from "../../../scene/color";
 import { bare, code, fixed, paper } from "../../../scene/format";
-import { h, s } from "../../../ui/dom";
-import { captioned, redrawn } from "../../chart";
+import { h } from "../../../ui/dom";
+import { Charted, captioned, redrawn } from "../../chart";
 import type { Now, Section } from "../../host";
-import { groupKey, layerHues, layerKey } from "../../hues";
-import { names } from "../../names";
-import { type Point, Points } from "../../points";
 import { folded } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
 import { headTip } from "../../tip";
-
-const EDGE = 22;
-const NAMED = 24;
 
 function headTable({ layer, head, places, role, cluster }: ClustersSection): Table {
   const rows = layer.map((_, i) => ({
@@ -61,18 +55,17 @@ export const section: Section<ClustersSection> = (element, info, host) => {
   const { layer, head, role, cluster, near, places, layers } = info;
   const cells = layer.map((_, i) => host.figures.find(layer[i]!, head[i]!));
   const nameOf = (i: number): string => code(layer[i]!, head[i]!);
-  const tip = ({ index }: Point): Node =>
+  const tip = (row: number): Node =>
     headTip(
-      nameOf(index),
-      paper(layer[index]!, head[index]!),
-      role[index] && h("div", {}, role[index]),
-      h("div.dim", {}, `nearest: ${near[index]!.map(nameOf).join(", ")}`),
+      nameOf(row),
+      paper(layer[row]!, head[row]!),
+      role[row] && h("div", {}, role[row]),
+      h("div.dim", {}, `nearest: ${near[row]!.map(nameOf).join(", ")}`),
     );
   const panel = (title: string) => {
-    const key = h("div.key");
-    const points = new Points(host, tip, ({ cell, index }) => host.open(cell, info.reason[index]!), true);
-    points.box.classList.add("map");
-    return { key, points, root: captioned(title, null, points.box, key) };
+    const open = (row: number): void => host.open(cells[row]!, info.reason[row]!);
+    const charted = new Charted(host, (row) => cells[row] ?? null, tip, open);
+    return { charted, root: captioned(title, null, charted.root) };
   };
 
   // By role, or by cluster where there are no roles or more than there are colours.
@@ -93,71 +86,44 @@ export const section: Section<ClustersSection> = (element, info, host) => {
   );
   element.append(picture);
 
-  const drawMap = ({ points }: typeof left, fills: readonly (string | null)[], width: number, now: Now): void => {
-    const [xs, ys] = [places.map(([x]) => x!), places.map(([, y]) => -y!)];
-    const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    const unit = Math.min(
-      (width - 2 * EDGE) / Math.max(x1 - x0, 1e-9),
-      (0.8 * width - 2 * EDGE) / Math.max(y1 - y0, 1e-9),
+  const count = (group: number): number => groupOf.filter((own) => own === group).length;
+  const names = groups.map((name, group) => `${name} ${count(group)}`);
+  const rest = count(-1);
+  const byLayer = layer.map((own) => layers.indexOf(own));
+  const byGroup = groupOf.map((group) => (group < 0 ? null : group));
+  const marked = role.flatMap((name, row) => (name === null ? [] : [row]));
+  const drawMap = (
+    { charted }: typeof left,
+    values: (number | null)[],
+    width: number,
+    { theme, cell }: Now,
+    colour: ChartColour,
+  ): void => {
+    const [x, y] = [places.map((place) => place[0]!), places.map((place) => place[1]!)];
+    const rows = { x, y, colour: values, link: layer.map((_, row) => nameOf(row)), marked };
+    const axis = { title: "", ticks: false };
+    const label = `Map of ${places.length} heads by their distances`;
+    charted.show(
+      { kind: "scatter", title: "", x: axis, y: axis, rows, colour, equal: true },
+      { width, theme },
+      label,
+      cell,
     );
-    const height = Math.max(0.5 * width, (y1 - y0) * unit + 2 * EDGE);
-    const at = places.map((_, i) => ({
-      x: width / 2 + (xs[i]! - (x0 + x1) / 2) * unit,
-      y: height / 2 + (ys[i]! - (y0 + y1) / 2) * unit,
-    }));
-    const radius = places.length > 400 ? 2.6 : places.length > 160 ? 3.4 : 4.4;
-    const order = places.map((_, i) => i).sort((a, b) => Number(fills[a] !== null) - Number(fills[b] !== null));
-    const circles = order.map((i) => {
-      const { x, y } = at[i]!;
-      const fill = fills[i];
-      return fill
-        ? s("circle", { class: "head", cx: x, cy: y, r: radius, fill })
-        : s("circle", { class: "head none", cx: x, cy: y, r: radius - 0.5 });
-    });
-    const frame = s("rect", { class: "frame", x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 3 });
-    const attributes = {
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-      role: "img",
-      "aria-label": `Map of ${places.length} heads by their distances`,
-    };
-    const drawing = s("svg", attributes, frame, ...circles);
-    points.show(
-      drawing,
-      cells.flatMap((cell, index): Point[] => (cell ? [{ cell, ...at[index]!, index }] : [])),
-      now.cell,
-    );
-    const named = order
-      .filter((i) => role[i] !== null)
-      .reverse()
-      .map((i) => ({ ...at[i]!, text: nameOf(i) }));
-    drawing.append(...names(named, width, NAMED, at));
-    points.box.style.width = `${width}px`;
   };
   const draw = (now: Now): void => {
     const beside = now.width >= 560;
     const width = beside ? Math.floor((now.width - 28) / 2) : Math.min(now.width, 460);
     maps.classList.toggle("beside", beside);
-    const hues = layerHues(layers.length, now.theme);
-    const colors = COLOURS[now.theme].heads;
-    drawMap(
-      left,
-      layer.map((index) => hues[layers.indexOf(index)]!),
-      width,
-      now,
-    );
-    drawMap(
-      right,
-      groupOf.map((group) => (group < 0 ? null : colors[group]!)),
-      width,
-      now,
-    );
-    left.key.replaceChildren(layerKey(layers, hues));
-    right.key.replaceChildren(...groupKey(groups, groupOf, colors));
+    drawMap(left, byLayer, width, now, { title: "layer", of: "layers", names: layers.map(String) });
+    drawMap(right, byGroup, width, now, {
+      title: "",
+      of: "heads",
+      names,
+      ...(rest > 0 && { none: `none of these ${rest}` }),
+    });
     between.replaceChildren(...betweenLayers(info, now.theme));
   };
-  const update = redrawn(draw, left.points, right.points);
+  const update = redrawn(draw, left.charted, right.charted);
   return {
     update: (now) => update(now, now.width),
     picture,

@@ -1,66 +1,48 @@
 // Kinds of tokens over one another, by layer: figures 2 and 3 of Clark et al. 2019.
 
-import * as Plot from "@observablehq/plot";
-import type { ClassesSection, PanelInfo } from "../../../protocol";
-import { COLOURS } from "../../../scene/color";
-import { brief } from "../../../scene/format";
+import type { Chart, ClassesSection, PanelInfo } from "../../../protocol";
 import { h } from "../../../ui/dom";
-import { beside, type Chart, captioned, chart, type Mark, marksOf, means, redrawn } from "../../chart";
+import { beside, Charted, captioned, layerNames, meansOf, type Pictured, redrawn, rowsByLayer } from "../../chart";
 import { tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
-import { Points } from "../../points";
 import { ofMeasure } from "../../reasons";
 import { figureTip } from "../../tip";
 
 /** One panel: a colour a kind of token, a line its mean by layer, points its heads. */
-function panelOf({ title, names, ...info }: PanelInfo, host: Host): Chart {
+function panelOf({ title, names, ...info }: PanelInfo, host: Host): Pictured {
   const { figures } = host;
   const measures = info.measures.map((name) => figures.measure(name));
   const shares = measures.every((measure) => measure.isShare);
-  const step = 0.7 / measures.length;
-  const [key, scale] = [h("div.key"), h("span.dim")];
-  const points = new Points(
-    host,
-    ({ cell, index }) => figureTip(figures, measures[index]!, cell),
-    ({ cell, index }) => host.open(cell, ofMeasure(measures[index]!, cell)),
-    true,
+  const of = measures.flatMap((measure, colour) => figures.cells.map((cell) => ({ measure, cell, colour })));
+  const rows = rowsByLayer(
+    figures,
+    of.map(({ cell }) => cell),
+    (cell, row) => of[row]!.measure.value(cell),
   );
-
-  const draw = (now: Now, width: number): void => {
-    const hues = measures.map((_, series) => COLOURS[now.theme].heads[series]!);
-    const hue = ({ index }: Mark): string => hues[index]!;
-    key.replaceChildren(
-      ...names.map((name, series) => h("span", {}, h("i", { style: `background:${hues[series]}` }), name)),
-    );
-    const marks = measures.flatMap((measure, series) => {
-      const shift = (series - (measures.length - 1) / 2) * step;
-      return marksOf(figures, figures.cells, measure.value, { shift, spread: 0.8 * step }).map((mark) => ({
-        ...mark,
-        index: series,
-      }));
-    });
-    const most = Math.max(1e-12, ...marks.map(({ y }) => y));
-    const power = most < 0.01 ? Math.floor(Math.log10(most)) : 0;
-    scale.textContent = power < 0 ? `in 10${superscript(power)}` : "";
-    const tick = (y: number): string => brief(y / 10 ** power);
-    const label = `${title} ${names.join(", ")}, by layer`;
-    const [drawing, dots] = chart(
-      figures,
-      marks,
-      { width, height: 176, label, low: 0, high: shares ? 1 : 1.04 * most, shares, tick },
-      [
-        Plot.dot(marks, { x: "x", y: "y", r: marks.length > 500 ? 1.6 : 2.4, fill: hue, fillOpacity: 0.55 }),
-        means(marks, { z: "index", stroke: hue, strokeWidth: 2 }),
-      ],
-    );
-    points.show(drawing, dots, now.cell);
+  const charted = new Charted(
+    host,
+    (row) => of[row]!.cell,
+    (row) => figureTip(figures, of[row]!.measure, of[row]!.cell),
+    (row) => host.open(of[row]!.cell, ofMeasure(of[row]!.measure, of[row]!.cell)),
+  );
+  const lines = measures.map((measure, colour) => ({
+    ...meansOf(figures, rowsByLayer(figures, figures.cells, measure.value)),
+    colour,
+  }));
+  const chart: Chart = {
+    kind: "layers",
+    title: "",
+    x: { title: "", names: layerNames(figures) },
+    y: { title: "", low: 0, ...(shares && { high: 1 }) },
+    rows: { ...rows, colour: of.map(({ colour }) => colour) },
+    lines,
+    colour: { title: "", of: "heads", names },
   };
-  return { root: captioned(title, scale, key, points.box), update: redrawn(draw, points) };
+  const label = `${title} ${names.join(", ")}, by layer`;
+  const draw = ({ theme, cell }: Now, width: number): void =>
+    charted.show(chart, { width, height: 176, theme }, label, cell);
+  return { root: captioned(title, null, charted.root), update: redrawn(draw, charted) };
 }
-
-/** `⁻³`. */
-const superscript = (n: number): string =>
-  [...String(n)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(c)])).join("");
 
 export const section: Section<ClassesSection> = (element, info, host) => {
   const panels = info.panels.map((panel) => panelOf(panel, host));

@@ -1,14 +1,11 @@
 // One measure against the layer, a point a head: figures 2 and 4 of Clark et al. 2019.
 
-import * as Plot from "@observablehq/plot";
-import type { LayersSection } from "../../../protocol";
+import type { Chart, LayersSection } from "../../../protocol";
 import { fixed, plural } from "../../../scene/format";
 import { h } from "../../../ui/dom";
-import { beside, type Chart, captioned, chart, dotsOf, marksOf, means, redrawn } from "../../chart";
-import { type Measure, tidy } from "../../figures";
+import { beside, Charted, captioned, layerNames, meansOf, type Pictured, redrawn, rowsByLayer } from "../../chart";
+import { type Cell, type Measure, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
-import { names } from "../../names";
-import { Points } from "../../points";
 import { ofMeasure } from "../../reasons";
 import { folded } from "../../rows";
 import { figureTip } from "../../tip";
@@ -18,7 +15,7 @@ const NAMED = 0.5;
 /** Of a chart, and of a large one. */
 const [HEIGHT, LARGE] = [136, 230];
 
-function layerChart(measure: Measure, host: Host, height = HEIGHT): Chart {
+function layerChart(measure: Measure, host: Host, height = HEIGHT): Pictured {
   const { figures } = host;
   const { low, high } = measure.scale;
   const shares = measure.isShare;
@@ -28,49 +25,32 @@ function layerChart(measure: Measure, host: Host, height = HEIGHT): Chart {
     { type: "button", onclick: () => host.set({ measure: measure.name }) },
     measure.info.title,
   );
-  const points = new Points(
+  const { cells } = figures;
+  const cellOf = (row: number): Cell => cells[row]!;
+  const charted = new Charted(
     host,
-    ({ cell }) => figureTip(figures, measure, cell),
-    ({ cell }) => host.open(cell, ofMeasure(measure, cell)),
+    cellOf,
+    (row) => figureTip(figures, measure, cellOf(row)),
+    (row) => host.open(cellOf(row), ofMeasure(measure, cellOf(row))),
   );
-
-  const draw = (now: Now, width: number): void => {
-    const marks = marksOf(figures, figures.cells, measure.value);
-    const chance = figures.payload.layers.flatMap((_, layer) =>
-      [-0.5, 0.5].map((end) => ({ x: layer + end, y: measure.chance(layer) })),
-    );
-    const highest = figures.ranked(measure)[0];
-    const most = highest ? `; the highest is ${figures.name(highest)} with ${fixed(measure.value(highest), 2)}` : "";
-    const label = `${measure.info.title} of ${marks.length} heads by layer${most}`;
-    const [drawing, dots] = chart(
-      figures,
-      marks,
-      { width, height, label, low, high: shares ? high : 1.04 * high, shares },
-      [
-        means(marks, { z: null, stroke: "var(--tick)", strokeWidth: 1.25 }),
-        Plot.lineY(
-          chance.filter(({ y }) => Number.isFinite(y)),
-          { x: "x", y: "y", stroke: "var(--ink2)", strokeWidth: 1, strokeDasharray: "3 3" },
-        ),
-        dotsOf(marks, { r: marks.length > 500 ? 1.8 : marks.length > 200 ? 2.4 : 3, fillOpacity: 0.62 }),
-      ],
-    );
-    points.show(drawing, dots, now.cell);
-    if (!shares || height === LARGE) return;
-    const above = dots
-      .filter(({ cell }) => measure.value(cell) > NAMED)
-      .sort((a, b) => measure.value(b.cell) - measure.value(a.cell));
-    note.textContent = above.length > 0 ? `${above.length} above .5` : "none above .5";
-    drawing.append(
-      ...names(
-        above.map(({ cell, x, y }) => ({ x, y, text: figures.name(cell) })),
-        width,
-        8,
-        dots,
-      ),
-    );
+  const rows = rowsByLayer(figures, cells, measure.value);
+  const ranked = figures.ranked(measure);
+  const above = shares && height !== LARGE ? ranked.filter((cell) => measure.value(cell) > NAMED) : [];
+  if (shares && height !== LARGE) note.textContent = above.length > 0 ? `${above.length} above .5` : "none above .5";
+  const chance = figures.payload.layers.map((_, layer) => measure.chance(layer));
+  const info: Chart = {
+    kind: "layers",
+    title: "",
+    x: { title: "", names: layerNames(figures) },
+    y: { title: "", low, high: shares ? high : 1.04 * high },
+    rows: { ...rows, marked: above.map((cell) => cells.indexOf(cell)) },
+    lines: [meansOf(figures, rows), { y: chance, steps: true }],
   };
-  return { root: captioned(title, note, points.box), update: redrawn(draw, points) };
+  const [highest] = ranked;
+  const most = highest ? `; the highest is ${figures.name(highest)} with ${fixed(measure.value(highest), 2)}` : "";
+  const label = `${measure.info.title} of ${ranked.length} heads by layer${most}`;
+  const draw = ({ theme, cell }: Now, width: number): void => charted.show(info, { width, height, theme }, label, cell);
+  return { root: captioned(title, note, charted.root), update: redrawn(draw, charted) };
 }
 
 /** Charts beside one another: as many a row as have room. Those in which no head stands out are folded. */

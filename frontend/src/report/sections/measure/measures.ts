@@ -8,11 +8,10 @@ import { h } from "../../../ui/dom";
 import { draw } from "../../cells";
 import { type Cell, same, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
-import { Legend } from "../../legend";
 import { ofMeasure, opens } from "../../reasons";
 import { folded } from "../../rows";
 import { figureTip, tipOn } from "../../tip";
-import { Grid, gridLayout, paintCells } from "./grid";
+import { grid, paintCells } from "./grid";
 
 /** Of more measures so many are small multiples at first. */
 const MANY = 6;
@@ -86,23 +85,21 @@ function ranking(host: Host, now: Now): HTMLElement[] {
 
 export const section: Section<MeasuresSection> = (element, _, host) => {
   const { figures } = host;
-  const [title, about, list, box, side] = [h("h3"), h("p.about"), h("div.ranking"), h("div.gridbox"), h("div.side")];
-  const [thumbs, legend, grid] = [thumbnails(host), new Legend(), new Grid(box, host)];
-  const head = h("div.figurehead", {}, h("div", {}, title, about), h("div", {}, legend.root));
-  side.append(list);
-  const picture = h("div.measures", {}, thumbs.root, head, h("div.figure", {}, box, side));
+  const [title, about, list] = [h("h3"), h("p.about"), h("div.ranking")];
+  const [thumbs, map] = [thumbnails(host), grid(host)];
+  const head = h("div.figurehead", {}, h("div", {}, title, about));
+  const figure = h("div.figure", {}, h("div.gridbox", {}, map.root), h("div.side", {}, list));
+  const picture = h("div.measures", {}, thumbs.root, head, figure);
   element.append(picture);
   const update = (now: Now): void => {
-    const { measure, theme, width } = now;
+    const { measure, width } = now;
     // The list stands beside the grid where both have room, and below it otherwise.
     const beside = width >= 620;
     const room = beside ? width - 240 : width;
-    const { size, gap } = gridLayout(figures, room);
     picture.classList.toggle("stacked", !beside);
     thumbs.update(now);
-    grid.update({ ...now, width: Math.min(room, 30 + figures.columns * (size + gap) + 2) });
+    map.update(now, room);
     list.replaceChildren(...ranking(host, now));
-    legend.show(measure.scale, theme, measure.info.units);
     title.textContent = measure.info.title;
     about.textContent = measure.info.description;
   };

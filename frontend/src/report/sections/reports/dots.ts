@@ -1,12 +1,12 @@
 // The figures behind a finding: a row for each thing it is about, a dot for each head, a tick for what it is held against.
 
-import type { Reason, SummarySection } from "../../../protocol";
-import { percent, shortened } from "../../../scene/format";
-import { h, s } from "../../../ui/dom";
+import type { Chart, Reason, SummarySection } from "../../../protocol";
+import { percent } from "../../../scene/format";
+import { h } from "../../../ui/dom";
 import { columnsOf } from "../../blocks/values";
+import { Charted, redrawn } from "../../chart";
 import { type Cell, tablesOf } from "../../figures";
 import type { Host, Now } from "../../host";
-import { type Point, Points } from "../../points";
 import { headTip } from "../../tip";
 
 /** Of a section's table the columns of a row's name (by default its head's), of its share, and of that beside it. */
@@ -21,9 +21,7 @@ const COLUMNS: { readonly [about: string]: { name?: string; value: string; again
   writes: { value: "itself" },
 };
 
-const [MOST, ROW, RIGHT, WIDEST] = [3, 16, 46, 360];
-/** A letter of a name, about; names have at most so much of the width. */
-const [LETTER, NAMES] = [6, 0.5];
+const [MOST, WIDEST] = [3, 360];
 
 interface Dot {
   readonly name: string;
@@ -71,52 +69,34 @@ export function dots(
   if (!found || found.rows.length === 0) return null;
   const { rows, against } = found;
   const all = rows.flat();
-  const tip = ({ index }: Point): Node => {
-    const { name, value, cell } = all[index]!;
+  const tip = (row: number): Node => {
+    const { name, value, cell } = all[row]!;
     return headTip(host.figures.name(cell!), host.figures.paper(cell!), h("div", {}, `${name} ${percent(value)}`));
   };
-  const open = ({ index, cell }: Point): void => {
-    const { reason } = all[index]!;
-    if (reason) host.open(cell, reason);
+  const open = (row: number): void => {
+    const { reason, cell } = all[row]!;
+    if (reason && cell) host.open(cell, reason);
   };
-  const points = new Points(host, tip, open);
-  const said = rows.map(([best]) => `${best!.name} ${percent(best!.value)}`).join(", ");
-  const root = h("div.figuredots", { role: "img", "aria-label": said }, points.box);
-  let drawn = 0;
-  const update = ({ cell }: Now): void => {
-    const width = Math.min(WIDEST, Math.floor(points.box.getBoundingClientRect().width) || WIDEST);
-    if (width === drawn) return points.select(cell);
-    drawn = width;
-    const letters = Math.min(
-      Math.max(...rows.map(([best]) => best!.name.length)),
-      Math.floor((NAMES * width) / LETTER),
-    );
-    const left = LETTER * letters + 8;
-    const x = (share: number): number => left + Math.max(0, Math.min(1, share)) * (width - left - RIGHT);
-    const marks: SVGElement[] = [];
-    const places: Point[] = [];
-    rows.forEach((row, i) => {
-      const y = (i + 0.5) * ROW;
-      const [best] = row;
-      marks.push(
-        s("text", { x: 0, y, dy: "0.32em" }, shortened(best!.name, letters)),
-        s("line", { x1: x(0), x2: x(1), y1: y, y2: y }),
-        s("text", { x: width, y, dy: "0.32em", "text-anchor": "end" }, percent(best!.value)),
-      );
-      for (const dot of row) {
-        const { value, cell } = dot;
-        if (Number.isFinite(dot.against))
-          marks.push(s("line", { class: "against", x1: x(dot.against), x2: x(dot.against), y1: y - 5, y2: y + 5 }));
-        marks.push(s("circle", { cx: x(value), cy: y, r: 3.4, class: cell ? "" : "rule" }));
-        if (cell) places.push({ cell, x: x(value), y, index: all.indexOf(dot) });
-      }
-    });
-    const height = rows.length * ROW;
-    points.show(
-      s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "dots" }, ...marks) as SVGSVGElement,
-      places,
-      cell,
-    );
+  const charted = new Charted(host, (row) => all[row]!.cell, tip, open);
+  const said = rows.map(([best]) => `${best!.name} ${percent(best!.value)}`);
+  const chart: Chart = {
+    kind: "strips",
+    title: "",
+    x: { title: "", ticks: false, low: 0, high: 1 },
+    y: { title: "", names: rows.map(([best]) => best!.name), opposite: rows.map(([best]) => percent(best!.value)) },
+    rows: {
+      x: all.map(({ value }) => value),
+      y: rows.flatMap((row, at) => row.map(() => at)),
+      link: all.map(({ cell }) => (cell ? host.figures.name(cell) : "")),
+      against: all.map((dot) => (Number.isFinite(dot.against) ? dot.against : null)),
+    },
   };
+  const root = h("div.figuredots", {}, charted.root);
+  const draw = redrawn(
+    ({ theme, cell }, width) => charted.show(chart, { width, theme }, said.join(", "), cell),
+    charted,
+  );
+  const update = (now: Now): void =>
+    draw(now, Math.min(WIDEST, Math.floor(root.getBoundingClientRect().width) || WIDEST));
   return { root, against, update };
 }

@@ -17,7 +17,7 @@ ANALYSIS = Analysis(
     estimate="run:estimate",
     axis="effect",
     table="statistics:table",
-    figure="figure:figure",
+    figure="statistics:figure",
     sections=(
         Entry(
             "groups",

@@ -40,7 +40,7 @@ from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.statistics.design import Design
 from headscope.statistics.draws import PERMUTATIONS
-from headscope.views.charts import Figure, Look
+from headscope.views.charts import Figure
 from headscope.views.view import View
 
 MEASURES = ("surface", "patterns")
@@ -79,11 +79,11 @@ class Groups(Comparison):
         return statistics.sentence(self.figures, level)
 
     def figure(
-        self, measures: Sequence[str] | None = None, *, level: float = statistics.LEVEL, **look: Unpack[Look]
+        self, measures: Sequence[str] | None = None, *, level: float = statistics.LEVEL, **look: Any
     ) -> Figure:
         """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
 
-        By default the six measures of the smallest q. `theme`, `width`, `title` and `ax` are as in
+        By default the six measures of the smallest q. `theme`, `width` and `title` are as in
         `headscope.figure`. The figure shows itself in a notebook, and has ``save("groups.svg")``.
         """
         return tables.figure(self.figures, measures, level=level, **look)

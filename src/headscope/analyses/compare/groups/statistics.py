@@ -18,6 +18,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
+from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.measures.measure import Measure
@@ -27,6 +28,7 @@ from headscope.statistics.bootstrap import bootstrap, least_p
 from headscope.statistics.design import Design, differences
 from headscope.statistics.draws import PERMUTATIONS
 from headscope.statistics.permutation import permute
+from headscope.views.charts import Figure, map_of_heads, measures_to_draw, meta_of, model_name, rounded_up
 
 COLUMNS = (
     *("layer", "head", "paper", "measure", "group_a", "group_b", "difference", "se", "effect", "p", "q"),
@@ -308,3 +310,44 @@ def _by_size(label: str) -> tuple[bool, float, str]:
         return False, float(label), label
     except ValueError:
         return True, 0.0, label
+
+
+_MOST = 20.0
+"""Of an effect that is drawn."""
+
+
+def figure(dataset: xr.Dataset, measures: Sequence[str] | None = None, *, level: float = LEVEL) -> Figure:
+    """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
+
+    Args:
+        dataset: from `headscope.compare.groups`, its ``figures``.
+        measures: what to draw; by default those with the smallest q, of equals those with the largest effect.
+        level: of q.
+    """
+    meta = meta_of(dataset)
+    effect, q = (dataset[name].transpose("measure", "layer", "head").values for name in ("effect", "q"))
+    effect = np.clip(effect, -_MOST, _MOST)
+    largest = np.where(np.isfinite(effect), np.abs(effect), -1.0).max((1, 2))
+    least = np.where(np.isfinite(q), q, 2.0).min((1, 2))
+    order = np.lexsort((-largest, least))[: int((largest >= 0).sum())]
+    panels = measures_to_draw(dataset, measures, order)
+    high = rounded_up(float(np.nan_to_num(np.abs(effect[panels])).max()))
+    edged = np.nan_to_num(q, nan=2.0) <= level
+    titles = dataset["title"].values
+    charts = [
+        map_of_heads(
+            dataset, effect[one], high, "effect, Hedges' g", str(titles[one]), edged=edged[one], signed=True
+        )
+        for one in panels
+    ]
+    groups = list(meta.get("groups") or [{"label": name, "inputs": 0} for name in "AB"])
+    first, second = (f"{group['label']} (n = {group['inputs']:,})" for group in groups)
+    count = int(edged.any(0).sum())
+    parts = [
+        f"Hedges' g of A − B: A is {first}, B is {second}",
+        f"edge: q ≤ {level:g}, {plural(count, 'head')}" if count else f"no head has a q ≤ {level:g}",
+        *([f"null: {null_in(meta)}"] if "null" in meta else []),
+        drawn(meta),
+        *([model_name(meta["model"])] if meta.get("model") else []),
+    ]
+    return Figure(charts, " · ".join(parts), "Two groups", meta, 3)

@@ -27,7 +27,7 @@ ANALYSIS = Analysis(
     estimate="run:estimate",
     axis="js_layer",
     table="statistics:table",
-    figure="figure:figure",
+    figure="statistics:figure",
     sections=(
         Entry(
             "compare",

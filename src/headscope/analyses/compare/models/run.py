@@ -37,7 +37,7 @@ from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.runs.rows import Found
 from headscope.runs.task import Task
-from headscope.views.charts import Figure, Look
+from headscope.views.charts import Figure
 
 MEASURES = ("surface", "patterns")
 """What is compared unless measures are named."""
@@ -74,10 +74,10 @@ class Models(Comparison):
         """One row a layer: the means over its heads."""
         return statistics.by_layer(self.figures)
 
-    def figure(self, **look: Unpack[Look]) -> Figure:
+    def figure(self, **look: Any) -> Figure:
         """How far every head moved, and the mean of each layer with its 95 % interval.
 
-        `theme`, `width`, `title` and `ax` are as in `headscope.figure`. The figure shows itself in a notebook, and
+        `theme`, `width` and `title` are as in `headscope.figure`. The figure shows itself in a notebook, and
         has ``save("models.svg")``.
         """
         return tables.figure(self.figures, **look)

@@ -16,8 +16,19 @@ from headscope.core.tokens import Tokens, is_punctuation
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import Sums
 from headscope.measures.tidy import labelled, tidy
-from headscope.statistics.jackknife import differs, interval
+from headscope.statistics.jackknife import WHY, differs, interval
 from headscope.statistics.significance import false_discovery
+from headscope.views.charts import (
+    Chart,
+    Figure,
+    map_of_heads,
+    meta_of,
+    model_name,
+    numbers,
+    points,
+    rounded_up,
+    texts,
+)
 
 _ROUNDING = 1e-9  # of what a layer moved
 Gathered = tuple[Tokens, Sequence[int], Floats, Floats, Floats]
@@ -201,3 +212,36 @@ def not_over_words(measures: Sequence[Measure]) -> dict[str, str]:
         for one in measures
         if one.statistic in ("entropy", "rows") or special & {one.of, one.whose} or one.name == "sink"
     }
+
+
+def figure(dataset: xr.Dataset) -> Figure:
+    """How far every head moved between two models, and the mean of each layer with its 95 % interval.
+
+    Args:
+        dataset: from `headscope.compare.models`, its ``figures``.
+    """
+    meta, js = meta_of(dataset), dataset["js"].transpose("layer", "head").values
+    means: Any = by_layer(dataset)
+    mean, low, high = (numbers(means[name]) for name in ("js", "js_low", "js_high"))
+    most = rounded_up(float(np.nanmax([1e-12, *js.ravel(), *means["js"]])))
+    heads = map_of_heads(dataset, js, most, "nats", "drift of each head", root=True)
+    layers: Chart = {
+        "kind": "layers",
+        "title": "mean of each layer",
+        "x": {"title": "layer", "names": texts(dataset["layer"].values)},
+        "y": {"title": "Jensen–Shannon divergence, nats"},
+        "rows": points(dataset, js),
+        "lines": [{"y": mean, "low": low, "high": high, "dots": True}],
+    }
+    a, b, corpus = meta["a"], meta["b"], meta["corpus"]
+    name = model_name(b)
+    if b["name"] == a["name"] and b["notes"]:
+        name += f", {b['notes'][0]}"  # what was done to it
+    errors = any(value is not None for value in low)
+    parts = [
+        f"Jensen–Shannon divergence of the rows of A and B, nats a {meta['over'][:-1]}",
+        f"A is {model_name(a)}, B is {name}",
+        f"{corpus.get('examples', 0):,} inputs of {corpus.get('documents', 0):,} documents",
+        "bars: 95 %, by document" if errors else f"no bars: {WHY}",
+    ]
+    return Figure([heads, layers], " · ".join(parts), "Two models", meta, 2)

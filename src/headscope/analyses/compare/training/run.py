@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -27,7 +27,7 @@ from headscope.measures.measure import Measure
 from headscope.measures.tidy import AXES, labelled, tidy
 from headscope.models import Model
 from headscope.models.revision import name_and_revision
-from headscope.views.charts import Figure, Look
+from headscope.views.charts import Figure
 
 COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n", "chance")
 """Columns of the tidy table, one row a checkpoint, measure and head."""
@@ -57,11 +57,11 @@ class Training(Comparison):
     def figure(
         self,
         measures: Sequence[str] | None = None,
-        **look: Unpack[Look],
+        **look: Any,
     ) -> Figure:
         """Measures over checkpoints, a panel a measure, a line a head; by default the six that changed most.
 
-        `theme`, `width`, `title` and `ax` are as in `headscope.figure`. The figure shows itself in a notebook, and
+        `theme`, `width` and `title` are as in `headscope.figure`. The figure shows itself in a notebook, and
         has ``save("training.svg")``.
         """
         return tables.figure(self.figures, measures, **look)

@@ -14,7 +14,7 @@ ANALYSIS = Analysis(
     ),
     axis="retrieval",
     table="statistics:table",
-    figure="figure:figure",
+    figure="statistics:figure",
     sections=(
         Entry(
             "retrieval",

@@ -10,12 +10,15 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import Floats
+from headscope.core.counts import plural
 from headscope.core.heads import Head
+from headscope.errors import InputError
 from headscope.measures.dataset import describe
 from headscope.statistics.jackknife import above, effective, error, share_interval, skewness, unseen
 from headscope.statistics.overlap import TOP
 from headscope.statistics.resample import Gain
 from headscope.statistics.significance import false_discovery
+from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
 
 BAR = 0.1
 """A head that scores higher is a retrieval head (Wu et al. 2024, section 2)."""
@@ -164,3 +167,29 @@ def table(result: xr.Dataset) -> pd.DataFrame:
             rows.append({**place, **figures, **counted, **more})
     rows.sort(key=lambda row: -np.nan_to_num(row["score"], nan=-1.0))
     return pd.DataFrame(rows, columns=[*COLUMNS, *(["score_chat"] if "chat" in result else [])])
+
+
+def figure(dataset: xr.Dataset, *, level: float = 0.05) -> Figure:
+    """The retrieval score of every head as a map, layers down and heads across.
+
+    Args:
+        dataset: from `headscope.retrieval`.
+        level: heads whose q is at most this have an edge.
+
+    Raises `InputError` where the model produced no answer.
+    """
+    values = np.asarray(dataset["retrieval"].values, np.float64)
+    if not np.isfinite(values).any():
+        raise InputError(
+            "figure: expected scores of heads, found none: the model produced no token of an answer"
+        )
+    meta, edged = meta_of(dataset), np.nan_to_num(dataset["q"].values, nan=1.0) <= level
+    title = "retrieval score of each head"
+    chart = map_of_heads(dataset, values, 1.0, "share of copied tokens", title, edged=edged)
+    lengths = " and ".join(map(str, meta["lengths"]))
+    parts = [
+        model_name(meta["model"]),
+        f"{plural(meta['needles'], 'needle')} in texts of {lengths} tokens",
+        f"edge: above {BAR:g} with q ≤ {level:g} ({int(edged.sum())} heads)",
+    ]
+    return Figure([chart], " · ".join(parts), "Retrieval", meta)

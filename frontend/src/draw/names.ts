@@ -1,7 +1,6 @@
 // Names beside the points of a drawing.
 
-import { textWidth } from "../draw/ruler";
-import { s } from "../ui/dom";
+import { textWidth } from "./ruler";
 
 interface Spot {
   readonly x: number;
@@ -59,9 +58,3 @@ export function placeNames(
   }
   return placed;
 }
-
-/** The names that have room, as elements of the drawing. */
-export const names = (...points: Parameters<typeof placeNames>): SVGTextElement[] =>
-  placeNames(...points).map(({ x, y, text, anchor }) =>
-    s("text", { class: "name", x, y, dy: "0.32em", "text-anchor": anchor }, text),
-  );

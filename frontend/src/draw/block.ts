@@ -1,8 +1,8 @@
 // What a still is made of: blocks that stand under or beside one another.
 
-import { lettering, write } from "../draw/canvas";
-import { wrap } from "../draw/ruler";
-import type { SvgPen } from "../draw/svg";
+import { lettering, write } from "./canvas";
+import { wrap } from "./ruler";
+import type { SvgPen } from "./svg";
 
 /** A part of a still, in pixels; it draws from its own corner. */
 export interface Block {
