@@ -51,6 +51,8 @@ def cited(result: xr.Dataset, level: float = 0.05) -> list[Cited]:
 def cite(result: xr.Dataset, *, level: Level = 0.05) -> str:
     """The answer with ``[n]`` behind each statement, and the spans that these are; or that there is no source.
 
+    Below stand the spans that speak against the answer: it is at least twice as likely without them.
+
     Args:
         result: from `headscope.why`, of an answer that is a text.
         level: the q up to which a statement hangs on a span that takes half of its probability or more.
@@ -76,7 +78,17 @@ def cite(result: xr.Dataset, *, level: Level = 0.05) -> str:
         for one in found
     ).strip()
     sources = [f"[{number}] {result['text'].values[span]}" for span, number in numbers.items()]
-    return "\n".join([text, "", *(sources or [NONE])])
+    return "\n".join([text, "", *(sources or [NONE]), *_against(result)])
+
+
+def _against(result: xr.Dataset) -> list[str]:
+    """The spans without which the answer is at least twice as likely: they speak against it, and are no sources."""
+    effects = result["masked"].values
+    return [
+        f"against it: {result['text'].values[span]} (the answer gains {-effects[span]:.2f} nats without it)"
+        for span in np.argsort(effects)
+        if effects[span] <= -MATTERS
+    ]
 
 
 def _gap(text: str) -> str:
