@@ -7,7 +7,7 @@ import { area, lettering, write } from "./canvas";
 import { type Drawing, type Ends, framed, type How, known, SIZE, type Spot, spot, widest } from "./frame";
 import { painted } from "./key";
 import { placeNames } from "./names";
-import { cutTo } from "./ruler";
+import { cutTo, textWidth } from "./ruler";
 import type { SvgPen } from "./svg";
 
 /** Of a cell at most. */
@@ -35,12 +35,14 @@ function naming({ rows }: Chart, { width, theme, named = 24 }: How, spots: reado
     spots,
   );
   return (pen: SvgPen): void => {
-    [pen.globalAlpha, pen.halo] = [1, COLOURS[theme].bg];
     for (const { x, y, text, anchor } of names) {
-      lettering(pen, `500 ${SIZE}px`, anchor === "start" ? "left" : "right", "middle");
+      const [wide, first] = [textWidth(text, SIZE, 500), anchor === "start"];
+      pen.globalAlpha = 0.7;
+      area(pen, COLOURS[theme].bg, first ? x : x - wide, y - 6, wide, 12);
+      pen.globalAlpha = 1;
+      lettering(pen, `500 ${SIZE}px`, first ? "left" : "right", "middle");
       write(pen, COLOURS[theme].ink, text, x, y);
     }
-    pen.halo = "";
   };
 }
 

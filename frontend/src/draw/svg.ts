@@ -37,8 +37,6 @@ export class SvgPen implements Pen {
   textBaseline: CanvasTextBaseline = "alphabetic";
   /** Of lines: how long strokes and gaps are. */
   dash = "";
-  /** The ground that letters stand out from. */
-  halo = "";
   /** The row of a table that what follows shows. */
   row: number | null = null;
   private readonly parts: string[] = [];
@@ -218,9 +216,8 @@ export class SvgPen implements Pen {
     const [, weight = "400", size = "13px", family = "sans-serif"] = /^(\S+) (\S+) (.*)$/.exec(this.font) ?? [];
     const anchor = { left: "start", start: "start", center: "middle", right: "end", end: "end" }[this.textAlign];
     const middle = this.textBaseline === "middle" ? ` dy="0.35em"` : "";
-    const around = this.halo && ` stroke="${this.halo}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"`;
     this.parts.push(
-      `<text x="${round(x)}" y="${round(y)}"${middle}${around} font-family="${xml(family)}" font-size="${size}" font-weight="${weight}" text-anchor="${anchor}" fill="${this.fillStyle}"${this.alpha("fill")}>${inner}</text>`,
+      `<text x="${round(x)}" y="${round(y)}"${middle} font-family="${xml(family)}" font-size="${size}" font-weight="${weight}" text-anchor="${anchor}" fill="${this.fillStyle}"${this.alpha("fill")}>${inner}</text>`,
     );
   }
 

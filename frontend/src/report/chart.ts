@@ -8,7 +8,7 @@ import { SvgPen } from "../draw/svg";
 import type { Chart, ChartColour, ChartLine, ChartRows } from "../protocol";
 import { Of } from "../scene/made";
 import { type Child, h, s } from "../ui/dom";
-import { type Cell, type Figures, type Scale, same } from "./figures";
+import { type Cell, type Figures, type Measure, type Scale, same } from "./figures";
 import type { Host, Now } from "./host";
 import { pointing } from "./tip";
 
@@ -38,9 +38,9 @@ export class Charted {
 
   constructor(
     host: Pick<Host, "tip">,
-    private readonly cellOf: (row: number) => Cell | null,
-    tip: (row: number) => Node,
-    open: (row: number) => void,
+    private readonly cellOf: (row: number) => Cell | null = () => null,
+    tip: (row: number) => Node | null = () => null,
+    open: (row: number) => void = () => undefined,
     /** Whether arrow keys move between heads here, and Enter opens one. */
     private readonly walked = false,
   ) {
@@ -136,6 +136,21 @@ export const meansOf = (figures: Figures, { x, y }: ChartRows): ChartLine => ({
     return own.length > 0 ? own.reduce((a, b) => a + b, 0) / own.length : null;
   }),
 });
+
+/** A measure by layer: a point a head, the line their mean, dashed what uniform attention gives. */
+export function ofMeasureByLayer(figures: Figures, measure: Measure, marked: readonly Cell[] = []): Chart {
+  const { low, high } = measure.scale;
+  const rows = rowsByLayer(figures, figures.cells, measure.value);
+  const chance = figures.payload.layers.map((_, layer) => orNull(measure.chance(layer)));
+  return {
+    kind: "layers",
+    title: "",
+    x: { title: "", names: layerNames(figures) },
+    y: { title: "", low, high: measure.isShare ? high : 1.04 * high },
+    rows: { ...rows, marked: marked.map((cell) => figures.cells.indexOf(cell)) },
+    lines: [meansOf(figures, rows), { y: chance, steps: true }],
+  };
+}
 
 /** Values of heads as a map. */
 export const mapOf = (

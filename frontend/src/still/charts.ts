@@ -34,6 +34,6 @@ export function charts({ charts, across, caption }: ChartsPayload, theme: Theme,
   return [
     stack(lines, 16),
     ...(shared ? [key(shared, width, theme)] : []),
-    text(caption, width, { color: ink3, size: 10 }),
+    text(caption, 0.94 * width, { color: ink3, size: 10 }),
   ];
 }

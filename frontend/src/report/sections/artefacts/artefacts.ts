@@ -64,16 +64,7 @@ export const section: Section<ArtefactsSection> = (element, info, host) => {
   const said = some
     ? `${percent(info.share)}${interval} of ${plural(info.n, "patch").replace(/patchs$/, "patches")}: ${info.of} above ${figure}, median ${brief(info.median)}.`
     : `None of ${whole(info.n)} patches: no ${info.of} is above ${figure}, the median is ${brief(info.median)}.`;
-  const none = (): Node => h("span");
-  const figures = chartsOf(info).map(([title, label, chart]) => {
-    const charted = new Charted(
-      host,
-      () => null,
-      none,
-      () => undefined,
-    );
-    return { title, label, chart, charted };
-  });
+  const figures = chartsOf(info).map(([title, label, chart]) => ({ title, label, chart, charted: new Charted(host) }));
   const charts = h("div.norms", {}, ...figures.map(({ title, charted }) => captioned(title, null, charted.root)));
   element.append(h("p.said", {}, said), charts);
   const heads = append(element, info.heads, info.kind, host);

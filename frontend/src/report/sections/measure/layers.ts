@@ -1,9 +1,9 @@
 // One measure against the layer, a point a head: figures 2 and 4 of Clark et al. 2019.
 
-import type { Chart, LayersSection } from "../../../protocol";
+import type { LayersSection } from "../../../protocol";
 import { fixed, plural } from "../../../scene/format";
 import { h } from "../../../ui/dom";
-import { beside, Charted, captioned, layerNames, meansOf, type Pictured, redrawn, rowsByLayer } from "../../chart";
+import { beside, Charted, captioned, ofMeasureByLayer, type Pictured, redrawn } from "../../chart";
 import { type Cell, type Measure, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
 import { ofMeasure } from "../../reasons";
@@ -17,7 +17,6 @@ const [HEIGHT, LARGE] = [136, 230];
 
 function layerChart(measure: Measure, host: Host, height = HEIGHT): Pictured {
   const { figures } = host;
-  const { low, high } = measure.scale;
   const shares = measure.isShare;
   const note = h("span.dim");
   const title = h(
@@ -33,19 +32,10 @@ function layerChart(measure: Measure, host: Host, height = HEIGHT): Pictured {
     (row) => figureTip(figures, measure, cellOf(row)),
     (row) => host.open(cellOf(row), ofMeasure(measure, cellOf(row))),
   );
-  const rows = rowsByLayer(figures, cells, measure.value);
   const ranked = figures.ranked(measure);
   const above = shares && height !== LARGE ? ranked.filter((cell) => measure.value(cell) > NAMED) : [];
   if (shares && height !== LARGE) note.textContent = above.length > 0 ? `${above.length} above .5` : "none above .5";
-  const chance = figures.payload.layers.map((_, layer) => measure.chance(layer));
-  const info: Chart = {
-    kind: "layers",
-    title: "",
-    x: { title: "", names: layerNames(figures) },
-    y: { title: "", low, high: shares ? high : 1.04 * high },
-    rows: { ...rows, marked: above.map((cell) => cells.indexOf(cell)) },
-    lines: [meansOf(figures, rows), { y: chance, steps: true }],
-  };
+  const info = ofMeasureByLayer(figures, measure, above);
   const [highest] = ranked;
   const most = highest ? `; the highest is ${figures.name(highest)} with ${fixed(measure.value(highest), 2)}` : "";
   const label = `${measure.info.title} of ${ranked.length} heads by layer${most}`;

@@ -4,10 +4,11 @@ import type { Pen } from "../../../draw/canvas";
 import type { LinkSentence, LinkShown, Reason, ReportPayload, SummarySection } from "../../../protocol";
 import { css, PALETTES, type Theme } from "../../../scene/color";
 import { SQUARE } from "../../../scene/data";
-import { h, s } from "../../../ui/dom";
+import { h } from "../../../ui/dom";
 import { picture as arcs } from "../../arcs";
 import { ofAll, rightIn } from "../../blocks/cases";
 import { draw } from "../../cells";
+import { Charted, ofMeasureByLayer, redrawn } from "../../chart";
 import { type Cell, type Measure, pixel, same, scaleOf, tablesOf } from "../../figures";
 import { glance, pictured, storeOf } from "../../glance";
 import type { Host, Now } from "../../host";
@@ -148,28 +149,12 @@ function roles(finding: Finding, host: Host): Picture | null {
 
 /** A measure of all heads by layer. */
 function byLayer(measure: Measure, host: Host): Picture {
-  const { figures } = host;
-  const [width, height] = [SIDE, 84];
-  const { high } = measure.scale;
-  const x = ({ layer, head }: Cell): number =>
-    4 + ((layer + (head + 0.5) / figures.columns) / figures.rows) * (width - 8);
-  const y = (value: number): number => height - 12 - (value / high) * (height - 18);
-  const dots = figures.cells.flatMap((cell) =>
-    Number.isFinite(measure.value(cell)) ? [s("circle", { cx: x(cell), cy: y(measure.value(cell)), r: 1.8 })] : [],
+  const charted = new Charted(host);
+  const chart = ofMeasureByLayer(host.figures, measure);
+  const draw = redrawn(({ theme, cell }, width) =>
+    charted.show(chart, { width, height: 84, theme }, `${measure.info.title} by layer`, cell),
   );
-  const chance = measure.chance(0);
-  const line =
-    Number.isFinite(chance) && s("line", { x1: 4, x2: width - 4, y1: y(chance), y2: y(chance), class: "chance" });
-  const drawing = s(
-    "svg",
-    { width, height, viewBox: `0 0 ${width} ${height}`, class: "dots", "aria-hidden": "true" },
-    s("line", { x1: 4, x2: width - 4, y1: y(0), y2: y(0), class: "ground" }),
-    line,
-    ...dots,
-    s("text", { x: 4, y: height - 2 }, "first layer"),
-    s("text", { x: width - 4, y: height - 2, "text-anchor": "end" }, "last"),
-  );
-  return { root: h("div", {}, drawing) };
+  return { root: charted.root, update: (now) => draw(now, SIDE) };
 }
 
 /** How far each head moved. */
