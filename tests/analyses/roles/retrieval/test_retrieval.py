@@ -345,4 +345,4 @@ def test_the_retrieval_heads_of_a_language_model(smollm: Any) -> None:
     assert {*zip(first["layer"], first["head"], strict=True)} == {(18, 6), (20, 6), (17, 3), (17, 4), (18, 7)}
     np.testing.assert_allclose(first["score"], [0.974, 0.708, 0.703, 0.703, 0.547], atol=2e-3)
     np.testing.assert_allclose(found["accuracy"], [1, 0, 0.97], atol=5e-3)
-    np.testing.assert_allclose(found["accuracy_low"], [0.71, 0, 0.78], atol=5e-3)
+    np.testing.assert_allclose(found["accuracy_low"], [0.76, 0, 0.78], atol=5e-3)
