@@ -5,6 +5,7 @@ import { COLOURS, css, layerHues, PALETTES, rgba, type Theme } from "../scene/co
 import { bare, brief, clamp } from "../scene/format";
 import { type Block, flow } from "./block";
 import { area, lettering, write } from "./canvas";
+import { png } from "./png";
 import { textWidth } from "./ruler";
 
 const [WIDE, TALL, SIZE, DISC, SHADES] = [132, 8, 11, 9, 66];
@@ -34,7 +35,7 @@ export function painted(colour: ChartColour | null, theme: Theme): (value: numbe
   return (value) => (value == null ? null : (hues[value] ?? null));
 }
 
-/** Colours in a row, with what they are of before them and figures below. */
+/** Colours in a row, with what they are of before them and figures below; `exact`: all of them, as an image. */
 export function ramp(
   of: string,
   pixels: Uint32Array,
@@ -42,6 +43,7 @@ export function ramp(
   width: number,
   theme: Theme,
   wide = WIDE,
+  exact = false,
 ): Block {
   const left = Math.max(6, Math.min(width - wide - 12, of ? Math.ceil(textWidth(of, SIZE)) + 12 : 6));
   return {
@@ -52,7 +54,8 @@ export function ramp(
       pen.globalAlpha = 1;
       lettering(pen, `400 ${SIZE}px`, "left", "middle");
       write(pen, ink2, of, 0, TALL / 2 + 1);
-      const steps = Math.min(pixels.length, SHADES);
+      const steps = exact ? 0 : Math.min(pixels.length, SHADES);
+      if (exact) pen.image(png(pixels, pixels.length, 1), left, 1, wide, TALL);
       for (let i = 0; i < steps; i++) {
         const from = Math.round((i * wide) / steps);
         const pixel = pixels[Math.floor(((i + 0.5) * pixels.length) / steps)]!;

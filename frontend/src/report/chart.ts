@@ -1,6 +1,6 @@
 // A chart on the page: what is pointed at says what it is, a click opens its head, and the open head is marked.
 
-import { stack } from "../draw/block";
+import { type Block, stack } from "../draw/block";
 import { chart } from "../draw/chart";
 import type { Drawing, How, Spot } from "../draw/frame";
 import { key } from "../draw/key";
@@ -26,6 +26,15 @@ export function nearest<At extends { readonly x: number; readonly y: number }>(
     if (distance < least) [found, least] = [point, distance];
   }
   return found;
+}
+
+/** A block as an element of the page. */
+export function pictured(block: Block, width: number): Element {
+  const pen = new SvgPen(width, Math.ceil(block.height));
+  block.draw(pen);
+  const parsed = new DOMParser().parseFromString(pen.document(), "image/svg+xml").documentElement;
+  parsed.setAttribute("data-export", "yes");
+  return document.importNode(parsed, true);
 }
 
 export class Charted {
@@ -68,11 +77,7 @@ export class Charted {
   show(info: Chart, how: How, label: string, open: Cell): void {
     const drawing = chart(info, how);
     const all = stack([drawing, ...(info.colour ? [key(info.colour, how.width, how.theme)] : [])]);
-    const pen = new SvgPen(how.width, Math.ceil(all.height));
-    all.draw(pen);
-    const parsed = new DOMParser().parseFromString(pen.document(), "image/svg+xml").documentElement;
-    const picture = document.importNode(parsed, true);
-    picture.setAttribute("data-export", "yes");
+    const picture = pictured(all, how.width);
     const named = this.walked ? this.root : picture;
     if (!this.walked) picture.setAttribute("role", "img");
     named.setAttribute("aria-label", label);

@@ -55,13 +55,9 @@ export function scaleOf(units: string, values: Float64Array, chances: Float64Arr
   return { low: 0, high: most, diverging: false, tint: linear, position: linear, ticks: [0, most / 2, most] };
 }
 
-/** The pixels of a scale's palette. */
-export const palette = ({ diverging }: Scale, theme: Theme): Uint32Array =>
-  PALETTES[theme][diverging ? "diverging" : "sequential"];
-
 /** The palette's pixel for a value. */
 export const pixel = (scale: Scale, value: number, theme: Theme): number =>
-  palette(scale, theme)[Math.round(255 * scale.tint(value))] ?? 0;
+  PALETTES[theme][scale.diverging ? "diverging" : "sequential"][Math.round(255 * scale.tint(value))] ?? 0;
 
 export class Measure {
   readonly name: string;

@@ -9,5 +9,5 @@ import type { Scene } from "../scene/scene";
 export function scale(scene: Scene, width: number): Block {
   const { of, signed, ticks } = legend(scene);
   const { theme } = scene.owner;
-  return ramp(of, PALETTES[theme][signed ? "diverging" : "sequential"], ticks, width, theme);
+  return ramp(of, PALETTES[theme][signed ? "diverging" : "sequential"], ticks, width, theme, undefined, true);
 }

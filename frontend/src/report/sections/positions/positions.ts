@@ -4,14 +4,15 @@
 import { Of } from "../../../scene/made";
 import "./positions.css";
 import { FONT, type Pen } from "../../../draw/canvas";
+import { ramp } from "../../../draw/key";
 import type { PositionColumn, PositionsSection } from "../../../protocol";
-import { css, inkOn, type Theme } from "../../../scene/color";
-import { errorFigure, figure, weight, whole } from "../../../scene/format";
+import { css, inkOn, PALETTES, type Theme } from "../../../scene/color";
+import { bare, errorFigure, figure, weight, whole } from "../../../scene/format";
 import { h } from "../../../ui/dom";
 import { draw, spaced } from "../../cells";
+import { pictured } from "../../chart";
 import { type Cell, pixel, type Scale } from "../../figures";
 import type { Host, Now, Section } from "../../host";
-import { Legend } from "../../legend";
 import { because } from "../../reasons";
 import { reveal } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
@@ -252,11 +253,11 @@ export const section: Section<PositionsSection> = (element, info, host) => {
   const heads = new RangeMap(ranges, host, headTipOf, (spot) =>
     open(spot, Number.isFinite(spot.range.value(headOf(spot.row))) ? headOf(spot.row) : null),
   );
-  const [legend, title] = [new Legend(), h("summary")];
+  const [legend, title] = [h("div", { "aria-hidden": "true" }), h("summary")];
   const picture = h(
     "div.positions",
     {},
-    h("div.figurehead", {}, h("h3", {}, "Layers, means of their heads"), legend.root),
+    h("div.figurehead", {}, h("h3", {}, "Layers, means of their heads"), legend),
     layers.root,
     h("details.note", {}, title, heads.root),
   );
@@ -281,7 +282,8 @@ export const section: Section<PositionsSection> = (element, info, host) => {
       now,
       `The same of the heads of layer ${figures.layerOf(cell)}`,
     );
-    legend.show(TIMES, theme, "× even");
+    const ticks = TIMES.ticks.map((times) => ({ at: TIMES.tint(times), text: bare(String(times)) }));
+    legend.replaceChildren(pictured(ramp("× even", PALETTES[theme].diverging, ticks, 210, theme), 210));
     title.textContent = `Heads of layer ${figures.layerOf(cell)}`;
   };
   return { update, picture, tables: { positions: () => tidy(info) } };
