@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 import xarray as xr
 
+from headscope.cli.app import commands
 from headscope.console.options import LoadOptions
 from tests.helpers import pages
 from tests.helpers.small_models import save_bert
@@ -98,11 +101,25 @@ def test_roles(typed: Typed, text: Path, tmp_path: Path) -> None:
     first = line.splitlines()[0]
     text.write_text("\n\n".join(f"{name} said so.\n{first}" for name in "ABCDEFGHIJ"))
     printed = typed("roles", text, "--meta", tmp_path / "meta.json")
-    header = "layer head paper role score ci_low ci_high threshold chance p q n offsets"
-    assert printed.out.splitlines()[0].split() == header.split()
-    assert "1-3 previous token" in printed.out
-    assert "induction: not tested (a role in causal models only)" in printed.err
-    assert "heads have no role" in printed.err
+    finding, header, *_ = printed.out.splitlines()
+    assert re.search(r"\d+ of 72 heads? ha(s|ve) a role: .*previous token L0H2 \(", finding)
+    assert header.split() == [
+        "head",
+        "paper",
+        "role",
+        "score",
+        "95",
+        "%",
+        "interval",
+        "bar",
+        "chance",
+        "offsets",
+        "p",
+        "q",
+        "n",
+    ]
+    assert re.search(r"\nL0H2 +1-3 +previous token ", printed.out)
+    assert re.search(r"\n\d+ roles not tested: .*\binduction\b", printed.out)
     assert json.loads((tmp_path / "meta.json").read_text())["command"].startswith("headscope roles")
     assert typed("roles", text, "-o", tmp_path / "roles.csv").out == ""
     found = pd.read_csv(tmp_path / "roles.csv", dtype={"paper": str})
@@ -200,6 +217,27 @@ def test_report(typed: Typed, text: Path, tmp_path: Path) -> None:
     page = out.read_text(encoding="utf-8")
     assert "</script><b>title" not in page
     assert len(page) < 3_000_000
+
+
+def test_the_help_of_a_command_fits_a_screen_and_help_all_describes_every_option(typed: Typed) -> None:
+    for words, command in each_command(commands()):
+        lines = typed(*words, "--help").out.splitlines()
+        assert len(lines) <= 50, words
+        every = typed(*words, "--help-all").out
+        for option in (one for one in command.params if one.param_type_name == "option" and not one.hidden):
+            assert re.search(rf"{max(option.opts, key=len)}\b", "\n".join(lines)), (words, option.opts)
+            assert option.help.split()[0] in every.partition(max(option.opts, key=len))[2], (
+                words,
+                option.opts,
+            )
+
+
+def each_command(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from each_command(command, (*words, name))
+        elif not command.hidden:
+            yield (*words, name), command
 
 
 @pytest.mark.parametrize(

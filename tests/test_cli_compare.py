@@ -45,7 +45,7 @@ def test_groups(typed: Typed, place: Path) -> None:
         "m.json",
     ]  # fmt: skip
     said = typed("compare", "groups", "pairs.tsv", "--label", "Quality", "-o", "g.csv", *more).err
-    assert "group A: label 0, 5 inputs of " in said
+    assert "pairs.tsv: A is 5 inputs labelled 0, " in said
     assert "sink: no row; the inputs have no row for the mean share" in said
     assert "in inputs of at least 128 tokens" in said
     rows = pd.read_csv("g.csv")
@@ -56,7 +56,7 @@ def test_groups(typed: Typed, place: Path) -> None:
     assert json.loads(Path("m.json").read_text())["effect"] == "Hedges' g"
     said = typed("compare", "groups", "pairs.tsv", "--measures", "a_to_b").out
     assert said.startswith(
-        "no head can be found to differ: no p can be below 0.05 "
+        "No head can be found to differ: no p can be below 0.05 "
     )  # five documents in a group
     assert (
         "(72 heads, 1 measure; null: equal means, 20,000 bootstrap draws of 10 inputs within their group)"

@@ -131,7 +131,6 @@ OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
         "--layer": [("99", "layer takes 0, 1"), ("x", "valid int")],
         "--head": [("99", "heads takes 0 to 3"), ("x", "expected a head such as"), ("L0H99", "heads takes 0 to 3")],
         "--target": [("x", "target is for encoder-decoders")],
-        "--theme": [("x", "is not one of")],
         "--view": [("x", "is not one of")],
         "-o": [("x.docx", "expected a name that ends in"), ("a.txt/x.html", "cannot be written")],
     },

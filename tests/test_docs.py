@@ -54,7 +54,7 @@ MEASURES = "docs/measures.md"  # is written by a tool and speaks of any model an
 @pytest.mark.parametrize("page", BLOCKS)
 def test_blocks_are_of_known_kinds(page: str) -> None:
     for block in BLOCKS[page]:
-        assert block.kind in ("python", "console", "text", "bibtex", "json", ""), (
+        assert block.kind in ("python", "console", "text", "bibtex", "json", "toml", ""), (
             f"{block.name}: {block.kind!r}"
         )
         if block.kind not in ("python", "console"):

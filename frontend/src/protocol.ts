@@ -1605,7 +1605,7 @@ export interface PositionsSection {
  * `of` is what is far above: the norm, or φ. `share` of `n` patches are, those above `cutoff`; `median` is that of
  * all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others`
  * are the means behind each of `layers`, and `where` the share of patches that are artefacts in each part of the
- * picture, row by row (None: there is none). `heads` is what heads give to them, where there are some.
+ * picture, row by row (None: there is none). `blocks` are what heads give to them, where there are some.
  */
 export interface ArtefactsSection {
   title: string;
@@ -1624,7 +1624,7 @@ export interface ArtefactsSection {
   artefacts: (number | null)[];
   others: (number | null)[];
   where: ((number | null)[])[];
-  heads: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }

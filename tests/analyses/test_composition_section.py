@@ -76,7 +76,7 @@ def test_no_edge_is_said() -> None:
     (made,) = section(study(hs.load((model.module, reader())), examples=0))
     (note,) = made.info(Blobs())["blocks"]
     assert [part["text"] for part in note["parts"]] == [
-        "No head has surely more than 25% of what another reads."
+        "No head reads what another wrote: that takes two layers, and inputs of several tokens."
     ]
     assert made.findings() == []
     assert np.isnan(made.result["q"]).all()

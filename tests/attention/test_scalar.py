@@ -71,7 +71,10 @@ def test_the_two_texts_of_a_pair(demo) -> None:
     first, second = (hidden[sides == side].mean(0) for side in (0, 1))
     cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
     found, name = number(demo, ready, axes)
-    assert (found, name) == (pytest.approx(float(cosine), abs=1e-5), "the cosine of the two texts read together")
+    assert (found, name) == (
+        pytest.approx(float(cosine), abs=1e-5),
+        "the cosine of the two texts read together",
+    )
 
 
 def test_any_other(demo) -> None:

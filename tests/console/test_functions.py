@@ -125,7 +125,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     options = types.ModuleType("headscope.run_options")
     monkeypatch.setitem(sys.modules, "headscope.run_options", options)
     exec(OPTIONS, vars(options))
-    monkeypatch.setattr(functions, "_ROOT", tmp_path)
+    monkeypatch.setattr(sys.modules["headscope"], "__file__", str(tmp_path / "__init__.py"))
     caches = (parameters, documented, functions._file, functions._statements)
     for each in caches:
         each.cache_clear()

@@ -112,7 +112,7 @@ def coref() -> Coref:
     return Coref(coref_dataset(mentions), [window, plain], shown, 48, "headscope coref x.conllu")
 
 
-def probes(small: str | None = "Too small to conclude from: 100 sentences.") -> Probes:
+def probes(train: int = 100) -> Probes:
     """Two probes and figures for all that is shown."""
     values = {
         "uas": [0.3, 0.6],
@@ -132,9 +132,17 @@ def probes(small: str | None = "Too small to conclude from: 100 sentences.") -> 
         {name: (("probe",), each) for name, each in values.items()}
         | {f"uas_difference{end}": (("probe", "other"), each * more) for end, each in pairs.items()},
         {"probe": ["right-branching", "attention"], "other": ["right-branching", "attention"]},
-        {"meta": json.dumps({"clusters": "sentences", "clusters_count": 30})},
+        {
+            "meta": json.dumps(
+                {
+                    "clusters": "sentences",
+                    "clusters_count": 30,
+                    "corpus": {"name": "trees", "train": train, "dev": 30},
+                }
+            )
+        },
     )
-    return Probes(found, "trees", 100, 30, small, "headscope probe a.conllu b.conllu")
+    return Probes(found, "headscope probe a.conllu b.conllu")
 
 
 def word_map(demo: Any, words: list[str], row: Any) -> Any:

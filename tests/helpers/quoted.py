@@ -71,7 +71,7 @@ def _meant(found: re.Match[str]) -> Iterator[Quote]:
 def figures(shown: str) -> list[float]:
     """The numbers in what is shown; of percentages the shares."""
     found: list[float] = []
-    for number, percent in re.findall(r"(?<![\w.])(-?\d+(?:,\d{3})*(?:\.\d+)?)( ?%)?", shown):
+    for number, percent in re.findall(r"(?<![\w.])(-?\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)( ?%)?", shown):
         value = float(number.replace(",", ""))
         found.append(value / 100 if percent else value)
     return found

@@ -106,7 +106,7 @@ def _negation(many: int, value: float) -> Ends:
 @pytest.mark.parametrize("many", MANY)
 @pytest.mark.parametrize(
     "made",
-    (_attributed, _measured, _role, _looked, _ablated, _streamed, _accuracies, _chosen, _combined, _negation),
+    [_attributed, _measured, _role, _looked, _ablated, _streamed, _accuracies, _chosen, _combined, _negation],
 )
 def test_all_right_is_no_certainty(made: Callable[[int, float], Ends], many: int, value: float) -> None:
     low, high = made(many, value)

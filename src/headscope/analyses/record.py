@@ -90,7 +90,7 @@ class Command:
         reads: makes a corpus of what is given by its place; where it is empty, the function that runs is given that.
         runs: by default the analysis' function.
         more: other functions than the analysis' that `runs` hands options to.
-        shows: makes a `Shown` of a result.
+        shows: makes a `Shown` of a result; by default `headscope.analyses.shown.of_result`.
         estimates: says what a run will take; by default the analysis' estimate.
         checks: refuses what does not go together, before anything is read.
         named: parameters that are typed by another name; of a list one that may be repeated. An empty one is no option.
@@ -105,7 +105,7 @@ class Command:
     reads: str = ""
     runs: str = ""
     more: tuple[str, ...] = ()
-    shows: str = "command:shown"
+    shows: str = "headscope.analyses.shown:of_result"
     estimates: str = ""
     checks: str = ""
     named: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -130,7 +130,9 @@ class Analysis:
         command: its command.
         estimate: says in one line what a run will take.
         axis: the axis, or variable, by which `headscope.table` and `headscope.figure` know its results.
+        section: makes of a result its `Section`, or the blocks alone, which the page and the terminal show.
         table: the tidy table of a result.
+        every: the table of every head, where `table` is of the best ones.
         figure: draws a result.
         view: shows a result as a page, in a notebook and as a picture.
         merge: puts the parts of shards together.
@@ -144,7 +146,9 @@ class Analysis:
     command: Command | None = None
     estimate: str = ""
     axis: str = ""
+    section: str = ""
     table: str = ""
+    every: str = ""
     figure: str = ""
     view: str = ""
     merge: str = ""

@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
+from headscope.analyses.record import Analysis
+from headscope.core.escapes import GREY, PLAIN
 from headscope.core.heads import Head
 from headscope.core.saving import PAGES, PICTURES, TABLES
 from headscope.measures.columns import column
+
+if TYPE_CHECKING:
+    from headscope.views.section import Section
 
 SHOWN = 15
 """Rows of a long table that is printed."""
@@ -19,6 +24,9 @@ SHOWN = 15
 Theme = Literal["auto", "light", "dark"]
 Save = Callable[[Path], str]
 """Writes a file, and says what it is."""
+
+Files = Sequence[tuple[Path | None, Save]]
+"""Files, None where one is not wanted, with what writes each."""
 
 
 class Written(NamedTuple):
@@ -58,17 +66,49 @@ class Shown:
     remarks: Sequence[str] = ()
     also: str = ""
     drawn: Save | None = None
-    files: Sequence[tuple[Path | None, Save]] = ()
+    files: Files = ()
     after: Sequence[str] = ()
     opens: bool = False
 
 
-def drawn(figure: Callable[..., Any], theme: Theme | None = None, description: str = "a figure") -> Save:
-    """What saves a figure; it is drawn only then. On paper the theme is light or dark."""
+def of_result(
+    result: Any, *, analysis: Analysis, figure: Picture | None = None, all_heads: bool = False
+) -> Shown:
+    """The findings of a result, and its tables, as its section of the report has them.
+
+    Args:
+        result: of the analysis.
+        analysis: its record.
+        figure: also a figure: .svg, .pdf or .png.
+        all_heads: every head and direction, not only the best ones.
+    """
+    rows = (
+        analysis.load((all_heads and analysis.every) or analysis.table)(result) if analysis.table else result
+    )
+    files = [] if figure is None else [(figure, drawn(result.figure))]
+    if all_heads:
+        return Shown(rows, "\n".join(first_rows(rows, on_screen(rows.head(SHOWN)))), result, files=files)
+    shown = of_section(analysis.load(analysis.section)(result), rows, files)
+    if hasattr(result, "data_vars"):
+        return replace(shown, dataset=result)
+    return replace(shown, described=rows.attrs["meta"])
+
+
+def of_section(section: Section, rows: Any, files: Files = (), *, findings: bool = True) -> Shown:
+    """What a section says on a terminal: over what its figures are, its findings, and its blocks."""
+    from headscope.views.blobs import Blobs
+    from headscope.views.terminal import words, written
+
+    info: Any = section.info(Blobs())
+    lines = [*map(words, section.findings() if findings else ()), written(info["blocks"])]
+    return Shown(rows, "\n".join(lines), remarks=info["notes"][:1], files=files)
+
+
+def drawn(figure: Callable[[], Any], description: str = "a figure") -> Save:
+    """What saves a figure; it is drawn only then."""
 
     def save(path: Path) -> str:
-        options = {} if theme is None else {"theme": "dark" if theme == "dark" else "light"}
-        figure(**options).save(path)
+        figure().save(path)
         return description
 
     return save
@@ -101,9 +141,6 @@ def on_screen(
         grey = [f"{GREY}{line}{PLAIN}" if one else line for line, one in zip(lines[1:], few, strict=True)]
         lines[1:] = grey
     return "\n".join(lines)
-
-
-GREY, PLAIN = "\x1b[90m", "\x1b[0m"
 
 
 def printed(rows: Any, digits: int = 3) -> str:

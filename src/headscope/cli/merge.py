@@ -36,7 +36,7 @@ def merge(
     table.check(analysis.command.output[1])
     console.check_places(map, suffixes=(*console.TABLES, *console.PICTURES))
     shown = analysis.load(analysis.command.shows)
-    given: dict[str, Any] = {"map": map, "seed": seed}
+    given: dict[str, Any] = {"analysis": analysis, "map": map, "seed": seed}
     taken = inspect.signature(shown).parameters
     if map is not None and "map" not in taken:
         raise InputError("--map: expected parts of distances, found other ones")

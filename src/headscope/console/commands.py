@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 
 from headscope.analyses import analyses
-from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Theme, Written
+from headscope.analyses.record import Analysis, Command
+from headscope.analyses.shown import Written
 from headscope.console import options as console
 from headscope.console import sources
 from headscope.console.engines import EngineOptions
@@ -37,7 +37,6 @@ GROUPS: Mapping[str, type] = {
 SHARED: Mapping[str, Any] = {
     "strict": console.Strict,
     "resume": console.Resume,
-    "theme": Annotated[Theme, typer.Option(help="Colours of the figure.")],
     "preset": Annotated[
         Literal["clark2019"] | None, typer.Option(help="Follow the released code of a paper.")
     ],
@@ -92,6 +91,9 @@ class Made:
         known = {option.name for group in self.groups.values() for option in fields(group)}
         known |= {*_GIVEN, *self.groups, *self.places}
         known |= {name for name, written in self.command.named.items() if not written}
+        optional = {"figure": self.analysis.figure, "all_heads": self.analysis.every}
+        if self.command.shows == Command.shows:
+            known |= {name for name, path in optional.items() if not path}
         for path in self.command.functions:
             for name, parameter in self._taken(path).items():
                 if name not in known and parameter.default is not inspect.Parameter.empty:
@@ -171,7 +173,8 @@ class Made:
             for name, group in self.groups.items()
         }
         table, long = groups["table"], groups.get("long")
-        given |= {"progress": True, **(long.run(table.output) if long is not None else {}), **groups}
+        given |= {"analysis": self.analysis, "progress": True, **groups}
+        given |= long.run(table.output) if long is not None else {}
         self._check(given, table, long is not None and long.shard is not None)
         if "engines" in groups:
             given["engine"] = groups["engines"].engine()

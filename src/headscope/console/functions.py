@@ -21,10 +21,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
-import headscope
+from headscope.analyses import analyses
 from headscope.core.validation import Expected, expect
-
-_ROOT = Path(headscope.__file__).parent
 
 
 @dataclass(frozen=True)
@@ -262,7 +260,7 @@ class _Names(dict[str, Any]):
 
 def _imported(module: str, name: str) -> Any:
     """What is imported: of headscope told from its source, of Python itself, of others a class of that name."""
-    if module.split(".")[0] == "headscope":
+    if _ours(module):
         within = f"{module}.{name}"
         return _Module(within) if _file(within) else _Names(module)[name]
     if (module or name).split(".")[0] in sys.stdlib_module_names:
@@ -290,18 +288,26 @@ def _value(node: ast.expr | None, names: _Names, none: Any = None) -> Any:
     return eval(compile(ast.Expression(node), "<source>", "eval"), {"__builtins__": builtins}, names)
 
 
+def _ours(module: str) -> bool:
+    """Whether a module is of headscope, or of a plug-in."""
+    return module.split(".")[0] in {record.package.split(".")[0] for record in analyses().values()}
+
+
 @cache
 def _file(module: str) -> Path | None:
-    """Where the source of a module of headscope is."""
-    place = _ROOT.joinpath(*module.split(".")[1:])
+    """Where the source of a module of headscope, or of a plug-in, is; None of any other."""
+    if not _ours(module):
+        return None
+    package, *names = module.split(".")
+    place = Path(str(sys.modules[package].__file__)).parent.joinpath(*names)
     files = (place.with_name(f"{place.name}.py"), place / "__init__.py")
     return next((file for file in files if file.is_file()), None)
 
 
 @cache
 def _statements(module: str) -> Sequence[ast.stmt]:
-    """The statements of a module, those for types only as well; none where it is not headscope's."""
-    file = _file(module) if module.split(".")[0] == "headscope" else None
+    """The statements of a module, those for types only as well; none where it has no file."""
+    file = _file(module)
     if file is None:
         return ()
     body = ast.parse(file.read_text(encoding="utf-8")).body

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from headscope.analyses.shown import GREY, PLAIN, Shown
+from headscope.analyses.shown import Shown
 from headscope.core.counts import plural
 from headscope.core.demo import demo_package
-from headscope.core.escapes import printable
+from headscope.core.escapes import GREY, PLAIN, printable
 from headscope.core.failures import reason
 from headscope.core.saving import PAGES as PAGES
 from headscope.core.saving import PICTURES as PICTURES

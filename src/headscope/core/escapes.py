@@ -6,6 +6,9 @@ import re
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
+GREY, PLAIN = "\x1b[90m", "\x1b[0m"
+"""Of a terminal: what follows is grey, or no longer."""
+
 
 def printable(text: str, keep: str = "\n\t") -> str:
     r"""A text whose control characters, but those to `keep`, are written out: on a terminal it changes nothing.

@@ -149,6 +149,7 @@ COLUMNS = {
     "writes.copying_q": Column("q", "probability", help=_Q),
     "writes.itself": Column("itself", "share"),
     "writes.positive": Column("positive", "share", 2),
+    "writes.prefers": Column("would look at", "tokens"),
     "writes.promotes": Column("and raises", "tokens"),
     "writes.token": Column("looks at", "token"),
 }

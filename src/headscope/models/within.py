@@ -50,12 +50,12 @@ def unwrapped(module: nn.Module, done: dict[nn.Module, nn.Module] | None = None)
         bare = inner
     parts: dict[str, nn.Module | None] = vars(bare)["_modules"]
     inside = {name: None if part is None else unwrapped(part, done) for name, part in parts.items()}
-    own = vars(bare)
+    attributes = vars(bare)
     original = getattr(
-        own.get("forward"), "_torchdynamo_orig_callable", own.get("_original_forward")
+        attributes.get("forward"), "_torchdynamo_orig_callable", attributes.get("_original_forward")
     )  # accelerate's
     # A copy of what stands in place of a class' forward would run what it was copied from.
-    plain = "forward" in own and getattr(original, "__func__", None) is type(bare).forward
+    plain = "forward" in attributes and getattr(original, "__func__", None) is type(bare).forward
     if plain or any(inside[name] is not part for name, part in parts.items()):
         bare = copy.copy(bare)
         vars(bare)["_modules"] = inside
@@ -119,7 +119,7 @@ def self_reading(module: nn.Module) -> tuple[nn.Module, Any]:
 
 
 def unforwarded(module: nn.Module) -> bool:
-    """Whether a module has no forward pass of its own."""
+    """Whether a module has no forward pass of its attributes."""
     return getattr(module.forward, "__name__", "") == "_forward_unimplemented"
 
 

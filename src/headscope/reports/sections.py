@@ -63,14 +63,13 @@ class Failed(Section):
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """The section; nothing travels beside it."""
-        return BlocksSection(
-            kind="blocks",
-            name="failed",
-            title=self.title,
-            about="",
-            blocks=[blocks.paragraph(plain_text(self.reason), tone="why")],
-            notes=[],
-            command=self.command,
+        return blocks.section(
+            "failed",
+            self.title,
+            "",
+            [blocks.paragraph(plain_text(self.reason), tone="why")],
+            [],
+            self.command,
         )
 
 
@@ -81,17 +80,15 @@ def absent(reasons: Mapping[str, Any]) -> list[Section]:
     texts = {name: str(reason) for name, reason in reasons.items()}
     listed = blocks.definitions(texts)
     rows = pd.DataFrame({"measure": [*texts], "reason": [*texts.values()]})
-    info = BlocksSection(
-        kind="blocks",
-        name="absent",
-        title="Not measured here",
-        about="",
-        blocks=[
+    info = blocks.section(
+        "absent",
+        "Not measured here",
+        "",
+        [
             blocks.table("measures", rows, ("measure", "reason"), [], title="Measures"),
             listed if len(texts) <= MOST else blocks.folded(f"{len(texts)} measures, and why", listed),
         ],
-        notes=[],
-        command=None,
+        [],
     )
     return [Ready(info)]
 

@@ -253,6 +253,26 @@ class BlocksSection(SectionInfo):
     command: str | None
 
 
+def section(
+    name: str,
+    title: str,
+    about: str,
+    shown: Sequence[Block],
+    notes: Sequence[str] = (),
+    command: str | None = None,
+) -> BlocksSection:
+    """A section of blocks: what it is about, and the notes below it."""
+    return BlocksSection(
+        kind="blocks",
+        name=name,
+        title=title,
+        about=about,
+        blocks=list(shown),
+        notes=list(notes),
+        command=command,
+    )
+
+
 def paragraph(*parts: str | Part, tone: Literal["plain", "note", "why"] = "plain") -> TextBlock:
     """A paragraph."""
     return TextBlock(

@@ -36,20 +36,20 @@ def test_what_was_planted_is_told(model: Model) -> None:
     assert info["artefacts"][-1] > info["cutoff"] > info["others"][-1]  # pyright: ignore[reportOptionalOperand, reportOperatorIssue]
     assert sum(info["counts"]) == 6 * 196
     assert sum(value is not None and value > 0 for row in info["where"] for value in row) == 3
-    best, *others = section_blocks.rows({"blocks": info["heads"]}, "heads")
+    best, *others = section_blocks.rows({"blocks": info["blocks"]}, "heads")
     assert (best["layer"], best["head"]) == (1, 0)
     assert best["attention"] > 0.9
     assert len(others) == 7
     (finding,) = made.findings()
     said = "".join(part["text"] for part in finding)
-    assert said.startswith("1.5% of all patches are artefacts, with a norm above ")
+    assert said.startswith("1.5% of 1,176 patches are artefacts, with a norm above ")
     assert next(part["text"] for part in finding if part["layer"] is not None) == "L1H0"
 
 
 def test_none_are_told_too() -> None:
     plain = hs.load(planted_vit([["around", "cls", "even", "row"]]))
     made = Artefacts(artefacts(plain, pictures()))
-    assert made.info(Blobs())["heads"] == []
+    assert made.info(Blobs())["blocks"] == []
     ((said,),) = made.findings()
     assert said["text"].startswith("No patch is an artefact: none has a norm above ")
 

@@ -16,11 +16,18 @@ from headscope.analyses.probes.section import Probes
 from headscope.analyses.study import Study
 from headscope.corpora import Example
 from headscope.errors import InputError
+from headscope.measures.dataset import description
 from headscope.models import Model
 from headscope.views.blobs import Blobs
 from tests.helpers import linguistics_sample as sample
 from tests.helpers.pages import payload, section
 from tests.helpers.section_blocks import rows, said, table
+
+ABOUT = {
+    "clusters": "documents",
+    "clusters_count": 9,
+    "corpus": {"name": "trees", "train": 100, "dev": 30},
+}
 
 
 def test_probes_stand_beside_what_is_printed() -> None:
@@ -36,17 +43,17 @@ def test_probes_stand_beside_what_is_printed() -> None:
     found = xr.Dataset(
         {name: (("probe",), [value]) for name, value in numbers.items()},
         {"probe": ["attention"]},
-        {"meta": json.dumps({"clusters": "documents", "clusters_count": 9})},
+        {"meta": json.dumps(ABOUT | {"vectors": {"name": "those of m", "share of words without": 0.625}})},
     )
-    info = Probes(found, "trees", 100, 30, "Too small.").info(Blobs())
+    info = Probes(found).info(Blobs())
     (own,) = rows(info, "probes")
     assert (own["uas"], own["selectivity"], own["spearman"], own["printed"]) == (0.6, 0.2, None, 0.61)
     others = table(info, "probes")["others"]["probe"]
     assert "attention" not in others
     assert len(others) == 5
-    assert said(info) == ["Too small."]
+    assert said(info) == ["Too small to conclude from: trained on 100 sentences and scored on 30."]
     assert any("100 sentences of trees, scored on 500 words of 30 others" in note for note in info["notes"])
-    assert "The words' vectors are input embeddings of m." in info["notes"]
+    assert "The words' vectors are those of m; 62.5% of the words have none." in info["notes"]
     assert any("over 9 documents" in note for note in info["notes"])
 
 
@@ -80,7 +87,7 @@ def test_probes_travel_as_they_are() -> None:
     }
 
 
-def probes_found(p: float = np.nan, **uas: float) -> xr.Dataset:
+def probes_found(p: float = np.nan, train: int = 1000, **uas: float) -> xr.Dataset:
     """The first probe is 19 to 27 points behind the others, with this p."""
     pairs = {"_p": p, "_low": 0.19, "_high": 0.27}
     axes, square = ("probe", "other"), np.ones((len(uas), len(uas)))
@@ -89,22 +96,25 @@ def probes_found(p: float = np.nan, **uas: float) -> xr.Dataset:
         {"uas": ("probe", list(uas.values())), "n": ("probe", [50] * len(uas))}
         | {f"uas_difference{end}": (axes, value * square) for end, value in pairs.items()},
         coords={"probe": names, "other": names},
+        attrs={"meta": json.dumps({"corpus": {"train": train, "dev": 5}})},
     )
 
 
 def test_a_probe_stands_beside_taking_the_next_word() -> None:
     found = probes_found(right_branching=0.346, attention=0.574)
     begin = "From the attention of all heads together a probe finds the head of 57% of the words, "
-    assert sample.said(Probes(found, "x", 3, 2)) == [begin + "taking the next word finds 35%."]
+    assert sample.said(Probes(found)) == [begin + "taking the next word finds 35%."]
     known = probes_found(1e-3, right_branching=0.346, attention=0.574)
     line = begin + "taking the next word finds 35% (+19 to +27 points, paired)."
-    assert sample.said(Probes(known, "x", 3, 2)) == [line]
+    assert sample.said(Probes(known)) == [line]
     unknown = probes_found(0.2, right_branching=0.346, attention=0.574)
     line = begin + "taking the next word finds 35% (not known to differ)."
-    assert sample.said(Probes(unknown, "x", 3, 2)) == [line]
+    assert sample.said(Probes(unknown)) == [line]
     small = "taking the next word finds 35%, on too few sentences to conclude from."
-    assert sample.said(Probes(found, "x", 3, 2, small="few")) == [begin + small]
-    assert sample.said(Probes(probes_found(attention=0.5), "x", 3, 2)) == []
+    assert sample.said(Probes(probes_found(train=999, right_branching=0.346, attention=0.574))) == [
+        begin + small
+    ]
+    assert sample.said(Probes(probes_found(attention=0.5))) == []
 
 
 def _probes(model: Model, treebank: Any, **options: Any) -> Any:
@@ -134,11 +144,14 @@ def test_probes_are_scored_on_documents_that_they_did_not_see(
     assert train | dev == documents
     assert dev == {number for number in documents if number % 4 == 3}
     assert not train & dev
-    assert (made.train + made.dev, made.corpus) == (130, "built-in treebank")
-    wanted = f"Too small to conclude from: trained on {made.train} sentences and scored on {made.dev}."
+    counted = description(made.result)["corpus"]
+    assert (counted["train"] + counted["dev"], counted["name"]) == (130, "built-in treebank")
+    wanted = (
+        f"Too small to conclude from: trained on {counted['train']} sentences and scored on {counted['dev']}."
+    )
     assert made.small == wanted
-    made = _probes(demo, trees, limit_sentences=20)
-    assert (made.train, made.dev) == (15, 5)
+    counted = description(_probes(demo, trees, limit_sentences=20).result)["corpus"]
+    assert (counted["train"], counted["dev"]) == (15, 5)
     with pytest.raises(InputError, match="expected at least 8 sentences for probes, found 7"):
         _probes(demo, trees, limit_sentences=7)
 

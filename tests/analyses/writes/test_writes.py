@@ -221,10 +221,13 @@ def test_one_head_has_the_figures_it_has_among_all(planted: Model) -> None:
 def test_the_command(typed: Typed, tmp_path: Path) -> None:
     save_gpt2(tmp_path)
     model = ["-m", str(tmp_path), "-k", "3", "--sample", "20"]
-    printed = typed("writes", *model).out.splitlines()
-    assert printed[0].startswith("copying: eigenvalues from -1 to 1, by chance within ±")
-    assert printed[1].split()[:5] == ["name", "paper", "copying", "q", "positive"]
-    assert len(printed) == 2 + 8
+    printed = typed("writes", *model)
+    assert "Itself is the share of 20 sampled tokens that are among the 3" in printed.err
+    none = "No head is known to raise or lower the tokens that it looks at, by its weights."
+    assert printed.out.splitlines() == [none]
+    header, line = typed("writes", *model, "--head", "1.2", "--token", " the").out.splitlines()
+    assert header.split()[:4] == ["head", "paper", "itself", "copying"]
+    assert line.startswith("L1H2  2-3 ")
     place = [str(tmp_path / "w.csv"), "--meta", str(tmp_path / "w.json")]
     typed("writes", *model, "--head", "1.2", "--token", " the", "-o", *place)
     rows = pd.read_csv(tmp_path / "w.csv")

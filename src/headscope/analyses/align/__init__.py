@@ -15,6 +15,7 @@ ANALYSIS = Analysis(
         checks="command:checks",
         named={"choose": "choose", "sampling_rate": ""},
         metavars={"heads": "L1H2,…", "language": "en"},
+        shows="command:shown",
     ),
     axis="aligned",
     table="statistics:table",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen
+from headscope.analyses.shown import Shown, of_section
 from headscope.core.heads import Head
 from headscope.core.saving import TABLES
 from headscope.errors import InputError
@@ -73,20 +74,22 @@ def run(
 def shown(result: Any, *, choose: Any = None, write: bool = False) -> Shown:
     """When each word was said, or the heads that were chosen."""
     from headscope.analyses.align import statistics
+    from headscope.analyses.align.section import Align
     from headscope.measures.dataset import description
 
     if choose is None:
         text = result.assign(**{name: result[name].map("{:.2f}".format) for name in ("start", "end", "mass")})
         used = f"heads: {_named(result.attrs['heads'])} ({result.attrs['chosen_by']})"
         return Shown(result, text.to_string(index=False), described=result.attrs, remarks=[used])
-    rows, about = statistics.table(result), description(result)
-    named = _named(about["heads"])
-    remarks = [f"chosen: {named} ({about['chosen_by']}), off by {about['error']:.3f} s together"]
+    shown = of_section(Align(result), statistics.table(result))
+    about = description(result)
+    used = _named(about["heads"])
+    remarks = [f"chosen: {used} ({about['chosen_by']}), off by {about['error']:.3f} s together"]
     if write:
         before = _named(about["before"]) if about["before"] else "none"
         where = about["model"]["name"]
-        remarks.append(f"{where}: alignment_heads of the generation config: {named}; before: {before}")
-    return Shown(rows, "\n".join(first_rows(rows, on_screen(rows.head(SHOWN)))), result, remarks=remarks)
+        remarks.append(f"{where}: alignment_heads of the generation config: {used}; before: {before}")
+    return replace(shown, dataset=result, remarks=[*shown.remarks, *remarks])
 
 
 def _in_language(model: Any, language: str | None) -> Any:

@@ -51,13 +51,12 @@ class Align(Section):
         count = len(rows)
         more = f"The best {SHOWN} of {count} heads. " if count > SHOWN else ""
         ends = ("ci_low", "ci_high")
-        return BlocksSection(
-            kind="blocks",
-            name="align",
-            title="Words and their sound",
-            about="Heads of the decoder that look at a word where it is heard, when it is written. Choose a row to see "
+        return blocks.section(
+            "align",
+            "Words and their sound",
+            "Heads of the decoder that look at a word where it is heard, when it is written. Choose a row to see "
             "the head.",
-            blocks=[
+            [
                 blocks.paragraph(
                     f"{more}A random frame would find {share(float(self.result['chance']))} of the words."
                 ),
@@ -74,14 +73,14 @@ class Align(Section):
                     look=None if self.example is None else LookInfo(example=self.example, part=CROSS),
                 ),
             ],
-            notes=[
+            [
                 f"Of {plural(about['words'], 'word')}. A head is right about a word where the frame that its tokens "
                 "attend to most is one in which it is heard; intervals are 95 %, by document.",
                 f"{plural(chosen, 'head')} together give{'s' * (chosen == 1)} times that are off by "
                 f"{about['error']:.3f} s, fewer or more do worse; they were chosen on these very words.",
                 "These are heads of the decoder, which has figures in no other section.",
             ],
-            command=self.command,
+            self.command,
         )
 
     def headline(self) -> str:

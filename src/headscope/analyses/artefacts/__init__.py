@@ -20,6 +20,7 @@ ANALYSIS = Analysis(
         named={"dimensions": "dimension"},
     ),
     axis="artefacts",
+    section="section:Artefacts",
     table="statistics:table",
     sections=(
         Entry(

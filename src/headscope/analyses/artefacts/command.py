@@ -1,11 +1,9 @@
-"""`headscope artefacts`: the pictures that it reads, and what it says of patches that hold no content."""
+"""`headscope artefacts`: the pictures that it reads."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-
-from headscope.analyses.shown import SHOWN, Shown, on_screen
 
 
 def read(images: list[Path] | None = None, *, text: str | None = None, strict: bool = False) -> Any:
@@ -21,14 +19,3 @@ def read(images: list[Path] | None = None, *, text: str | None = None, strict: b
     if not images:
         return corpora.builtin_images()
     return corpora.images(images if len(images) > 1 else images[0], text=text, strict=strict)
-
-
-def shown(dataset: Any) -> Shown:
-    """How many artefacts there are, and the heads that look at them."""
-    from headscope.analyses.artefacts import statistics
-
-    rows: Any = statistics.table(dataset)
-    lines = [statistics.summary(dataset)]
-    if dataset["artefacts"].item() > 0:
-        lines.append(on_screen(rows.head(SHOWN)))
-    return Shown(rows, "\n".join(lines), dataset)

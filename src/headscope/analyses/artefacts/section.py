@@ -41,7 +41,7 @@ class ArtefactsSection(SectionInfo):
     `of` is what is far above: the norm, or φ. `share` of `n` patches are, those above `cutoff`; `median` is that of
     all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others`
     are the means behind each of `layers`, and `where` the share of patches that are artefacts in each part of the
-    picture, row by row (None: there is none). `heads` is what heads give to them, where there are some.
+    picture, row by row (None: there is none). `blocks` are what heads give to them, where there are some.
     """
 
     kind: Literal["artefacts"]
@@ -58,7 +58,7 @@ class ArtefactsSection(SectionInfo):
     artefacts: list[float | None]
     others: list[float | None]
     where: list[list[float | None]]
-    heads: list[Block]
+    blocks: list[Block]
     notes: list[str]
     command: str | None
 
@@ -99,7 +99,7 @@ class Artefacts(Section):
             artefacts=[rounded(value) for value in strength[0]],
             others=[rounded(value) for value in strength[1]],
             where=[[rounded(value) for value in row] for row in result["where"].values],
-            heads=self._heads(),
+            blocks=self._heads(),
             notes=self._notes(),
             command=self.command,
         )
@@ -119,7 +119,8 @@ class Artefacts(Section):
         norm = f"{what} above {brief(float(result['cutoff']))}, where the median is {brief(float(result['median']))}"
         if not share > 0:
             return [sentence(f"No patch is {one}: none has {norm}.")]
-        parts = [text(f"{percent(share)} of all patches are {some}, with {norm}")]
+        n = int(result["artefacts_n"])
+        parts = [text(f"{percent(share)} of {n:,} patches are {some}, with {norm}")]
         rows = self._rows()
         above = rows[rows["ci_low"] > rows["chance"].fillna(0.0)]
         for position, row in enumerate(above.head(_NAMED).itertuples()):

@@ -14,11 +14,10 @@ from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.measures.answers import speaking
-from headscope.measures.dataset import describe, description
+from headscope.measures.dataset import describe
 from headscope.measures.measure import Measure, mask, pair_measure
 from headscope.measures.sums import Ratios, Sums
 from headscope.statistics.jackknife import share_interval
-from headscope.views.digits import brief
 
 DEVIATIONS = 6.0
 """How many robust standard deviations above the median a norm is far above the rest."""
@@ -215,30 +214,6 @@ def _bins(strengths: Floats) -> Floats:
     """Edges of a histogram, evenly on a scale of logarithms."""
     low, high = max(float(strengths.min()), 1e-6), max(float(strengths.max()), 2e-6)
     return np.geomspace(low * (1 - 1e-6), high * (1 + 1e-6), 61)
-
-
-def summary(result: xr.Dataset) -> str:
-    """What was found, in a few lines."""
-    about, share, count = description(result), float(result["artefacts"]), int(result["artefacts_n"])
-    norms = about["rule"] == "norm"
-    what = "norm above" if norms else "φ of at least"
-    above, name = round(share * count), "artefacts" if norms else "visual sinks"
-    lines = [
-        f"{above:,} of {count:,} patches of {about['corpus']['examples']:,} pictures are {name} ({100 * share:.2f} %): "
-        f"{what} {brief(float(result['cutoff']), 4)}, median {brief(float(result['median']), 4)}"
-    ]
-    if not norms:
-        named = ", ".join(map(str, about["dimensions"])) or "none, as the first token stands out in none"
-        lines.append(f"sink dimensions: {named}")
-    if above:
-        strength, contrast = result["strength"].values, result["contrast"].values
-        best = int(np.nanargmax(strength[:, 0] / np.maximum(strength[:, 1], 1e-12)))
-        lines.append(
-            f"they stand out most behind layer {int(result['state'].values[best])}: mean "
-            f"{brief(strength[best, 0], 4)}, of others {brief(strength[best, 1], 4)}; brightness within a patch varies "
-            f"by {contrast[0]:.1f} of 255, of others by {contrast[1]:.1f}"
-        )
-    return "\n".join(lines)
 
 
 def to_artefacts(result: xr.Dataset) -> xr.Dataset:

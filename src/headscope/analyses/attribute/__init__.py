@@ -11,6 +11,7 @@ ANALYSIS = Analysis(
         "Which heads give a token its logit, and from where? Direct logit attribution, the final norm frozen.",
         section="Why",
         positions=(Position("TEXT", "What the model reads.", required=True),),
+        shows="command:shown",
     ),
     axis="source",
     table="statistics:table",

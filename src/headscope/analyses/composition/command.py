@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen, printed
+from headscope.analyses.record import Analysis
+from headscope.analyses.shown import Shown, of_result, printed
 from headscope.core.counts import plural
 from headscope.core.validation import Number
 from headscope.errors import InputError
+from headscope.statistics.jackknife import needs
 
 
 def run(
@@ -55,32 +57,21 @@ def run(
     return reads(model, inputs, head, of=of, ablated=ablated, reinitialised=reinitialised, **options)
 
 
-def shown(result: Any, *, head: str | None = None) -> Shown:
+def shown(result: Any, *, analysis: Analysis, head: str | None = None) -> Shown:
     """The edges, or the writers that one head reads."""
-    from headscope.analyses.composition.statistics import LEAST
+    if head is None:
+        return of_result(result, analysis=analysis)
     from headscope.measures.dataset import description
-    from headscope.statistics.jackknife import needs
 
-    rows: Any = result.table()
+    rows, about = result.table(), description(result)
     few = [] if result["share_low"].notnull().any() else [needs("documents")]
-    if head is not None:
-        about = description(result)
-        if result["share"].isnull().all():
-            few = ["these keys are not scored above the others, so there is nothing to share out"]
-        lines = [
-            f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of "
-            f"{int(result['queries']):,} queries ({about['of']}) in "
-            f"{plural(int(result['documents']), 'document')}; shares of who wrote the key and the query",
-            printed(rows.drop(columns=["layer", "head", "paper"])),
-            *few,
-        ]
-        return Shown(rows, "\n".join(lines), result)
     if result["share"].isnull().all():
-        few = ["no head reads what another wrote: that takes two layers, and inputs of several tokens"]
+        few = ["these keys are not scored above the others, so there is nothing to share out"]
     lines = [
-        f"{plural(len(rows), 'edge')}: a head that surely wrote more than {LEAST:g} of what another reads (q ≤ .05)",
+        f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of {int(result['queries']):,} "
+        f"queries ({about['of']}) in {plural(int(result['documents']), 'document')}; shares of who wrote the "
+        "key and the query",
+        printed(rows.drop(columns=["layer", "head", "paper"])),
         *few,
     ]
-    if len(rows):
-        lines += first_rows(rows, on_screen(rows.head(SHOWN), dropped=("writer_layer", "writer_head")))
     return Shown(rows, "\n".join(lines), result)

@@ -28,6 +28,7 @@ from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.live.lines import Line, Lines
 from headscope.models import Model
+from headscope.statistics.jackknife import needs
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import Block, BlocksSection, CellInfo, GraphBlock, GraphEdge
@@ -78,12 +79,15 @@ class Composition(Section):
         rows: Any = statistics.table(self.result)
         pairs = int(self.result["q"].notnull().sum())
         none = f"No head has surely more than {percent(statistics.LEAST)} of what another reads."
-        return BlocksSection(
-            kind="blocks",
-            name="composition",
-            title="Which head feeds which",
-            about="Whose writing heads read: in their keys, their queries and their values.",
-            blocks=[
+        if self.result["share"].isnull().all():
+            none = "No head reads what another wrote: that takes two layers, and inputs of several tokens."
+        elif not self.result["share_low"].notnull().any():
+            none = f"{needs('documents')[0].upper()}{needs('documents')[1:]}."
+        return blocks.section(
+            "composition",
+            "Which head feeds which",
+            "Whose writing heads read: in their keys, their queries and their values.",
+            [
                 *(
                     [blocks.paragraph(none, tone="note")]
                     if rows.empty
@@ -91,14 +95,13 @@ class Composition(Section):
                 ),
                 *self._with_roles(),
             ],
-            notes=[
+            [
                 f"Measured {_OVER}. A share is exact, with the norms' divisors as they are: K of the score of what a "
                 "head attends to less the mean key, by who wrote the keys; Q the same by who wrote the queries; V of "
                 "the size of the values that it takes there. The first token is left out.",
                 f"Shown are writers that surely have more than {percent(statistics.LEAST)}, and more than if what they "
                 f"write were turned at random; q is over all {pairs:,} pairs of heads and kinds.",
             ],
-            command=None,
         )
 
     def headline(self) -> str:

@@ -29,6 +29,7 @@ ANALYSIS = Analysis(
             "a span (of each prompt); .nc of all.",
             (*TABLES, ".nc", *PAGES),
         ),
+        shows="command:shown",
     ),
     axis="attributed",
     table="statistics:table",

@@ -215,12 +215,12 @@ def shown(
     def cited(path: Path) -> str:
         return by_span.save(result, path, level)
 
-    def told(path: Path) -> str:
+    def saved(path: Path) -> str:
         write_table(rows, path, unseen(description(result)))
         return plural(len(rows), "figure")
 
     if "masked" not in result:
-        table, files = by_span.table(result), ((cite, cited), (figures, told))
+        table, files = by_span.table(result), ((cite, cited), (figures, saved))
         return Shown(table, printed(rows), result, drawn=listed_on, opens=open_, files=files)
     about = description(result)
     listed = rows.head(SHOWN).drop(

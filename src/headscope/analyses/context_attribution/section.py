@@ -47,13 +47,12 @@ class Sources(Section):
         answer, part, *notes = (
             CellInfo(of=f"{name}, shown", label=label, title=name) for name, (label, _) in TEXTS.items()
         )
-        return BlocksSection(
-            kind="blocks",
-            name="sources",
-            title="Which part made these answers",
-            about="Tool descriptions, documents, messages, calls of tools and their results in each prompt, or "
+        return blocks.section(
+            "sources",
+            "Which part made these answers",
+            "Tool descriptions, documents, messages, calls of tools and their results in each prompt, or "
             "sentences where it has none of these: what the answer loses most by where it does not see it.",
-            blocks=[
+            [
                 blocks.table(
                     "sources",
                     self.rows,
@@ -64,12 +63,12 @@ class Sources(Section):
                     faint="unsure",
                 )
             ],
-            notes=[
+            [
                 f"A row is grey where q > {LEVEL:g}: other words would have lost as much. Looked at and not used: twice"
                 " the usual attention or more, less than ln 2 nats lost; used without looking: half of it or less, and "
                 "more lost.",
             ],
-            command=self.command,
+            self.command,
         )
 
     def findings(self) -> list[list[Part]]:

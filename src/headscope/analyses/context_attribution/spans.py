@@ -39,11 +39,11 @@ def variables(records: Sequence[str]) -> dict[str, Any]:
     counts = [len(prompt["spans"]["span"]) for prompt in prompts]
     values = {name: [value for prompt in prompts for value in prompt["spans"][name]] for name in COLUMNS[1:]}
     values["input"] = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
-    said = [json.dumps(prompt["statements"], ensure_ascii=False) for prompt in prompts]
+    statements = [json.dumps(prompt["statements"], ensure_ascii=False) for prompt in prompts]
     return {
         **{f"span_{name}": ("row", _column(values[name])) for name in COLUMNS},
         "prompt_input": ("prompt", _column(names)),
-        "statements": ("prompt", _column(said)),
+        "statements": ("prompt", _column(statements)),
     }
 
 
@@ -58,8 +58,8 @@ def save(result: xr.Dataset, path: Path, level: float) -> str:
     Raises `InputError` where no answer is a text.
     """
     lines: list[dict[str, Any]] = []
-    for name, said in zip(result["prompt_input"].values, result["statements"].values, strict=True):
-        for one_of in json.loads(str(said)):
+    for name, text in zip(result["prompt_input"].values, result["statements"].values, strict=True):
+        for one_of in json.loads(str(text)):
             sources = [source for source in one_of["sources"] if source["q"] <= level]
             lines.append({"input": str(name), **one_of, "sources": sources})
     if not lines:

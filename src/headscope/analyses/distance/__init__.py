@@ -10,6 +10,7 @@ ANALYSIS = Analysis(
         "distance",
         "Jensen–Shannon distances between all heads over a corpus, and how heads and layers lie to one another.",
         groups=("inputs", "model", "table", "long", "engines"),
+        shows="command:shown",
     ),
     axis="head_b",
     table="statistics:table",

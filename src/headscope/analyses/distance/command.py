@@ -6,19 +6,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import Shown, TableOrPicture, Theme, drawn
+from headscope.analyses.shown import Shown, TableOrPicture, drawn
 from headscope.core.saving import PICTURES
 from headscope.core.validation import Seed
 
 
-def shown(dataset: Any, *, map: TableOrPicture | None = None, seed: Seed = 0, theme: Theme = "auto") -> Shown:
+def shown(dataset: Any, *, map: TableOrPicture | None = None, seed: Seed = 0) -> Shown:
     """Distances, their map, and what they say.
 
     Args:
         dataset: from `headscope.distance`.
         map: also the heads' map: .parquet, .csv, .json or .tex; .svg, .pdf or .png for a figure.
         seed: of the rows drawn, of the map and of the test.
-        theme: colours of the figure.
     """
     from headscope.analyses.distance.arrangement import by_layer, head_map, summary
     from headscope.analyses.distance.statistics import table
@@ -28,7 +27,7 @@ def shown(dataset: Any, *, map: TableOrPicture | None = None, seed: Seed = 0, th
     def mapped(path: Path) -> str:
         places = head_map(dataset, seed=seed)
         if path.suffix.lower() in PICTURES:
-            drawn(partial(figure, dataset, places=places), theme)(path)
+            drawn(partial(figure, dataset, places=places))(path)
         else:
             write_table(places, path, unseen(description(dataset)))
         return f"{len(places):,} heads, stress {places.attrs['stress']:.3f}"

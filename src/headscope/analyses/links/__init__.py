@@ -20,13 +20,16 @@ ANALYSIS = Analysis(
         ),
         reads="headscope.console.sources:links",
         runs="command:run",
+        shows="command:shown",
         checks="command:checks",
         named={"offsets": ""},
         metavars={"documents": "field:NAME", "source": "CLASS"},
     ),
     estimate="run:estimate",
     axis="label",
+    section="section:Linked",
     table="statistics:table",
+    every="statistics:every_head",
     merge="run:merge",
     sections=(
         Entry(

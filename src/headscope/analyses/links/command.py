@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from headscope.analyses.shown import Shown, on_screen
-from headscope.core.counts import plural
+from headscope.analyses.record import Analysis
+from headscope.analyses.shown import Shown, of_result
 from headscope.core.validation import Count
 from headscope.errors import InputError
 
@@ -65,90 +64,14 @@ def run(
     return combine_heads(model, corpus, symmetrise=symmetrise, **options)
 
 
-def shown(dataset: Any, *, all_heads: bool = False, together: bool = False) -> Shown:
+def shown(result: Any, *, analysis: Analysis, all_heads: bool = False, together: bool = False) -> Shown:
     """The heads of each label.
 
     Args:
-        dataset: from `headscope.links`, or `headscope.combine_heads`.
+        result: from `headscope.links`, or `headscope.combine_heads`.
+        analysis: the record of links.
         all_heads: every head and direction, not only the best of each label.
     """
-    from headscope.analyses.links import statistics
     from headscope.analyses.links.combine import command as combined
 
-    if together:
-        return combined.shown(dataset)
-    every: Any = None
-    if all_heads:
-        every = statistics.every_head(dataset).dropna(subset=["accuracy"])  # of directions without sources
-    return best_heads(
-        dataset, statistics.table(dataset), every, _DROPPED, ", or no head that is right,", _unasked(dataset)
-    )
-
-
-def best_heads(
-    dataset: Any,
-    best: Any,
-    every: Any,
-    dropped: Sequence[str],
-    few_for: str = ",",
-    remarks: Sequence[str] = (),
-    read: Callable[[Any], Any] = lambda rows: rows,
-) -> Shown:
-    """The best head of each kind of link, or every head.
-
-    Args:
-        dataset: of the links.
-        best: its table.
-        every: the table of every head, where that is shown.
-        dropped: columns that a screen has no room for.
-        few_for: why a row may have no best head, beside too few instances.
-        remarks: what is said on stderr.
-        read: makes of a table what is read on a screen.
-    """
-    from headscope.analyses.clusters import CHOSEN_ON, note
-    from headscope.measures.dataset import description
-
-    described, few = description(dataset), [bool(one) for one in best["few"]]
-    least = plural(described["least"], "instance")
-    warning = f"{sum(few)} of {plural(len(few), 'row')} have fewer than {least}{few_for} and no best head"
-    remarks = [*([warning] if any(few) else []), *remarks, note(described)]
-    if every is not None:
-        return Shown(every, on_screen(read(every)), dataset, remarks=remarks)
-    if not all(few):
-        remarks.append(
-            f"split: the head that is best on {CHOSEN_ON} of the {best['clusters'][0]}, scored on the rest; the head "
-            f"named was the choice so many times of {best['choices'].max()}"
-        )
-    dropped = [name for name in dropped if name in best]
-    return Shown(best, on_screen(read(best), few, dropped=dropped), dataset, remarks=remarks)
-
-
-def _unasked(dataset: Any) -> list[str]:
-    """Count the sources without candidates, in each direction in which others of their label have some."""
-    from headscope.analyses.links.questions import ALL
-
-    labels = [label for label in dataset["label"].values if label != ALL or dataset.sizes["label"] == 1]
-    some = dataset.sel(label=labels)
-    missing = some["n"] - some["asked"].where(some["asked"] > 0, some["n"])
-    return [
-        f"{direction}: {int(count):,} of {int(some['n'].sum()):,} sources have no candidates: no head is right there, "
-        "and mass, rank and average precision are over the others"
-        for direction, count in zip(some["direction"].values, missing.sum("label").values, strict=True)
-        if count
-    ]
-
-
-_DROPPED = (
-    "few",
-    "p",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "split_low",
-    "split_high",
-    "aer_low",
-    "aer_high",
-    "choices",
-    "clusters",
-)
-"""Columns that files have and a screen has no room for."""
+    return combined.shown(result) if together else of_result(result, analysis=analysis, all_heads=all_heads)

@@ -285,21 +285,21 @@ class Linked(BestHeads):
             else NONE_DRAWN.format("input")
             for all_of_them in together
         ]
-        return BlocksSection(
-            kind="blocks",
-            name="links",
-            title="Links, head by head",
-            about=self._about(),
-            blocks=[
+        return blocks.section(
+            "links",
+            "Links, head by head",
+            self._about(),
+            [
                 self.table(
                     "links",
                     rows.assign(rule=rules, none=none, meaning=None),
                     [*rows.columns],
                     more=("mass", "rank"),
-                )
+                ),
+                *(blocks.paragraph(line, tone="note") for line in _unasked(self.result)),
             ],
-            notes=self._notes(),
-            command=self.command,
+            self._notes(),
+            self.command,
         )
 
     def _about(self) -> str:
@@ -329,6 +329,19 @@ class Linked(BestHeads):
             note(meta),
             f"Labels of fewer than {int(meta['least'])} links are grey and have no best head.",
         ]
+
+
+def _unasked(result: Any) -> list[str]:
+    """Count the sources without candidates, in each direction in which others of their label have some."""
+    labels = [label for label in result["label"].values if label != ALL or result.sizes["label"] == 1]
+    some = result.sel(label=labels)
+    missing = some["n"] - some["asked"].where(some["asked"] > 0, some["n"])
+    return [
+        f"{direction}: {int(count):,} of {int(some['n'].sum()):,} sources have no candidates: no head is right there, "
+        "and mass, rank and average precision are over the others"
+        for direction, count in zip(some["direction"].values, missing.sum("label").values, strict=True)
+        if count
+    ]
 
 
 NONE_DRAWN = "No {} that is short enough for this page was drawn."

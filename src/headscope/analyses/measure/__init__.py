@@ -15,6 +15,7 @@ ANALYSIS = Analysis(
             ".parquet, .csv, .json, .tex or .nc; .svg, .pdf or .png for a figure; else a table is printed.",
             (*TABLES, ".nc", *PICTURES),
         ),
+        shows="command:shown",
     ),
     estimate="run:estimate",
     figure="figure:figure",

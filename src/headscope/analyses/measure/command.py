@@ -5,18 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from headscope.analyses.shown import Picture, Shown, Theme, drawn, printed
+from headscope.analyses.shown import Picture, Shown, drawn, printed
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 
 
-def shown(dataset: Any, *, figure: Picture | None = None, theme: Theme = "auto") -> Shown:
+def shown(dataset: Any, *, figure: Picture | None = None) -> Shown:
     """The figures of heads.
 
     Args:
         dataset: from `headscope.measure`.
         figure: also a figure: .svg, .pdf or .png.
-        theme: colours of the figure.
     """
     from headscope.analyses import tables
     from headscope.measures.dataset import names, table
@@ -24,7 +23,6 @@ def shown(dataset: Any, *, figure: Picture | None = None, theme: Theme = "auto")
     measures, rows = names(dataset), table(dataset)
     save = drawn(
         partial(tables.figure, dataset, measures),
-        theme,
         f"a figure of {plural(len(measures), 'measure')}",
     )
     return Shown(rows, _wide(rows), dataset, drawn=save, files=[(figure, save)])

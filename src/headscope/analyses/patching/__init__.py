@@ -18,6 +18,7 @@ ANALYSIS = Analysis(
             ),
         ),
         metavars={"edges": "K"},
+        shows="command:shown",
     ),
     axis="patching",
     table="statistics:table",

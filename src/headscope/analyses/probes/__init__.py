@@ -22,6 +22,7 @@ ANALYSIS = Analysis(
     ),
     estimate="run:estimate",
     axis="probe",
+    section="section:Probes",
     table="statistics:table",
     sections=(Entry("probes", "probes for trees (table 3)", 55, "section:section", reads="treebank"),),
 )

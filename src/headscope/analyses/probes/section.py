@@ -10,11 +10,12 @@ import xarray as xr
 
 from headscope.analyses.clusters import note
 from headscope.analyses.probes.run import KINDS, probe
+from headscope.analyses.probes.statistics import differences
 from headscope.analyses.published import AS_PROBES, TABLE_3, orientation
 from headscope.analyses.study import LEVEL, Study
 from headscope.corpora import Example, builtin_trees
 from headscope.errors import InputError
-from headscope.measures.dataset import description
+from headscope.measures.dataset import describe, description
 from headscope.models.untrained import left_out
 from headscope.runs.batches import examples
 from headscope.views import blocks
@@ -33,22 +34,23 @@ class Probes(Section):
 
     Attributes:
         result: from `headscope.probe`.
-        corpus: the treebank's name.
-        train, dev: how many sentences the probes were trained and scored on.
-        small: why nothing is to be concluded from the figures, where that is so.
         command: what gives more.
         left_out: why no probe is trained on the network re-initialised; None where one is.
     """
 
     result: xr.Dataset
-    corpus: str
-    train: int
-    dev: int
-    small: str | None = None
     command: str | None = None
     left_out: str | None = None
     aside: ClassVar[bool] = True
     pictured: ClassVar[str | None] = "probes"
+
+    @property
+    def small(self) -> str | None:
+        """Why nothing is to be concluded from the figures, where that is so."""
+        corpus = description(self.result)["corpus"]
+        if corpus["train"] >= SMALL:
+            return None
+        return f"Too small to conclude from: trained on {corpus['train']:,} sentences and scored on {corpus['dev']:,}."
 
     def headline(self) -> str:
         """What a probe of all heads gets."""
@@ -79,31 +81,43 @@ class Probes(Section):
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """Give table 3."""
-        words = int(self.result["n"].values[0])
-        vectors = sorted({str(name) for name in self.result["vectors"].values} - {""})
-        return BlocksSection(
-            kind="blocks",
-            name="probes",
-            title="Trees from all heads together: probes",
-            about="How much of the tree all heads know together: each probe picks every word's head in the tree.",
-            blocks=[*([blocks.paragraph(self.small, tone="why")] if self.small else []), self._table()],
-            notes=[
+        meta = description(self.result)
+        words, corpus = int(self.result["n"].values[0]), meta["corpus"]
+        vectors, root = meta.get("vectors"), meta.get("root")
+        return blocks.section(
+            "probes",
+            "Trees from all heads together: probes",
+            "How much of the tree all heads know together: each probe picks every word's head in the tree.",
+            [
+                *([blocks.paragraph(self.small, tone="why")] if self.small else []),
+                self._table(),
+                *self._compared(),
+            ],
+            [
+                f"Trained on {corpus['train']:,} sentences of {plain_text(corpus['name'])}, scored on {words:,} words "
+                f"of {corpus['dev']:,} others (Clark et al. 2019, §5, table 3). UAS leaves out punctuation; "
+                "intervals are 95 %.",
                 "Right-branching takes the next word, attention has two numbers a head for the attention "
                 "between the two words, attention+words makes these numbers from the words' vectors, "
                 "distance+words has no attention at all, and re-initialised has that of the same network "
                 "with every weight but its embeddings drawn again.",
-                f"Trained on {self.train:,} sentences of {plain_text(self.corpus)}, scored on {words:,} words "
-                f"of {self.dev:,} others (Clark et al. 2019, §5, table 3). UAS leaves out punctuation; "
-                "intervals are 95 %.",
                 "Selectivity is UAS less the accuracy in a control task, in which every form of a word has "
                 "a random behaviour (Hewitt & Liang 2019): what a probe learns by heart counts in both.",
-                note(description(self.result)),
-                *([f"The words' vectors are {plain_text(', '.join(vectors))}."] if vectors else []),
+                note(meta),
+                *(
+                    [
+                        f"The words' vectors are {plain_text(vectors['name'])}; "
+                        f"{vectors['share of words without']:.1%} of the words have none."
+                    ]
+                    if vectors
+                    else []
+                ),
+                *([f"The root is read off attention to {', '.join(root)}."] if root else []),
                 *([f"The re-initialised network is left out: {self.left_out}."] if self.left_out else []),
                 orientation(", trained and scored on the Wall Street Journal", "model, corpus and size")
                 + " `headscope probe` trains these and structural probes on treebanks of any size.",
             ],
-            command=self.command,
+            self.command,
         )
 
     def _table(self) -> TableBlock:
@@ -121,7 +135,11 @@ class Probes(Section):
             ("probe", *_SAVED),
             [
                 *("probe", blocks.bar("uas", *ends), blocks.figure("uas", *ends), "uuas", "control"),
-                *("selectivity", "parameters", CellInfo(of="printed", tone="dim")),
+                *(
+                    "selectivity",
+                    *(name for name in _STRUCTURAL if name in rows and rows[name].notna().any()),
+                ),
+                *("parameters", CellInfo(of="printed", tone="dim")),
             ],
             of="probes",
             title="Probes",
@@ -129,8 +147,21 @@ class Probes(Section):
             off="",
         )
 
+    def _compared(self) -> list[TableBlock]:
+        """What a probe has more than another, of the same sentences."""
+        rows: Any = differences(self.result)
+        if rows.empty:
+            return []
+        cells = ["probe", "other", "score", blocks.figure("difference", "low", "high"), "p"]
+        return [
+            blocks.table(
+                "differences", rows, [*rows.columns], cells, title="What probes have more than others"
+            )
+        ]
 
-_SAVED = ("uas", "uas_low", "uas_high", "uuas", "spearman", "control", "selectivity", "parameters")
+
+_STRUCTURAL = ("spearman", "depth_spearman", "root_accuracy")
+_SAVED = ("uas", "uas_low", "uas_high", "uuas", *_STRUCTURAL, "control", "selectivity", "parameters")
 """Columns of a probe."""
 
 TRAINED = 400
@@ -161,10 +192,7 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     why = left_out(model.module)
     kinds = [kind for kind in PROBES if why is None or kind != "reinitialised"]
     result = probe(model, train, dev, kinds=kinds, seed=seed, progress=study.progress)
-    small = (
-        f"Too small to conclude from: trained on {len(train):,} sentences and scored on {len(dev):,}."
-        if len(train) < SMALL
-        else None
-    )
+    meta = description(result)
+    meta["corpus"]["name"] = corpus.name  # of which these were examples
     command = study.typed and study.typed.section("probes")
-    return [Probes(result, corpus.name, len(train), len(dev), small, command, why)]
+    return [Probes(result.assign_attrs(describe(meta)), command, why)]

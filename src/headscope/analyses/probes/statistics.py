@@ -371,7 +371,7 @@ def differences(result: xr.Dataset) -> pd.DataFrame:
     """A row a pair of probes and score: ``probe, other, score, difference, low, high, p``; `probe` is the later one."""
     names = [str(name) for name in result["probe"].values]
     rows: list[dict[str, Any]] = []
-    for score in COMPARED:
+    for score in (name for name in COMPARED if f"{name}_difference" in result):
         for one in range(len(names)):
             for two in range(one):
                 row = {"probe": names[one], "other": names[two], "score": score}

@@ -14,6 +14,7 @@ ANALYSIS = Analysis(
             Position("TEXT", "What the model reads.", required=True),
             Position("HEAD", "Such as L5H1.", required=True),
         ),
+        shows="command:shown",
     ),
     axis="side",
     table="statistics:table",

@@ -13,6 +13,7 @@ ANALYSIS = Analysis(
         groups=("inputs", "model", "engines", "table"),
         output=(".parquet, .csv, .json or .tex.", TABLES),
     ),
+    section="section:Roles",
     sections=(
         Entry(
             "roles",

@@ -108,14 +108,13 @@ class Roles(Section):
                 blocks.folded(f"{plural(len(untested), 'role')} not tested", blocks.definitions(untested))
             )
         shown = (table["role"] != NONE).to_numpy(bool)
-        return BlocksSection(
-            kind="blocks",
-            name="roles",
-            title="Patterns and roles",
-            about="A head has a role when its score is above the bar by more than luck. Choose a row to see the head.",
-            blocks=[_table(table, shown, why, self.seen), *folds],
-            notes=self._notes(int(table.attrs.get("tests", 0))),
-            command=self.command,
+        return blocks.section(
+            "roles",
+            "Patterns and roles",
+            "A head has a role when its score is above the bar by more than luck. Choose a row to see the head.",
+            [_table(table, shown, why, self.seen), *folds],
+            self._notes(int(table.attrs.get("tests", 0))),
+            self.command,
         )
 
     def headline(self) -> str:

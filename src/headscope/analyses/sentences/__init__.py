@@ -13,6 +13,7 @@ ANALYSIS = Analysis(
         runs="command:run",
         named={"spans": ""},
         metavars={"head": "L.H"},
+        shows="command:shown",
     ),
     axis="kurtosis",
     table="statistics:table",

@@ -13,6 +13,7 @@ ANALYSIS = Analysis(
         runs="command:run",
         named={"lengths": "length", "all_heads": "all", "duo": "duo-attention"},
         metavars={"duo": "FOLDER"},
+        shows="command:shown",
     ),
     axis="key_head",
     table="statistics:table",

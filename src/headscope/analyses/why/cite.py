@@ -38,13 +38,13 @@ def cited(result: xr.Dataset, level: float = 0.05) -> list[Cited]:
     """
     if description(result)["kind"] != "text":
         raise InputError("cite: expected an answer that a model wrote, found one that it chose")
-    found: list[Cited] = []
+    statements: list[Cited] = []
     q, masked = (result[f"statement_{name}"].values for name in ("q", "masked"))
     for row, text in enumerate(result["statement_text"].values):
         there = np.flatnonzero((q[row] <= level) & (masked[row] >= MATTERS))
         order = there[np.argsort(-masked[row][there], kind="stable")]
-        found.append(Cited(str(text), tuple(int(span) for span in order)))
-    return found
+        statements.append(Cited(str(text), tuple(int(span) for span in order)))
+    return statements
 
 
 @validated
@@ -68,14 +68,14 @@ def cite(result: xr.Dataset, *, level: Level = 0.05) -> str:
     <BLANKLINE>
     no source in the context
     """
-    found = cited(result, level)
+    statements = cited(result, level)
     numbers = {
         span: number + 1
-        for number, span in enumerate(dict.fromkeys(span for one in found for span in one.sources))
+        for number, span in enumerate(dict.fromkeys(span for one in statements for span in one.sources))
     }
     text = "".join(
         f"{one.text.rstrip()}{''.join(f' [{numbers[span]}]' for span in one.sources)}{_gap(one.text)}"
-        for one in found
+        for one in statements
     ).strip()
     sources = [f"[{number}] {result['text'].values[span]}" for span, number in numbers.items()]
     return "\n".join([text, "", *(sources or [NONE]), *_against(result)])

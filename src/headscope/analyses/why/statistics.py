@@ -98,8 +98,8 @@ def effect(drops: Floats) -> tuple[Floats, Floats, Floats]:
     [3.0, nan, nan]
     """
     count, ones = len(drops), np.ones(drops.shape)
-    carried = (np.abs(drops) >= MATTERS).sum(0) >= CARRY
-    n = np.where(carried & (count >= TOKENS), count / _alike(drops), 1.0)
+    carrying = (np.abs(drops) >= MATTERS).sum(0) >= CARRY
+    n = np.where(carrying & (count >= TOKENS), count / _alike(drops), 1.0)
     se = error(drops, ones) * np.sqrt(count / n)
     low, high = interval(drops.mean(0), se, n, skew=skewness(drops, ones))
     return drops.sum(0), low * count, high * count

@@ -14,6 +14,7 @@ ANALYSIS = Analysis(
         metavars={"head": "L.H"},
     ),
     axis="promoted",
+    section="section:Writes",
     table="statistics:table",
     sections=(Entry("writes", "what heads write, from weights and on an example", 34, "section:section"),),
 )

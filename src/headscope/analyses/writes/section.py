@@ -59,17 +59,16 @@ class Writes(Section):
         chance = float(self.result["itself_chance"])
         meta = description(self.result)
         none = "No head is known to raise or lower the tokens that it looks at, by its weights."
-        return BlocksSection(
-            kind="blocks",
-            name="writes",
-            title="What heads write",
-            about="By their weights: which heads raise the token that they look at (copy it), and which lower it. "
+        return blocks.section(
+            "writes",
+            "What heads write",
+            "By their weights: which heads raise the token that they look at (copy it), and which lower it. "
             "And on an example: what heads add to the logit of the token that comes next.",
-            blocks=[
-                blocks.paragraph(none, tone="note") if rows.empty else _scores(rows),
+            [
+                blocks.paragraph(none, tone="note") if rows.empty else _scores(rows, asked=self._asked),
                 *self._next_token(),
             ],
-            notes=[
+            [
                 f"Itself is the share of {meta['sample']:,} sampled tokens that are among the {meta['k']} which the "
                 f"head raises most, by chance {chance:.2g}; heads with an interval more than {COPIES:g} above that are "
                 "shown, and below them those that lower what they look at. Tokens are read as embeddings through the "
@@ -79,7 +78,7 @@ class Writes(Section):
                 ".5. q is two-sided, of random rotations between what a head reads and what it writes.",
                 "What heads add to a logit is their direct effect, with the final norm frozen.",
             ],
-            command=self.command,
+            self.command,
         )
 
     def headline(self) -> str:
@@ -87,10 +86,15 @@ class Writes(Section):
         copy, _ = self._apart()
         return f"{plural(len(copy), 'head')} raise{'s' * (len(copy) == 1)} the token looked at"
 
+    @property
+    def _asked(self) -> bool:
+        """Whether one head was asked about."""
+        return description(self.result)["head"] is not None
+
     def findings(self) -> list[list[Part]]:
         """Which heads copy, by their weights."""
         copy, _ = self._apart()
-        if copy.empty:
+        if self._asked or copy.empty:
             return []
         names: list[Part] = []
         for position, row in enumerate(copy.head(_NAMED).itertuples()):
@@ -116,6 +120,8 @@ class Writes(Section):
         return copy, below.sort_values("positive", kind="stable")
 
     def _rows(self) -> Any:
+        if self._asked:
+            return statistics.table(self.result)
         copy, suppress = self._apart()
         return pd.concat([copy.head(MOST), suppress.head(MOST).iloc[::-1]])
 
@@ -167,7 +173,7 @@ def _reason(itself: float) -> Reason:
     )
 
 
-def _scores(rows: Any) -> TableBlock:
+def _scores(rows: Any, *, asked: bool) -> TableBlock:
     ends = ("itself_low", "itself_high")
     return blocks.table(
         "writes",
@@ -189,6 +195,7 @@ def _scores(rows: Any) -> TableBlock:
         [
             *("head", "paper", blocks.bar("itself", *ends), blocks.figure("itself", *ends)),
             *("copying", "copying_q", "positive", "token", CellInfo(of="promotes", tone="dim")),
+            *([CellInfo(of="prefers", tone="dim")] if asked else []),
         ],
         of="writes",
         title="Heads that copy or suppress",

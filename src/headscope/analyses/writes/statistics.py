@@ -12,7 +12,7 @@ import xarray as xr
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.lazy import module
-from headscope.measures.dataset import describe, description
+from headscope.measures.dataset import describe
 from headscope.statistics.significance import false_discovery
 
 COLUMNS = (
@@ -164,10 +164,3 @@ def table(result: xr.Dataset) -> pd.DataFrame:
                 )
     frame: Any = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"offset": "Int64", "offset_gain": "float64"})
-
-
-def ranked(rows: pd.DataFrame, result: xr.Dataset) -> pd.DataFrame:
-    """The rows with the heads first that promote most tokens themselves; then by their copying score."""
-    if description(result)["head"] is not None:
-        return rows
-    return rows.sort_values(["itself", "copying"], ascending=False, kind="stable").reset_index(drop=True)

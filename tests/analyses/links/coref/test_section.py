@@ -86,14 +86,14 @@ def coref_found(documents: int) -> xr.Dataset:
 
 def test_the_best_head_stands_beside_the_best_rule() -> None:
     assert sample.said(Coref(coref_found(6))) == [
-        "Of 24 mentions, L1H1 finds the antecedent of 75% among the mentions before; the best rule, head match, of 50%. "
-        "Choice included, neither is known to find more (−29 to +67 points)."
+        "Of 24 mentions, L1H1 finds the antecedent of 75% among head words of the mentions before it; the best rule, head match, of 50%. "
+        "Choice included, neither is known to find more (−24 to +54 points)."
     ]
 
 
 def test_one_document_leaves_nothing_to_score_a_choice_on() -> None:
     assert sample.said(Coref(coref_found(1))) == [
-        "Of 4 mentions, L1H1 finds the antecedent of 75% among the mentions before; the best rule, head match, of 50%."
+        "Of 4 mentions, L1H1 finds the antecedent of 75% among head words of the mentions before it; the best rule, head match, of 50%."
     ]
 
 

@@ -58,7 +58,7 @@ function chartsOf(info: ArtefactsSection): (readonly [title: string, label: stri
 }
 
 export const section: Section<ArtefactsSection> = (element, info, host) => {
-  const some = info.heads.length > 0;
+  const some = info.blocks.length > 0;
   const interval = info.low !== null && info.high !== null ? ` (${percent(info.low)} to ${percent(info.high)})` : "";
   const figure = brief(info.cutoff);
   const said = some
@@ -67,7 +67,7 @@ export const section: Section<ArtefactsSection> = (element, info, host) => {
   const figures = chartsOf(info).map(([title, label, chart]) => ({ title, label, chart, charted: new Charted(host) }));
   const charts = h("div.norms", {}, ...figures.map(({ title, charted }) => captioned(title, null, charted.root)));
   element.append(h("p.said", {}, said), charts);
-  const heads = append(element, info.heads, info.kind, host);
+  const heads = append(element, info.blocks, info.kind, host);
   const drawn = new Of();
   const update = (now: Now): void => {
     heads.update?.(now);

@@ -13,6 +13,7 @@ ANALYSIS = Analysis(
         positions=(Position("PAIRS", ".tsv, .txt (by tabs), .csv or .jsonl.", required=True),),
         reads="headscope.corpora.pairs:pairs",
         metavars=dict.fromkeys(("label", "text_a", "text_b", "document"), "COLUMN"),
+        shows="command:shown",
     ),
     estimate="run:estimate",
     axis="effect",

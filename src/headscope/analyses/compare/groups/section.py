@@ -113,13 +113,12 @@ class Groups(Section):
         shown = (
             [blocks.paragraph(self._listed(len(rows)), tone="note"), self._table(rows)] if len(rows) else []
         )
-        return BlocksSection(
-            kind="blocks",
-            name="groups",
-            title="Two groups of texts",
-            about=self._about(),
-            blocks=[blocks.paragraph(f"{text[0].upper()}{text[1:]}."), *shown],
-            notes=[
+        return blocks.section(
+            "groups",
+            "Two groups of texts",
+            self._about(),
+            [blocks.paragraph(f"{text[0].upper()}{text[1:]}."), *shown],
+            [
                 *self._tested(),
                 "A head is one hypothesis: the largest statistic of its measures against the largest in each draw. "
                 "Heads are adjusted by Benjamini and Hochberg, so that about one in twenty of those named is expected "
@@ -127,21 +126,25 @@ class Groups(Section):
                 "A typical input is the one whose figure is nearest to its group's mean.",
                 *not_measured(self.meta, "Not compared here"),
             ],
-            command=self.command,
+            self.command,
         )
 
     def _about(self) -> str:
+        meta = self.meta
+        return (
+            f"{self.inputs()} Every measure of every head, compared in the means of inputs: Hedges' g, and p and q of "
+            f"the null of {two_groups.null_in(meta)}, by {two_groups.drawn(meta)} (seed {meta['seed']}). "
+            "Choose a row to see a typical input of each group."
+        )
+
+    def inputs(self) -> str:
+        """The inputs of each group."""
         meta = self.meta
         a, b = (
             f"{one['inputs']:,} inputs labelled {plain_text(str(one['label']))}, {one['tokens']:.1f} tokens on average"
             for one in meta["groups"]
         )
-        name = plain_text(str(meta.get("corpus", {}).get("name") or "the texts"))
-        return (
-            f"{name}: A is {a}; B is {b}. Every measure of every head, compared in the means of inputs: Hedges' g, and "
-            f"p and q of the null of {two_groups.null_in(meta)}, by {two_groups.drawn(meta)} (seed {meta['seed']}). "
-            "Choose a row to see a typical input of each group."
-        )
+        return f"{plain_text(str(meta.get('corpus', {}).get('name') or 'the texts'))}: A is {a}; B is {b}."
 
     def _tested(self) -> list[str]:
         """What the null is and is not, and what the range beside a difference is."""

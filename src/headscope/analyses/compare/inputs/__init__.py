@@ -19,5 +19,6 @@ ANALYSIS = Analysis(
             ".html, .svg, .pdf, .png: A − B; .parquet, .csv, .json, .tex, .nc: figures.",
             (*PAGES, *TABLES, ".nc"),
         ),
+        shows="command:shown",
     ),
 )

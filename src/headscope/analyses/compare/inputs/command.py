@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Shown, Theme, on_screen
+from headscope.analyses.shown import SHOWN, Shown, on_screen
 
 
 def run(
@@ -26,16 +26,11 @@ def run(
     return inputs(model, a, b, **options)
 
 
-def shown(result: Any, *, theme: Theme = "auto") -> Shown:
-    """The heads that differ most.
-
-    Args:
-        result: from `headscope.compare.inputs`.
-        theme: colours of the figure.
-    """
+def shown(result: Any) -> Shown:
+    """The heads that differ most."""
 
     def viewed(path: Path) -> str:
-        result.view(theme=theme).save(path)
+        result.view().save(path)
         return "the first minus the second"
 
     rows: Any = result.table

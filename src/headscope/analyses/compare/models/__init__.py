@@ -23,6 +23,7 @@ ANALYSIS = Analysis(
         reads="command:read",
         runs="command:run",
         estimates="command:estimate",
+        shows="command:shown",
     ),
     estimate="run:estimate",
     axis="js_layer",

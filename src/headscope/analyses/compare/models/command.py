@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Picture, Save, Shown, Table, Theme, drawn, on_screen, printed
+from headscope.analyses.shown import SHOWN, Picture, Save, Shown, Table, drawn, on_screen, printed
 from headscope.core.counts import plural
 from headscope.core.validation import Seed
 from headscope.errors import InputError
@@ -102,16 +102,13 @@ def run(
         return Compared(result, None, (f"roles were not compared: {error}",))
 
 
-def shown(
-    result: Compared, *, figure: Picture | None = None, roles: Path | None = None, theme: Theme = "auto"
-) -> Shown:
+def shown(result: Compared, *, figure: Picture | None = None, roles: Path | None = None) -> Shown:
     """The heads that moved most, and what roles became.
 
     Args:
         result: what was compared.
         figure: also a figure: .svg, .pdf or .png.
         roles: also what each head's roles became: .parquet, .csv, .json or .tex.
-        theme: colours of the figure.
     """
     from headscope.measures.dataset import description, write_table
 
@@ -137,7 +134,7 @@ def shown(
         printed(heads.layers, 4),
         *filter(None, [by_roles]),
     ]
-    files.append((figure, drawn(heads.figure, theme)))
+    files.append((figure, drawn(heads.figure)))
     return Shown(heads.table, "\n".join(lines), heads.figures, remarks=remarks, files=files)
 
 

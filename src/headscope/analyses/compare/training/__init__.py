@@ -21,6 +21,7 @@ ANALYSIS = Analysis(
         ),
         reads="command:read",
         named={"files": "corpus"},
+        shows="command:shown",
     ),
     axis="checkpoint",
     table="run:table",

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import Picture, Shown, Theme, drawn
+from headscope.analyses.shown import Picture, Shown, drawn
 from headscope.errors import InputError
 
 
@@ -26,20 +26,17 @@ def read(items: Sequence[str], *, files: Sequence[Path] | None = None, reading: 
     return checkpoints[0] if len(checkpoints) == 1 else checkpoints, reading.of(texts)
 
 
-def shown(
-    result: Any, *, measures: Any = None, figure: Picture | None = None, theme: Theme = "auto"
-) -> Shown:
+def shown(result: Any, *, measures: Any = None, figure: Picture | None = None) -> Shown:
     """The largest value of a head at each checkpoint.
 
     Args:
         result: from `headscope.compare.training`.
         figure: also a figure: .svg, .pdf or .png.
-        theme: colours of the figure.
     """
     rows: Any = result.table
     best = rows.loc[rows.groupby(["measure", "checkpoint"], sort=False)["value"].idxmax()]
     wide = best.pivot(index="measure", columns="checkpoint", values="value")
     wide = wide.loc[list(result.figures["measure"].values), list(result.figures["checkpoint"].values)]
     text = f"the largest value of a head at each checkpoint\n{wide.round(3).to_string()}"
-    save = drawn(partial(result.figure, measures), theme)
+    save = drawn(partial(result.figure, measures))
     return Shown(rows, text, result.figures, files=[(figure, save)])

@@ -19,10 +19,13 @@ ANALYSIS = Analysis(
             ),
         ),
         reads="headscope.console.sources:coreference",
+        shows="command:shown",
     ),
     estimate="run:estimate",
     axis="candidates",
+    section="section:Coref",
     table="statistics:table",
+    every="statistics:every_head",
     merge="run:merge",
     sections=(Entry("coref", "coreference (table 2)", 50, "examples:section", reads="coref"),),
 )

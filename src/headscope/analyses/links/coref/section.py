@@ -70,19 +70,23 @@ class Coref(Section):
     command: str | None = None
     pictured: ClassVar[str | None] = "coref"
 
+    @property
+    def first(self) -> Any:
+        """Among what heads choose, in the sentences."""
+        return self.result["candidates"].values[0]
+
     def headline(self) -> str:
         """What the best head finds, and the best rule."""
         result: Any = self.result
-        head, rules = best_head(result, "preceding_mentions"), result["rules"].sel(type="all")
-        scores = result["accuracy"].sel(
-            candidates="preceding_mentions", layer=head.layer, head=head.head, type="all"
-        )
+        kind = self.first
+        head, rules = best_head(result, kind), result["rules"].sel(type="all")
+        scores = result["accuracy"].sel(candidates=kind, layer=head.layer, head=head.head, type="all")
         rule = in_words(str(rules["rule"].values[rules.values.argmax()]))
         return f"{head} finds {percent(float(scores))} of antecedents, {rule} {percent(float(rules.max()))}"
 
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
-        return [_finding(self.result, self._reason("preceding_mentions"))]
+        return [_finding(self.result, self.first, self._reason(self.first))]
 
     def named(self) -> Iterator[tuple[Head, int]]:
         """The best heads, on the texts of their mentions."""
@@ -93,22 +97,21 @@ class Coref(Section):
 
     def marks(self) -> dict[str, list[Head]]:
         """The head that finds most antecedents."""
-        return {"best at antecedents": [best_head(self.result, "preceding_mentions")]}
+        return {"best at antecedents": [best_head(self.result, self.first)]}
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """Table 2: systems by types of mentions, and texts that show them. It is saved with a row a system and type."""
         rows: Any = table(self.result)
-        return BlocksSection(
-            kind="blocks",
-            name="coref",
-            title="Coreference, head by head",
-            about=self._about(),
-            blocks=[
+        return blocks.section(
+            "coref",
+            "Coreference, head by head",
+            self._about(),
+            [
                 blocks.table("coreference", rows, list(rows.columns), [], of="coref", title="Coreference"),
                 self._table(rows),
             ],
-            notes=self._notes(),
-            command=self.command,
+            self._notes(),
+            self.command,
         )
 
     def _table(self, rows: Any) -> TableBlock:
@@ -275,10 +278,10 @@ def in_words(name: str) -> str:
     return name.replace("_else_", ", else ").replace("_", " ")
 
 
-def _finding(result: Any, reason: Reason) -> list[Part]:
-    """The head that chooses antecedents best among the mentions before, and the best rule."""
-    head = best_head(result, "preceding_mentions")
-    figures = result.sel(candidates="preceding_mentions")
+def _finding(result: Any, kind: Any, reason: Reason) -> list[Part]:
+    """The head that chooses antecedents best among these candidates, and the best rule."""
+    head = best_head(result, kind)
+    figures = result.sel(candidates=kind)
     accuracy = float(figures["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
     rules = result["rules"].sel(type="all")
     rule = str(rules["rule"].values[rules.values.argmax()])
@@ -293,7 +296,7 @@ def _finding(result: Any, reason: Reason) -> list[Part]:
         text(f"Of {int(result['n'].values[0]):,} mentions, "),
         head_name(head, reason),
         text(
-            f" finds the antecedent of {percent(accuracy)} among the mentions before{chosen}; the best rule, "
+            f" finds the antecedent of {percent(accuracy)} among {ABOUT[kind]}{chosen}; the best rule, "
             f"{rule.replace('_', ' ')}, of {percent(float(rules.max()))}.{_compared(figures)}"
         ),
     ]

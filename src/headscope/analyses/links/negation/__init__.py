@@ -21,6 +21,7 @@ ANALYSIS = Analysis(
         reads="headscope.corpora.negations:negations",
         runs="command:run",
         checks="command:checks",
+        shows="command:shown",
     ),
     estimate="run:estimate",
     axis="block",

@@ -18,7 +18,9 @@ ANALYSIS = Analysis(
     ),
     estimate="run:estimate",
     axis="relation",
+    section="section:Syntax",
     table="statistics:table",
+    every="statistics:every_head",
     merge="run:merge",
     sections=(Entry("syntax", "dependency relations (table 1)", 40, "examples:section", reads="treebank"),),
 )

@@ -13,6 +13,7 @@ from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
 from headscope.corpora.relations import in_words, meaning
 from headscope.measures.dataset import description
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import BlocksSection, CellInfo
 from headscope.views.digits import share
@@ -51,12 +52,11 @@ class Syntax(BestHeads):
         published = [printed.get(name) for name in rows["relation"]]
         others = [row for row in TABLE_1 if row.relation is None]
         figures = ("printed", "source", "heading")
-        return BlocksSection(
-            kind="blocks",
-            name="syntax",
-            title="Dependency relations, head by head",
-            about=self._about(),
-            blocks=[
+        return blocks.section(
+            "syntax",
+            "Dependency relations, head by head",
+            self._about(),
+            [
                 self.table(
                     "relations",
                     rows.assign(
@@ -75,8 +75,8 @@ class Syntax(BestHeads):
                     },
                 )
             ],
-            notes=self._notes(),
-            command=self.command,
+            self._notes(),
+            self.command,
         )
 
     def _about(self) -> str:

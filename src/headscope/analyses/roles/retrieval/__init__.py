@@ -13,6 +13,7 @@ ANALYSIS = Analysis(
         named={"lengths": "length"},
     ),
     axis="retrieval",
+    section="section:Retrieval",
     table="statistics:table",
     figure="statistics:figure",
     sections=(

@@ -116,8 +116,8 @@ def _needle(
         asked = f"{head} {after}".rstrip() + f"\nWhat is the secret code of {name}?"
         messages = [{"role": "user", "content": asked}, {"role": "assistant", "content": question.strip()}]
         tokens = model.chat(messages)
-        user, said = Rendered(model.tokenizer, messages).spans
-        begin, end = user.start, said.end
+        user, assistant = Rendered(model.tokenizer, messages).spans
+        begin, end = user.start, assistant.end
     else:
         text = f"{head} {after}{question}"
         tokens, begin, end = model.encode(text), 0, len(text)

@@ -122,7 +122,7 @@ def retrieval(
             rows = steps.results(
                 "chat", talks, looked, digest=_identity, title="in the template", total=len(talks)
             )
-            scores |= statistics.beside(
+            scores |= statistics.within_template(
                 scores["retrieval"],
                 np.stack([row["hits"] for row in rows]),
                 [int(row["produced"]) for row in rows],

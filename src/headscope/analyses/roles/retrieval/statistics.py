@@ -92,7 +92,7 @@ def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
     }
 
 
-def beside(score: Floats, hits: Floats, counts: Sequence[int]) -> dict[str, Any]:
+def within_template(score: Floats, hits: Floats, counts: Sequence[int]) -> dict[str, Any]:
     """Scores within a chat template, from `hits` as in `scores`, and how far the highest of both lists are the same.
 
     The overlap is NaN where either list has no scores.
