@@ -53,7 +53,7 @@ def figure(
         result: from `headscope.measure`, `distance`, or the ``figures`` of a comparison.
         names: one measure or some, by default all; of distances, what heads do: a mapping from heads to words.
         theme: light or dark ground.
-        width: in inches, or the width of a ``column`` (3.3 in) or the ``text`` (6.9 in) of a paper.
+        width: in inches, or that of a paper's ``column`` (3.3) or ``page`` (6.9).
         title: printed above.
         **options: of measures ``together=True`` draws them in one plot, a colour each (figure 3); others are those of
             the analysis' figure, such as ``level`` of groups.
