@@ -23,7 +23,6 @@ export interface Scale {
   tint(value: number): number;
   /** Position on a line, always linear. */
   position(value: number): number;
-  readonly ticks: readonly number[];
 }
 
 const clip = (x: number): number => clamp(x, 0, 1);
@@ -33,26 +32,19 @@ const largest = (values: readonly number[]): number => Math.max(1e-9, ...values.
 export function signed(values: readonly number[]): Scale {
   const most = largest(values);
   const linear = (v: number): number => clip(0.5 + v / most / 2);
-  return { low: -most, high: most, diverging: true, tint: linear, position: linear, ticks: [-most, 0, most] };
+  return { low: -most, high: most, diverging: true, tint: linear, position: linear };
 }
 
 export function scaleOf(units: string, values: Float64Array, chances: Float64Array): Scale {
   const finite = [...values, ...chances].filter(Number.isFinite);
   const least = Math.min(0, ...finite);
   if (units === "share" && least >= 0) {
-    return {
-      low: 0,
-      high: 1,
-      diverging: false,
-      tint: (v) => Math.sqrt(clip(v)),
-      position: clip,
-      ticks: [0, 0.05, 0.25, 0.5, 1],
-    };
+    return { low: 0, high: 1, diverging: false, tint: (v) => Math.sqrt(clip(v)), position: clip };
   }
   if (least < -1e-6) return signed(finite);
   const most = largest(finite);
   const linear = (v: number): number => clip(v / most);
-  return { low: 0, high: most, diverging: false, tint: linear, position: linear, ticks: [0, most / 2, most] };
+  return { low: 0, high: most, diverging: false, tint: linear, position: linear };
 }
 
 /** The palette's pixel for a value. */

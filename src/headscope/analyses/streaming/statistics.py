@@ -162,7 +162,7 @@ def figure(dataset: xr.Dataset, *, level: float = 0.05) -> Figure:
     chart = map_of_heads(
         dataset,
         values,
-        max(float(np.nanmax(values)), BAR),
+        float(np.nanmax([BAR, *values.ravel()])),
         "nats a token (estimate)",
         "gain by each key head that sees the whole text",
         edged=edged,

@@ -43,6 +43,14 @@ def test_a_line_a_head_those_that_moved_most_first(run: xr.Dataset) -> None:
     assert len(second["lines"]) == 3  # a head without figures has no line
 
 
+def test_a_measure_without_any_figure_is_an_empty_panel(run: xr.Dataset) -> None:
+    run["value"][0] = np.nan
+    with np.errstate(all="ignore"):
+        drawn = figure(run, ["previous", "entropy"])
+    assert [len(chart["lines"]) for chart in drawn.charts] == [0, 4]
+    assert b"previous token" in drawn.picture("svg")
+
+
 def test_the_top_head_of_the_last_checkpoint_is_named(run: xr.Dataset) -> None:
     first = figure(run).charts[0]
     assert [line["name"] for line in first["lines"]] == ["", "", "", "L1H1"]

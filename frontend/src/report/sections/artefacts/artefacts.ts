@@ -54,7 +54,7 @@ function chartsOf(info: ArtefactsSection): (readonly [title: string, label: stri
     [`Mean ${info.of} by layer`, `Mean ${info.of} behind each layer, of artefacts and of other patches`, layers],
     ["Where they sit", `Where artefacts sit in a picture: at most ${percent(most)} of the patches of a part`, where],
   ] as const;
-  return info.heads.length > 0 ? [...all] : all.slice(0, 2);
+  return info.blocks.length > 0 ? [...all] : all.slice(0, 2);
 }
 
 export const section: Section<ArtefactsSection> = (element, info, host) => {

@@ -20,7 +20,7 @@ import { headTip, pointing, tipTable } from "../../tip";
 
 /** How many times what even attention gives, by the ratio's logarithm. */
 const TIMES: Scale = {
-  ...{ low: 1 / 16, high: 16, diverging: true, ticks: [0.06, 0.25, 1, 4, 16] },
+  ...{ low: 1 / 16, high: 16, diverging: true },
   tint: (times) => Math.min(1, Math.max(0, 0.5 + Math.log2(times) / 8)),
   position: (times) => times / 16,
 };
@@ -282,7 +282,7 @@ export const section: Section<PositionsSection> = (element, info, host) => {
       now,
       `The same of the heads of layer ${figures.layerOf(cell)}`,
     );
-    const ticks = TIMES.ticks.map((times) => ({ at: TIMES.tint(times), text: bare(String(times)) }));
+    const ticks = [0.06, 0.25, 1, 4, 16].map((times) => ({ at: TIMES.tint(times), text: bare(String(times)) }));
     legend.replaceChildren(pictured(ramp("× even", PALETTES[theme].diverging, ticks, 210, theme), 210));
     title.textContent = `Heads of layer ${figures.layerOf(cell)}`;
   };

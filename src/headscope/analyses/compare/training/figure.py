@@ -41,7 +41,8 @@ def _chart(dataset: xr.Dataset, panel: int, values: np.ndarray, checkpoints: Seq
     short = [name if len(name) <= 20 else "…" + name[-19:] for name in checkpoints]
     heads: list[list[int]] = np.argwhere(np.isfinite(values).all(0)).tolist()
     top = max(heads, key=lambda head: values[-1, *head], default=None)
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     pad = 0.05 * (high - low) or 0.5
     return {
         "kind": "layers",
