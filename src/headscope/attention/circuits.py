@@ -212,9 +212,9 @@ def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:
     for module, entered, left in block.read:
         if given is None or left.shape != given.shape or not entered.equal(block.before.to(entered.device)):
             continue
-        factor = torch.ones_like(given[0, 0, 0])
+        factor = 1.0
         if not left.equal(given):  # a constant may stand between
-            factor = (left * given).sum() / left.square().sum()
+            factor = float((left * given).sum() / left.square().sum())
         if torch.allclose(factor * left, given, rtol=1e-4, atol=1e-6):
             norm = frozen_norm(model, module, entered[0], left[0], -1)
             scale, bias, gain = (factor * x for x in (norm.scale, norm.bias, norm.gain))
