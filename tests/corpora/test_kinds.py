@@ -215,6 +215,17 @@ def test_json_that_is_broken_gives_nothing(content: str, said: str, tmp_path: Pa
         list(corpora.jsonl(path))
 
 
+def test_the_place_of_what_is_broken_is_named_however_much_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headscope.corpora.files.LONGEST_LINE", 400)
+    monkeypatch.setattr("headscope.corpora.files._PART", 64)
+    path = tmp_path / "a.json"
+    path.write_text('["a",\n b,' + '"words",' * 90 + '"c"]')
+    with pytest.raises(CorpusError, match=r":2: .*found broken JSON at column 2 \(Expecting value\)"):
+        list(corpora.jsonl(path))
+
+
 def test_an_element_of_more_than_a_line_may_have_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from headscope.errors import CorpusError
 
 _LOOKED = 1 << 20  # characters of a file of another name that have to be JSON
 _SHOWN = 60  # characters of an element that is too long
+_CUT = 16  # characters from its end, within which a text that goes on may look broken
 _WHITE = re.compile(r"[ \t\r\n]*")
 
 
@@ -110,10 +111,8 @@ class _Text:
         self._parts = iter(parts)
         self._decoder = json.JSONDecoder()
         self._held, self._at = "", 0
-        self._number, self._column = (
-            1,
-            0,
-        )  # of the line at the place; characters of its line before what is held
+        # Of the line at the place; characters of its line before what is held.
+        self._number, self._column = 1, 0
 
     def next(self) -> str:
         """The next character that is no white space; nothing at the end."""
@@ -134,7 +133,8 @@ class _Text:
                 _, end = self._decoder.raw_decode(self._held, self._at)
             except json.JSONDecodeError as error:
                 ahead = error.pos - self._at
-                if not self._more():
+                cut = error.msg.startswith("Unterminated") or error.pos + _CUT > len(self._held)
+                if not cut or not self._more():
                     raise self.expected(error.msg, ahead) from None
             except (ValueError, RecursionError) as error:
                 raise self._line().error(f"expected texts or objects, found {broken(error)}") from None

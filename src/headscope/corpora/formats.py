@@ -65,7 +65,7 @@ def _uncommented(way: Callable[[Lines], bool]) -> Callable[[Lines], bool]:
 
 
 _RESIDUES = re.compile(r"[A-Z*.-]+|[acgtunACGTUN.-]+")
-_SURE = re.compile(r"[A-Z*.-]{8,}|[acgtunACGTUN.-]{8,}|[ACGT]{4,}")
+_SURE = re.compile(r"(?=.*[A-Za-z])(?:[A-Z*.-]{8,}|[acgtunACGTUN.-]{8,}|[ACGT]{4,})")
 
 
 def _fasta(lines: Lines) -> bool:
@@ -159,7 +159,11 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "words with a tag each (word/TAG)",
-        _every(r"\s*(?:\S+/[A-Za-z$.,:'`*()-]{1,9}(?:[ \t]+|$)){3,}", least=_FEW),
+        _every(
+            r"\s*(?:\S+/[A-Za-z$.,:'`*()-]{1,9}(?:[ \t]+|$)){3,}",
+            r".*(?<!\S)(?:[^\w\s]+/\S|\S+/(?:NNP?S?|VB[DGNPZ]?|DT|NOUN|VERB|DET)(?!\S))",
+            _FEW,
+        ),
         'JSON lines with "words" and "tags" are read (hs.corpora.jsonl)',
     ),
     Format(
