@@ -1034,6 +1034,8 @@ export interface ChartLine {
 
 /**
  * A chart: its kind, and the rows that it shows. `equal`: a step is as long on either axis.
+ *
+ * `label`: said in place of the title to readers who hear the page.
  */
 export interface Chart {
   kind: "layers" | "head_map" | "scatter" | "strips" | "bars";
@@ -1044,6 +1046,7 @@ export interface Chart {
   colour?: ChartColour;
   lines?: ChartLine[];
   equal?: boolean;
+  label?: string;
 }
 
 /**
@@ -1289,12 +1292,21 @@ export interface GraphBlock {
 }
 
 /**
+ * Charts beside one another, `height` pixels high each or as high as they are by their width.
+ */
+export interface ChartBlock {
+  kind: "chart";
+  charts: Chart[];
+  height?: number;
+}
+
+/**
  * What is unfolded by a click.
  */
 export interface FoldedBlock {
   kind: "folded";
   summary: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock)[];
 }
 
 /**
@@ -1305,7 +1317,7 @@ export interface BlocksSection {
   about: string;
   kind: "blocks";
   name: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1561,7 +1573,7 @@ export interface CompareSection {
   example: (number | null)[];
   pin: (Pin | null)[];
   measures: ComparedMeasure[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1599,36 +1611,6 @@ export interface PositionsSection {
   command: string | null;
 }
 
-/**
- * Patches whose norm is far above the rest.
- *
- * `of` is what is far above: the norm, or φ. `share` of `n` patches are, those above `cutoff`; `median` is that of
- * all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others`
- * are the means behind each of `layers`, and `where` the share of patches that are artefacts in each part of the
- * picture, row by row (None: there is none). `blocks` are what heads give to them, where there are some.
- */
-export interface ArtefactsSection {
-  title: string;
-  about: string;
-  kind: "artefacts";
-  of: string;
-  share: number;
-  low: number | null;
-  high: number | null;
-  n: number;
-  cutoff: number;
-  median: number;
-  edges: number[];
-  counts: number[];
-  layers: number[];
-  artefacts: (number | null)[];
-  others: (number | null)[];
-  where: ((number | null)[])[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock)[];
-  notes: string[];
-  command: string | null;
-}
-
 export type SectionInfo =
   | BlocksSection
   | SummarySection
@@ -1642,8 +1624,7 @@ export type SectionInfo =
   | CardsSection
   | AtlasSection
   | CompareSection
-  | PositionsSection
-  | ArtefactsSection;
+  | PositionsSection;
 
 /** What the state says where it says nothing: part is then the first, layer and heads are telling ones. */
 export const STATE_DEFAULTS: Required<ExplorerState> = {

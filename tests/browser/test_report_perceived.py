@@ -72,8 +72,8 @@ def test_a_name_opens_the_head_on_a_picture_and_the_patch_that_looks_is_chosen(
 def test_artefacts_open_where_they_are_looked_at(open_page: Any, pictures: str) -> None:
     page = open_page(pictures)
     section = page.locator("[data-section=artefacts]")
-    assert "1.5%" in section.locator(".said").inner_text()
-    assert section.locator(".norms svg").count() == 3
+    assert "1.5%" in section.inner_text()
+    assert section.locator(".plot svg").count() == 3
     first = section.locator("tbody tr").first
     assert first.locator("th").inner_text() == "L1H2"
     first.click()

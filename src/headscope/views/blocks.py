@@ -8,6 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from headscope.measures.columns import Format, column, plain
+from headscope.views.charts import Chart
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, Pin, Reason, SectionInfo
 from headscope.views.section import rounded
@@ -232,6 +233,14 @@ class GraphBlock(TypedDict):
     edges: list[GraphEdge]
 
 
+class ChartBlock(TypedDict):
+    """Charts beside one another, `height` pixels high each or as high as they are by their width."""
+
+    kind: Literal["chart"]
+    charts: list[Chart]
+    height: NotRequired[int]
+
+
 class FoldedBlock(TypedDict):
     """What is unfolded by a click."""
 
@@ -240,7 +249,7 @@ class FoldedBlock(TypedDict):
     blocks: list[Block]
 
 
-Block = TableBlock | TextBlock | ListBlock | GraphBlock | FoldedBlock
+Block = TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock
 
 
 class BlocksSection(SectionInfo):
@@ -285,6 +294,12 @@ def definitions(entries: Mapping[str, str]) -> ListBlock:
     return ListBlock(
         kind="list", entries=[ListEntry(name=name, parts=[words(text)]) for name, text in entries.items()]
     )
+
+
+def charts(shown: Sequence[Chart], height: int | None = None) -> ChartBlock:
+    """Charts beside one another."""
+    block = ChartBlock(kind="chart", charts=list(shown))
+    return block if height is None else {**block, "height": height}
 
 
 def folded(summary: str, *blocks: Block) -> FoldedBlock:

@@ -85,7 +85,10 @@ class ChartLine(TypedDict):
 
 
 class Chart(TypedDict):
-    """A chart: its kind, and the rows that it shows. `equal`: a step is as long on either axis."""
+    """A chart: its kind, and the rows that it shows. `equal`: a step is as long on either axis.
+
+    `label`: said in place of the title to readers who hear the page.
+    """
 
     kind: Literal["layers", "head_map", "scatter", "strips", "bars"]
     title: str
@@ -95,6 +98,7 @@ class Chart(TypedDict):
     colour: NotRequired[ChartColour]
     lines: NotRequired[list[ChartLine]]
     equal: NotRequired[bool]
+    label: NotRequired[str]
 
 
 class ChartsState(TypedDict):

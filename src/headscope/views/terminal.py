@@ -22,7 +22,7 @@ _DRAWN = ("bar", "change", "interval")  # what other cells write
 
 
 def written(shown: Sequence[Block]) -> str:
-    """Blocks as lines: of what is folded the names, and no graphs, whose edges are a table too."""
+    """Blocks as lines: of what is folded the names, and no charts or graphs, whose rows are a table too."""
     lines: list[str] = []
     for block in shown:
         if block["kind"] == "text":

@@ -32,11 +32,17 @@ def pictures() -> Any:
 def test_what_was_planted_is_told(model: Model) -> None:
     made = Artefacts(artefacts(model, pictures()), "headscope artefacts")
     info = made.info(Blobs())
-    assert (info["share"], info["n"]) == (pytest.approx(3 / 196), 6 * 196)
-    assert info["artefacts"][-1] > info["cutoff"] > info["others"][-1]  # pyright: ignore[reportOptionalOperand, reportOperatorIssue]
-    assert sum(info["counts"]) == 6 * 196
-    assert sum(value is not None and value > 0 for row in info["where"] for value in row) == 3
-    best, *others = section_blocks.rows({"blocks": info["blocks"]}, "heads")
+    assert " 1.5% (" in info["about"]
+    assert " of 1,176 patches: norm above " in info["about"]
+    drawn: Any = info["blocks"][0]
+    spread, by_layer, where = drawn["charts"]
+    assert sum(spread["rows"]["y"]) == 6 * 196
+    above = [y for y, colour in zip(spread["rows"]["y"], spread["rows"]["colour"], strict=True) if colour]
+    assert sum(above) == 6 * 3
+    other, own = (line["y"][-1] for line in by_layer["lines"])
+    assert own > made.result["cutoff"] > other
+    assert sum(value is not None and value > 0 for value in where["rows"]["colour"]) == 3
+    best, *others = section_blocks.rows(info, "heads")
     assert (best["layer"], best["head"]) == (1, 0)
     assert best["attention"] > 0.9
     assert len(others) == 7
@@ -49,7 +55,10 @@ def test_what_was_planted_is_told(model: Model) -> None:
 def test_none_are_told_too() -> None:
     plain = hs.load(planted_vit([["around", "cls", "even", "row"]]))
     made = Artefacts(artefacts(plain, pictures()))
-    assert made.info(Blobs())["blocks"] == []
+    info: Any = made.info(Blobs())
+    assert "None of 1,176 patches: no norm is above " in info["about"]
+    (drawn,) = info["blocks"]
+    assert [chart["kind"] for chart in drawn["charts"]] == ["bars", "layers"]
     ((said,),) = made.findings()
     assert said["text"].startswith("No patch is an artefact: none has a norm above ")
 

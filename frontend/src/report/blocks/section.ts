@@ -4,6 +4,7 @@ import type { BlocksSection } from "../../protocol";
 import { h } from "../../ui/dom";
 import type { Drawn, Host, Section } from "../host";
 import type { Block, Info, Place } from "./block";
+import { chart } from "./chart";
 import { folded } from "./folded";
 import { graph } from "./graph";
 import { list } from "./list";
@@ -11,7 +12,7 @@ import { table } from "./table";
 import { text } from "./text";
 
 const BLOCKS: { readonly [Kind in Info["kind"]]: Block<Extract<Info, { kind: Kind }>> } = {
-  ...{ folded, graph, list, table, text },
+  ...{ chart, folded, graph, list, table, text },
 };
 
 /** Draw blocks at the end of a section, which has this name. */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
@@ -17,11 +17,12 @@ from headscope.corpora import Example
 from headscope.measures.dataset import description
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
-from headscope.views.blocks import Block
+from headscope.views.blocks import Block, BlocksSection
+from headscope.views.charts import Chart, ChartColour, numbers, texts
 from headscope.views.digits import brief, percent
-from headscope.views.payload import Part, Reason, SectionInfo
+from headscope.views.payload import Part, Reason
 from headscope.views.reasons import because
-from headscope.views.section import Section, number, rounded
+from headscope.views.section import Section, rounded
 from headscope.views.sentences import comma, head_name, sentence, text
 
 NORM = (
@@ -33,34 +34,6 @@ PHI = (
     "hold no content of their own, and heads look at them."
 )
 _NAMED = 4
-
-
-class ArtefactsSection(SectionInfo):
-    """Patches whose norm is far above the rest.
-
-    `of` is what is far above: the norm, or φ. `share` of `n` patches are, those above `cutoff`; `median` is that of
-    all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others`
-    are the means behind each of `layers`, and `where` the share of patches that are artefacts in each part of the
-    picture, row by row (None: there is none). `blocks` are what heads give to them, where there are some.
-    """
-
-    kind: Literal["artefacts"]
-    of: str
-    share: float
-    low: float | None
-    high: float | None
-    n: int
-    cutoff: float
-    median: float
-    edges: list[float]
-    counts: list[int]
-    layers: list[int]
-    artefacts: list[float | None]
-    others: list[float | None]
-    where: list[list[float | None]]
-    blocks: list[Block]
-    notes: list[str]
-    command: str | None
 
 
 @dataclass(frozen=True)
@@ -76,32 +49,27 @@ class Artefacts(Section):
     command: str | None = None
     pictured: ClassVar[str | None] = "artefacts"
 
-    def info(self, blobs: Blobs) -> ArtefactsSection:
-        """The figures; nothing travels beside them."""
-        result = self.result
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """How many there are, three charts, and what heads give to them; nothing travels beside them."""
+        result, heads = self.result, self._heads()
         norms = description(result)["rule"] == "norm"
-        edges = [*map(float, result["from"].values), float(result["to"].values[-1])]
-        strength = result["strength"].transpose("kind", "state").values
-        return ArtefactsSection(
-            kind="artefacts",
-            title="Artefacts" if norms else "Visual sinks",
-            about=NORM if norms else PHI,
-            of="norm" if norms else "φ",
-            share=float(result["artefacts"]),
-            low=number(result["artefacts_low"]),
-            high=number(result["artefacts_high"]),
-            n=int(result["artefacts_n"]),
-            cutoff=rounded(result["cutoff"]) or 0.0,
-            median=rounded(result["median"]) or 0.0,
-            edges=[rounded(edge) or 0.0 for edge in edges],
-            counts=[int(count) for count in result["count"].values],
-            layers=[int(layer) for layer in result["state"].values],
-            artefacts=[rounded(value) for value in strength[0]],
-            others=[rounded(value) for value in strength[1]],
-            where=[[rounded(value) for value in row] for row in result["where"].values],
-            blocks=self._heads(),
-            notes=self._notes(),
-            command=self.command,
+        of, about = ("norm", NORM) if norms else ("φ", PHI)
+        share, low, high, cutoff, median = (
+            float(result[name])
+            for name in ("artefacts", "artefacts_low", "artefacts_high", "cutoff", "median")
+        )
+        n = f"{int(result['artefacts_n']):,} patches"
+        interval = f" ({percent(low)} to {percent(high)})" if np.isfinite([low, high]).all() else ""
+        result_text = (
+            f"{percent(share)}{interval} of {n}: {of} above {brief(cutoff)}, median {brief(median)}."
+        )
+        if not heads:
+            result_text = f"None of {n}: no {of} is above {brief(cutoff)}, the median is {brief(median)}."
+        drawn = charts(result, of)
+        shown = blocks.charts(drawn if heads else drawn[:2], height=150)
+        title = "Artefacts" if norms else "Visual sinks"
+        return blocks.section(
+            "artefacts", title, f"{about} {result_text}", [shown, *heads], self._notes(), self.command
         )
 
     def headline(self) -> str:
@@ -176,6 +144,57 @@ class Artefacts(Section):
                 f"Brightness within an artefact varies by {rest[0]:.1f} of 255, within other patches by {rest[1]:.1f}."
             )
         return notes
+
+
+def charts(result: xr.Dataset, of: str) -> list[Chart]:
+    """How norms are spread, how they grow from layer to layer, and where artefacts sit in a picture."""
+    begins, count, where = (result[name].values for name in ("from", "count", "where"))
+    strength = result["strength"].transpose("kind", "state").values
+    colour: ChartColour = {"title": "", "of": "heads", "names": ["others", "artefacts"]}
+    down, across = where.shape
+    most = max(1e-12, float(np.nanmax(where)))
+    return [
+        {
+            "kind": "bars",
+            "title": f"Patches by {of}",
+            "label": f"How many patches have which {of}",
+            "x": {"title": "", "names": [brief(edge, 2) for edge in begins]},
+            "y": {"title": "", "root": True},
+            "rows": {
+                "x": numbers(range(len(begins))),
+                "y": numbers(count),
+                # An edge is the cutoff but for its last digits.
+                "colour": numbers(begins >= float(result["cutoff"]) * (1 - 1e-6)),
+            },
+            "colour": colour,
+        },
+        {
+            "kind": "layers",
+            "title": f"Mean {of} by layer",
+            "label": f"Mean {of} behind each layer, of artefacts and of other patches",
+            "x": {"title": "", "names": texts(result["state"].values)},
+            "y": {"title": ""},
+            "rows": {"x": [], "y": []},
+            "lines": [
+                {"y": numbers(values), "colour": kind, "dots": True}
+                for kind, values in enumerate(strength[::-1])
+            ],
+            "colour": colour,
+        },
+        {
+            "kind": "head_map",
+            "title": "Where they sit",
+            "label": f"Where artefacts sit in a picture: at most {percent(most)} of the patches of a part",
+            "x": {"title": "", "names": [""] * across},
+            "y": {"title": "", "names": [""] * down},
+            "rows": {
+                "x": numbers(np.indices(where.shape)[1]),
+                "y": numbers(np.indices(where.shape)[0]),
+                "colour": numbers(where),
+            },
+            "colour": {"title": "", "of": "numbers", "low": 0.0, "high": most},
+        },
+    ]
 
 
 def _reason(attention: float) -> Reason:
