@@ -221,3 +221,19 @@ def test_a_change_holds_in_every_batch_of_a_corpus(family: Any) -> None:
         found = hs.measure(model, hs.corpora.texts(texts), measures=["entropy"], batch_size=1)
     rows = np.concatenate([np.arange(1, 1 + len(model.encode(text))) for text in texts])
     assert_allclose(found["entropy"].sel(layer=1, head=2), np.log(rows).mean(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["all hide >1", "L0H1 hide 3>2", "L1 hide 3>", "L0 previous"])
+def test_places_are_counted_without_padding(llama: Model, text: str) -> None:
+    """A row alone, with padding to its left, and with padding to its left and within."""
+    alone = {"input_ids": torch.tensor([[5, 6, 7, 8, 9]])}
+    padded = {
+        "input_ids": torch.tensor([[0, 0, 0, 5, 6, 7, 8, 9], [0, 5, 6, 0, 0, 7, 8, 9]]),
+        "attention_mask": torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1], [0, 1, 1, 0, 0, 1, 1, 1]]),
+        "position_ids": torch.tensor([[0, 0, 0, 0, 1, 2, 3, 4], [0, 0, 1, 0, 0, 2, 3, 4]]),
+    }
+    with hs.edit(llama, text):
+        expected, rows = hs.capture(llama, inputs=alone), hs.capture(llama, inputs=padded)
+    for row in rows:
+        for mine, theirs in zip(row.layers, expected.layers, strict=True):
+            assert_allclose(mine, theirs, atol=1e-6)

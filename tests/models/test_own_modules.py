@@ -11,6 +11,8 @@ import torch
 from numpy.testing import assert_allclose
 from torch import Tensor, nn
 from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
     BertConfig,
     BertModel,
     BertPreTrainedModel,
@@ -302,3 +304,46 @@ def test_documents_of_sentences_are_refused_by_what_they_are() -> None:
     model = hs.load((module, demo()), inputs=given)
     with pytest.raises(RefusedError, match="attends within 2 windows of 8 positions for 1 input"):
         hs.capture(model, inputs=given)
+
+
+class Long(BertModel):
+    """Reads twelve tokens or more."""
+
+    def __init__(self) -> None:
+        super().__init__(Around().bert.config)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Any:
+        if input_ids.shape[1] < 12:
+            raise ValueError("expected twelve tokens")
+        return super().forward(input_ids, attention_mask=attention_mask)
+
+
+def uneven() -> nn.Module:
+    """Its eager attention repeats keys that are not fewer than queries: no keys are left."""
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "vocab_size": 30_522}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 16, "q_lora_rank": 16, "kv_lora_rank": 16}
+    widths = {
+        "qk_rope_head_dim": 8,
+        "qk_nope_head_dim": 8,
+        "v_head_dim": 8,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+    }
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model("youtu", **sizes, **heads, **widths))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            uneven,
+            r"\(1, \d+\) \(RuntimeError: The size of .*; unrecorded it runs: a recording takes the eager",
+        ),
+        (Long, r"\(1, \d\) \(ValueError: expected twelve tokens\)$"),
+    ],
+)
+def test_a_module_that_fails_while_it_is_checked_is_refused_in_one_line(
+    make: Callable[[], nn.Module], said: str
+) -> None:
+    with pytest.raises(RefusedError, match=rf"does not run on input_ids .*{said}"):
+        hs.load((make(), demo()))

@@ -12,7 +12,8 @@ through such a model in batches of inputs of equal length.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, cast
@@ -146,9 +147,14 @@ def _checked(
 ) -> Check:
     tolerance = 1e-4 if model.dtype in (torch.float32, torch.float64) else 5e-2
     with torch.no_grad(), evaluating(model.module):
-        plain = outputs(_tried(model, ready, given))
+        ways = "" if given else "; give hs.load(model, inputs={...}) what it takes"
+        with _tried(model, ready, ways):
+            plain = outputs(model.module(**ready))
         calls: list[AttentionRecord] = []
-        with recording(model.module, calls.append):
+        ways = "; unrecorded it runs"
+        if route(model.module) == "interface":
+            ways += ": a recording takes the eager attention of the file that its class is from"
+        with _tried(model, ready, ways), recording(model.module, calls.append):
             recorded = outputs(model.module(**ready))
         known = mixers(model.module)
         if not calls and not known:
@@ -255,23 +261,23 @@ def _pass(model: Model, ids: Tensor, mask: Tensor | None) -> tuple[list[Attentio
     records: list[AttentionRecord] = []
     if mask is not None:
         more["attention_mask"] = mask
-    with recording(model.backbone, records.append):
+    with _tried(model, {"input_ids": ids, **more}, ""), recording(model.backbone, records.append):
         output = model.backbone(input_ids=ids, **more, **uncached(model.backbone))
     return records, outputs(output)
 
 
-def _tried(model: Model, ready: Mapping[str, Tensor], given: bool) -> Any:
-    """What the module gives on an input, that the caller gave or not. Raises `RefusedError` where it cannot run."""
+@contextmanager
+def _tried(model: Model, ready: Mapping[str, Tensor], more: str) -> Generator[None]:
+    """Within it a module runs on an input. Raises `RefusedError` where it cannot, which ends in `more`."""
     try:
-        return model.module(**ready)
+        yield
     except (HeadscopeError, MemoryError):
         raise
     except Exception as error:
         why = " ".join(str(error).split())[:200]
         shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in ready.items())
-        ways = "" if given else "; give hs.load(model, inputs={...}) what it takes"
         raise RefusedError(
-            f"{model.name}: does not run on {shapes} ({type(error).__name__}: {why}){ways}"
+            f"{model.name}: does not run on {shapes} ({type(error).__name__}: {why}){more}"
         ) from error
 
 

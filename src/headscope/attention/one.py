@@ -20,7 +20,7 @@ from headscope.attention.mixers import unseen
 from headscope.attention.module_inputs import expect_hidden, say_moved, say_packed, say_padding, taken
 from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by
 from headscope.attention.record import AttentionRecord, Hook
-from headscope.attention.recording import recording
+from headscope.attention.recording import read, recording
 from headscope.attention.scalar import asked
 from headscope.attention.vision import eyes, verified
 from headscope.attention.windows import LARGEST, expected_bytes, placed
@@ -242,7 +242,8 @@ def running(model: Model, inputs: Mapping[str, Tensor]) -> Generator[None]:
     `RunError` where the memory is full.
     """
     try:
-        yield
+        with read.entered(inputs):
+            yield
     except HeadscopeError:
         raise
     except Exception as error:

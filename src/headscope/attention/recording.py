@@ -19,6 +19,9 @@ from headscope.models.rotary import remembered
 edits: Scope[Hook] = Scope("headscope_edits")
 """Changes of weights: within one, rows of what is captured need not sum to 1."""
 
+read: Scope[Mapping[str, Tensor]] = Scope("headscope_read")
+"""What a module takes as it runs: its masks say which positions are padding."""
+
 _training = Borrowed("training", lambda module: False)
 _stance = Borrowed("_stance", lambda compiler: compiler.DynamoStance("force_eager"))
 """What torch.compiler.set_stance sets, which would have to be ended in the order in which it was begun."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import read
 from headscope.core.validation import validated
 from headscope.errors import InputError
 
@@ -137,11 +139,11 @@ class WhatIf:
         return torch.where(chosen[:, None, None], changed.to(weights.dtype), weights)
 
     def _seen(self, record: AttentionRecord) -> Tensor | None:
-        """Which pairs are not hidden, ``[query key]``; None where `hide` hides none."""
+        """Which pairs are not hidden, ``[batch|1 1 query key]``; None where `hide` hides none."""
         rows, columns = _places(record)
-        seen = torch.zeros(len(rows), len(columns), dtype=torch.bool, device=rows.device)
+        seen = torch.zeros_like(rows + columns, dtype=torch.bool)
         if self.query is not None:
-            seen = seen | (rows != self.query)[:, None]
+            seen = seen | (rows != self.query)
         if self.key is not None:
             last = self.key if self.last is None else self.last
             seen = seen | (columns < self.key) | (columns > last)
@@ -170,19 +172,36 @@ class WhatIf:
             if record.kind == "cross":
                 raise InputError(f"{self}: expected queries and keys of one text, found cross attention")
             rows, columns = _places(record)
-            pattern = (columns == (rows - 1).clamp(min=0)[:, None]).to(weights.dtype).expand_as(weights)
+            pattern = (columns == (rows - 1).clamp(min=0)).to(weights.dtype).expand_as(weights)
             lost = (pattern * there).sum(-1, keepdim=True) == 0  # the token before is not seen
-            pattern = torch.where(lost, (columns == rows[:, None]).to(weights.dtype), pattern) * there
+            pattern = torch.where(lost, (columns == rows).to(weights.dtype), pattern) * there
         sums = pattern.sum(-1, keepdim=True)
         return pattern / torch.where(sums > 0, sums, 1.0) * total
 
 
 def _places(record: AttentionRecord) -> tuple[Tensor, Tensor]:
-    """Where the queries and the keys of a call stand in the text."""
+    """Where the queries ``[batch|1 1 query 1]`` and the keys ``[batch|1 1 1 key]`` of a call stand in the text.
+
+    Padding, which views leave out, does not count and is at -1.
+    """
     _, _, queries, keys = record.shape
     columns = torch.arange(keys, device=record.q.device) + record.key_offset
     first = int(columns[-1]) + 1 - queries if record.kind == "self" and keys else 0
-    return torch.arange(queries, device=record.q.device) + first, columns
+    rows = torch.arange(queries, device=record.q.device) + first
+    inputs: Mapping[str, Tensor] = read.now()[-1] if read.now() else {}
+    decoder = "decoder_" if "decoder_input_ids" in inputs and record.kind != "encoder" else ""
+    before = "" if record.kind == "cross" else decoder
+    sides = ((rows, f"{decoder}attention_mask"), (columns, f"{before}attention_mask"))
+    query, key = (_without(places, inputs.get(name), record.shape[0]) for places, name in sides)
+    return query[:, None, :, None], key[:, None, None, :]
+
+
+def _without(places: Tensor, mask: Tensor | None, rows: int) -> Tensor:
+    """Places ``[batch|1 token]``, counted without what a mask hides of them."""
+    if mask is None or mask.shape != (rows, len(places)):
+        return places[None]
+    there = mask.to(places.device).bool()
+    return torch.where(there, there.cumsum(-1) - 1, -1)
 
 
 def _unreadable(text: str) -> NoReturn:
