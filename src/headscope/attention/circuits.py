@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from headscope.attention.norms import FrozenNorm, frozen_norm, no_stream
 from headscope.attention.one import prepare, running
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import recording
+from headscope.attention.recording import Hooks, entering, recording
 from headscope.attention.residual import (
     Added,
     Block,
@@ -148,20 +148,14 @@ class _Runs:
     def _giving(self, given: Sequence[Tensor]) -> Generator[None]:
         def replacing(instead: Tensor) -> Callable[..., Any]:
             def replace(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-                now = instead * 1.0
-                return ((now, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": now})
+                return entering(instead * 1.0, args, kwargs)
 
             return replace
 
-        hooks = [
-            module.register_forward_pre_hook(replacing(inputs), with_kwargs=True)
-            for module, inputs in zip(self._modules, given, strict=True)
-        ]
-        try:
+        with Hooks() as hooks:
+            for module, inputs in zip(self._modules, given, strict=True):
+                hooks.before(module, replacing(inputs))
             yield
-        finally:
-            for hook in hooks:
-                hook.remove()
 
     def _records(self, given: Sequence[Tensor]) -> list[AttentionRecord]:
         module, records = self._model.module, list[AttentionRecord]()

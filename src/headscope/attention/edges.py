@@ -10,21 +10,21 @@ reader is one of its own layer.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.linear import PLACED, TOKEN, block_of, layers_of
+from headscope.attention.linear import PLACED, TOKEN
 from headscope.attention.norms import no_stream
 from headscope.attention.one import running
 from headscope.attention.outputs import Outputs, placed
-from headscope.attention.recording import afresh, evaluating, first, with_first
-from headscope.attention.residual import attention_calls, layer_and_attention
+from headscope.attention.recording import Hooks, afresh, entered, entering, evaluating, first, with_first
+from headscope.attention.residual import attention_calls, layers_with
 from headscope.core.heads import Head
 from headscope.models.model import Model, uncached
 
@@ -106,20 +106,16 @@ class Graph:
         self._model, self._outputs = model, outputs
         ready = {name: value[:1] for name, value in ready.items()}
         calls = attention_calls(model, ready, slice(0, 1))
-        attends = {layer_and_attention(model, call.module)[0]: at for at, call in enumerate(calls)}
         modules: dict[str, nn.Module] = dict(cast("Any", model.module).named_modules())
-        piles = {place[0] for name in attends if (place := block_of(name)) is not None}
-        names = {module: name for name, module in modules.items()}
-        layers = layers_of(model.module, piles)
+        layers = layers_with(model, calls)
         self._blocks = [block for block, _, _ in layers]
         self._parts: list[list[_Part]] = []
         self._heads = dict[int, int]()  # the layer of each place of `outputs`
         self._width = calls[0].matrix.shape[-1]
         one = torch.eye(self._width).to(calls[0].matrix)[None]
         every: list[list[str]] = []
-        for place, (block, _, number) in enumerate(layers):
+        for place, (block, at, number) in enumerate(layers):
             parts: list[_Part] = []
-            at = attends.get(names[block])
             if at is not None:
                 heads, matrix = outputs.heads[at], calls[at].matrix
                 labels = [str(Head(outputs.layers[at], head)) for head in range(heads)]
@@ -143,6 +139,7 @@ class Graph:
         self.embedding = PLACED if placed(model, ready, self._blocks[:1])[0] else TOKEN
         self.writers, self.readers = [self.embedding, *flat], [*flat, LOGITS]
         place = torch.tensor([-1, *(at for at, layer in enumerate(every) for _ in layer)])
+        self._ends = [*accumulate(map(len, every))]  # of each layer, behind its MLP among the readers
         self.edges = place[:, None] < torch.cat([place[1:], torch.tensor([len(every)])])
         # Finds what MLPs read, and what a layer multiplies its parts with.
         self._slopes(ready, lambda logits: logits.square().sum((1, 2)), fit=True)
@@ -308,10 +305,9 @@ class Graph:
             if ((factor * back - at_part).abs() <= allowed).all():
                 part.w = factor * part.w
                 if behind:
-                    start = sum(len(part.names) for layer in self._parts[:place] for part in layer) + place
-                    start += sum(len(part.names) for part in self._parts[place][:which])
-                    mlp = sum(len(part.names) for layer in self._parts[: place + 1] for part in layer) + place
-                    self.edges[start + 1 : start + 1 + len(part.names), mlp] = True
+                    mlp = self._ends[place] - 1
+                    start = mlp + 1 - sum(len(one.names) for one in self._parts[place][which:])
+                    self.edges[start : start + len(part.names), mlp] = True
                 return
         name = "W_O" if part.mixer is None else part.names[0]
         raise no_stream(self._model, f"a layer {place} that changes what {name} gives before it adds it")
@@ -327,7 +323,7 @@ class Graph:
                 raise _EnoughError
             return run.z[key] if which is None else None
 
-        args, kwargs = _with(before, *run.given[place])
+        args, kwargs = entering(before, *run.given[place])
         with suppress(_EnoughError), evaluating(self._model.module), self._changing(change, len(before)):
             return first(self._blocks[place](*args, **kwargs))
         return seen[0]
@@ -335,25 +331,22 @@ class Graph:
     @contextmanager
     def _changing(self, change: Callable[[Key, Tensor], Tensor | None], rows: int) -> Generator[None]:
         """Within it `change` sees and changes the outputs of all parts ``[batch query head dim]``."""
-        thread = threading.get_ident()
 
         def mixes(key: Key) -> Callable[..., Any]:
-            def leave(_: nn.Module, __: Any, output: Any) -> Any:
-                if threading.get_ident() != thread:
-                    return None
+            def leave(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
                 new = change(key, first(output)[:, :, None])
                 return None if new is None else with_first(output, new[:, :, 0])
 
             return leave
 
         with (
-            ExitStack() as hooks,
+            Hooks() as hooks,
             self._outputs.changing(lambda at, z: change((self._heads[at], 0), z), rows),
         ):
             for place, parts in enumerate(self._parts):
                 for which, part in enumerate(parts):
                     if part.mixer is not None:
-                        hooks.callback(part.mixer.register_forward_hook(mixes((place, which))).remove)
+                        hooks.after(part.mixer, mixes((place, which)))
             yield
 
     def _pass(
@@ -364,15 +357,13 @@ class Graph:
         last: Tensor | None = None,
         cut: bool = False,
     ) -> _Layers:
-        run, thread = _Layers(), threading.get_ident()
+        run = _Layers()
 
         def leaf(x: Tensor) -> Tensor:
             return x.detach().requires_grad_() if cut else x
 
         def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if threading.get_ident() != thread:
-                return None
-            stream: Any = args[0] if args else kwargs.get("hidden_states")
+            stream = entered(args, kwargs)
             if not isinstance(stream, Tensor) or stream.ndim != 3:
                 raise no_stream(self._model, "a layer that is not given one stream")
             if run.after and not torch.equal(stream, run.after[-1]):
@@ -381,11 +372,9 @@ class Graph:
                 stream = embedding
             run.given.append(afresh(args, kwargs))
             run.before.append(leaf(stream))
-            return _with(run.before[-1], args, kwargs)
+            return entering(run.before[-1], args, kwargs)
 
-        def leave(_: nn.Module, args: Any, output: Any) -> Any:
-            if threading.get_ident() != thread:
-                return None
+        def leave(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
             stream = first(output)
             run.after.append(stream)
             if len(run.after) < len(self._blocks):
@@ -397,10 +386,10 @@ class Graph:
             run.z[key], run.leaves[key] = z, leaf(z)
             return run.leaves[key]
 
-        with ExitStack() as hooks:
+        with Hooks() as hooks:
             for block in self._blocks:
-                hooks.callback(block.register_forward_pre_hook(enter, with_kwargs=True).remove)
-                hooks.callback(block.register_forward_hook(leave).remove)
+                hooks.before(block, enter)
+                hooks.after(block, leave)
             module = self._model.module
             hooks.enter_context(evaluating(module))
             hooks.enter_context(self._changing(change, len(next(iter(ready.values())))))
@@ -427,8 +416,3 @@ def live(keep: Tensor) -> Tensor:
     for reader in reversed(range(keep.shape[1] - 1)):
         leads[reader] = (keep[reader + 1] & leads).any()
     return keep & reached[:, None] & leads
-
-
-def _with(stream: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """What a layer is given, with another stream."""
-    return ((stream, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": stream})

@@ -15,7 +15,7 @@ from headscope.attention.axes import after_virtual, sides
 from headscope.attention.one import describe, prepare, running, tokens_of
 from headscope.attention.parts import Parts, agreed, assemble, from_ids, group, numpy_of, seen_by, sight_of
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import edits, recording
+from headscope.attention.recording import Hooks, edits, recording
 from headscope.attention.windows import placed
 from headscope.core.arrays import AnyFloats, Bools, Ints
 from headscope.core.audio import Audio
@@ -169,11 +169,9 @@ class _Fed:
         """Within it what the decoder reads is kept."""
         module: Any = self._model.module
         module = module.base_model if virtual_tokens(module) else module  # peft lets that write
-        hook = module.register_forward_pre_hook(self._reads, with_kwargs=True)
-        try:
+        with Hooks() as hooks:
+            hooks.before(module, self._reads)
             yield
-        finally:
-            hook.remove()
 
     @property
     def ids(self) -> Ints:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import inspect
 import re
-import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, cast
@@ -24,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from headscope.attention.places import Places
 from headscope.attention.record import IMPLICIT, AttentionRecord, Hook
-from headscope.attention.recording import afresh, evaluating
+from headscope.attention.recording import Hooks, afresh, evaluating
 from headscope.errors import RefusedError
 
 NO_MIXER = (
@@ -94,20 +93,19 @@ def mixers(model: nn.Module) -> list[nn.Module]:
 @contextmanager
 def through_mixers(model: nn.Module, hook: Hook) -> Generator[None]:
     """Within it `hook` is shown a record of each mixer that this thread runs, without a cache."""
-    places, thread = Places(model), threading.get_ident()
+    places = Places(model)
 
     def begin(*_: object) -> None:
         places.begin()
 
     def ran(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: object) -> None:
-        if threading.get_ident() == thread:
-            with torch.no_grad():
-                hook(_record(places, module, _calls(module, *afresh(args, kwargs))))
+        with torch.no_grad():
+            hook(_record(places, module, _calls(module, *afresh(args, kwargs))))
 
-    with evaluating(model), ExitStack() as hooks:
-        hooks.callback(model.register_forward_pre_hook(begin).remove)
+    with evaluating(model), Hooks() as hooks:
+        hooks.before(model, begin)
         for module in mixers(model):
-            hooks.callback(module.register_forward_hook(ran, with_kwargs=True).remove)
+            hooks.after(module, ran)
         yield
 
 

@@ -8,9 +8,8 @@ knows a family by name: what is linear is told operation by operation as the mod
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -22,7 +21,7 @@ from headscope.attention.mixers import MIXER
 from headscope.attention.neurons import matrix_of
 from headscope.attention.operations import PERMUTE, RESHAPE, SAME, tensors
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import afresh, first, with_first
+from headscope.attention.recording import Hooks, afresh, entered, entering, first, with_first
 from headscope.attention.watch import storage
 
 TOKEN, PLACED = "token", "token and position"
@@ -148,7 +147,6 @@ class Pass(TorchFunctionMode):
 
     def __post_init__(self) -> None:
         super().__init__()
-        self._thread = threading.get_ident()
         self._heads: dict[int, AttentionRecord] = {}
         self._given: dict[nn.Module, tuple[tuple[Any, ...], dict[str, Any]]] = {}
         self._parameters = {storage(parameter) for parameter in self.module.parameters()}
@@ -264,29 +262,18 @@ class Pass(TorchFunctionMode):
     @contextmanager
     def watching(self) -> Generator[None]:
         """Within it the layers of the model are followed."""
-        with ExitStack() as hooks:
-
-            def before(part: nn.Module, hook: Any) -> None:
-                handle = part.register_forward_pre_hook(self._mine(hook), with_kwargs=True)
-                hooks.callback(handle.remove)
-
-            def after(part: nn.Module, hook: Any) -> None:
-                hooks.callback(part.register_forward_hook(self._mine(hook)).remove)
-
+        with Hooks() as hooks:
             for layer, pile, number in layers_of(self.module, {site.pile for site in self.sites.values()}):
-                before(layer, self._begins(pile, number))
+                hooks.before(layer, self._begins(pile, number))
             for site in {id(site.attention): site for site in self.sites.values()}.values():
-                before(site.attention, self._enters)
+                hooks.before(site.attention, self._enters)
                 if site.projection is not None:
-                    after(site.projection, self._projected)
-                after(site.attention, self._leaves(site))
+                    hooks.after(site.projection, self._projected)
+                hooks.after(site.attention, self._leaves(site))
             for mixer, kind in self.mixers.items():
-                before(mixer, self._mixes(kind))
-                hooks.callback(mixer.register_forward_hook(self._mine(self._mixed), with_kwargs=True).remove)
+                hooks.before(mixer, self._mixes(kind))
+                hooks.after(mixer, self._mixed)
             yield
-
-    def _mine(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *given: hook(*given) if threading.get_ident() == self._thread else None
 
     def _begins(self, pile: str, layer: int) -> Callable[..., Any]:
         parts = {site.part for site in self.sites.values() if site.pile == pile}
@@ -294,13 +281,13 @@ class Pass(TorchFunctionMode):
 
         def begin(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             self.part, self.pile, self.layer = part, pile, layer
-            given: Any = args[0] if args else kwargs.get("hidden_states")
+            given = entered(args, kwargs)
             if not isinstance(given, Tensor) or self._carries(given) or not given.is_floating_point():
                 return None
             self.layer = -1
             leaf = self._writes(PLACED if pile in self.placed else TOKEN, given)
             self.layer = layer
-            return ((leaf, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": leaf})
+            return entering(leaf, args, kwargs)
 
         return begin
 
@@ -319,7 +306,7 @@ class Pass(TorchFunctionMode):
         if self.until == (site.part, record.layer):
             raise Enough
 
-    def _projected(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+    def _projected(self, module: nn.Module, args: tuple[Any, ...], _: Any, output: Any) -> Any:
         record = self._heads.get(id(module))
         if record is None or not isinstance(output, Tensor):
             return None
@@ -353,7 +340,7 @@ class Pass(TorchFunctionMode):
     def _leaves(self, site: Site) -> Callable[..., Any]:
         inside = any(part is site.projection for part in site.attention.modules())
 
-        def leave(_: nn.Module, __: Any, output: Any) -> Any:
+        def leave(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
             self.open -= 1
             written = first(output)
             if inside or not isinstance(written, Tensor):

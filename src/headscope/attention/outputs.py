@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 
 from headscope.attention.neurons import projected
 from headscope.attention.one import running
-from headscope.attention.recording import evaluating
+from headscope.attention.recording import Hooks, entered, entering, evaluating
 from headscope.errors import RefusedError
 from headscope.models.model import Model, uncached
 
@@ -71,27 +70,20 @@ class Outputs:
     @contextmanager
     def changing(self, change: Change, rows: int) -> Generator[None]:
         """Within it `change` sees and changes the outputs, of batches of so many rows."""
-        thread = threading.get_ident()
 
-        def entering(place: int) -> Callable[[nn.Module, tuple[Any, ...]], Any]:
-            def enter(_: nn.Module, args: tuple[Any, ...]) -> Any:
-                if threading.get_ident() != thread:
-                    return None
+        def changes(place: int) -> Callable[..., Any]:
+            def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 given: Tensor = args[0]
                 heads = self.heads[place]
                 new = change(place, given.reshape(rows, -1, heads, given.shape[-1] // heads))
-                return None if new is None else (new.reshape(given.shape), *args[1:])
+                return None if new is None else entering(new.reshape(given.shape), args, kwargs)
 
             return enter
 
-        hooks = [
-            module.register_forward_pre_hook(entering(place)) for place, module in enumerate(self._modules)
-        ]
-        try:
+        with Hooks() as hooks:
+            for place, module in enumerate(self._modules):
+                hooks.before(module, changes(place))
             yield
-        finally:
-            for hook in hooks:
-                hook.remove()
 
 
 def placed(model: Model, ready: Mapping[str, Tensor], layers: Sequence[nn.Module]) -> list[bool]:
@@ -108,18 +100,20 @@ def placed(model: Model, ready: Mapping[str, Tensor], layers: Sequence[nn.Module
         name: value[:1, :FEW] if name.endswith("mask") else value[:1, :1].expand_as(value[:1, :FEW])
         for name, value in ready.items()
     }
-    entered: dict[nn.Module, Any] = {}
+    states: dict[nn.Module, Any] = {}
 
     def keep(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        entered[layer] = args[0] if args else kwargs.get("hidden_states")
+        states[layer] = entered(args, kwargs)
 
-    with ExitStack() as hooks:
+    with Hooks() as hooks:
         for layer in layers:
-            hooks.callback(layer.register_forward_pre_hook(keep, with_kwargs=True).remove)
+            hooks.before(layer, keep)
         with torch.no_grad(), evaluating(model.module), running(model, same):
             model.module(**same, **uncached(model.module))
-    states = [entered.get(layer) for layer in layers]
-    return [x is None or not torch.allclose(x, x[:, :1].expand_as(x), rtol=1e-5, atol=1e-6) for x in states]
+    return [
+        (x := states.get(layer)) is None or not torch.allclose(x, x[:, :1].expand_as(x), rtol=1e-5, atol=1e-6)
+        for layer in layers
+    ]
 
 
 class Kept:

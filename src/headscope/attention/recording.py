@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Mapping
+import threading
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
@@ -55,6 +56,35 @@ def afresh(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any,
     """What a module is given that runs once more: no keys, values and states of the run before."""
     without = {name: None if isinstance(arg, Cache) else arg for name, arg in kwargs.items()}
     return tuple(None if isinstance(arg, Cache) else arg for arg in args), without
+
+
+class Hooks(ExitStack):
+    """Hooks of modules that see what this thread runs alone, and are gone behind it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = threading.get_ident()
+
+    def before(self, module: nn.Module, hook: Callable[..., Any]) -> None:
+        """Show a hook what a module is given; what it returns, ``(args, kwargs)``, takes its place."""
+        self.callback(module.register_forward_pre_hook(self._mine(hook), with_kwargs=True).remove)
+
+    def after(self, module: nn.Module, hook: Callable[..., Any]) -> None:
+        """Show a hook what a module is given and gives; what it returns takes the place of that."""
+        self.callback(module.register_forward_hook(self._mine(hook), with_kwargs=True).remove)
+
+    def _mine(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given: hook(*given) if threading.get_ident() == self._thread else None
+
+
+def entered(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The stream that a layer is given."""
+    return args[0] if args else kwargs.get("hidden_states")
+
+
+def entering(stream: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """What a layer is given, with another stream."""
+    return ((stream, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": stream})
 
 
 def first(output: Any) -> Any:

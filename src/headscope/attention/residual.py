@@ -7,7 +7,6 @@ from gradients and by comparing as the model runs; a model that does otherwise i
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from headscope.attention.linear import block_of, layers_of
 from headscope.attention.neurons import projected
 from headscope.attention.norms import frozen_norm, no_stream
 from headscope.attention.one import running
-from headscope.attention.recording import evaluating, first, with_first
+from headscope.attention.recording import Hooks, entered, entering, evaluating, first, with_first
 from headscope.errors import InputError, RefusedError
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_exact, uncached
@@ -292,17 +291,14 @@ class Stream:
         self._model = model
         parts: Any = model.module
         self._modules: dict[str, nn.Module] = dict(parts.named_modules())
-        attentions = dict(layer_and_attention(model, call.module) for call in calls)
-        numbers = {layer_and_attention(model, call.module)[0]: call.layer for call in calls}
-        names = {module: name for name, module in self._modules.items()}
-        piles = {place[0] for name in attentions if (place := block_of(name)) is not None}
         self._layers = [
-            (block, attentions.get(names[block]), numbers.get(names[block], number))
-            for block, _, number in layers_of(model.module, piles)
+            (block, None, number)
+            if at is None
+            else (block, self._modules[layer_and_attention(model, calls[at].module)[1]], calls[at].layer)
+            for block, at, number in layers_with(model, calls)
         ]
         self._mixers = {self._modules[name]: kind for name, kind in model.mixing.items()}
         self._head = head
-        self._thread = threading.get_ident()
         self._blocks: list[Block] = []
         self._final: tuple[nn.Module, Tensor, Tensor] | None = None
         self._given: Tensor | None = None
@@ -311,31 +307,25 @@ class Stream:
     @contextmanager
     def watching(self) -> Generator[None]:
         """Within it the layers of the model are followed, and pass no gradient on but along the stream."""
-        hooks: list[Any] = []
         inner: set[nn.Module] = set()
-        try:
+        with Hooks() as hooks:
             for block, attention, number in self._layers:
                 inner.update(block.modules())
-                hooks.append(block.register_forward_pre_hook(self._begins(number), with_kwargs=True))
+                hooks.before(block, self._begins(number))
                 for child in block.children():
                     met = self._met
-                    if attention is not None and child is self._modules[attention]:
+                    if child is attention:
                         met = self._adds(ATTENTION)
-                        hooks.append(child.register_forward_pre_hook(self._attends, with_kwargs=True))
-                    hooks.append(child.register_forward_hook(met))
+                        hooks.before(child, self._attends)
+                    hooks.after(child, met)
                 for mixer in block.modules():
                     if mixer in self._mixers and mixer is not block:
-                        hooks.append(mixer.register_forward_hook(self._adds(self._mixers[mixer])))
-                hooks.append(block.register_forward_hook(self._ends(attention is not None)))
-            hooks += [
-                module.register_forward_hook(self._outside)
-                for module in self._modules.values()
-                if module not in inner and not any(module.children())
-            ]
+                        hooks.after(mixer, self._adds(self._mixers[mixer]))
+                hooks.after(block, self._ends(attention is not None))
+            for module in self._modules.values():
+                if module not in inner and not any(module.children()):
+                    hooks.after(module, self._outside)
             yield
-        finally:
-            for hook in hooks:
-                hook.remove()
 
     def ended(self, model: Model) -> tuple[list[Block], tuple[nn.Module, Tensor, Tensor], Tensor]:
         """The layers, the final norm with what entered and left it ``[query dim]``, and the logits ``[query id]``."""
@@ -346,14 +336,9 @@ class Stream:
             raise no_stream(model, "something between its final norm and its logits")
         return self._blocks, (module, entered[0], left[0]), self._logits[0]
 
-    def _mine(self) -> bool:
-        return threading.get_ident() == self._thread
-
     def _begins(self, number: int) -> Any:
         def begin(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if not self._mine():
-                return None
-            given: Any = args[0] if args else kwargs.get("hidden_states")
+            given = entered(args, kwargs)
             last = self._blocks[-1].after if self._blocks else None
             if (
                 not isinstance(given, Tensor)
@@ -365,29 +350,23 @@ class Stream:
                 )
             before = given.detach().requires_grad_()
             self._blocks.append(Block(number, before))
-            entering = before * 1.0  # no leaf, so that the layer may change it in place
-            return ((entering, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": entering})
+            return entering(before * 1.0, args, kwargs)  # no leaf, so that the layer may change it in place
 
         return begin
 
     def _attends(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        given: Any = args[0] if args else kwargs.get("hidden_states")
-        if self._mine() and isinstance(given, Tensor):
+        if isinstance(given := entered(args, kwargs), Tensor):
             self._blocks[-1].given = given.detach()
 
     def _adds(self, kind: str) -> Any:
-        def add(_: nn.Module, __: Any, output: Any) -> Any:
-            if not self._mine():
-                return None
+        def add(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
             written = first(output).detach().requires_grad_()
             self._blocks[-1].added.append(Added(kind, written))
             return with_first(output, written)
 
         return add
 
-    def _met(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
-        if not self._mine():
-            return None
+    def _met(self, module: nn.Module, args: tuple[Any, ...], _: Any, output: Any) -> Any:
         block = self._blocks[-1]
         for one in block.added:
             if args and args[0] is one.written:  # a norm, or a dropout, after it
@@ -400,9 +379,7 @@ class Stream:
         return _detached(output)
 
     def _ends(self, attends: bool) -> Any:
-        def end(module: nn.Module, _: Any, output: Any) -> Any:
-            if not self._mine():
-                return None
+        def end(module: nn.Module, _: Any, __: Any, output: Any) -> Any:
             block, after = self._blocks[-1], first(output)
             name = type(module).__name__
             if not after.requires_grad or (attends and block.attention is None):
@@ -430,13 +407,22 @@ class Stream:
 
         return end
 
-    def _outside(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        if not self._mine() or not args or not isinstance(output, Tensor):
+    def _outside(self, module: nn.Module, args: tuple[Any, ...], _: Any, output: Any) -> None:
+        if not args or not isinstance(output, Tensor):
             return
         if module is self._head:
             self._given, self._logits = args[0].detach(), output.detach()
         elif len(self._blocks) == len(self._layers) and args[0] is self._blocks[-1].after:
             self._final = module, args[0].detach(), output.detach()
+
+
+def layers_with(model: Model, calls: Sequence[Call]) -> list[tuple[nn.Module, int | None, int]]:
+    """The layers of a model, each with the place of its attention call (None: it does not attend) and its number."""
+    places = {layer_and_attention(model, call.module)[0]: at for at, call in enumerate(calls)}
+    piles = {place[0] for name in places if (place := block_of(name)) is not None}
+    modules: Any = model.module
+    names: dict[nn.Module, str] = {module: name for name, module in modules.named_modules()}
+    return [(block, places.get(names[block]), number) for block, _, number in layers_of(model.module, piles)]
 
 
 def layer_and_attention(model: Model, attention: str) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from headscope.attention.one import running
 from headscope.attention.outputs import FEW, TEXT, placed
 from headscope.attention.parts import group
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import recording
+from headscope.attention.recording import Hooks, entering, recording
 from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
 from headscope.models.model import Model, expect_exact, uncached
@@ -116,31 +115,27 @@ class Reader:
         modules = [site.projection for site in self.sites.values()]
         if len(sites) != 1 or sites[0].projection is None or modules.count(sites[0].projection) > 1:
             return None
-        heads, records, thread = sites[0].heads, list[AttentionRecord](), threading.get_ident()
+        heads, records = sites[0].heads, list[AttentionRecord]()
 
-        def enter(_: nn.Module, args: tuple[Any, ...]) -> Any:
-            if threading.get_ident() != thread:
-                return None
+        def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             given: Tensor = args[0].unflatten(-1, (heads, -1)).clone()
             given[..., who.head, :] = given[..., who.head, :].mean(-2, keepdim=True)
-            return given.flatten(-2), *args[1:]
+            return entering(given.flatten(-2), args, kwargs)
 
         def keep(record: AttentionRecord) -> None:
             if (self.sites[record.module].part, record.layer) == until:
                 records.append(record)
                 raise Enough
 
-        handle = sites[0].projection.register_forward_pre_hook(enter)
-        try:
-            with (
-                torch.no_grad(),
-                recording(self.model.module, keep, fused=True),
-                running(self.model, ready),
-                suppress(Enough),
-            ):
-                self.model.module(**ready, **uncached(self.model.module))
-        finally:
-            handle.remove()
+        with (
+            Hooks() as hooks,
+            torch.no_grad(),
+            recording(self.model.module, keep, fused=True),
+            running(self.model, ready),
+            suppress(Enough),
+        ):
+            hooks.before(sites[0].projection, enter)
+            self.model.module(**ready, **uncached(self.model.module))
         return records[0]
 
 

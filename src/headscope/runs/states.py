@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 from torch import Tensor, nn
 
+from headscope.attention.recording import Hooks, first
 from headscope.core.tokens import Tokens
 from headscope.errors import RefusedError
 from headscope.models import Model
@@ -21,7 +21,7 @@ class States:
 
     Args:
         model: the model.
-        first: an input, on which they are found.
+        example: an input, on which they are found.
 
     Attributes:
         layers: the model's index of each.
@@ -29,13 +29,13 @@ class States:
     Raises `RefusedError` for a model without layers of their own.
     """
 
-    def __init__(self, model: Model, first: Tokens) -> None:
+    def __init__(self, model: Model, example: Tokens) -> None:
         parts: Any = model.backbone
         modules: dict[str, nn.Module] = dict(parts.named_modules())
-        records = self_attention(model, [first])
+        records = self_attention(model, [example])
         names = [re.match(r"((?:.*\.)?\d+)\.", record.module) for record in records]
         self._modules = [modules[name[1]] for name in names if name is not None]
-        self._model, self._thread = model, threading.get_ident()
+        self._model = model
         self.layers = [record.layer for record in records]
         if len(set(self._modules)) < len(records):
             raise RefusedError(
@@ -48,10 +48,8 @@ class States:
         """Within it what `reduce` makes of what leaves each layer, ``[batch token dim]``, is listed, in order."""
         reduced: list[Tensor] = []
 
-        def leaves(module: nn.Module, _: Any, output: Any) -> None:
-            if threading.get_ident() != self._thread:
-                return
-            state: Any = cast("tuple[Any, ...]", output)[0] if isinstance(output, tuple) else output
+        def leaves(module: nn.Module, _: Any, __: Any, output: Any) -> None:
+            state = first(output)
             if not isinstance(state, Tensor) or state.ndim != 3:
                 raise RefusedError(
                     f"{self._model.name}: expected a hidden state [batch token dim] from each layer, found another "
@@ -59,9 +57,7 @@ class States:
                 )
             reduced.append(reduce(state.detach().float()))
 
-        hooks = [module.register_forward_hook(leaves) for module in self._modules]
-        try:
+        with Hooks() as hooks:
+            for module in self._modules:
+                hooks.after(module, leaves)
             yield reduced
-        finally:
-            for hook in hooks:
-                hook.remove()
