@@ -7,16 +7,14 @@ token of what a module is given is changed, and a module that mixes then answers
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from torch import Tensor, nn
 
 from headscope.attention.record import IMPLICIT, AttentionRecord
-from headscope.attention.recording import afresh
+from headscope.attention.recording import Hooks, afresh
 from headscope.models.model import uncached
 
 _KINDS = {
@@ -66,9 +64,9 @@ def unseen(
             piles.setdefault(pile, _Pile(pile, part, modules, calls))
     lengths = {call.shape[2] for records in parts.values() for call in records}
     mixing = _Mixing(lengths or {ready["input_ids"].shape[1]}, tolerance)
-    with ExitStack() as hooks:
+    with Hooks() as hooks:
         for candidate in {one for pile in piles.values() for one in pile.apart()}:
-            hooks.callback(candidate.register_forward_hook(mixing, with_kwargs=True).remove)
+            hooks.after(candidate, mixing)
         module(**{**ready, **uncached(module)})
     mapped = "what has a map" if IMPLICIT in parts else "attention"
     alone = len(piles) == 1
@@ -214,12 +212,11 @@ class _Mixing:
     tolerance: float
     ran: set[nn.Module] = field(default_factory=set[nn.Module])
     known: dict[_Built, bool] = field(default_factory=dict[_Built, bool])
-    _thread: int = field(default_factory=threading.get_ident)
     _asking: bool = False
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         """Ask a module that has run just now."""
-        if self._asking or threading.get_ident() != self._thread:
+        if self._asking:
             return
         self.ran.add(module)
         if _built(module) in self.known:

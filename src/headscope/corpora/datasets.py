@@ -49,10 +49,8 @@ _FIELDS = tuple(
         )
     )
 )
-_LARGE, _RATIO = (
-    1 << 27,
-    200,
-)  # bytes of a column that are read, and how much smaller than that it is packed at most
+# Bytes of a column that are read, and how much smaller than that it is packed at most.
+_LARGE, _RATIO = 1 << 27, 200
 _ROWS = 64  # rows that are held at a time: a small file may say one long text of all
 
 

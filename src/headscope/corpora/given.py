@@ -59,7 +59,7 @@ def corpus_of(value: Any, place: InPlace) -> Any:
         return _of_rows(table, table.column_names, place.rows)
     if _is(value, Mapping):
         return dataset(value) if value else value  # which says what it expects
-    if not _is(value, Iterable, Sequence) or _is_pair(value) or getattr(value, "ndim", 1) == 0:
+    if not _is(value, Iterable) or _is_pair(value) or getattr(value, "ndim", 1) == 0:
         return value
     listed = place.fits and _is(value, Sequence)
     if hasattr(value, "to_pylist"):
@@ -82,7 +82,7 @@ def corpus_of(value: Any, place: InPlace) -> Any:
             '{"words": ["a", "b"]} a text in words'
         )
     if _is(first, list) and first and all(_is(turn, Mapping) for turn in first):
-        return dataset(_Conversations(_kept(items)))
+        return dataset(Kept[Any]({"messages": turns} for turns in items))
     if _is(first, Mapping) and "image" not in first:
         return _of_rows(_kept(items), [*first], place.rows)
     if _is(first, Mapping) or _is_picture(first):
@@ -103,6 +103,10 @@ def _kept(items: Any) -> Any:
 
 def _of_texts(items: Any, name: str) -> Corpus:
     """Texts and pairs of texts. Raises `InputError` where all of them are names of files."""
+
+    def read() -> Iterator[Example]:
+        return (text_of(item, index, index) for index, item in enumerate(items))
+
     if not _is(items, Kept):
         items = values_of(items) if hasattr(items, "tolist") or hasattr(items, "to_list") else list(items)
         if items and all(_is(item, str) and _is_file(item) for item in items):
@@ -110,27 +114,13 @@ def _of_texts(items: Any, name: str) -> Corpus:
                 f"{name}: expected texts, found names of files; headscope.corpora.text({items[0]!r}) reads one, "
                 "headscope.corpora.texts([...]) takes the names as texts"
             )
-        items = [text_of(item, index, index) for index, item in enumerate(items)]
+        items = [*read()]
         return Corpus("texts", partial(iter, items), documents="each text")
-    return Corpus(
-        "texts",
-        lambda: (text_of(item, index, index) for index, item in enumerate(items)),
-        documents="each text",
-    )
+    return Corpus("texts", read, documents="each text")
 
 
 def _is_file(name: str) -> bool:
     return len(name) < 4096 and "\0" not in name and os.path.isfile(name)
-
-
-class _Conversations:
-    """Rows of conversations, which are lists of messages."""
-
-    def __init__(self, items: Iterable[Any]) -> None:
-        self._items = items
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return ({"messages": turns} for turns in self._items)
 
 
 def _of_rows(rows: Any, names: Sequence[str], hold: str) -> Corpus:
