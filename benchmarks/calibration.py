@@ -8,7 +8,7 @@ Parts:
     intervals   coverage of 95 % intervals of a figure, by how many documents there are and how unequal they are
     roles       how often a head whose true score is the bar passes for a role, on documents of Wikipedia
     families    how many of the roles that are named are wrong, where many heads are broad
-    accuracies, levels, power, sided, scopes   syntax, coreference, negation (calibration_treebank.py)
+    accuracies, near, levels, power, sided, scopes   syntax, coreference, negation (calibration_treebank.py)
     groups, skewed   groups of inputs (calibration_groups.py)
     needles, pairs, looked and others   all that has few units (calibration_few.py)
 
@@ -198,6 +198,7 @@ PARTS: dict[str, tuple[Part, int]] = {
     "roles": (roles, 2_000),
     "families": (families, 2_000),
     "accuracies": (of_treebanks(calibration_treebank.accuracies), 3_000),
+    "near": (of_treebanks(calibration_treebank.nears), 400),
     "levels": (of_treebanks(calibration_treebank.levels), 2_000),
     "power": (of_treebanks(calibration_treebank.power), 400),
     "sided": (of_treebanks(calibration_treebank.sided), 500),

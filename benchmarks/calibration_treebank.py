@@ -138,6 +138,36 @@ def choice(
     return about | rates
 
 
+def near(
+    share: float, documents: int, words: int, equal: bool, rivals: bool, correlation: float, runs: int
+) -> Row:
+    """How often the intervals of the best of 24 heads near 1 hold, given and choice included, and how wide they are."""
+    draw = _random("near", share, documents, words, equal, rivals, correlation)
+    ends: list[tuple[float, ...]] = []
+    for _ in range(runs):
+        n = sizes(draw, documents, words, equal)
+        chances = draw.uniform(0.05, 0.5, 24)
+        chances[0] = share
+        if rivals:
+            chances[1:6] = 1 - (1 - share) * np.array([1.3, 1.6, 2, 3, 4])
+        right = answers(draw, chances, n, correlation, 0.2)
+        starts = np.concatenate([[0], np.cumsum(n)[:-1]])
+        scores = Accuracies(np.add.reduceat(right, starts, axis=0, dtype=np.float32), n.astype(np.float64))
+        if scores.documents >= jackknife.LEAST:
+            given = (float(end[0]) for end in scores.interval())
+            ends.append((*scores.chosen(slice(24)).interval(), _truth(scores, chances), *given, share))
+    low, high, truth, own_low, own_high, own = np.array(ends).T
+    return {
+        "accuracy": share,
+        "documents": documents,
+        "correlation": correlation,
+        "split": float(((low <= truth) & (truth <= high)).mean()),
+        "width": float((high - low).mean()),
+        "from below .5": float((low < 0.5).mean()),
+        "given": float(((own_low <= own) & (own <= own_high)).mean()),
+    }
+
+
 def _truth(scores: Accuracies, chances: Floats) -> float:
     """What the choices would get on documents that nobody has seen: the mean of their chances, by what they score."""
     from headscope.statistics.resample import PARTS, divisions
@@ -203,6 +233,24 @@ NEGATION = ((8, 0.4, 0.4), (20, 0.4, 0.4), (60, 0.4, 0.4), (20, 0.5, 0.4), (60, 
 def accuracies(runs: int, jobs: int = 1) -> list[Row]:
     """Coverage of the intervals of given heads, a row a kind of corpus."""
     return _rows([partial(coverage, *shape, runs) for shape in SHAPES], jobs)
+
+
+def nears(runs: int, jobs: int = 1) -> list[Row]:
+    """Coverage near 1, of splits and of given heads: means over sizes of documents and over rivals."""
+    corpora = tuple(product((5, 20), (True, False), (False, True)))
+    shapes = tuple(product((0.9, 0.97, 0.99), (10, 20, 40), (0.05, 0.3)))
+    made = _rows(
+        [partial(near, *shape[:2], *corpus, shape[2], runs) for shape in shapes for corpus in corpora], jobs
+    )
+    groups = [made[start : start + len(corpora)] for start in range(0, len(made), len(corpora))]
+    about = ("accuracy", "documents", "correlation")
+    return [
+        {
+            name: value if name in about else float(np.mean([row[name] for row in rows]))
+            for name, value in rows[0].items()
+        }
+        for rows in groups
+    ]
 
 
 def levels(runs: int, jobs: int = 1) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import warnings
 
 import numpy as np
@@ -139,3 +140,15 @@ def test_what_is_said_of_choices_is_what_is_done() -> None:
     assert over({"clusters": "documents", "clusters_count": 1}) == "1 document"
     said = over({"clusters": "sentences", "clusters_count": 2077})
     assert said == "2,077 sentences, since the corpus names no documents"
+
+
+@pytest.mark.parametrize("share", [0.99, 0.01])
+def test_near_the_ends_an_interval_is_no_wider_than_its_error_says(share: float) -> None:
+    """Wilson's, by hand: of .0099 / .0275² = 13.09 instances with t of 11 degrees of freedom, 2.201."""
+    t, n = 2.200985, 0.0099 / 0.0275**2
+    middle = (share + t**2 / (2 * n)) / (1 + t**2 / n)
+    half = t / (1 + t**2 / n) * math.sqrt(0.0099 / n + t**2 / (4 * n**2))
+    ends = [float(end) for end in share_interval(share, 0.0275, 12.0, 200.0)]
+    assert ends == pytest.approx([middle - half, middle + half], abs=1e-6)
+    fewer = [float(end) for end in share_interval(share, 0.0275, 12.0, 12.0)]  # no more than there are
+    assert fewer[1] - fewer[0] > ends[1] - ends[0]

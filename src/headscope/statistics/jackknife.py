@@ -28,6 +28,7 @@ ALIKE = 0.05
 """Correlation of what is of one document, taken where the documents do not differ and so do not tell it."""
 
 _GUARD = 2.0  # of skewness; chosen by simulation (benchmarks/calibration.py)
+_WIDE = 3.0  # of the logarithm of odds; by the same
 _SPREAD = 10.0  # over documents, what of it they do not show; by the same
 
 WHY = f"an interval needs {LEAST:.0f} effective documents"
@@ -159,6 +160,10 @@ def share_interval(
     interval is Wilson's (1927), of as many independent instances as `n` would be if what is of one document had a
     correlation of `ALIKE`, by default one a document.
 
+    Where Student's interval multiplies the odds by more than e³, it says nothing of a share near 1: .99 has .08 to 1.
+    There, given `n`, it is Wilson's with Student's t, of as many independent instances as have that error: R (1 − R) /
+    se² of them, and never more than there are.
+
     Args:
         value, se, documents, confidence: as in `interval`.
         n: instances.
@@ -170,14 +175,19 @@ def share_interval(
     value, se, documents = (np.asarray(values, np.float64) for values in (value, se, documents))
     inside = (value > 0) & (value < 1)
     place, varies = np.where(inside, value, 0.5), np.isnan(se) | inside & (se > 0)
-    odds, width = np.log(place / (1 - place)), _quantile(documents, confidence) * se / (place * (1 - place))
-    z = _score(documents, confidence)
+    own = place * (1 - place)  # variance of one instance
+    t, z = _quantile(documents, confidence), _score(documents, confidence)
+    odds, width = np.log(place / (1 - place)), t * se / own
+    wide = varies & (width > _WIDE) & (n is not None)
     with np.errstate(invalid="ignore", divide="ignore"):
         alone = documents if n is None else n / (1 + (n / documents - 1) * ALIKE)
+        alone = np.where(wide, np.minimum(documents if n is None else n, own / (se * se)), alone)
+        z = np.where(wide, t, z)
         middle = (value + z * z / (2 * alone)) / (1 + z * z / alone)
         half = z / (1 + z * z / alone) * np.sqrt(value * (1 - value) / alone + z * z / (4 * alone * alone))
     low, high = (
-        np.where(varies, _logistic(odds + sign * width), middle + sign * half).clip(0, 1) for sign in (-1, 1)
+        np.where(varies & ~wide, _logistic(odds + sign * width), middle + sign * half).clip(0, 1)
+        for sign in (-1, 1)
     )
     return np.minimum(low, value), np.maximum(high, value)
 
