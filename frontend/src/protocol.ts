@@ -1293,11 +1293,15 @@ export interface GraphBlock {
 
 /**
  * Charts beside one another, `height` pixels high each or as high as they are by their width.
+ *
+ * `reasons` open the heads of their rows, and `tips` say more of these when they are pointed at.
  */
 export interface ChartBlock {
   kind: "chart";
   charts: Chart[];
-  height?: number;
+  height: number | null;
+  reasons: Reason[];
+  tips: string[];
 }
 
 /**
@@ -1426,32 +1430,6 @@ export interface HeadsSection {
   title: string;
   about: string;
   kind: "heads";
-  command: string | null;
-}
-
-/**
- * Heads on a plane by their distances, and layers by the mean distances of their heads.
- *
- * `layer`, `head`, `role` (None: none), `cluster` (counted from 1), `near` (places of the nearest heads) and `reason`
- * are of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
- * distances of two layers' heads (None: there is no such pair).
- */
-export interface ClustersSection {
-  title: string;
-  about: string;
-  kind: "clusters";
-  layer: number[];
-  head: number[];
-  role: (string | null)[];
-  cluster: number[];
-  near: number[][];
-  reason: Reason[];
-  places: number[][];
-  layers: number[];
-  between: ((number | null)[])[];
-  units: string;
-  lines: string[];
-  notes: string[];
   command: string | null;
 }
 
@@ -1620,7 +1598,6 @@ export type SectionInfo =
   | LayersSection
   | ClassesSection
   | HeadsSection
-  | ClustersSection
   | CardsSection
   | AtlasSection
   | CompareSection

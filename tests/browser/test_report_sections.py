@@ -87,16 +87,16 @@ def test_the_map_says_what_a_point_is(open_page: Any, html: str):
     assert "nearest: " in tip
     assert any(role in tip for role in ROLES.values())
     key = page.locator("[data-section=clusters] .plot").nth(1).locator("text").all_text_contents()
-    assert key[-3:] == ["separators 1", "previous token 1", "none of these 10"]
+    assert key[-3:] == ["separators (1)", "previous token (1)", "none of these (10)"]
 
 
 def test_layers_by_their_distance(open_page: Any, html: str):
     page = open_page(html)
     page.locator("[data-section=clusters] summary", has_text="Layer by layer").click()
-    cells = page.locator("[data-section=clusters] .between tbody tr").nth(0).locator("td").all_inner_texts()
+    cells = page.locator("[data-section=clusters] details .plot text").all_text_contents()
     # Layers 0 and 1 are four heads apart, each a twentieth: on average 0.2.
-    assert cells[1:] == [".20", ".40"]
-    assert "p = " in page.locator("[data-section=clusters] .findings").inner_text()
+    assert cells[9:11] == [".20", ".40"], cells
+    assert "p = " in page.locator("[data-section=clusters]").inner_text()
 
 
 def test_a_row_of_the_roles_opens_its_head(open_page: Any, html: str):
@@ -169,7 +169,7 @@ def test_what_is_saved(open_page: Any, html: str):
         assert len([each for each in drawn.iter() if each.get("data-row")]) >= least
         assert all(each.get("class") is None for each in drawn.iter())
         texts = {"".join(each.itertext()) for each in drawn.iter() if each.tag.endswith("text")}
-        assert texts & {"Attention to", "By layer", "previous token"}
+        assert texts & {"Attention to", "by layer", "previous token"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -14,6 +14,7 @@ import transformers
 import headscope as hs
 from headscope.analyses.distance.arrangement import head_map
 from headscope.analyses.reproduce import Typed
+from headscope.core.heads import Head
 from headscope.errors import CorpusError, InputError
 from headscope.measures.choose import choose
 from headscope.models import Model
@@ -139,14 +140,19 @@ def test_roles_are_those_of_the_command(demo: Model, whole: str) -> None:
 def test_the_map_is_that_of_the_command(demo: Model, whole: str) -> None:
     found = hs.distance(demo, hs.corpora.texts(TEXTS), limit=9)
     clusters = sections(whole)["clusters"]
-    own = np.array(clusters["places"])
+    rows = section_blocks.rows(clusters, "heads")
+    own = np.array([(row["x"], row["y"]) for row in rows])
     expected: Any = head_map(found)
     assert np.allclose(own, expected[["x", "y"]], atol=1e-4)
+    (maps,) = (block for block in clusters["blocks"] if block["kind"] == "chart")
+    for drawn in maps["charts"]:
+        assert [drawn["rows"]["x"], drawn["rows"]["y"]] == own.T.tolist()
     near = found["distance"].values + np.diag([np.inf] * 72)
-    assert [row[0] for row in clusters["near"]] == near.argmin(1).tolist()
+    nearest = [str(Head(place // 12, place % 12)) for place in near.argmin(1)]
+    assert [reason["says"] for reason in maps["reasons"]] == [f"attends most like {name}" for name in nearest]
     assert (
         "L0H2" in payload(whole)["sections"][0]["findings"][0]["parts"][2]["text"]
-        or clusters["role"][2] == "previous token"
+        or rows[2]["role"] == "previous token"
     )
 
 

@@ -234,11 +234,16 @@ class GraphBlock(TypedDict):
 
 
 class ChartBlock(TypedDict):
-    """Charts beside one another, `height` pixels high each or as high as they are by their width."""
+    """Charts beside one another, `height` pixels high each or as high as they are by their width.
+
+    `reasons` open the heads of their rows, and `tips` say more of these when they are pointed at.
+    """
 
     kind: Literal["chart"]
     charts: list[Chart]
-    height: NotRequired[int]
+    height: int | None
+    reasons: list[Reason]
+    tips: list[str]
 
 
 class FoldedBlock(TypedDict):
@@ -296,10 +301,20 @@ def definitions(entries: Mapping[str, str]) -> ListBlock:
     )
 
 
-def charts(shown: Sequence[Chart], height: int | None = None) -> ChartBlock:
+def charts(
+    shown: Sequence[Chart],
+    height: int | None = None,
+    reasons: Sequence[Reason] = (),
+    tips: Sequence[str] = (),
+) -> ChartBlock:
     """Charts beside one another."""
-    block = ChartBlock(kind="chart", charts=list(shown))
-    return block if height is None else {**block, "height": height}
+    return ChartBlock(
+        kind="chart",
+        charts=list(shown),
+        height=height,
+        reasons=list(reasons),
+        tips=list(map(plain_text, tips)),
+    )
 
 
 def folded(summary: str, *blocks: Block) -> FoldedBlock:

@@ -272,7 +272,7 @@ def map_of_heads(
         "kind": "head_map",
         "title": plain_text(title),
         "x": {"title": across.replace("_", " "), "names": texts(dataset[across].values)},
-        "y": {"title": down, "names": texts(dataset[down].values)},
+        "y": {"title": down.replace("_", " "), "names": texts(dataset[down].values)},
         "rows": {"x": columns, "y": rows, "colour": numbers(values)},
         "colour": {
             "title": units,

@@ -3,7 +3,6 @@
 export { section as atlas } from "./atlas/atlas";
 export { section as cards } from "./cards/cards";
 export { section as classes } from "./measure/classes";
-export { section as clusters } from "./distance/clusters";
 export { section as compare } from "./compare_models/compare";
 export { section as heads } from "./measure/heads";
 export { section as layers } from "./measure/layers";

@@ -279,7 +279,7 @@ def _turned(places: Floats) -> Floats:
     return places * np.where(largest < 0, -1.0, 1.0)
 
 
-_FUNCTIONS = 12
+FUNCTIONS = 12
 """So many functions have a colour each."""
 
 _NAMED = 24
@@ -326,8 +326,8 @@ def figure(
         if head not in known:
             raise InputError(f"figure: expected heads from {known[0]} to {known[-1]}, found {head}")
     counts = Counter(functions.values())
-    if len(counts) > _FUNCTIONS:
-        raise InputError(f"functions: expected at most {_FUNCTIONS}, a colour each, found {len(counts)}")
+    if len(counts) > FUNCTIONS:
+        raise InputError(f"functions: expected at most {FUNCTIONS}, a colour each, found {len(counts)}")
     layers, order = sorted({head.layer for head in known}), list(counts)
     by_layer: ChartColour = {"title": "layer", "of": "layers", "names": texts(layers)}
     by_function: ChartColour = {

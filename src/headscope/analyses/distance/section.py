@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,35 +16,12 @@ from headscope.analyses.roles.section import known_roles
 from headscope.analyses.roles.statistics import leading
 from headscope.analyses.study import Study
 from headscope.core.heads import Head
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
-from headscope.views.payload import Reason, SectionInfo
+from headscope.views.blocks import BlocksSection
+from headscope.views.charts import map_of_heads
 from headscope.views.reasons import because
 from headscope.views.section import Section
-
-
-class ClustersSection(SectionInfo):
-    """Heads on a plane by their distances, and layers by the mean distances of their heads.
-
-    `layer`, `head`, `role` (None: none), `cluster` (counted from 1), `near` (places of the nearest heads) and `reason`
-    are of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
-    distances of two layers' heads (None: there is no such pair).
-    """
-
-    kind: Literal["clusters"]
-    layer: list[int]
-    head: list[int]
-    role: list[str | None]
-    cluster: list[int]
-    near: list[list[int]]
-    reason: list[Reason]
-    places: list[list[float]]
-    layers: list[int]
-    between: list[list[float | None]]
-    units: str
-    lines: list[str]
-    notes: list[str]
-    command: str | None
-
 
 ROWS = 64
 """How many patches of each picture, or frames of each sound, are compared: there are many, and heads in pairs."""
@@ -61,40 +38,39 @@ class Clusters(Section):
         roles: the leading role of heads that have one.
         seed: of the map and of the test.
         command: what gives the same map.
+        atlas: the page has the same map in its atlas, to be looked into.
     """
 
     result: xr.Dataset
     roles: Mapping[Head, str] = field(default_factory=dict[Head, str])
     seed: int = 0
     command: str | None = None
+    atlas: bool = False
 
-    def info(self, blobs: Blobs) -> ClustersSection:
+    def info(self, blobs: Blobs) -> BlocksSection:
         """The map, the distances of layers, and what the test says."""
         result, names = self.result, heads(self.result)
         places: Any = arrangement.head_map(result, seed=self.seed)
+        places = places.round(5)
         distances = np.asarray(result["distance"].transpose("head_a", "head_b").values, np.float64)
         groups: Any = arrangement.clusters(result, min(8, len(names)))
-        layers = arrangement.by_layer(result)
+        layers = arrangement.by_layer(result).rename("distance")
         units = str(result["distance"].attrs["units"])
-        stress = float(places.attrs["stress"])
         others = distances + np.diag(np.full(len(names), np.inf))
-        order = np.argsort(others, axis=1, kind="stable")[:, :_NEAR]
+        order: Any = np.argsort(others, axis=1, kind="stable")[:, :_NEAR]
         note = (
             f"Distances are Jensen–Shannon divergences in {units}, from {int(result.attrs['n']):,} tokens, laid out by "
-            f"metric multidimensional scaling (stress {stress:.2f}; 0 would be a perfect map; Clark et al. 2019, §6, "
-            "figure 6)."
+            f"metric multidimensional scaling (stress {float(places.attrs['stress']):.2f}; 0 would be a perfect map; "
+            "Clark et al. 2019, §6, figure 6)."
         )
-        return ClustersSection(
-            kind="clusters",
-            title="Heads that attend alike",
-            about=f"Each point is one of {len(names)} heads; heads that attend alike lie together. "
-            "Choose a point to see where the head looks.",
-            layer=[head.layer for head in names],
-            head=[head.head for head in names],
-            role=[self.roles.get(head) for head in names],
-            cluster=[int(cluster) for cluster in groups["cluster"]],
-            near=[[int(place) for place in row if place != index] for index, row in enumerate(order)],
-            reason=[
+        roles = {head: self.roles[head] for head in names if head in self.roles}
+        coloured = roles if 0 < len(set(roles.values())) <= arrangement.FUNCTIONS else None
+        near: list[list[Head]] = [
+            [names[place] for place in row if place != index] for index, row in enumerate(order)
+        ]
+        maps = blocks.charts(
+            arrangement.figure(result, coloured, places=places).charts,
+            reasons=[
                 because(
                     f"attends most like {names[row[0]]}",
                     f"{distances[index, row[0]]:.3f} {units}",
@@ -102,16 +78,31 @@ class Clusters(Section):
                 )
                 for index, row in enumerate(order)
             ],
-            places=[
-                [round(float(x), 5), round(float(y), 5)]
-                for x, y in zip(places["x"], places["y"], strict=True)
+            tips=[
+                "\n".join(filter(None, [roles.get(head), f"nearest: {', '.join(map(str, row))}"]))
+                for head, row in zip(names, near, strict=True)
             ],
-            layers=[int(layer) for layer in layers["layer_a"].values],
-            between=[[float(mean) if np.isfinite(mean) else None for mean in row] for row in layers.values],
-            units=units,
-            lines=self._lines(),
-            notes=[note],
-            command=self.command,
+        )
+        lines = [blocks.paragraph(line) for line in self._lines()]
+        title = f"Mean distance of their heads, {units}"
+        between = map_of_heads(
+            layers, layers.values, float(np.nanmax(layers)), "", title, across="layer_b", down="layer_a"
+        )
+        rows = places.assign(role=[roles.get(head) for head in names], cluster=groups["cluster"].to_numpy())
+        pairs = layers.to_dataframe().reset_index()
+        return blocks.section(
+            "clusters",
+            "Heads that attend alike",
+            f"Each point is one of {len(names)} heads; heads that attend alike lie together. "
+            "Choose a point to see where the head looks.",
+            [
+                *([*lines, blocks.folded("On a map", maps)] if self.atlas else [maps, *lines]),
+                blocks.folded("Layer by layer", blocks.charts([between])),
+                blocks.table("heads", rows, [*rows.columns], (), title=""),
+                blocks.table("layers", pairs, [*pairs.columns], (), title=""),
+            ],
+            [note],
+            self.command,
         )
 
     def _lines(self) -> list[str]:
@@ -147,4 +138,4 @@ def section(study: Study) -> list[Section]:
     """The map of heads by their distances."""
     drawn = () if study.corpus.kind == "text" else ("--rows", str(ROWS))
     command = study.command("distance", "--map", "map.csv", *drawn)
-    return [Clusters(distances(study), leading(known_roles(study)), command=command)]
+    return [Clusters(distances(study), leading(known_roles(study)), 0, command, "atlas" in study.sections)]
