@@ -59,7 +59,7 @@ def test_check_says_that_a_tokenizer_is_another_models(typed: Typed, tmp_path: P
 
 def test_measure_prints_a_table(typed: Typed, text: Path) -> None:
     lines = typed("measure", text).out.splitlines()
-    assert lines[0].split()[:4] == ["name", "paper", "previous", "current"]
+    assert lines[0].split()[:4] == ["head", "paper", "previous", "current"]
     assert lines[1].split()[:2] == ["L0H0", "1-1"]
     assert len(lines) == 73
 

@@ -74,7 +74,8 @@ def test_the_head_of_a_circuit(make: Any, pairs: Any, roles: list[str], sign: in
     asked = [{**row, "answer": row[better], "wrong": row[worse]} for row in rows]
     patched = hs.patching(model, asked, exact="all")
     np.testing.assert_allclose(patched["patching"], [[0, 0], [1, 0]], atol=1e-3)
-    assert (patched["q"].values <= 0.05).tolist() == [[False, False], [True, False]]
+    # Pairs that differ alike have a test of signs: of six no p is below 2 / 64, and there are four heads.
+    assert (patched["q"].values <= 8 / 2**6).tolist() == [[False, False], [True, False]]
     for row in rows:
         terms = hs.attribute(model, row["clean"], token=row["answer"])
         heads = terms["heads"].sum("source").values

@@ -16,9 +16,9 @@ import xarray as xr
 import headscope as hs
 from headscope.analyses.compare.training.run import Training
 from headscope.analyses.result import Result, returns_result
-from headscope.analyses.shown import SHOWN, first_rows
 from headscope.errors import InputError
 from headscope.models import Model
+from headscope.views.terminal import FEW, tabulated
 from tests.helpers import report_sample
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize(("more", "last"), [(0, []), (1, ["… and 1 more; -o FILE writes them all"])])
 def test_rows_that_are_not_shown_are_counted(more: int, last: list[str]) -> None:
-    assert first_rows(range(SHOWN + more), "the first") == ["the first", *last]
+    lines = tabulated(pd.DataFrame({"score": [0.5] * (FEW + more)})).splitlines()
+    assert lines == ["score", *["0.500"] * FEW, *last]
 
 
 @pytest.fixture

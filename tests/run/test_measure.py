@@ -20,7 +20,7 @@ from headscope.analyses.measure.run import estimate, measure
 from headscope.attention.one import capture
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
-from headscope.errors import CorpusError, InputError, RefusedError, RunError
+from headscope.errors import InputError, RefusedError, RunError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import names
 from headscope.measures.measure import selection
@@ -414,11 +414,6 @@ def test_no_input() -> None:
 def test_a_measure_that_causal_models_do_not_have(stories: Model) -> None:
     with pytest.raises(InputError, match="next: a causal model does not see later tokens"):
         measure(stories, hs.corpora.builtin(), measures=["next"])
-
-
-def test_examples_without_tokens(demo: Model) -> None:
-    with pytest.raises(CorpusError, match=r"corpus\.txt:3: expected an example with tokens"):
-        measure(demo, [Example(text="The cat sat.", source="corpus.txt:3")])
 
 
 def test_a_model_without_attention() -> None:

@@ -162,11 +162,7 @@ export class SaysBox {
   private cosine(says: readonly Prediction[], names: readonly string[]): void {
     this.about.replaceChildren(
       "cosine of A and B read together",
-      h(
-        "span.dim",
-        {},
-        " · of the mean vectors of the two texts; an index that reads each text alone has another similarity",
-      ),
+      h("span.dim", {}, " · an index reads each text alone"),
       this.rounded,
     );
     this.table.replaceChildren(

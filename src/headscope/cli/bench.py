@@ -44,7 +44,7 @@ def bench(
     """
     from headscope import corpora
     from headscope.analyses.bench.run import bench as run
-    from headscope.analyses.shown import Shown, printed
+    from headscope.analyses.shown import Shown, tabulated
 
     table.check(console.TABLES)
     paths = list(files or ())
@@ -61,5 +61,5 @@ def bench(
         raise InputError(f"FILE: {name}: expected {expected}, found {plural(len(paths), 'file')}")
     called = data or (paths[0].name.split(".")[0] if paths else "")
     rows: Any = run(name, loading.named(model), read(), data=called, seed=seed, limit=limit)
-    text = printed(rows.drop(columns=["name"]), 1)
+    text = tabulated(rows, dropped=("name",), most=len(rows))
     table.out(Shown(rows, text, described={}))

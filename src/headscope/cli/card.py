@@ -75,7 +75,7 @@ def diff(
     """
     from headscope.analyses.model_card.card import open_card
     from headscope.analyses.model_card.differences import card_differences
-    from headscope.analyses.shown import Shown, on_screen
+    from headscope.analyses.shown import Shown, tabulated
 
     table.check(console.TABLES)
     rows = card_differences(open_card(a), open_card(b), level=level)
@@ -84,7 +84,7 @@ def diff(
     remarks = [f"{weights}; {len(rows):,} of {about['tests']:,} scores differ beyond their error"]
     remarks += [f"another corpus for {', '.join(about['corpora'])}"] * bool(about["corpora"])
     remarks += [f"in one card only: {', '.join(about['only'])}"] * bool(about["only"])
-    text = on_screen(rows, dropped=["paper", "p"]) if len(rows) else ""
+    text = tabulated(rows, dropped=("paper", "p"), most=len(rows)) if len(rows) else ""
     table.out(Shown(rows, text, described={}, remarks=remarks))
 
 

@@ -6,14 +6,16 @@ import os
 import sys
 from collections.abc import Sequence
 
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+
 from headscope.core.escapes import GREY, PLAIN
 from headscope.core.heads import Head
 from headscope.views import digits
-from headscope.views.blocks import Block, CellInfo, ColumnInfo, ListEntry, TableBlock, Value
+from headscope.views.blocks import Block, CellInfo, ColumnInfo, ListEntry, TableBlock, Value, table
 from headscope.views.payload import Part
 
-ROWS = 60
-"""So many rows of a table have room."""
+ROWS, FEW = 100, 15
+"""So many rows of a section's table have room, and of a table of every head."""
 
 TOKENS = 5
 """So many tokens of a cell have room."""
@@ -39,6 +41,37 @@ def written(shown: Sequence[Block]) -> str:
 
 def _entries(block: Block) -> Sequence[ListEntry]:
     return block["entries"] if block["kind"] == "list" else ()
+
+
+def tabulated(rows: pd.DataFrame, *, of: str = "", dropped: Sequence[str] = (), most: int = FEW) -> str:
+    """The first rows of a table as it is saved, an interval behind its figure; columns in `dropped` are left out.
+
+    >>> figures = {"layer": [0], "head": [2], "q": [1e-9], "score": [0.5], "ci_low": [0.4], "ci_high": [0.6]}
+    >>> print(tabulated(pd.DataFrame(figures)))
+    head     q                   score
+    L0H2  1e−9  0.500 (0.400 to 0.600)
+    """
+    every: list[str] = [*map(str, rows.columns)]
+    names = [name for name in every if name not in ("layer", *dropped)]
+    cells = {name: CellInfo(of=name) for name in names}
+    for place, low in enumerate(names):
+        stem, high = low.removesuffix("_low"), f"{low.removesuffix('_low')}_high"
+        if low != stem and high in cells:
+            cells[stem if stem in cells else names[place - 1]].update(low=low, high=high)
+            del cells[low], cells[high]
+    few = range(min(most, len(rows)))
+    text = written([table("rows", rows, every, [*cells.values()], title="", of=of, shown=few)])
+    more = len(rows) - len(few)
+    return f"{text}\n… and {more:,} more; -o FILE writes them all" if more else text
+
+
+def texts(rows: pd.DataFrame, of: str = "") -> list[list[str]]:
+    """The values of a table as its columns write them, a list a row."""
+    block = table("rows", rows, [*map(str, rows.columns)], [], title="", of=of)
+    columns = [
+        [_written(column, value) for value in block["values"][column["name"]]] for column in block["columns"]
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def words(parts: Sequence[Part], between: str = "") -> str:

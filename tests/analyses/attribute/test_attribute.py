@@ -364,7 +364,7 @@ def test_the_command(typed: Typed, folder: Path, tmp_path: Path) -> None:
     printed = typed("attribute", "The cat sat.", "-m", str(folder), "--token", " the").out.splitlines()
     assert printed[0].startswith("the logit of 'Ġthe' after '.': ")
     assert " = heads " in printed[0]
-    assert printed[2].split() == ["name", "paper", "contribution", "token", "from_source"]
+    assert printed[2].split()[:5] == ["head", "paper", "to", "the", "logit"]
     assert len(printed) == 3 + 8
     files = ["-o", str(tmp_path / "a.csv"), "--meta", str(tmp_path / "a.json")]
     typed("attribute", "The cat sat.", "-m", str(folder), "--token", " the", *files)

@@ -263,7 +263,7 @@ def test_an_input_on_which_the_model_fails_is_named() -> None:
 
 
 def test_inputs_that_are_not_encoded() -> None:
-    with pytest.raises(InputError, match=r"a\.txt:3: expected an example with tokens"):
+    with pytest.raises(InputError, match="no tokenizer, so no text"):
         distance(small("bert"), [Example(text="a", source="a.txt:3")])
     with pytest.raises(InputError, match="expected at least one input, found none"):
         distance(small("bert"), [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Shown, on_screen
+from headscope.analyses.shown import Shown, tabulated
 
 
 def shown(result: Any) -> Shown:
@@ -30,6 +30,6 @@ def shown(result: Any) -> Shown:
     lines = [
         f"the logit of {about['token']!r} after {about['after']!r}: {float(result['logit']):.3f}{capped} = {parts}",
         "the heads that add or take most (token: from which most of it comes)",
-        on_screen(heads.head(SHOWN).reset_index(drop=True), dropped=("part", "source")),
+        tabulated(heads, of="attribute", dropped=("part", "source")),
     ]
     return Shown(rows, "\n".join(lines), result)

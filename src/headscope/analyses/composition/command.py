@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Shown, of_result, printed
+from headscope.analyses.shown import Shown, of_result, tabulated
 from headscope.core.counts import plural
 from headscope.core.validation import Number
 from headscope.errors import InputError
@@ -71,7 +71,7 @@ def shown(result: Any, *, analysis: Analysis, head: str | None = None) -> Shown:
         f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of {int(result['queries']):,} "
         f"queries ({about['of']}) in {plural(int(result['documents']), 'document')}; shares of who wrote the "
         "key and the query",
-        printed(rows.drop(columns=["layer", "head", "paper"])),
+        tabulated(rows, dropped=("head", "paper")),
         *few,
     ]
     return Shown(rows, "\n".join(lines), result)

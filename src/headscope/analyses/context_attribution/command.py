@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from headscope.analyses.shown import SHOWN, Shown, Table, Written, printed
+from headscope.analyses.shown import Shown, Table, Written, tabulated
 from headscope.core.counts import plural
 from headscope.core.escapes import beginning
 from headscope.core.saving import PICTURES, replacing
@@ -30,9 +30,9 @@ DATA = (".jsonl", ".gz", ".zst")
 """Suffixes of data sets."""
 
 COLUMNS = (
-    "effect: nats that the answer loses where no later token sees the span; share of what all spans give; p, q: that "
-    "any token would lose as much;\nestimate: a slope that orders spans; lexical: share of the answer's words in the "
-    "span; attention: how much the answer looks at it"
+    "nats lost: what the answer loses where no later token sees the span; of the context: the share of what all spans "
+    "give; p, q: that\nany token would lose as much; estimate: a slope that orders spans; words shared: the share of "
+    "the answer's words in\nthe span; attention: how much the answer looks at it"
 )
 """What is printed of each span."""
 
@@ -221,21 +221,17 @@ def shown(
 
     if "masked" not in result:
         table, files = by_span.table(result), ((cite, cited), (figures, saved))
-        return Shown(table, printed(rows), result, drawn=listed_on, opens=open_, files=files)
+        text = tabulated(rows, most=len(rows))
+        return Shown(table, text, result, drawn=listed_on, opens=open_, files=files)
     about = description(result)
-    listed = rows.head(SHOWN).drop(
-        columns=[*_DROPPED, *(name for name in ("deleted",) if rows[name].isna().all())]
-    )
-    listed["text"] = [beginning(text, 60) for text in listed["text"]]
+    hidden = [*_DROPPED, *(name for name in ("deleted",) if rows[name].isna().all())]
     origin = "given" if not about["generated"] else "wrote" if about["kind"] == "text" else "said"
     lines = [
         f"answer ({origin}): {about['answer'].strip()!r}, log-probability {fixed(float(result['log_probability']), 2)}",
-        printed(listed),
+        tabulated(rows.assign(text=[beginning(text, 60) for text in rows["text"]]), of="why", dropped=hidden),
         COLUMNS,
         *statistics.sentences(result),
     ]
-    if len(rows) > SHOWN:
-        lines.insert(2, f"… and {len(rows) - SHOWN:,} more; -o FILE writes them all")
     heads: Any = statistics.heads(result).head(3)
     named = ", ".join(
         f"{Head(row.layer, row.head)} {signed(row.estimate, 2)}"

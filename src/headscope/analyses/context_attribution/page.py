@@ -11,7 +11,6 @@ import xarray as xr
 from headscope.analyses.context_attribution.run import Readable
 from headscope.analyses.context_attribution.statistics import FIGURES, table
 from headscope.analyses.result import Result
-from headscope.analyses.shown import cells
 from headscope.analyses.why.run import why
 from headscope.corpora.example import Example
 from headscope.corpora.prompts import answer_of, given_of
@@ -21,6 +20,7 @@ from headscope.views.charts import meta_of, model_name
 from headscope.views.explorer import views_page
 from headscope.views.lab import FiguresPayload
 from headscope.views.page import plain_text
+from headscope.views.terminal import texts
 from headscope.views.view import Showable
 
 SHADED = 3
@@ -50,12 +50,11 @@ def page(result: xr.Dataset, views: Sequence[Showable]) -> str:
     rows: Any = table(result)
     rows["what it is"] = [FIGURES[name] for name in rows["figure"]]
     title = f"Which part made these answers? · {model_name(meta_of(result)['model'])}"
-    texts: list[list[str]] = cells(rows).astype(str).to_numpy().tolist()
     figures = FiguresPayload(
         kind="figures",
         version=1,
         title=plain_text(title),
         columns=[*rows.columns],
-        rows=[[plain_text(text) for text in row] for row in texts],
+        rows=[[plain_text(text) for text in row] for row in texts(rows)],
     )
     return views_page([(figures, Blobs()), *((view.payload, view.blobs) for view in views)])

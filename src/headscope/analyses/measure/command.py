@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from headscope.analyses.shown import Picture, Shown, drawn, printed
+from headscope.analyses.shown import Picture, Shown, drawn, tabulated
 from headscope.core.counts import plural
-from headscope.core.heads import Head
 
 
 def shown(dataset: Any, *, figure: Picture | None = None) -> Shown:
@@ -30,9 +29,5 @@ def shown(dataset: Any, *, figure: Picture | None = None) -> Shown:
 
 def _wide(tidy: Any) -> str:
     """A row a head, a column a measure: for reading on a screen."""
-    names = list(dict.fromkeys(tidy["measure"]))
-    wide = tidy.pivot(index=["layer", "head", "paper"], columns="measure", values="value")[
-        names
-    ].reset_index()
-    wide.insert(0, "name", [str(Head(*head)) for head in zip(wide["layer"], wide["head"], strict=True)])
-    return printed(wide.drop(columns=["layer", "head"]))
+    wide = tidy.pivot(index=["layer", "head", "paper"], columns="measure", values="value")
+    return tabulated(wide[list(dict.fromkeys(tidy["measure"]))].reset_index(), most=len(wide))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Picture, Shown, drawn, on_screen
+from headscope.analyses.shown import Picture, Shown, drawn, tabulated
 from headscope.core.counts import plural
 
 _DROPPED = ("chance", "n", "estimate_low", "estimate_high")
@@ -29,11 +29,10 @@ def shown(
     """
     from headscope.analyses.patching.statistics import curve_table, first_edges
     from headscope.measures.dataset import description
+    from headscope.views.terminal import FEW
 
     rows: Any = result.table()
-    heads, paths = (
-        rows[here].head(SHOWN).reset_index(drop=True) for here in (rows["to"] == "", rows["to"] != "")
-    )
+    heads, paths = (rows[here] for here in (rows["to"] == "", rows["to"] != ""))
     about = description(result)
     lines = [
         f"{about['corpus']['name']}: {plural(about['pairs'], 'pair')}; logit of the answer less that of the other "
@@ -42,19 +41,19 @@ def shown(
         f"effect: share of that gap that a head's output {'takes away' if noising else 'brings back'}; by chance "
         f"within ±{2 * float(result['chance']):.3f}; estimates agree with it (correlation "
         f"{float(result['agreement']):.2f})",
-        on_screen(heads, dropped=("to", *_DROPPED)),
+        tabulated(heads, dropped=("to", *_DROPPED)),
     ]
     if edges:
         lines += [
             "edges: what a head hands to another, or to the logits directly, all other heads held",
-            on_screen(paths, dropped=("estimate", *_DROPPED)),
+            tabulated(paths, dropped=("estimate", *_DROPPED)),
         ]
     if curve:
-        tables: list[Any] = [first_edges(result, SHOWN), curve_table(result)]
+        tables: list[Any] = [first_edges(result, FEW), curve_table(result)]
         lines += [
             f"edges by integrated gradients, of {int(result['integrated'].notnull().sum()):,}; below them the share of "
             "the gap that circuits of the first of them bring back, beside circuits of as many in other orders",
-            *(str(table.round(3).to_string(index=False)) for table in tables),
+            *map(tabulated, tables),
         ]
     if about["example"] is not None:
         lines.append(_opens(about["example"], rows.iloc[0], model.model))

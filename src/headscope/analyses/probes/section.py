@@ -20,7 +20,7 @@ from headscope.models.untrained import left_out
 from headscope.runs.batches import examples
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
-from headscope.views.blocks import BlocksSection, CellInfo, TableBlock
+from headscope.views.blocks import BlocksSection, CellInfo, FoldedBlock, TableBlock
 from headscope.views.digits import percent, signed
 from headscope.views.page import plain_text
 from headscope.views.payload import Part
@@ -147,17 +147,14 @@ class Probes(Section):
             off="",
         )
 
-    def _compared(self) -> list[TableBlock]:
+    def _compared(self) -> list[FoldedBlock]:
         """What a probe has more than another, of the same sentences."""
         rows: Any = differences(self.result)
         if rows.empty:
             return []
         cells = ["probe", "other", "score", blocks.figure("difference", "low", "high"), "p"]
-        return [
-            blocks.table(
-                "differences", rows, [*rows.columns], cells, title="What probes have more than others"
-            )
-        ]
+        title = "What probes have more than others"
+        return [blocks.folded(title, blocks.table("differences", rows, [*rows.columns], cells, title=title))]
 
 
 _STRUCTURAL = ("spearman", "depth_spearman", "root_accuracy")

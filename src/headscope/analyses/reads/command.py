@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import Shown, printed
+from headscope.analyses.shown import Shown, tabulated
 
 
 def shown(result: Any) -> Shown:
@@ -30,7 +30,7 @@ def shown(result: Any) -> Shown:
         some = rows[rows["side"] == side].dropna(axis="columns", how="all")
         lines += [
             sides[side],
-            printed(some.drop(columns=["side", "layer", "head", "paper"], errors="ignore")),
+            tabulated(some, dropped=("side", "head", "paper"), most=len(some)),
         ]
     if "pair" in result:
         lines += [

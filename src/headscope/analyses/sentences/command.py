@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Picture, Shown, drawn, on_screen
+from headscope.analyses.shown import Picture, Shown, drawn, tabulated
 from headscope.core.counts import plural
 
 
@@ -35,7 +35,7 @@ def shown(result: Any, *, head: str | None = None, figure: Picture | None = None
     lines = [
         f"{plural(about['sentences'], 'sentence')} of {plural(about['tokens'], 'token')}; "
         f"{int((rows['q'] <= 0.05).sum())} of {len(rows)} heads look at few sentences, surely (q ≤ .05)",
-        on_screen(rows.head(SHOWN), dropped=() if len(files) == 1 else ("sentence", "received", "text")),
+        tabulated(rows, dropped=() if len(files) == 1 else ("sentence", "received", "text")),
     ]
     save = drawn(partial(result.figure, head=head))
     return Shown(rows, "\n".join(lines), result, files=[(figure, save)])

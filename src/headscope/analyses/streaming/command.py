@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Picture, Shown, drawn, on_screen
+from headscope.analyses.shown import Picture, Shown, drawn, tabulated
 from headscope.core.validation import Number
 
 
@@ -50,7 +50,10 @@ def shown(
         f"{int((losses > BAR).sum())} of {len(losses)} key heads measured, of {len(rows)}, lose more than {BAR:g} "
         f"nats a token of the answer when they see the first {sink} and last {recent} tokens alone, "
         f"{int((rows['q'] <= 0.05).sum())} of them surely (q ≤ .05)",
-        on_screen(rows.head(SHOWN), dropped=("estimate_low", "estimate_high"), head="key_head", name=name_of),
+        tabulated(
+            rows.assign(key_head=[*map(name_of, rows["layer"], rows["key_head"])]),
+            dropped=("estimate_low", "estimate_high"),
+        ),
         "answers that are right, and nats a token, of the needles that did not choose the heads:",
     ]
     names = ["all see everything", "all see the window alone"]

@@ -158,6 +158,8 @@ def _rests(unmasked: AnyFloats, masked: AnyFloats) -> Floats:
     powers = np.stack([np.ones_like(x), x, x * x])  # of a parabola, by least squares
     solved = np.linalg.pinv(powers @ powers.T, hermitian=True)
     rest = drop - solved @ (powers @ drop) @ powers
+    pulled = ((solved @ powers) * powers).sum(0)  # how much a choice pulls the parabola to itself
+    rest /= np.sqrt(np.maximum(1 - pulled, ROUNDING))
     size = np.abs(rest)
     size[size <= ROUNDING * np.abs(unmasked).max()] = 0.0
     usual = size.mean()  # of what loses much more, only so much counts: it shall not hide itself

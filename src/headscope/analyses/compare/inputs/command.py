@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Shown, on_screen
+from headscope.analyses.shown import Shown, tabulated
 
 
 def run(
@@ -38,6 +38,6 @@ def shown(result: Any) -> Shown:
     rows = rows.sort_values("js", ascending=False, kind="stable", ignore_index=True)
     lines = [
         "the heads that differ most (Jensen–Shannon, nats a row; the weight that changed most, A − B)",
-        on_screen(rows.head(SHOWN), dropped=("measure", "a", "b", "difference")),
+        tabulated(rows, dropped=("measure", "a", "b", "difference")),
     ]
     return Shown(result.table, "\n".join(lines), result.figures, drawn=viewed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import SHOWN, Picture, Save, Shown, Table, drawn, on_screen, printed
+from headscope.analyses.shown import Picture, Save, Shown, Table, drawn, tabulated
 from headscope.core.counts import plural
 from headscope.core.validation import Seed
 from headscope.errors import InputError
@@ -129,9 +129,9 @@ def shown(result: Compared, *, figure: Picture | None = None, roles: Path | None
         remarks.insert(0, "the tokenizers differ: compared on words, without special tokens")
     lines = [
         "the heads that moved most (Jensen–Shannon, nats a row; cosine of the rows)",
-        on_screen(heads.drift.head(SHOWN)),
+        tabulated(heads.drift),
         "\nmeans of layers",
-        printed(heads.layers, 4),
+        tabulated(heads.layers, most=len(heads.layers)),
         *filter(None, [by_roles]),
     ]
     files.append((figure, drawn(heads.figure)))
@@ -145,7 +145,7 @@ def _roles(result: Any, *, shaped: bool) -> str:
     counts: Any = result.by_role
     lines = [
         "\nroles of A and B",
-        printed(counts) if len(counts) else "no head of either has a role",
+        tabulated(counts, most=len(counts)) if len(counts) else "no head of either has a role",
     ]
     if shaped:
         count = result.changes["change"].value_counts()

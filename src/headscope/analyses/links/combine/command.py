@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import Shown, printed
+from headscope.analyses.shown import Shown, tabulated
 
 
 def shown(dataset: Any) -> Shown:
@@ -23,7 +23,6 @@ def shown(dataset: Any) -> Shown:
     remarks.append(
         f"chosen and fitted on one half of the {clusters}, scored on the other, both ways; intervals over {clusters}"
     )
-    shown = rows.drop(columns=[name for name in rows if name.endswith(("_low", "_high"))])
-    shown["system"] = shown["system"].mask(few, "")
-    text = printed(shown[~few | ~rows.duplicated("label")])
+    shown = rows.assign(system=rows["system"].mask(few, ""))[~few | ~rows.duplicated("label")]
+    text = tabulated(shown, most=len(shown))
     return Shown(rows, text, dataset, remarks=remarks)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from headscope.analyses.clusters import CHOSEN_ON, note
-from headscope.analyses.shown import SHOWN, Shown, first_rows, on_screen
+from headscope.analyses.shown import Shown, tabulated
 from headscope.core.heads import Head
 from headscope.core.saving import TABLES
 from headscope.errors import InputError
@@ -99,5 +99,4 @@ def _changed(rows: Any) -> str:
 
 
 def _few(title: str, rows: Any) -> str:
-    few = on_screen(rows.head(SHOWN).reset_index(drop=True))
-    return "\n".join([title, *first_rows(rows, few)])
+    return f"{title}\n{tabulated(rows)}"
