@@ -175,13 +175,13 @@ def share_interval(
     value, se, documents = (np.asarray(values, np.float64) for values in (value, se, documents))
     inside = (value > 0) & (value < 1)
     place, varies = np.where(inside, value, 0.5), np.isnan(se) | inside & (se > 0)
-    own = place * (1 - place)  # variance of one instance
+    variance = place * (1 - place)  # of one instance
     t, z = _quantile(documents, confidence), _score(documents, confidence)
-    odds, width = np.log(place / (1 - place)), t * se / own
+    odds, width = np.log(place / (1 - place)), t * se / variance
     wide = varies & (width > _WIDE) & (n is not None)
     with np.errstate(invalid="ignore", divide="ignore"):
         alone = documents if n is None else n / (1 + (n / documents - 1) * ALIKE)
-        alone = np.where(wide, np.minimum(documents if n is None else n, own / (se * se)), alone)
+        alone = np.where(wide, np.minimum(documents if n is None else n, variance / (se * se)), alone)
         z = np.where(wide, t, z)
         middle = (value + z * z / (2 * alone)) / (1 + z * z / alone)
         half = z / (1 + z * z / alone) * np.sqrt(value * (1 - value) / alone + z * z / (4 * alone * alone))
