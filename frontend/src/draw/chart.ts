@@ -171,7 +171,6 @@ function headMap(info: Chart, how: How): Drawing {
   });
   const hue = painted(colour, theme);
   const most = Math.max(0, ...(rows.colour ?? []).filter(known).map(Math.abs));
-  const letters = clamp(0.44 * size, 8, SIZE);
   const high = top + down.length * step;
   const marked = new Set(rows.marked);
   return {
@@ -198,14 +197,14 @@ function headMap(info: Chart, how: How): Drawing {
       }
       lettering(pen, `400 ${SIZE}px`, "left", "middle");
       if (x.title) write(pen, ink3, x.title, left, 6);
-      lettering(pen, `500 ${letters}px`, "center", "middle");
+      lettering(pen, `500 ${SIZE}px`, "center", "middle");
       for (const { row, x, y } of spots) {
         const value = rows.colour![row]!;
         const fill = hue(value)!;
         pen.row = row;
         area(pen, fill, x - size / 2, y - size / 2, size, size);
         pen.row = null;
-        if (size >= 20) write(pen, inkOn(rgba(fill)), short(value, most), x, y + 0.5);
+        if (size >= 2 * SIZE) write(pen, inkOn(rgba(fill)), short(value, most), x, y + 0.5);
         if (!marked.has(row)) continue;
         [pen.strokeStyle, pen.lineWidth] = [ink, 1.5];
         pen.strokeRect(x - size / 2 - 1, y - size / 2 - 1, size + 2, size + 2);

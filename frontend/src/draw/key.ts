@@ -61,7 +61,7 @@ export function ramp(
         const pixel = pixels[Math.floor(((i + 0.5) * pixels.length) / steps)]!;
         area(pen, css(pixel), left + from, 1, Math.round(((i + 1) * wide) / steps) - from, TALL);
       }
-      lettering(pen, "400 10px", "center", "middle");
+      lettering(pen, `400 ${SIZE}px`, "center", "middle");
       for (const { at, text } of ticks) write(pen, ink3, text, left + at * wide, TALL + 10);
     },
   };

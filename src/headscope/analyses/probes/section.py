@@ -123,7 +123,11 @@ class Probes(Section):
     def _table(self) -> TableBlock:
         """The probes, beside what is printed of the same, and below them what is printed of others."""
         rows: Any = pd.DataFrame(
-            {name: self.result[name].values for name in ("probe", *_SAVED) if name in self.result}
+            {
+                name: self.result[name].values
+                for name in ("probe", *_SAVED, *_STRUCTURAL)
+                if name in self.result
+            }
         )
         printed = {label: value / 100 for label, value in TABLE_3.items()}
         labels = rows["probe"].map(AS_PROBES)
@@ -137,7 +141,11 @@ class Probes(Section):
                 *("probe", blocks.bar("uas", *ends), blocks.figure("uas", *ends), "uuas", "control"),
                 *(
                     "selectivity",
-                    *(name for name in _STRUCTURAL if name in rows and rows[name].notna().any()),
+                    *(
+                        _STRUCTURAL
+                        if "depth_spearman" in rows and rows["depth_spearman"].notna().any()
+                        else ()
+                    ),
                 ),
                 *("parameters", CellInfo(of="printed", tone="dim")),
             ],
@@ -158,7 +166,7 @@ class Probes(Section):
 
 
 _STRUCTURAL = ("spearman", "depth_spearman", "root_accuracy")
-_SAVED = ("uas", "uas_low", "uas_high", "uuas", *_STRUCTURAL, "control", "selectivity", "parameters")
+_SAVED = ("uas", "uas_low", "uas_high", "uuas", "spearman", "control", "selectivity", "parameters")
 """Columns of a probe."""
 
 TRAINED = 400
