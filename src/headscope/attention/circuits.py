@@ -20,9 +20,9 @@ from headscope.attention.one import prepare, running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import Hooks, entering, recording
 from headscope.attention.residual import (
-    Added,
     Block,
     Call,
+    StreamTerm,
     attending,
     attention_calls,
     followed,
@@ -216,7 +216,7 @@ def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:
     raise no_stream(model, f"no norm between the stream and {call.module}")
 
 
-def _written(model: Model, call: Call, attention: Added) -> Tensor:
+def _written(model: Model, call: Call, attention: StreamTerm) -> Tensor:
     """W_O ``[head · value_dim, stream]`` through the weights of the norms after attention."""
     matrix = call.matrix.double()
     for recorded in attention.norms:

@@ -76,7 +76,7 @@ class Call:
 
 
 @dataclass(eq=False)
-class Added:
+class StreamTerm:
     """What attention, or what else mixes tokens, wrote to the stream, times a factor.
 
     `norms` are the layer's modules that ran on what it wrote, each with what it was given and what it gave.
@@ -99,11 +99,11 @@ class Block:
     before: Tensor
     read: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
     given: Tensor | None = None
-    added: list[Added] = field(default_factory=list[Added])
+    added: list[StreamTerm] = field(default_factory=list[StreamTerm])
     after: Tensor | None = None
 
     @property
-    def attention(self) -> Added | None:
+    def attention(self) -> StreamTerm | None:
         """What attention wrote; None for a layer that does not attend."""
         return next((one for one in self.added if one.kind == ATTENTION), None)
 
@@ -224,7 +224,7 @@ def followed(
     return *stream.ended(model), output.logits[0].detach()
 
 
-def attending(blocks: Sequence[Block]) -> list[tuple[Block, Added]]:
+def attending(blocks: Sequence[Block]) -> list[tuple[Block, StreamTerm]]:
     """The layers that attend, each with what its attention wrote."""
     return [(block, block.attention) for block in blocks if block.attention is not None]
 
@@ -361,7 +361,7 @@ class Stream:
     def _adds(self, kind: str) -> Any:
         def add(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
             written = first(output).detach().requires_grad_()
-            self._blocks[-1].added.append(Added(kind, written))
+            self._blocks[-1].added.append(StreamTerm(kind, written))
             return with_first(output, written)
 
         return add

@@ -29,7 +29,7 @@ from headscope.cli.report import report
 from headscope.cli.serve import serve
 from headscope.cli.view import view
 from headscope.console.groups import command
-from headscope.console.help import Command
+from headscope.console.help import HelpCommand
 from headscope.console.options import say
 from headscope.core.escapes import printable
 from headscope.core.failures import out_of_memory
@@ -148,7 +148,7 @@ def _options(
 def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: Any) -> None:
     """Add a command. The first paragraph of its docstring stands whole in the list of commands."""
     summary = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
-    parent.command(name, cls=Command, help=summary, short_help=summary, **more)(command(function))
+    parent.command(name, cls=HelpCommand, help=summary, short_help=summary, **more)(command(function))
 
 
 for function in (check, view, serve, lab, plan, merge, bench, report, card):
@@ -167,7 +167,7 @@ def _made(analysis: Analysis, name: str) -> Any:
 
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     text = analysis.command.help if analysis.command else ""
-    alone.command(name, cls=Command, help=text, short_help=text)(Made(analysis).function())
+    alone.command(name, cls=HelpCommand, help=text, short_help=text)(Made(analysis).function())
     return typer.main.get_command(alone)
 
 

@@ -21,7 +21,7 @@ SHORT = 84
 _ALL = "headscope.help"
 
 
-class Command(typer.core.TyperCommand):
+class HelpCommand(typer.core.TyperCommand):
     """A command whose help names the options of `SHARED`, and describes them with ``--help-all``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -28,7 +28,7 @@ from headscope.corpora.jsonlines import (
     named,
 )
 from headscope.corpora.kinds import begins_as_table
-from headscope.corpora.rows import Kept, Row, columns_of, plain
+from headscope.corpora.rows import MemoryRow, Replayed, columns_of, plain
 from headscope.corpora.sources import suffix_of
 from headscope.errors import CorpusError, InputError
 
@@ -116,7 +116,7 @@ def dataset(
     return Corpus(
         "rows",
         lambda: read(
-            (Row("rows", index, ""), _labelled(plain(row), classes)) for index, row in enumerate(given)
+            (MemoryRow("rows", index, ""), _labelled(plain(row), classes)) for index, row in enumerate(given)
         ),
         **more,
     )
@@ -143,7 +143,7 @@ def _checked(rows: Any, text: str | None, document: str | None) -> Iterable[Any]
             f"rows: expected {expected}, found a dict with the keys {keys or 'none'}; name one split"
         )
     if isinstance(rows, Iterator):
-        rows = Kept(cast("Iterator[Any]", rows))
+        rows = Replayed(cast("Iterator[Any]", rows))
     if not isinstance(rows, Iterable):
         raise InputError(f"rows: expected {expected}, found {type(rows).__name__}")
     given = cast("Any", rows)

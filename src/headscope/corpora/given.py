@@ -25,7 +25,7 @@ from headscope.corpora.links import linked_of
 from headscope.corpora.negations import negation_of
 from headscope.corpora.prompts import asked_of
 from headscope.corpora.readers import examples_of, text_of
-from headscope.corpora.rows import Kept, Row, columns_of, plain, values_of
+from headscope.corpora.rows import MemoryRow, Replayed, columns_of, plain, values_of
 from headscope.corpora.treebank import tree_of
 from headscope.errors import InputError
 
@@ -82,7 +82,7 @@ def corpus_of(value: Any, place: InPlace) -> Any:
             '{"words": ["a", "b"]} a text in words'
         )
     if _is(first, list) and first and all(_is(turn, Mapping) for turn in first):
-        return dataset(Kept[Any]({"messages": turns} for turns in items))
+        return dataset(Replayed[Any]({"messages": turns} for turns in items))
     if _is(first, Mapping) and "image" not in first:
         return _of_rows(_kept(items), [*first], place.rows)
     if _is(first, Mapping) or _is_picture(first):
@@ -98,7 +98,7 @@ def _is(value: object, *kinds: type) -> bool:
 
 def _kept(items: Any) -> Any:
     """Items that can be read again and again."""
-    return Kept[Any](items) if _is(items, Iterator) else items
+    return Replayed[Any](items) if _is(items, Iterator) else items
 
 
 def _of_texts(items: Any, name: str) -> Corpus:
@@ -107,7 +107,7 @@ def _of_texts(items: Any, name: str) -> Corpus:
     def read() -> Iterator[Example]:
         return (text_of(item, index, index) for index, item in enumerate(items))
 
-    if not _is(items, Kept):
+    if not _is(items, Replayed):
         items = values_of(items) if hasattr(items, "tolist") or hasattr(items, "to_list") else list(items)
         if items and all(_is(item, str) and _is_file(item) for item in items):
             raise InputError(
@@ -147,7 +147,7 @@ def _lines(rows: Iterable[Any]) -> Iterator[Line]:
         if isinstance(held, dict):
             named = cast("dict[Any, Any]", held).items()
             held = {str(name): value for name, value in named if value is not None}
-        yield Row("rows", index, json.dumps(held, default=str))
+        yield MemoryRow("rows", index, json.dumps(held, default=str))
 
 
 def _tree(line: Line, document: str | None, numbers: Documents) -> Example:

@@ -21,7 +21,7 @@ Held = Literal["text", "jsonl", "csv", "tsv", "conllu", "conll2012", "parquet", 
 BEGIN = re.compile(r"#\s*begin document\b(.*)")
 """A line with which a document of CoNLL-2012 begins."""
 
-AS_TEXT = "--format text (format='text') reads its marks as well"
+AS_TEXT = "; --format text (format='text') reads its marks as well"
 """How what has marks is read as a text all the same."""
 
 _ROW = re.compile(r"[0-9]+([-.][0-9]+)?(\t[^\t]*){9}")
@@ -39,11 +39,11 @@ _SAID = {
 """What files are called that are no text, and what of `headscope.corpora` reads them."""
 
 
-def holds(path: str | Path, files: Files | None = None) -> Held:
+def holds(path: str | Path, files: Files | None = None, advice: str = AS_TEXT) -> Held:
     """What a file holds, told from how it begins: JSON (``jsonl``), a treebank, a table of texts, or else a text.
 
-    `files` has it among its files, where there is one. Raises `CorpusError` for a file that is missing or no text, and
-    for one of `headscope.corpora.formats`.
+    `files` has it among its files, where there is one. Raises `CorpusError` for a file that is missing or no text, and,
+    with `advice`, for one of `headscope.corpora.formats`.
     """
     path = str(path)
     if (kind := begins_as_table(path)) is not None:
@@ -55,7 +55,7 @@ def holds(path: str | Path, files: Files | None = None) -> Held:
     if form.begins == "{" and is_json(next(line.text for line in files.lines(path) if line.text.strip())):
         return "jsonl"
     if (known := format_of(form)) is not None:
-        raise CorpusError(path, None, f"expected text, found {known}; {AS_TEXT}")
+        raise CorpusError(path, None, f"expected text, found {known}{advice}")
     lines = form.lines
     if any(map(BEGIN.match, lines)):
         return "conll2012"
@@ -76,7 +76,7 @@ def expect_text(path: str, files: Files) -> None:
     if (kind := holds(path, files)) != "text":
         what, reader = _SAID[kind]
         raise CorpusError(
-            path, None, f"expected a text, found {what}; hs.corpora.{reader} reads it; {AS_TEXT}"
+            path, None, f"expected a text, found {what}; hs.corpora.{reader} reads it{AS_TEXT}"
         )
 
 
@@ -88,7 +88,7 @@ def _names_texts(line: str, parted: str) -> bool:
 
 def text_of(path: str | Path) -> Files:
     """A file that has to be a text. Raises `CorpusError` for one that holds something else."""
-    if (kind := holds(path)) != "text":
+    if (kind := holds(path, advice="")) != "text":
         raise CorpusError(path, None, f"expected a text, found {_SAID[kind][0]}")
     return Files(path)
 

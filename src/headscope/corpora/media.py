@@ -20,7 +20,7 @@ from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Listed
 from headscope.corpora.jsonlines import Documents, each_of, json_object, label_of, scalar, string, strings
 from headscope.corpora.linking import read_links
-from headscope.corpora.rows import Kept
+from headscope.corpora.rows import Replayed
 from headscope.corpora.sources import counted, suffix_of, walked
 from headscope.corpora.speech import times_of
 from headscope.errors import CorpusError, InputError
@@ -204,7 +204,7 @@ def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | No
         raise InputError(f"{modality.kind}: expected {several}, found {type(source).__name__}")
     items = cast("Iterable[Any]", source)
     if isinstance(items, Iterator):
-        items = Kept(items)
+        items = Replayed(items)
     names: Any = getattr(items, "column_names", None)
     if isinstance(names, list) and columns.media not in names:
         there = ", ".join(map(repr, cast("list[Any]", names)))

@@ -13,7 +13,7 @@ from headscope.errors import CorpusError, InputError
 T = TypeVar("T")
 
 
-class Row(Line):
+class MemoryRow(Line):
     """A row that is in no file."""
 
     @property
@@ -26,7 +26,7 @@ class Row(Line):
         return CorpusError(self.source, None, message)
 
 
-class Kept(Generic[T]):
+class Replayed(Generic[T]):
     """What an iterator gives, to be read again and again: it is read as far as it was asked for, and held."""
 
     def __init__(self, source: Iterator[T]) -> None:
@@ -45,7 +45,7 @@ class Kept(Generic[T]):
                 return
 
 
-class Columns:
+class ColumnTable:
     """The rows of a table that is held by columns, as dicts.
 
     Args:
@@ -57,9 +57,9 @@ class Columns:
         self.column_names = list(names)
         self._column = column
 
-    def select_columns(self, names: Sequence[str]) -> Columns:
+    def select_columns(self, names: Sequence[str]) -> ColumnTable:
         """Some of the columns."""
-        return Columns(names, self._column)
+        return ColumnTable(names, self._column)
 
     def __len__(self) -> int:
         return len(self._column(self.column_names[0])) if self.column_names else 0
@@ -73,7 +73,7 @@ class Columns:
         return (dict(zip(self.column_names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def columns_of(table: Any) -> Columns | None:
+def columns_of(table: Any) -> ColumnTable | None:
     """The rows of a table, or of a dict of columns; None for anything else.
 
     A table is known by what it offers, so that none of the libraries need be there: names of its columns, and a column
@@ -84,13 +84,13 @@ def columns_of(table: Any) -> Columns | None:
         columns = list(named.values())
         held = all(map(_is_column, columns))
         splits = held and all(isinstance(next(iter(column), None), Mapping) for column in columns)
-        return Columns(list(named), named.__getitem__) if held and not splits else None
+        return ColumnTable(list(named), named.__getitem__) if held and not splits else None
     names: Any = getattr(getattr(table, "dtype", None), "names", None)  # a structured array of numpy
     if hasattr(table, "to_pylist"):  # Arrow's
         names = getattr(table, "column_names", None)
     elif hasattr(table, "columns") and hasattr(table, "__getitem__"):  # of pandas and polars
         names = table.columns
-    return None if names is None else Columns([*names], table.__getitem__)
+    return None if names is None else ColumnTable([*names], table.__getitem__)
 
 
 def values_of(column: Any) -> list[Any]:
