@@ -151,9 +151,8 @@ def test_a_written_token_was_chosen_by_the_row_before_it(open_page: Callable[...
     page = open_page(hs.view(found).html(), quiet=True)
     first = found.query.classes["generated"].argmax()
     page.locator(".hv .toks.l .tok").nth(int(first)).click()
-    assert f"was chosen by the row of {found.query.pieces[first - 1].strip('▁')}, the token before it" in (
-        page.locator(".answer").inner_text()
-    )
+    said = f"was chosen by the row of {found.query.pieces[first - 1].strip('▁')}, the token before it"
+    page.locator(".answer", has_text=said).wait_for()
 
 
 @pytest.mark.parametrize("n", [70, 500])

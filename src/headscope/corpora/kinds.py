@@ -75,9 +75,7 @@ def expect_text(path: str, files: Files) -> None:
     """Raise `CorpusError` where one of some files is no text, or one with marks."""
     if (kind := holds(path, files)) != "text":
         what, reader = _SAID[kind]
-        raise CorpusError(
-            path, None, f"expected a text, found {what}; hs.corpora.{reader} reads it{AS_TEXT}"
-        )
+        raise CorpusError(path, None, f"expected a text, found {what}; hs.corpora.{reader} reads it{AS_TEXT}")
 
 
 def _names_texts(line: str, parted: str) -> bool:
