@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from headscope.console.sources import ReadingOptions, linked
-from headscope.errors import InputError
 
 ROWS = [("A cat.", "x"), ("A dog.", "x"), ("A bird.", "y")]
 
@@ -43,42 +42,6 @@ def test_documents(folder: Path, name: str, options: dict[str, Any], expected: l
         (text, document) for (text, _), document in zip(ROWS, expected, strict=True)
     ]
     assert corpus.documents
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("a.txt", {"documents": "page"}, "--documents: expected blank or line or file of text, found 'page'"),
-        (
-            "a.txt",
-            {"documents": "field:page"},
-            "--documents: expected blank or line or file of text, found 'field:page'",
-        ),
-        ("a.csv", {"documents": "page"}, "--documents: expected field:page of csv, found 'page'"),
-        ("a.csv", {"documents": "field:"}, "--documents: expected field:NAME of csv, found 'field:'"),
-        (
-            "a.txt",
-            {"text_field": "body"},
-            "--text-field: expected .jsonl, .csv, .tsv, .parquet or .arrow, found plain text",
-        ),
-        (
-            None,
-            {"documents": "line"},
-            "--documents: expected text or fields, found the built-in corpus, with its own documents",
-        ),
-        (
-            "a.conllu",
-            {"documents": "line"},
-            "--documents: expected text or fields, found CoNLL-U, with its own documents",
-        ),
-    ],
-)
-def test_what_a_format_does_not_have_is_refused(
-    folder: Path, name: str | None, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(InputError) as raised:
-        ReadingOptions(**options).of([folder / name] if name else None)
-    assert str(raised.value) == message
 
 
 TREE = "1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
@@ -132,28 +95,3 @@ def test_the_field_of_documents_goes_to_the_reader(annotations: Path) -> None:
 
 def test_without_a_file_links_are_of_the_built_in_trees() -> None:
     assert next(iter(linked(None, None))).heads is not None
-
-
-@pytest.mark.parametrize(
-    ("files", "options", "said"),
-    [
-        (["a.jsonl", "a.conllu"], {}, "these files are jsonl and conllu; give them apart, or say --format"),
-        (["a.de"], {}, "{0}: expected a name that ends in .jsonl, .json, .conllu, _conll or .txt; or say --format"),
-        (["a.en", "a.ALIGN"], {}, "expected three files, A, B and their alignments last, found {0}, {1}"),
-        (["a.ALIGN", "a.de", "a.en"], {}, "expected three files, A, B and their alignments last, found {0}, {1}, {2}"),
-        (["a.de", "a.en"], {"format": "pharaoh"}, "expected three files, A, B and their alignments last, found {0}, {1}"),
-        ([], {"format": "pharaoh"}, "expected three files, A, B and their alignments last, found none"),
-        ([], {"format": "jsonl"}, "paths: expected at least one file, found none"),
-        (["a.jsonl"], {"base": 1}, "--base: expected word alignments, found jsonl"),
-        (["a.conllu"], {"document": "page"}, "--documents: expected jsonl, found CoNLL-U"),
-        (["a.jsonl"], {"words": "surface"}, "--words: expected CoNLL-U, found jsonl"),
-        (["a.txt"], {"relations": "main"}, "--relations: expected CoNLL-U, found word-heads"),
-    ],
-)  # fmt: skip
-def test_files_of_links_that_do_not_go_together(
-    annotations: Path, files: list[str], options: dict[str, Any], said: str
-) -> None:
-    paths = [annotations / name for name in files]
-    with pytest.raises(InputError) as error:
-        linked(paths, **{"format": None, **options})
-    assert str(error.value) == said.format(*paths)
