@@ -1,8 +1,8 @@
-"""Do intervals cover, and are tests right as often as they say? Simulations behind docs/statistics.md.
+"""Do intervals cover, and are tests right as often as they say? The simulations of docs/statistics.md.
 
     python benchmarks/calibration.py                               all tables on stdout
     python benchmarks/calibration.py --part roles --runs 200       one part, fewer runs
-    python benchmarks/calibration.py --write docs/statistics.md    each table between its marks in the page
+    python benchmarks/calibration.py --write benchmarks/calibration.md    each table between its marks in the log
 
 Parts:
     intervals   coverage of 95 % intervals of a figure, by how many documents there are and how unequal they are

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,10 +55,16 @@ def test_every_interval_and_p_is_listed() -> None:
 
 
 def test_every_interval_and_p_is_simulated() -> None:
-    marks = set(re.findall(r"<!-- (\w+): python benchmarks/calibration.py --part \1 -->\n\|", PAGE))
+    log = (ROOT / "benchmarks" / "calibration.md").read_text(encoding="utf-8")
+    marks = set(re.findall(r"<!-- (\w+): python benchmarks/calibration.py --part \1 -->\n\|", log))
     used = {part for cells in rows().values() for part in re.findall(r"`(\w+)`", cells[-1])}
     assert used <= marks
     text = "".join(
         (ROOT / "benchmarks" / name).read_text() for name in ("calibration.py", "calibration_few.py")
     )
     assert all(f'"{part}": (' in text for part in marks)
+
+
+def test_the_page_says_what_the_log_says() -> None:
+    summary = ROOT / "benchmarks" / "calibration_summary.py"
+    subprocess.run([sys.executable, str(summary), "--check"], check=True)

@@ -1,4 +1,4 @@
-"""The simulations behind docs/statistics.md, small: the tables there are of many more runs."""
+"""The simulations of docs/statistics.md, small: the tables of benchmarks/calibration.md are of many more runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_broad_heads_do_not_make_other_roles_false(calibration) -> None:
 
 
 def test_tables_stand_between_their_marks(calibration) -> None:
-    page = Path(__file__).parents[2] / "docs" / "statistics.md"
+    page = Path(__file__).parents[2] / "benchmarks" / "calibration.md"
     text = page.read_text(encoding="utf-8")
     for part in calibration.PARTS:
         again = calibration.written(text, part, "| new |")
