@@ -24,8 +24,9 @@ from headscope.models.perceive import WHAT
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "measures.md"
-MOST_TERMS = 9
+MOST_TERMS = 6
 """Longer sums are cut short."""
+COLUMNS = "| measure | what it is | unit | rows that count | source | worked out |"
 
 PIECES = ["[CLS]", "walk", "walk", "##er", ",", "[SEP]", "Walk", "walk", "[SEP]"]
 TENTHS = """
@@ -203,13 +204,16 @@ there which keys each query can see, `[head query key]`, or `[1 query key]` wher
 
 ROLES_HEAD = """## Roles
 
-`hs.roles(model, corpus)` says what each head does. A head has a role when its score is above the bar: the threshold,
-or a quarter of the way from chance to 1, whichever is more (*broad*: uniform entropy − ln 1.5). Chance is uniform
-attention and, for roles that name tokens of texts, what the head's own offsets score (`offsets`), if that is more.
-Intervals and tests are by document ([statistics](statistics.md)); p is one-sided, of a score no higher than the bar,
-and q is p after Benjamini and Hochberg over all heads and the roles of a family (position, marks, words, the sentence,
-breadth, copies); roles with q ≤ 0.05 are named. A head without any has one row, `none`. A role that uniform attention
-itself has to more than 0.9 is not tested.
+`hs.roles(model, corpus)` says what each head does. A head has a role when its score is above the bar. The bar is the
+threshold, or a quarter of the way from chance to 1, whichever is more (*broad*: uniform entropy − ln 1.5). Chance is
+uniform attention; for roles that name tokens of texts it is what the head's own offsets score, if that is more. p is
+one-sided and q is p after Benjamini and Hochberg over all heads and the roles of a family (position, marks, words,
+the sentence, breadth, copies). Roles with q ≤ 0.05 are named; a head without any has one row, `none`. A role that
+uniform attention itself has to more than 0.9 is not tested. How often these tests err: [statistics](statistics.md).
+
+Where the first token of a causal head is a sink, each role of texts is also tested *off the sink*, with the sink's
+mass taken out. "§3.1" is Clark et al. 2019, who count a head of the next or the previous token where more than half
+of the attention goes there.
 
 | role | measure | threshold | why | not named beside | models | inputs |
 |---|---|---|---|---|---|---|
@@ -292,15 +296,13 @@ def worked(measure: Measure, maps: hs.AttentionMaps) -> str | None:
     rows = row_statistic(measure, maps.layers[0], tokens, 0.0, sight)[0, chosen]
     value = surface(maps, [measure])[measure.name].item()
     assert np.isclose(value, rows.mean())
-    names = ", ".join(f"`{tokens.pieces[place]}`" for place in chosen)
     terms = [number(row) for row in rows]
     if len(rows) > MOST_TERMS:
-        names, terms = f"{len(rows)} of {len(tokens)} tokens", [*terms[:2], "…", terms[-1]]
-    total = " + ".join(terms)
+        terms = [*terms[:2], "…", terms[-1]]
     if len(rows) == 1:
-        return f"{names}: {total}"
+        return terms[0]
     exact = np.isclose(value, round(value, 3), rtol=0, atol=1e-9)
-    return f"{names}: ({total}) / {len(rows)} {'=' if exact else '≈'} {number(value)}"
+    return f"({' + '.join(terms)}) / {len(rows)} {'=' if exact else '≈'} {number(value)}"
 
 
 def rows_that_count(measure: Measure) -> str:
@@ -316,13 +318,12 @@ def rows_that_count(measure: Measure) -> str:
     }[measure.rows]
 
 
-def definition(measure: Measure) -> str:
-    """The docstring of a measure's function, but for its own example."""
+def more(measure: Measure) -> str:
+    """What the docstring of a measure's function says beside its first line and its own example."""
     function = measure.pairs if measure.statistic == "pairs" else measure.function
     text = (inspect.getdoc(function) or "") if function is not None else ""
-    return "\n\n".join(part for part in text.split("\n\n") if not part.startswith("Example:")).replace(
-        "``", "`"
-    )
+    _, *parts = text.split("\n\n")
+    return " ".join(part for part in parts if not part.startswith("Example:")).replace("``", "`")
 
 
 def repeated() -> hs.AttentionMaps:
@@ -354,9 +355,7 @@ def worked_out(measure: Measure, group: str) -> str:
     if measure.example is not None:
         maps = measure.example()
         if found := worked(measure, maps):
-            how = "causal" if maps.causal else "seen both ways"
-            shown = len(maps.query) <= MOST_TERMS
-            return f"{found} (in a map of its own, {how})" + (f"\n\n{drawn(maps)}" if shown else "")
+            return f"{found} (in a map of its own)"
         raise ValueError(f"measure {measure.name}: its example has no row for it")
     for make in (_FIRST.get(group, EXAMPLES[0]), *EXAMPLES):
         if found := worked(measure, make()):
@@ -364,20 +363,12 @@ def worked_out(measure: Measure, group: str) -> str:
     raise ValueError(f"measure {measure.name}: no map of the page has a row for it: give it one, example=")
 
 
-def section(measure: Measure, group: str) -> str:
-    lines = [f"### `{measure.name}`", "", measure.description]
-    if text := definition(measure):
-        lines += ["", text]
-    keys = ", ".join(f"`{key}`" for key in measure.keys)
-    source = "headscope’s own" if measure.source is None else f"{measure.source} ({keys})"
-    lines += [
-        "",
-        f"- units: {measure.units or 'the function’s own'}; averaged over: tokens",
-        f"- rows that count: {rows_that_count(measure)}",
-        f"- source: {source}",
-        f"- example: {worked_out(measure, group)}",
-    ]
-    return "\n".join(lines) + "\n"
+def row(measure: Measure, group: str) -> str:
+    """One measure's row of the table of its group."""
+    text = " ".join(f"{measure.description} {more(measure)}".split()).replace("|", "\\|")
+    source = "headscope’s own" if measure.source is None else measure.source
+    cells = (f"`{measure.name}`", text, measure.units or "its own", rows_that_count(measure), source)
+    return f"| {' | '.join((*cells, worked_out(measure, group)))} |"
 
 
 def generate() -> str:
@@ -393,19 +384,23 @@ def generate() -> str:
     used: dict[str, None] = {}
     for group, measures in GROUPS.items():
         parts.append(f"## Group `{group}`\n\n{INTRODUCTIONS.get(group, '')}".rstrip() + "\n")
-        for measure in measures.values():
-            parts.append(section(measure, group))
-            used |= dict.fromkeys(measure.keys)
+        rows = [row(measure, group) for measure in measures.values()]
+        parts.append("\n".join([COLUMNS, "|---|---|---|---|---|---|", *rows]) + "\n")
+        used |= dict.fromkeys(key for measure in measures.values() for key in measure.keys)
     parts.append(FAMILIES)
     table = ROLES_HEAD
     for role in ROLES:
+        if role.name.endswith("off the sink"):
+            continue
+        why = role.why.replace(
+            "more than half of the attention, as Clark et al. 2019, §3.1, count heads of the next and previous token",
+            "more than half (§3.1)",
+        )
         models = "causal" if role.causal else "all"
         limit = f"{role.threshold:.2g}" if role.measure != "entropy" else "2/3 of the visible tokens"
         beside = ", ".join(role.unless) or "–"
         inputs = ", ".join(WHAT[kind] for kind in role.kinds)
-        table += (
-            f"| {role.name} | `{role.measure}` | {limit} | {role.why} | {beside} | {models} | {inputs} |\n"
-        )
+        table += f"| {role.name} | `{role.measure}` | {limit} | {why} | {beside} | {models} | {inputs} |\n"
     parts.append(table)
     entries = "\n\n".join(BIBTEX[key] for key in BIBTEX if key in used or key == "benjamini1995")
     parts.append(f"## Sources\n\n```bibtex\n{entries}\n```\n")

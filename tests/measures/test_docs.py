@@ -36,14 +36,13 @@ def test_every_measure_and_role_is_there_and_examples_add_up() -> None:
     page = tool.generate()
     for group in GROUPS.values():
         for name, measure in group.items():
-            section = page.split(f"### `{name}`\n")[1].split("\n#")[0]
-            assert measure.description in section
-            assert "- units: " in section
-            assert "- example: " in section
-            assert f"- source: {measure.source or 'headscope’s own'}" in section
+            line = page.split(f"\n| `{name}` | ")[1].split("\n")[0]
+            assert line.startswith(measure.description)
+            assert f" | {measure.source or 'headscope’s own'} | " in line
     for role in ROLES:
-        assert f"| {role.name} | `{role.measure}` |" in page
-    sums = re.findall(r": \(([\d. +]+)\) / (\d+) [=≈] ([\d.]+)\n", page)
+        told = f"| {role.name} | `{role.measure}` |" in page
+        assert told != role.name.endswith(", off the sink")
+    sums = re.findall(r"\| \(([\d. +]+)\) / (\d+) [=≈] ([\d.]+) ", page)
     assert len(sums) > 20
     for terms, count, value in sums:
         numbers = [float(term) for term in terms.split(" + ")]
@@ -58,10 +57,9 @@ def test_a_measure_without_a_row_on_the_maps_of_the_page_brings_its_own() -> Non
     weights = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]])[None, None]
     alone = pair_measure("digits", "Mean mass on digits.")(digits)
     with pytest.raises(ValueError, match="measure digits: no map of the page has a row for it"):
-        tool.section(alone, "a new group")
+        tool.row(alone, "a new group")
     own = {pieces: hs.wrap(weights, pieces.split()) for pieces in ("the 7 cats", "the seven cats")}
     shown = replace(alone, example=lambda: own["the 7 cats"])
-    assert "`the`, `7`, `cats`: (0.3 + 0.6 + 0.2) / 3 ≈ 0.367 (in a map" in tool.section(shown, "a new group")
-    assert "| `7` | 1 | 6 | 3 |" in tool.section(shown, "a new group")
+    assert "(0.3 + 0.6 + 0.2) / 3 ≈ 0.367 (in a map of its own)" in tool.row(shown, "a new group")
     with pytest.raises(ValueError, match="measure digits: its example has no row for it"):
-        tool.section(replace(alone, example=lambda: own["the seven cats"]), "a new group")
+        tool.row(replace(alone, example=lambda: own["the seven cats"]), "a new group")
