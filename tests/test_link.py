@@ -32,25 +32,6 @@ def test_pairs_and_matrices_are_links() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("ab", "links: expected a list of links or pairs, or a matrix, found str"),
-        ([1], r"links\[0\]: expected a Link or a pair"),
-        ([(1, 2), (1, 2, 3)], r"links\[1\]: expected a Link or a pair"),
-        ([(1, "x")], r"links\[0\]: expected a number, \(start, end\)"),
-        ([((3, 3), 1)], r"links\[0\]: expected a start from 0 and an end after it, found 3 and 3"),
-        ([(-1, 1)], r"expected a start from 0 and an end after it, found -1 and 0"),
-        ([((0, 1, "c"), 1)], "expected text 'a' or 'b', found 'c'"),
-        ([(True, 1)], "expected a number"),
-        (np.zeros((2, 2)), r"expected a boolean matrix \[query key\], found float64"),
-    ],
-)
-def test_what_is_no_link_is_refused(given: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        as_links(given)
-
-
-@pytest.mark.parametrize(
     ("span", "unit", "sequence", "tokens", "said"),
     [
         (Span(0, 2), "tokens", 0, [0, 1], ""),

@@ -218,55 +218,6 @@ def test_what_is_cut_off_has_no_patch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: Region(), "region: expected one of box, polygons and mask, found none"),
-        (lambda: Region((0, 0, 1, 1), mask=np.ones((2, 2), bool)), "found box and mask"),
-        (
-            lambda: Region((1, 2, 3)),
-            r"box: expected left, top, right and bottom in pixels, found \(1, 2, 3\)",
-        ),
-        (lambda: Region((1, 2, 3, float("nan"))), "box: expected left, top, right and bottom in pixels"),
-        (lambda: Region("1234"), "box: expected left, top, right and bottom in pixels, found '1234'"),
-        (lambda: Region((9, 2, 3, 8)), r"left before right and top before bottom, found \(9, 2, 3, 8\)"),
-        (lambda: Region(polygons=[]), r"polygons: expected a list of polygons, found \[\]"),
-        (
-            lambda: Region(polygons=[[1, 2, 3, 4]]),
-            r"polygons\[0\]: expected \[x, y, x, y, …\] of three corners",
-        ),
-        (lambda: Region(polygons=[[1, 2, 3, 4, 5, 6, 7]]), r"polygons\[0\]: expected \[x, y, x, y, …\]"),
-        (lambda: Region(polygons=[[1, 2, 1, 4, 1, 9]]), r"polygons\[0\]: expected a polygon with an area"),
-        (lambda: Region(mask=np.zeros((3, 3), bool)), "mask: expected a pixel in it, found none"),
-        (
-            lambda: Region(mask=np.zeros((3, 3))),
-            r"mask: expected true or false \[row column\].*found float64 \(3, 3\)",
-        ),
-        (lambda: Region(mask={"size": [2, 2], "counts": [1, 2]}), "counts of 2 × 2 = 4 pixels, found 3"),
-        (
-            lambda: Region(mask={"size": [2], "counts": [4]}),
-            r"mask: expected 'size': \[height, width\], found \[2\]",
-        ),
-        (
-            lambda: Region(mask={"size": [10**6, 10**6], "counts": [0, 10**12]}),
-            "mask: expected at most 268,435,456 pixels, found 1,000,000 × 1,000,000$",
-        ),
-        (
-            lambda: Region(mask={"size": [2, 2], "counts": "P" * 400_000}),
-            "mask: expected 'counts': whole numbers",
-        ),
-        (lambda: Region(mask={"size": [2, 2], "counts": "~"}), "mask: expected 'counts': whole numbers"),
-        (lambda: Region(mask={"size": [2, 2], "counts": "P"}), "mask: expected 'counts': whole numbers"),
-        (lambda: Region(mask={"size": [2, 2], "counts": [4]}), "mask: expected a pixel in it, found none"),
-        (lambda: Region(mask={"size": [2, 2], "counts": [-1, 5]}), "mask: expected 'counts': whole numbers"),
-    ],
-)
-def test_what_is_no_region_is_said_in_a_line(make: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said) as told:
-        make()
-    assert "\n" not in str(told.value)
-
-
-@pytest.mark.parametrize(
     ("region", "said"),
     [
         (

@@ -17,9 +17,9 @@ import headscope as hs
 from headscope import bertviz
 from headscope.bertviz import neuron_view
 from headscope.console.sources import ReadingOptions, linked
-from headscope.core.link import Link, Named, Span
+from headscope.core.link import Link, Named, Span, as_links
 from headscope.core.region import Region, Runs
-from headscope.errors import HeadscopeError, RunError
+from headscope.errors import RunError
 from tests.helpers import golden, workspace
 from tests.helpers.small_models import save_gpt2, small_roberta
 
@@ -53,10 +53,14 @@ def scene() -> SimpleNamespace:
         options: dict[str, Any] = {"model": model.module, "tokenizer": model.tokenizer, "model_type": ""}
         neuron_view.show(**{**options, "sentence_a": "a b", "html_action": "return", **given})
 
+    def qk(**given: Any) -> None:
+        q, k = np.zeros((2, 4, 3, 8)), np.zeros((2, 2, 3, 8))
+        hs.from_qk(**{"query": q, "key": k, **given})
+
     return SimpleNamespace(
         hs=hs, np=np, torch=torch, Odd=Odd, TEXT=TEXT, NAN=float("nan"), HUGE=10**30, EVEN=np.full((1, 1, 2, 2), 0.5),
         model=model, corpus=corpus, trees=hs.corpora.builtin_trees(), maps=maps, stats=stats,
-        Link=Link, Named=Named, Span=Span, Region=Region, Runs=Runs, ReadingOptions=ReadingOptions, linked=linked,
+        Link=Link, Named=Named, Span=Span, Region=Region, Runs=Runs, ReadingOptions=ReadingOptions, linked=linked, as_links=as_links, qk=qk,
         paths=lambda *names: [Path(name) for name in names], edited=edited, ablated=ablated, shown=shown, neurons=neurons,
     )  # fmt: skip
 
@@ -68,17 +72,7 @@ def test_calls_that_cannot_be_done(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
 
-    def done(call: str) -> None:
-        found = eval(call, vars(scene()))
-        if isinstance(found, hs.corpora.Corpus):  # is read when it is asked for
-            list(found)
-
-    def refused(call: str) -> str:
-        with pytest.raises(HeadscopeError) as error:
-            done(call)
-        return f"{error.type.__name__}: {error.value}".replace("\0", r"\0")
-
-    golden.check("wrong_calls.txt", ">>> ", refused)
+    golden.refusals("wrong_calls.txt", **vars(scene()))
 
 
 def test_what_a_callers_function_raises_is_the_callers() -> None:

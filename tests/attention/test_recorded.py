@@ -130,28 +130,8 @@ def test_what_is_too_large_is_made_by_rows() -> None:
         hs.measure_qk(windowed)
 
 
-def test_arrays_that_do_not_go_together_are_refused() -> None:
+def test_queries_that_are_no_numbers_or_none_are_refused() -> None:
     q, k = np.zeros((2, 4, 3, 8)), np.zeros((2, 2, 3, 8))
-    for message, given in {
-        "layer 0, axis head: expected query heads that are a multiple of the key heads": {
-            "key": np.zeros((2, 3, 3, 8))
-        },
-        "layer 0, axis dim: expected 8, found 6": {"key": np.zeros((2, 2, 3, 6))},
-        "tokens: expected 3, one a key, found 2": {"tokens": ["a", "b"]},
-        "mask, layer 0: expected 'causal', 'all', a window": {"mask": "sideways"},
-        r"mask, layer 0: expected \(3, 3\) or \(4, 3, 3\)": {"mask": np.ones((2, 3), bool)},
-        "key: expected axes .head token dim. a layer, none of them empty": {"key": np.zeros((2, 2, 0, 8))},
-        "query: expected arrays, found str": {"query": "q.npy"},
-        r"index: expected each layer once, found \[3, 3\]": {"index": [3, 3]},
-        "layer 0: expected a scale that is a finite number": {"scale": np.nan},
-        "layer 1: expected a scale that is a finite number, and of softcap one above 0, found 0.353553 and 0.0": {
-            "softcap": [None, 0.0]
-        },
-        "sinks, layer 0, axis head: expected 4": {"sinks": np.zeros((2, 3))},
-        "softcap, axis layer: expected 2, found 3": {"softcap": [1.0, 2.0, 3.0]},
-    }.items():
-        with pytest.raises(InputError, match=message):
-            hs.from_qk(**{"query": q, "key": k, **given})
     q[1, 2, 1, 0] = np.nan
     with pytest.raises(InputError, match="q, layer 1, head 2: token 1 is no finite number"):
         hs.from_qk(q, k).take()

@@ -160,38 +160,6 @@ def test_its_text_says_all_of_it(change: hs.WhatIf) -> None:
     assert hs.WhatIf.parse(f"  {str(change).upper().replace('>', ' > ')} ") == change
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "L4H2", "H2 off", "L4H2 gone", "L4H2 off 3", "L4H2 hide", "L4H2 hide >", "L4H2 hide 3",
-        "L4H2 hide a>b", "L4H2 temperature", "L4H2 temperature hot", "L4H2 temperature 0",
-        "L4H2 temperature inf", "L4H2 temperature nan", "L-1H2 off",
-    ],
-)  # fmt: skip
-def test_a_text_that_is_no_change(text: str) -> None:
-    with pytest.raises(InputError, match=r"what if: expected .*, found"):
-        hs.WhatIf.parse(text)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"deed": "gone"},
-        {"deed": "off", "head": 2},
-        {"deed": "off", "layer": 1, "key": 2},
-        {"deed": "hide", "layer": 1, "key": 2, "last": 1},
-        {"deed": "hide", "layer": 1, "query": 2, "last": 3},
-        {"deed": "off", "layer": 1, "value": 2.0},
-        {"deed": "hide", "layer": 1},
-        {"deed": "temperature"},
-        {"deed": "temperature", "value": -1.0},
-    ],
-)
-def test_a_value_that_is_no_change(values: Any) -> None:
-    with pytest.raises(InputError, match=r"what if: expected .*, found"):
-        hs.WhatIf(**values)
-
-
 @pytest.mark.parametrize("text", ["L9H0 off", "L9 uniform", "all hide >80"])
 def test_what_was_not_met_is_said(llama: Model, text: str) -> None:
     with pytest.raises(InputError, match=f"{text}: this model has no such head"), hs.edit(llama, text):

@@ -12,7 +12,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.page_controls import ALL
 from tests.helpers.tabs import Tabs
-from tests.helpers.view_sample import neurons, some, tokens
+from tests.helpers.view_sample import neurons, some
 
 pytestmark = pytest.mark.browser
 
@@ -140,17 +140,6 @@ def test_a_finger_chooses_two_tokens(tabs: Tabs, tmp_path: Any):
         page.touchscreen.tap(box["x"] + (column + 0.5) * box["width"] / 8, box["y"] + 2.5 * box["height"] / 8)
     assert listed(page, 0) == ranked(2, 5)
     tabs.give(tab)
-
-
-def test_one_direction_where_there_is_one(open_page: Callable[..., Any]):
-    cross = AttentionMaps(some(layers=3, heads=4).layers, tokens(), tokens(), kind="cross")
-    page = open_page(page_of(cross, between=(3, 1)))
-    assert page.locator(".way:visible").count() == 1
-    assert listed(page, 0) == ranked(3, 1)
-    page = open_page(page_of(some(layers=3, heads=4, causal=True), between=(3, 1)))
-    ways = page.locator(".way")
-    assert ways.nth(0).locator(".standing").first.is_visible()
-    assert ways.nth(1).inner_text().endswith("Not seen: the mask hides it.")
 
 
 def test_two_inputs_have_a_ranking_each(open_page: Callable[..., Any]):

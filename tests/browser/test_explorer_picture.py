@@ -115,31 +115,6 @@ def test_a_click_is_of_the_patch_under_it_when_special_tokens_are_hidden(
     assert "where patch[0,1] looks" in page.locator(f"{TO} .cap").inner_text().lower()
 
 
-def test_means_are_over_all_queries_or_over_patches(open_page: Callable[..., Any]) -> None:
-    weights = np.full((1, 1, 5, 5), 0.2)
-    weights[0, 0, 0] = [0, 1, 0, 0, 0]  # [CLS] alone looks at the first patch
-    axis = hs.Grid(2, 2, prefix=["[CLS]"], picture=picture())
-    page = open_page(hs.view(hs.wrap(weights, axis), scale="head").html())
-    assert "all queries look" in page.locator(f"{TO} .cap").inner_text().lower()
-    assert "(0.360)" in said(page)
-    page.get_by_role("button", name="mean of patches").click()
-    assert "patches look on average" in page.locator(f"{TO} .cap").inner_text().lower()
-    assert "(0.2" in said(page)
-    page.wait_for_function("() => location.hash.includes('queries=patches')")
-    # a chosen query goes before the mean, and is let go with it
-    page.locator(f'{FROM} .others [data-place="0"]').click()
-    page.mouse.move(0, 0)
-    assert "where [cls] looks" in page.locator(f"{TO} .cap").inner_text().lower()
-    page.get_by_role("button", name="mean of all").click()
-    page.mouse.move(0, 0)
-    assert "(0.360)" in said(page)
-    page.wait_for_function("() => !location.hash.includes('pin')")
-    # without prefix tokens there is one mean
-    bare = hs.Grid(2, 2, picture=picture())
-    page = open_page(hs.view(hs.wrap(weights[:, :, 1:, 1:] * 1.25, bare), scale="head").html())
-    assert page.locator(f"{FROM} .others button").all_inner_texts() == ["mean of all"]
-
-
 def test_smooth_opacity_and_other_pictures(open_page: Callable[..., Any]) -> None:
     page = open_page(shown(layer=0, heads=[1], scale="head"))
     to = f"{TO} canvas"
@@ -158,19 +133,6 @@ def test_smooth_opacity_and_other_pictures(open_page: Callable[..., Any]) -> Non
     page.wait_for_selector(".hp .boards canvas")
     page.get_by_role("radio", name="Lines", exact=True).last.click()
     page.wait_for_selector(".hv .toks.r")
-
-
-def test_patches_are_one_colour_each(open_page: Callable[..., Any]) -> None:
-    """Nearest neighbour by default: no colour stands between two patches."""
-    axis = hs.Grid(2, 3, picture=hs.Picture(np.full((HIGH, WIDE, 3), 128, np.uint8)))
-    weights = np.tile([0.05, 0.5, 0.05, 0.05, 0.3, 0.05], (1, 1, 6, 1))
-    page = open_page(hs.view(hs.wrap(weights, axis), scale="head").html())
-    rows = {color(page, f"{TO} canvas", x, 20) for x in range(2, WIDE, 2)}
-    # three patches, and what JPEG and the edges between them make of the grey
-    assert len({value // 12 for value, _, _ in rows}) <= 4
-    page.get_by_role("switch", name="Smooth").click()
-    rows = {color(page, f"{TO} canvas", x, 20) for x in range(2, WIDE, 2)}
-    assert len({value // 12 for value, _, _ in rows}) > 4
 
 
 @pytest.mark.parametrize("count", [2, 6, 16])
@@ -323,37 +285,6 @@ def test_windows_hide_what_lies_outside(open_page: Callable[..., Any]) -> None:
     press(page, FROM, 90, 60)
     assert "where patch[1,1] looks" in page.locator(f"{TO} .cap").inner_text().lower()
     assert "Grey" not in said(page)
-
-
-def test_what_a_model_cuts_off_is_grey(open_page: Callable[..., Any]) -> None:
-    axis = hs.Grid(2, 2, prefix=["[CLS]", "register 0"], picture=picture(), area=(20, 0, 100, 80))
-    page = open_page(hs.view(hs.wrap(np.full((1, 1, 6, 6), 1 / 6), axis), scale="head").html())
-    for board in (FROM, TO):
-        assert color(page, f"{board} canvas", 8, 60) == pytest.approx((148, 153, 158), abs=8)
-        assert color(page, f"{board} canvas", 112, 20) == pytest.approx((148, 153, 158), abs=8)
-        assert color(page, f"{board} canvas", 60, 60) == pytest.approx((200, 200, 200), abs=8)
-    assert "Grey: what the model does not see, as it is cut off." in said(page)
-    assert page.locator(f"{FROM} .others button").all_inner_texts()[2:] == ["[CLS]", "register 0"]
-    # nothing is there to be chosen
-    press(page, FROM, 8, 60)
-    assert "all queries look" in page.locator(f"{TO} .cap").inner_text().lower()
-
-
-def test_a_difference_is_tinted_by_its_sign(open_page: Callable[..., Any]) -> None:
-    one = maps(1, 1)
-    other = hs.wrap(np.roll(one.layers[0], -1, 2)[None], one.query)  # looks at [CLS] and the patch before
-    page = open_page(hs.view(one, against=other, side="difference", scale="head", opacity=1.0).html())
-    rest(page)
-    # the first looks at patch[0,0], the second no patch as much
-    red, _, blue = color(page, f"{TO} canvas", 20, 20)
-    assert blue > red + 30
-    assert "Blue: more in the first" in said(page)
-    red, green, blue = color(page, f"{TO} canvas", 100, 20)
-    assert max(red, green, blue) - min(red, green, blue) < 20, "what is equal stays grey"
-    page.get_by_role("radio", name="Side by side").click()
-    rest(page)
-    assert page.locator(".hp").count() == 2
-    assert page.locator(".hp:visible").count() == 2
 
 
 def test_the_grid_shows_each_head_on_the_picture(open_page: Callable[..., Any]) -> None:

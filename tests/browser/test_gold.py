@@ -81,23 +81,6 @@ def test_the_head_view_says_right_and_wrong(open_page: Callable[..., Any]):
     assert count(page, ".hv .over", WRONG) > 100
 
 
-def test_the_matrix_outlines_cells(open_page: Callable[..., Any]):
-    page = open_page(page_of(picture="matrix"))
-    side = page.locator(".matrix.big .ov").bounding_box()["width"] / 8
-
-    def cells(colour: tuple[int, int, int], row: int, column: int, columns: int = 1) -> int:
-        box = [column * side, row * side, columns * side, side]
-        return count(page, ".matrix.big .ov", colour, box)
-
-    assert cells(RIGHT, 3, 1, 2) > 60, "the word's two pieces in one outline"
-    assert cells(WRONG, 3, 5) > 30
-    assert cells(WRONG, 3, 2) > 5, "the cross on what it looks at instead"
-    assert cells(RIGHT, 5, 1, 2) == cells(WRONG, 5, 5) == 0
-    box = page.locator(".matrix.big .ov").bounding_box()
-    page.mouse.move(box["x"] + 5.5 * side, box["y"] + 3.5 * side)
-    assert "✗ far" in page.locator(".tip.on").inner_text()
-
-
 def test_neurons_and_the_grid_have_them_too(open_page: Callable[..., Any]):
     page = open_page(page_of(scale="neuron", pin=("from", 3)))
     assert count(page, ".nv .ov", RIGHT) > 30

@@ -150,27 +150,6 @@ def test_bytes_are_near(open_page: Callable[..., Any]) -> None:
             assert numbers["softmax: weight"] == pytest.approx(exact[row], abs=0.004)
 
 
-def test_a_newcomer_finds_values_and_all_neurons(open_page: Callable[..., Any]) -> None:
-    found = family("Llama")
-    shown = view(
-        Model(build(found)), inputs={key: value[:1] for key, value in found.inputs.items()}, heads=[1]
-    )
-    page = open_page(shown.html(), height=1200)
-    page.get_by_role("button", name="Expand into q and k").click()
-    page.get_by_role("switch", name="Values").click()
-    settled(page)
-    heading = page.locator(".axis.n").inner_text()
-    assert re.search(r"v\s+value", heading)
-    assert re.search(r"‖αvWₒ‖\s+added", heading)
-    page.locator(".nv .toks.r .tok .t").nth(3).hover()
-    assert page.locator(".vector h3").inner_text().startswith("All neurons of ")
-    inked = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(byte => byte !== 0)"
-    assert page.locator(".vector canvas").evaluate(inked)
-    page.get_by_role("button", name="Collapse to lines").click()
-    settled(page)
-    assert page.locator(".nv").is_hidden()
-
-
 def test_pairs_of_other_lengths_are_linked(demo: Model, open_page: Callable[..., Any]) -> None:
     first = (
         "The identical rovers will act as robotic geologists.",

@@ -116,61 +116,6 @@ def test_the_sink_can_be_taken_out(open_page: Callable[..., Any], html: str):
     assert re.search(r"sinks left out as keys, \d+% of L0H\d's weight", page.locator(".status").inner_text())
 
 
-def test_every_query_at_one_corner_of_a_picture_is_told_as_a_sink(open_page: Callable[..., Any]) -> None:
-    """.60 to patch[0,0], .25 to patch[3,4], the rest even, in all heads but one: of .40 that are left .25 are .625."""
-    row = np.full(48, 0.15 / 46, np.float32)
-    row[[0, 3 * 8 + 4]] = 0.6, 0.25
-    weights = np.tile(row, (2, 4, 3, 1))
-    weights[1, 2] = 1 / 48
-    view = hs.view(hs.wrap(weights, ["what", "is", "it"], hs.Grid(6, 8), kind="cross"), exact=True)
-    page = open_page(view.html(), quiet=True)
-    said = page.locator(".answer")
-    most = "looks mostly at the first token (a sink), 60% on average, as 7 of 8 heads do."
-    assert said.inner_text() == f"L0H0 {most}"
-    page.get_by_role("switch", name="Hide first token").click()
-    settled(page)
-    left = re.fullmatch(
-        r"L0H0 gives 60% to the hidden sink \(first token\), and of the rest the most to patch\[3,4\], (\d+)%; 7 of .*",
-        said.inner_text(),
-    )
-    assert left
-    assert abs(int(left[1]) - 62.5) <= 0.5
-    assert (
-        "sinks left out as keys, 60% of L0H0's weight · rows renormalised"
-        in page.locator(".status").inner_text()
-    )
-    page.get_by_role("switch", name="Hide first token").click()  # the rows are as they were
-    settled(page)
-    assert said.inner_text() == f"L0H0 {most}"
-    assert "renormalised" not in page.locator(".status").inner_text()
-
-
-def test_a_written_token_was_chosen_by_the_row_before_it(open_page: Callable[..., Any], shared: Path) -> None:
-    stories = hs.load(shared / "models" / "stories260K")
-    found = hs.generate(stories, "Once upon a time", max_new_tokens=4)
-    page = open_page(hs.view(found).html(), quiet=True)
-    first = found.query.classes["generated"].argmax()
-    page.locator(".hv .toks.l .tok").nth(int(first)).click()
-    said = f"was chosen by the row of {found.query.pieces[first - 1].strip('▁')}, the token before it"
-    page.locator(".answer", has_text=said).wait_for()
-
-
-@pytest.mark.parametrize("n", [70, 500])
-def test_even_weights_are_drawn(open_page: Callable[..., Any], n: int):
-    weights = 1 + 0.01 * np.random.default_rng(0).random((1, 2, n, n))
-    page = open_page(
-        explorer_page([Input({"self": maps(weights / weights.sum(-1, keepdims=True))})], state={"top_k": 12}),
-        quiet=True,
-    )
-    assert lines(page) >= 500
-    # The strip of what each key receives: bars and numbers on the right of the tokens.
-    inks = (
-        "c => new Set(new Uint32Array(c.getContext('2d').getImageData(c.width * 0.85, 0, c.width * 0.14, 400)"
-        ".data.buffer)).size"
-    )
-    assert page.eval_on_selector(".over", inks) > 5
-
-
 def pair(words: str, seed: int) -> Input:
     """Six tokens; head 2 of layer 1 looks at the last two, more at the one or at the other."""
     pieces = words.split()

@@ -101,16 +101,6 @@ def test_a_cell_of_the_grid_shows_its_figure_and_opens_the_head(open_page: Any, 
     opened(page, 2, 3)
 
 
-def test_a_point_of_a_chart_opens_its_head(open_page: Any, html: str):
-    page = open_page(html, fragment="#head=L0H0")
-    assert page.locator(".chart text", has_text="L1H2").count() == 1
-    dot = page.locator(".chart").first.locator("[data-row]").nth(6)
-    dot.scroll_into_view_if_needed()
-    box = dot.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    opened(page, 1, 2)
-
-
 def test_the_table_sorts_filters_and_opens(open_page: Any, html: str):
     page = open_page(html)
     rows = page.locator(".heads tbody tr")
@@ -148,13 +138,6 @@ def test_the_table_is_saved_with_every_digit(open_page: Any, html: str):
     assert list(rows[0]) == ["layer", "head", "paper", "measure", "value", "se", "n", "chance"]
     for row in rows:
         assert float(row["value"]) == data[row["measure"]].values[int(row["layer"]), int(row["head"])]
-
-
-def test_a_bar_of_the_ranking_opens_its_head(open_page: Any, html: str):
-    page = open_page(html, fragment="#head=L0H0&measure=sep")
-    page.locator(".ranking .entry").first.locator(".gauge").click()
-    opened(page, 0, 1)
-    assert page.locator(".ranking .entry[aria-current]").inner_text().startswith("L0H1")
 
 
 def test_maps_in_the_page_are_those_that_were_given(open_page: Any):
@@ -434,20 +417,6 @@ def test_a_report_without_examples_says_so(open_page: Any):
     page.locator(".heads tbody tr").nth(3).click()
     page.wait_for_function("() => location.hash.startsWith('#head=L0H3&reason.says=')")
     assert page.locator(".among h3").inner_text().startswith("L0H3 over the corpus")
-
-
-def test_everything_that_can_be_pressed_has_a_name(open_page: Any, html: str):
-    page = open_page(html)
-    nameless = page.evaluate(
-        """[...document.querySelectorAll("button, select, input, [tabindex='0']")].filter(element =>
-            element.checkVisibility() && !(element.getAttribute("aria-label") || element.textContent.trim())).map(element => element.outerHTML)"""
-    )
-    assert nameless == []
-    stops: list[str] = []
-    for _ in range(90):
-        page.keyboard.press("Tab")
-        stops.append(page.evaluate("document.activeElement.className || document.activeElement.tagName"))
-    assert {"headlink", "thumb", "grid", "find", "headname"} <= set(" ".join(stops).split())
 
 
 def test_a_broken_page_says_what_is_wrong(open_page: Any, chromium: Any, tmp_path: Path, html: str):

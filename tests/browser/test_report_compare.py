@@ -99,33 +99,6 @@ def test_the_map_is_walked_and_opened_by_keys(open_page: Any, html: str) -> None
     assert grid.locator(".ring").count() == 1
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_number_of_the_map_can_be_read(open_page: Any, html: str, scheme: str) -> None:
-    page = open_page(html, scheme=scheme)
-    for kind in ("js", "previous"):
-        page.locator(f"{SECTION} select.kinds").select_option(kind)
-        pairs = page.locator(f"{SECTION} .grid svg").evaluate(
-            """svg => {
-                return [...svg.querySelectorAll("[data-row]")].map(cell =>
-                    [cell, cell.nextElementSibling].map(one => getComputedStyle(one).fill.match(/[0-9.]+/g).map(Number)));
-            }"""
-        )
-        assert len(pairs) == 72
-        assert min(contrast(cell, text) for cell, text in pairs) >= 4.5
-
-
-def contrast(one: list[float], other: list[float]) -> float:
-    """By WCAG 2, of opaque colours."""
-    assert len(one) == len(other) == 3
-
-    def luminance(colour: list[float]) -> float:
-        parts = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
-        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 def test_a_b_and_their_difference(open_page: Any, html: str) -> None:
     page = open_page(html)
     at(page, 0, 2).click()
@@ -197,19 +170,6 @@ def test_the_state_of_the_switch_is_in_the_address(open_page: Any, html: str) ->
     assert again.locator(".sides [aria-checked=true]").all_inner_texts() == ["B"]
 
 
-def test_from_two_models_to_one_and_back(open_page: Any, html: str) -> None:
-    page = open_page(html)
-    at(page, 2, 3).click()
-    wait_for_head(page, "L2H3")
-    page.locator("select.example").select_option(index=0)
-    page.wait_for_function("() => document.querySelectorAll('.sides button').length === 0")
-    assert "minus" not in shown(page)
-    assert page.locator(".explorer .pane").count() == 1
-    at(page, 2, 3).click()
-    wait_for_head(page, "L2H3")
-    assert page.locator(".sides [aria-checked=true]").all_inner_texts() == ["A − B"]
-
-
 def test_points_rows_links_and_sentences_open_heads(open_page: Any, html: str, compared: Any) -> None:
     page = unfolded(open_page(html))
     least, most = (f"L{row['layer']}H{row['head']}" for row in map(compared.drift.iloc.__getitem__, (-1, 0)))
@@ -260,16 +220,6 @@ def test_the_map_shows_drift_or_the_difference_of_a_measure(open_page: Any, html
     assert at(page, 0, 2).get_attribute("fill") != before
     page.locator(f"{SECTION}").get_by_role("button", name="entropy", exact=True).click()
     assert page.locator(f"{SECTION} select.kinds").input_value() == "entropy"
-
-
-def test_layers_have_their_means_and_intervals(open_page: Any, html: str) -> None:
-    page = open_page(html)
-    section = page.locator(SECTION)
-    bars = section.locator(".plot:not(.grid) rect[width='1.5']")
-    assert bars.count() == 6
-    assert min(bars.evaluate_all("bars => bars.map(bar => bar.height.baseVal.value)")) > 0
-    section.locator("select.kinds").select_option("previous")
-    assert bars.count() == 0
 
 
 def test_tables_and_the_picture_are_saved(open_page: Any, html: str, compared: Any) -> None:

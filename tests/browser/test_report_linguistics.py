@@ -93,19 +93,6 @@ def test_a_label_opens_its_sentences_and_these_the_explorer_with_gold_links(
     assert "These are all labels together" in section.locator(".cases").inner_text()
 
 
-def test_arcs_are_as_wide_as_attention_is_strong(open_page: Any, html: str) -> None:
-    page = open_page(html)
-    widths = page.locator("[data-section=syntax] .sentence path.found").evaluate_all(
-        "paths => paths.map(path => Number(path.getAttribute('stroke-width')))"
-    )
-    assert len(set(widths)) > 1
-    assert all(1.3 <= width <= 6 for width in widths)
-    path = page.locator("[data-section=syntax] .sentence path.found").first
-    path.dispatch_event("pointermove", {"clientX": 200, "clientY": 200})
-    weight = float(page.locator(".report > .tip.on").inner_text().split()[-1])
-    assert widths[0] == pytest.approx(max(1.3, 6 * weight))
-
-
 def test_relations_of_few_instances_are_grey_and_open_nothing(open_page: Any, html: str) -> None:
     page = unfolded(open_page(html, fragment="#head=L0H0"))
     few = page.locator("[data-section=syntax] tbody tr.off", has_text="conj").first
@@ -182,21 +169,6 @@ def bar_of(row: Any) -> dict[str, list[float]]:
     )
 
 
-def arcs_of(sentence: Any) -> dict[tuple[str, str], tuple[str, float]]:
-    """Arcs by the words at their beginnings and ends: kind, and width of the line."""
-    found = sentence.evaluate(
-        """one => {
-            const words = [...one.querySelectorAll("text")].map(text => [Number(text.getAttribute("x")), text.textContent]);
-            const nearest = x => words.reduce((best, word) => Math.abs(word[0] - x) < Math.abs(best[0] - x) ? word : best)[1];
-            return [...one.querySelectorAll("path[stroke-width]")].map(path => {
-                const numbers = path.getAttribute("d").match(/-?[\\d.]+/g).map(Number);
-                return [nearest(numbers[0]), nearest(numbers[6]), path.getAttribute("class"), Number(path.getAttribute("stroke-width"))];
-            });
-        }"""
-    )
-    return {(start, end): (kind, width) for start, end, kind, width in found}
-
-
 def in_order(part: Any) -> list[str]:
     """The headings of what is shown, and what stands below each."""
     return part.locator("h4, [data-kind]").evaluate_all(
@@ -248,90 +220,6 @@ def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> N
     assert found["prep"][0][1:] == [""] * 7 + [".667 | prep 7-4"]
     assert found["all"][0][8] == ".345 | All 7-6"
     assert "headscope syntax trees.conllu" in page.locator("[data-section=syntax]").inner_text()
-
-
-def test_arcs_are_of_the_relation_in_its_direction(open_page: Any, planted: str) -> None:
-    """What the relation is in the tree is red, what was chosen instead is told apart, other attention is faint."""
-    page = unfolded(open_page(planted))
-    relation(page, "det").get_by_role("button").click()
-    cases = page.locator("[data-section=syntax] .cases")
-    assert (
-        cases.locator("h3").inner_text()
-        == "det (determiner → noun): L1H2 2-3 in papers, dep→head, right in 100.0\u00a0% of 41"
-    )
-    assert cases.locator("h4").all_inner_texts() == ["RIGHT", "WRONG"]
-    assert in_order(cases) == ["right", "a right one", "wrong", "a wrong one"]
-    right, wrong = cases.locator("[data-kind=right]"), cases.locator("[data-kind=wrong]")
-    assert arcs_of(right) == {
-        ("a", "dog"): ("found", 3),
-        ("dog", "a"): ("other", pytest.approx(5.4)),
-        ("dog", "ran"): ("other", pytest.approx(1.8)),
-    }
-    assert arcs_of(wrong) == {
-        ("the", "cat"): ("missed", 1.3),
-        ("the", "old"): ("chose", pytest.approx(2.4)),
-        ("cat", "the"): ("other", pytest.approx(1.2)),
-    }
-    assert wrong.locator("text.asked").all_text_contents() == ["the"]
-    assert wrong.locator("path[stroke-width]").evaluate_all(
-        "paths => paths.map(path => path.getAttribute('class'))"
-    ) == [*("other", "missed", "chose")]
-    tip = wrong.locator("path.tip-chose").evaluate(
-        """path => {
-            const [start, , width] = path.getAttribute("d").match(/-?[\\d.]+/g).map(Number);
-            const words = [...path.closest("svg").querySelectorAll("text")];
-            const away = word => Math.abs(Number(word.getAttribute("x")) - start - width / 2);
-            return words.reduce((best, word) => (away(word) < away(best) ? word : best)).textContent;
-        }"""
-    )
-    assert tip == "old"
-    key = cases.locator(".key > span:has(svg)")
-    assert [(one.inner_text(), one.locator("path").get_attribute("class")) for one in key.all()] == [
-        ("the relation, found", "found"),
-        ("the relation, missed", "missed"),
-        ("what the head chose instead", "chose"),
-        ("other attention", "other"),
-    ]
-    assert wrong.locator(".hidden").inner_text() == "wrong: the old cat. the to old. Open L1H2 here."
-    wrong.locator("path.chose").dispatch_event("pointermove", {"clientX": 200, "clientY": 200})
-    assert page.locator(".report > .tip.on").inner_text() == "the → old  0.400"
-    wrong.locator("path.chose").dispatch_event("pointerleave", {})
-    assert page.locator(".report > .tip.on").count() == 0
-    strokes = "path => getComputedStyle(path).stroke"
-    kinds = [wrong.locator(f"path.{kind}").first.evaluate(strokes) for kind in ("missed", "chose", "other")]
-    found = right.locator("path.found").evaluate(strokes)
-    faint = "path => Number(getComputedStyle(path).strokeOpacity)"
-    assert [wrong.locator(f"path.{kind}").evaluate(faint) for kind in ("other", "missed", "chose")] == [
-        0.28,
-        1,
-        1,
-    ]
-    assert len({found, *kinds[1:]}) == 3
-    red, green, blue = (int(one) for one in re.findall(r"\d+", found)[:3])
-    assert red > 150 > max(green, blue)
-    wrong.click()
-    wait_for_head(page, "L1H2", "1")
-    right.click()
-    wait_for_head(page, "L1H2", "0")
-
-
-def test_a_column_is_read_from_the_head_to_its_dependent(open_page: Any, planted: str) -> None:
-    page = unfolded(open_page(planted))
-    row = relation(page, "nsubj")
-    row.click()
-    assert page.locator(".openhead h2").inner_text() == "L0H1"
-    assert row.get_attribute("aria-selected") == "true"
-    pressed = page.locator("[data-section=syntax] button[aria-pressed=true]")
-    assert pressed.all_inner_texts() == ["nsubj"]
-    assert page.locator("[data-section=syntax] tr.chosen th").all_inner_texts() == ["nsubj subject → verb"]
-    right = page.locator("[data-section=syntax] [data-kind=right]")
-    expected = {("ran", "dog"): ("found", pytest.approx(3.6)), ("dog", "ran"): ("other", pytest.approx(4.2))}
-    assert arcs_of(right) == expected
-    assert right.locator(".hidden").inner_text() == "right: a dog ran. dog from ran. Open L0H1 here."
-    said = page.locator("[data-section=syntax] .cases").inner_text()
-    assert "None among the 5 sentences that were drawn." in said
-    page.locator("[data-section=syntax] tbody tr").first.click()
-    assert "These are all relations together" in page.locator("[data-section=syntax] .cases").inner_text()
 
 
 def test_rows_of_coreference_say_what_was_found(open_page: Any, planted: str) -> None:
@@ -402,14 +290,6 @@ def test_mentions_are_shown_as_they_were_chosen(open_page: Any, planted: str) ->
     assert section.locator("tr[aria-selected=true]").count() == 1
 
 
-def test_rules_open_nothing(open_page: Any, planted: str) -> None:
-    page = open_page(planted, fragment="#head=L0H3")
-    before = page.locator("[data-section=coref] .cases").inner_text()
-    page.locator("[data-section=coref] tbody tr").first.click()
-    assert page.locator("[data-section=coref] .cases").inner_text() == before
-    assert page.locator(".openhead h2").inner_text() == "L0H3"
-
-
 def test_probes_stand_beside_the_printed_ones(open_page: Any, planted: str) -> None:
     page = open_page(planted)
     section = page.locator("[data-section=probes]")
@@ -434,12 +314,6 @@ def test_probes_stand_beside_the_printed_ones(open_page: Any, planted: str) -> N
     assert [row[-1] for row in printed] == [".80", ".58", ".30", ".77"]
     drawn = bar_of(section.locator("tbody tr").nth(1))
     assert drawn["value"] + drawn["reach"] == pytest.approx([0.6, 0.5, 0.75])
-
-
-def test_enough_sentences_are_not_called_too_small(open_page: Any) -> None:
-    page = open_page(report_page(dataset(), sections=[sample.probes(1000)]))
-    assert page.locator("[data-section=probes] tbody tr").count() == 6 + 1  # what one has more than the other
-    assert page.locator("[data-section=probes] [role=note]").count() == 0
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 from headscope.analyses.roles.statistics import COLUMNS
-from headscope.core.heads import Head
-from tests.helpers.page_controls import press
 from tests.helpers.report_whole import HEADS, ROLES, whole_report
 
 pytestmark = pytest.mark.browser
@@ -58,25 +56,6 @@ def test_every_section_is_there_with_its_caption_and_command(open_page: Any, htm
     assert "Heads with a role: previous token, separators" in page.locator(".findings").first.inner_text()
 
 
-def test_a_point_of_each_map_opens_its_head(open_page: Any, html: str):
-    page = open_page(html, fragment="#head=L0H0")
-    for panel, head in ((0, Head(2, 3)), (1, Head(1, 2))):
-        dots = page.locator("[data-section=clusters] .plot").nth(panel).locator("[data-row]")
-        assert dots.count() == 12
-        # On a line: the map's first axis is the order of the heads, the largest place positive.
-        order = dots.evaluate_all(
-            "dots => dots.map((dot, i) => [dot.getBBox().x, i]).sort((a, b) => a[0] - b[0]).map(x => x[1])"
-        )
-        places = [HEADS.index(head), 11 - HEADS.index(head)]
-        found = []
-        for place in places:  # either way round
-            press(page, dots.nth(order[place]))
-            page.wait_for_selector(".hx:not([data-busy])")
-            found.append(page.locator(".openhead h2").inner_text())
-        assert str(head) in found
-        assert page.locator("[data-section=clusters] circle.ring").count() == 2
-
-
 def test_the_map_says_what_a_point_is(open_page: Any, html: str):
     page = open_page(html)
     name = page.locator("[data-section=clusters] .plot text", has_text="L1H2").first
@@ -97,29 +76,6 @@ def test_layers_by_their_distance(open_page: Any, html: str):
     # Layers 0 and 1 are four heads apart, each a twentieth: on average 0.2.
     assert cells[9:11] == [".20", ".40"], cells
     assert "p = " in page.locator("[data-section=clusters]").inner_text()
-
-
-def test_a_row_of_the_roles_opens_its_head(open_page: Any, html: str):
-    page = open_page(html, fragment="#head=L0H0")
-    rows = page.locator("[data-section=roles] tbody tr")
-    assert rows.count() == 2
-    rows.nth(1).locator("td").nth(1).click()
-    opened(page, 1, 2)
-    assert rows.nth(1).get_attribute("aria-selected") == "true"
-    assert rows.nth(0).get_attribute("aria-selected") == "false"
-    page.locator("[data-section=roles] summary", has_text="Heads without these roles").click()
-    page.locator(".headlist .headlink", has_text="L2H0").click()
-    opened(page, 2, 0)
-
-
-def test_a_point_of_a_kind_opens_its_head(open_page: Any, html: str):
-    page = open_page(html, fragment="#head=L0H0")
-    section = page.locator("[data-section=classes]")
-    dot = section.locator("[data-row]").nth(12 + 6)  # of the second kind, L1H2
-    press(page, dot)
-    opened(page, 1, 2)
-    assert section.locator("circle.ring").count() == 2  # once a kind
-    assert section.locator("text").all_text_contents()[-2:] == ["separators", "first"]
 
 
 def test_a_card_opens_its_head_on_its_examples(open_page: Any, html: str):
@@ -193,11 +149,3 @@ def test_nothing_is_wider_than_the_window(open_page: Any, html: str, width: int)
     page = open_page(html, width=width, height=800)
     page.get_by_role("switch", name="All 12 heads").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_the_contents_lead_to_the_sections(open_page: Any, html: str):
-    page = open_page(html)
-    page.locator(".contents").get_by_role("link", name="Heads that attend alike").click()
-    page.wait_for_function(
-        "() => Math.abs(document.querySelector('[data-section=clusters] h2').getBoundingClientRect().top) < 120"
-    )

@@ -16,11 +16,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TALL, LONG = 9_200, 4_700
 """At most so many pixels at 1,400 across, and so many words."""
 
-STORY = [
-    "summary", "roles", "syntax", "coref", "probes", "atlas", "positions", "cards", "compare",
-    "clusters",
-]  # fmt: skip
-BY_LAYER = ["layers", "classes", "layers", "layers", "classes"]
 WORDS = "text => text.trim().split(/\\s+/).length"
 INSIDE = """one => { const box = one.getBoundingClientRect();
     return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight && box.right <= innerWidth; }"""
@@ -123,11 +118,6 @@ def test_colour_and_letter_say_what_a_head_does_and_a_cell_opens_it(page: Any) -
         page.wait_for_function(f"() => document.querySelector('.openhead h2').textContent === '{head}'")
 
 
-def test_sections_come_in_the_order_of_the_story(read: Any) -> None:
-    kinds = read.locator("section[data-section]").evaluate_all("all => all.map(one => one.dataset.section)")
-    assert kinds == [*STORY, "heads", "measures", *BY_LAYER, "absent", "methods"]
-
-
 def test_panels_by_layer_are_folded_where_no_head_stands_out(page: Any) -> None:
     for section in page.locator("[data-section=layers]").all():
         for chart in section.locator(".charts").first.locator("figcaption").all():
@@ -138,20 +128,6 @@ def test_panels_by_layer_are_folded_where_no_head_stands_out(page: Any) -> None:
             fold.locator("summary").click()
             notes = fold.locator("figcaption .dim").all_inner_texts()
             assert set(notes) == {"none above .5"}
-
-
-def test_twins_are_told_once(read: Any) -> None:
-    """[CLS] is the first token here: no list of measures has both."""
-    for titles in (
-        ".thumb",
-        ".strips .strip .link",
-        "[data-section=layers] h3",
-        "[data-section=compare] tbody .link",
-    ):
-        found = [text.lower() for text in read.locator(titles).all_text_contents()]
-        assert (
-            len([text for text in found if text in ("first token", "[cls]", "first token ([cls])")]) == 1
-        ), titles
 
 
 def test_a_table_begins_with_its_first_rows(page: Any) -> None:
@@ -206,25 +182,3 @@ def test_a_word_is_explained_by_pointer_key_and_touch_and_on_paper(page: Any) ->
     coref = page.locator("[data-section=coref]")
     assert f"sieve: {meaning}" in coref.locator(".note.paper").inner_text()  # a table has no room for it
     assert meaning not in coref.locator("table").inner_text()
-
-
-def test_texts_a_and_b_are_not_named_where_there_are_none(read: Any) -> None:
-    titles = read.locator(".thumb, .strips .link, [data-section=layers] h3").all_text_contents()
-    assert {"first half to second", "second half to first"} <= {title.lower() for title in titles}
-    assert not [title for title in titles if "A to B" in title or "B to A" in title]
-    assert "text A" not in read.locator("[data-section=methods]").text_content()
-
-
-def test_the_bar_keeps_its_buttons_beside_each_other(page: Any) -> None:
-    wide = page.viewport_size
-    for width in (390, 1400):
-        page.set_viewport_size({"width": width, "height": 800})
-        link, theme = (each.bounding_box() for each in page.locator(".topbar .right button").all())
-        assert abs(link["y"] + link["height"] / 2 - theme["y"] - theme["height"] / 2) < 1
-        assert theme["x"] - link["x"] - link["width"] >= 4
-    page.set_viewport_size(wide)
-
-
-def test_the_text_of_an_example_is_said_once(read: Any) -> None:
-    assert read.locator(".explorer .example").first.is_visible()
-    assert not read.locator(".explorer .hx .text").is_visible()

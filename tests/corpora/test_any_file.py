@@ -168,27 +168,6 @@ def test_it_is_read_or_refused_with_file_and_line(folder: Path, name: str, data:
     assert refused.line is None or 1 <= refused.line <= path.read_bytes().count(b"\n") + 1
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("1\ta\t_\tX\t_\t_\t0\troot\t_\t\n", ""),  # an empty column at the end of a sentence
-        ("\ta\t_\tX\t_\t_\t0\troot\t_\t_\n", ":1: expected a word id, found none"),
-        (
-            "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\r# b\r2\tb\t_\tX\t_\t_\t1\tx\t_\t_\n",
-            ":2: expected a comment at the start of its line",
-        ),
-    ],
-)
-def test_columns_that_are_broken(tmp_path: Path, content: str, message: str) -> None:
-    path = tmp_path / "a.conllu"
-    path.write_bytes(content.encode())
-    if message:
-        with pytest.raises(CorpusError, match=message):
-            list(corpora.conllu(path, strict=True))
-    else:
-        assert [example.words for example in corpora.conllu(path)] == [["a"]]
-
-
 def chain(count: int) -> str:
     return "".join(f"{word}\ta\t_\tX\t_\t_\t{word - 1}\tdep\t_\t_\n" for word in range(1, count + 1)) + "\n"
 

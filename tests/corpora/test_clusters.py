@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -100,31 +99,6 @@ def test_a_treebank_of_coreference_needs_no_heads(tmp_path: Path) -> None:
                 write(tmp_path, "b.conllu", rows.replace("Entity=(e1-x", "_").replace("Entity=e1)", "_"))
             )
         )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"sentences": None}, "'sentences': expected a list, found null"),
-        ({"sentences": [" "]}, "'sentences'[0]: expected a list of strings, found a string"),
-        ({"sentences": [[" "]]}, "'sentences': expected sentences, found none with a word"),
-        ({"sentences": [["_", "_"]]}, "expected words, found _ alone: the texts were withheld"),
-        ({"clusters": []}, "expected a key 'mention_clusters' or 'clusters', found 'mention_clusters' and 'clusters'"),
-        ({"mention_clusters": [[[0, 1]]]}, "'mention_clusters'[0][0]: expected [sentence, start, end], found [0, 1]"),
-        ({"mention_clusters": [[[0, 4, 6]]]}, "'mention_clusters'[0][0]: expected a span of words of the document, found [0, 4, 6]"),
-        ({"mention_clusters": [[[9, 0, 1]]]}, "'mention_clusters'[0][0]: expected a span of words of the document, found [9, 0, 1]"),
-        ({"mention_clusters": [[[0, 0, True]]]}, "'mention_clusters'[0][0]: expected [sentence, start, end], found [0, 0, True]"),
-        ({"mention_clusters": [5]}, "'mention_clusters'[0]: expected a list, found a number"),
-    ],
-)  # fmt: skip
-def test_documents_that_are_broken(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    path = write(tmp_path, "a.jsonl", json.dumps(PRECO) + "\n" + json.dumps({**PRECO, **change}) + "\n")
-    corpus = corpora.clusters(path)
-    assert len(list(corpus.examples())) == 2
-    (error,) = corpus.broken
-    assert str(error).startswith(f"{path}:2: {message}")
-    with pytest.raises(CorpusError, match=re.escape(message)):
-        list(corpora.clusters(path, strict=True))
 
 
 def test_a_mention_over_sentences_is_left_out_and_said(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headscope.corpora import Mention, collins, conll2012
-from headscope.errors import CorpusError, InputError
+from headscope.errors import InputError
 
 
 def tree(*rows: str) -> list[int]:
@@ -86,33 +86,3 @@ def test_a_file(tmp_path: Path) -> None:
     assert (second.document, third.document, third.name) == (0, 1, "nw/x/1/0")
     assert second.document_known
     assert second.name == "nw/x/0/1"
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "message"),
-    [
-        (
-            "dogs NNS *))))",
-            "dogs NNS *)))",
-            ":5: sentence nw/x/0/0: word 4: expected the end of the phrase 'TOP', found none",
-        ),
-        (
-            "* 2)",
-            "* -",
-            ":4: sentence nw/x/0/0: word 3: expected the end of '2' in the same sentence, found none",
-        ),
-        (
-            "(2|(1)",
-            "(1)",
-            ":5: sentence nw/x/0/0: word 4: expected an open bracket of '2', found its end in '2.'",
-        ),
-        ("0 1 saw", "0 2 saw", ":3: sentence nw/x/0/0: expected the word number 1, found '2'"),
-        ("VBD (VP* - - - - * -\n", "VBD -\n", ":3: sentence nw/x/0/0: expected at least 12 columns, found 6"),
-    ],
-)
-def test_what_is_refused(tmp_path: Path, before: str, after: str, message: str) -> None:
-    assert before in FILE
-    path = tmp_path / "x.gold_conll"
-    path.write_text(FILE.replace(before, after, 1))
-    with pytest.raises(CorpusError, match=message):
-        list(conll2012(path, strict=True))

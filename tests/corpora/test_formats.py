@@ -197,22 +197,6 @@ def test_a_folder_and_standard_input_are_looked_at(tmp_path: Path, monkeypatch: 
     sources.standard_input.cache_clear()
 
 
-def test_text_is_no_reader_of_records(tmp_path: Path) -> None:
-    tree = "1\tGo\tgo\tVERB\t_\t_\t0\troot\t_\t_\n\n"
-    for name, content, reader in (
-        ("a.jsonl", '{"text": "A."}\n', "jsonl"),
-        ("a.json", '[\n"A."]\n', "jsonl"),
-        ("a.conllu", tree, "conllu"),
-        ("a_conll", "#begin document (d); part 000\nd 0 0 Go VB * - - - - * -\n", "conll2012"),
-        ("a.tsv", "text\tlabel\nA.\t1\n", "table"),
-    ):
-        path = tmp_path / name
-        path.write_text(content)
-        with pytest.raises(CorpusError, match=rf"expected a text, found .*; hs.corpora.{reader} reads it"):
-            corpora.text(path)
-        assert list(corpora.text(path, format="text").examples())
-
-
 def test_commands_refuse_it_in_one_line(typed: Typed, tmp_path: Path) -> None:
     path = tmp_path / "a.fasta"
     path.write_text(ANNOTATED["protein.fasta"][1])

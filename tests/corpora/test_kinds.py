@@ -19,7 +19,7 @@ from headscope.cli import serve
 from headscope.console.sources import ReadingOptions
 from headscope.corpora import Corpus
 from headscope.corpora.kinds import holds
-from headscope.errors import CorpusError, InputError
+from headscope.errors import CorpusError
 from tests.helpers.typed import Typed
 
 TEXT = "One line.\n\nAnother lïne.\n"
@@ -195,26 +195,6 @@ def test_a_tree_is_refused_with_what_it_holds(indent: int | None, tmp_path: Path
     assert example.text == "A record\nalone."
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("[]", "found an empty array"),
-        (" \n\n", "expected JSON objects, found blank lines only"),
-        ('["a"', r"found broken JSON at column 5 \(Expecting ',' delimiter\)"),
-        ('["a",\n "b" "c"]', r":2: .*found broken JSON at column 6"),
-        ('["a"] x', r"found broken JSON at column 7 \(Extra data\)"),
-        ("[" * 100_000, r"found JSON that cannot be read \(nested too deeply\)"),
-        ('{"text":\n "a"', r":2: .*found broken JSON at column 5"),
-        ("text", r"found broken JSON at column 1 \(Expecting value\)"),
-    ],
-)
-def test_json_that_is_broken_gives_nothing(content: str, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(content)
-    with pytest.raises(CorpusError, match=said):
-        list(corpora.jsonl(path))
-
-
 def test_the_place_of_what_is_broken_is_named_however_much_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,8 +284,3 @@ def test_texts_to_offer_are_records_too(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress("One.\tTwo.\n".encode("utf-16")))
     (one,) = serve._texts(path)  # pyright: ignore[reportPrivateUsage]
     assert one["input"] == {"text": "One.", "pair": "Two."}
-
-
-def test_what_is_missing_is_told_as_ever(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a.dat: expected a file, found nothing there"):
-        ReadingOptions().of([tmp_path / "a.dat"])

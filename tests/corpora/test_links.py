@@ -12,10 +12,8 @@ import pytest
 from headscope import corpora
 from headscope.core.link import Link, Span, located
 from headscope.corpora import Example
-from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning
 from tests.helpers.small_tokenizers import Reader, demo
-
-TEXT = "x = 1; print(x)"
 
 
 def lines(path: Path, *rows: Any) -> Path:
@@ -82,65 +80,6 @@ def test_links_of_one_source_and_label_are_one(tmp_path: Path) -> None:
     assert (third.targets, third.possible, third.place) == ((), (Span(0, 1),), "links[5]")
 
 
-KEYS = "from, to, box, mask, label, from_text, to_text, candidates, possible"
-
-
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ({"text": "a"}, "'links': expected a list of objects, found none"),
-        ({"text": "a", "links": {}}, "'links': expected a list of objects, found an object"),
-        ({"links": []}, "expected one of the keys 'text', 'words', 'tokens', 'messages', 'prompt_token_ids', found 'links'"),
-        ({"words": ["a"], "pair": "b", "links": []}, "expected 'pair' only beside 'text', found it beside 'words'"),
-        ([5], "links[0]: expected an object, found a number"),
-        ([{"from": 1}], "links[0]: expected a key 'to', found 'from'"),
-        ([{}], "links[0]: expected a key 'from', found none"),
-        ([{"from": 1, "to": 2, "form_text": "b"}], f"links[0]: expected the keys {KEYS}, found 'form_text'"),
-        ([{"from": 1, "to": 15}], "links[0]: expected characters of text a up to 15, found 15 to 16"),
-        ([{"from": 1, "to": 2}, {"from": [4, 20], "to": 2}], "links[1]: expected characters of text a up to 15, found 4 to 20"),
-        ([{"from": -1, "to": 2}], "links[0]: 'from': expected a start from 0 and an end after it, found -1"),
-        ([{"from": 1, "to": [3, 3]}], "links[0]: 'to': expected a start from 0 and an end after it, found [3, 3]"),
-        ([{"from": 1, "to": None}], "links[0]: 'to': expected an index or [start, end], found null"),
-        ([{"from": True, "to": 1}], "links[0]: 'from': expected an index or [start, end], found true or false"),
-        ([{"from": 1.0, "to": 1}], "links[0]: 'from': expected an index or [start, end], found 1.0"),
-        ([{"from": 1, "to": "2"}], "links[0]: 'to': expected an index or [start, end], found '2'"),
-        ([{"from": 1, "to": [1, 2, 3]}], "links[0]: 'to': expected an index or [start, end], found [1, 2, 3]"),
-        ([{"from": 1, "to": list(range(99))}], "links[0]: 'to': expected an index or [start, end], found a list"),
-        ([{"from": 1, "to": 2, "from_text": "c"}], "links[0]: 'from_text': expected 'a' or 'b', found 'c'"),
-        ([{"from": 1, "to": 2, "from_text": "b"}], "links[0]: expected characters of text a, since there is no other, found 1 to 2 of text b"),
-        ([{"from": 1, "to": 2, "label": 3}], "links[0]: 'label': expected a string, found a number"),
-        ([{"from": 1, "to": 2, "label": " "}], "links[0]: 'label': expected some text, found ' '"),
-        ([{"from": 1, "to": 2, "possible": 1}], "links[0]: 'possible': expected true or false, found 1"),
-        ([{"from": 1, "to": 2, "candidates": 2}], "links[0]: 'candidates': expected a list of spans, found 2"),
-        ([{"from": 1, "to": 2, "candidates": [2, "x"]}], "links[0]: 'candidates'[1]: expected an index or [start, end], found 'x'"),
-        ([{"from": 1, "to": 2, "candidates": [2, [9, 16]]}], "links[0]: expected characters of text a up to 15, found 9 to 16"),
-        ([{"from": 1, "to": [2, 4], "candidates": [2, 3]}], "links[0]: expected targets among the candidates, found the target 2 to 4"),
-        ([{"from": 1, "to": 2, "possible": True, "candidates": []}], "links[0]: expected targets among the candidates, found the target 2 to 3"),
-        ({"words": ["a"], "links": [{"from": 0, "to": 1}]}, "links[0]: expected words of text a up to 1, found 1 to 2"),
-        (
-            {"words": ["a", "b"], "pair_words": ["c"], "links": [{"from": 1, "to": 1, "to_text": "b"}]},
-            "links[0]: expected words of text b up to 1, found 1 to 2",
-        ),
-        ({"tokens": ["a"], "links": [{"from": 0, "to": 1}]}, "links[0]: expected tokens of text a up to 1, found 1 to 2"),
-        (
-            {"tokens": ["a"], "links": [{"from": 0, "to": 0, "to_text": "b"}]},
-            "links[0]: expected tokens of text a, since there is no other, found 0 to 1 of text b",
-        ),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_said_with_its_line(row: Any, said: str, tmp_path: Path) -> None:
-    good = {"text": TEXT, "links": []}
-    bad = row if isinstance(row, dict) else {"text": TEXT, "links": row}
-    path = lines(tmp_path / "a.jsonl", good, bad, good)
-    with pytest.raises(CorpusError) as error:
-        list(corpora.links(path, strict=True))
-    assert str(error.value) == f"{path}:2: {said}"
-    corpus = corpora.links(path)
-    with pytest.warns(HeadscopeWarning) as told:
-        assert len(list(corpus)) == 2
-    assert str(told[0].message) == f"left out 1 input of a.jsonl:\n  {path}:2: {said}"
-
-
 def test_another_key_names_documents_and_long_inputs_are_left_out(tmp_path: Path) -> None:
     long = {"text": "word " * 30, "links": [{"from": [0, 4], "to": [5, 9]}], "file": 1}
     path = lines(tmp_path / "a.jsonl", {"text": "a b", "links": [], "file": 1}, long, {**long, "text": "word word", "file": 2})  # fmt: skip
@@ -175,31 +114,6 @@ def test_texts_words_pairs_and_matrices_in_python() -> None:
     assert len(list(corpus.encoded(Reader(demo(), 16)))) == 7
     named = corpora.linked(["a b", "c"], [[], []], documents=["x", "x"])
     assert [example.document for example in named] == [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("items", "links", "options", "said"),
-    [
-        ([], [], {}, "items: expected at least one, found an empty list"),
-        (["a"], [], {}, "links: expected 1 lists, one an item, found 0"),
-        (["a", "b"], [[], [(0, 1)]], {}, "items[1]: links[0]: expected characters of text a up to 1, found 1 to 2"),
-        ([["a", "b"]], [[(0, 2)]], {}, "items[0]: links[0]: expected words of text a up to 2, found 2 to 3"),
-        ([["a", "b"]], [[(0, "x")]], {}, "items[0]: links[0]: expected a number, (start, end), (start, end, text) or a region, found 'x'"),
-        ([["a", "b"]], [[(0, (0, 1, "b"))]], {}, "items[0]: links[0]: expected words of text a, since there is no other, found 0 to 1 of text b"),
-        (["ab"], [[Link(Span(2, 3), (), unit="characters")]], {}, "items[0]: links[0]: expected characters of text a up to 2, found 2 to 3"),
-        (["ab"], [[Link(Span(0, 1), (Span(1, 2),), candidates=(), unit="tokens")]], {}, "items[0]: links[0]: expected targets among the candidates, found the target 1 to 2"),
-        (["  "], [[]], {}, "items[0]: expected some text, found '  '"),
-        ([["a", ""]], [[]], {}, "items[0][1]: expected some text, found ''"),
-        ([("a", ["b"])], [[]], {}, "items[0][1]: expected a string, found a list"),
-        (["a"], [[]], {"documents": ["x", "y"]}, "documents: expected 1 name, one a text, found 2 names"),
-        (["a"], [[]], {"unit": "pieces"}, "unit: expected tokens, words, characters or cells, found 'pieces'"),
-        (["a"], [np.eye(2)], {}, "items[0]: links: expected a boolean matrix [query key], found float64 (2, 2)"),
-    ],
-)  # fmt: skip
-def test_wrong_links_in_python_are_refused(items: Any, links: Any, options: Any, said: str) -> None:
-    with pytest.raises(InputError) as error:
-        corpora.linked(items, links, **options)
-    assert str(error.value) == said
 
 
 def aligned(folder: Path, a: str, b: str, links: str) -> list[Path]:
@@ -238,53 +152,6 @@ def test_alignments_link_both_ways(base: int, tmp_path: Path) -> None:
     assert two.links == []
     expected = [(0, False, f"{paths[0]}:1"), (1, False, f"{paths[0]}:2")]
     assert [(each.document, each.document_known, each.source) for each in (one, two)] == expected
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "links", "said"),
-    [
-        ("x y", "k l", "2-0", "c.align:2: '2-0': expected a word of A from 0 to 1, found 2"),
-        ("x y", "k", "1-0 0p1", "c.align:2: '0p1': expected a word of B from 0 to 0, found 1"),
-        ("x y", "k", "0:0", "c.align:2: expected links such as 0-0, 1?2 or 1p2, found '0:0'"),
-        ("x y", "k", "0-0-S", "c.align:2: expected links such as 0-0, 1?2 or 1p2, found '0-0-S'"),
-        ("x y", "k", "²-0", "c.align:2: expected links such as 0-0, 1?2 or 1p2, found '²-0'"),
-        (" \t", "k", "", "a.de:2: expected words, found a blank line"),
-        ("x", "", "0-0", "b.en:2: expected words, found a blank line"),
-        ("x \xa0 y", "k", "2-0", "a.de:2: words[1]: expected some text, found '\\xa0'"),
-    ],
-)
-def test_a_broken_sentence_is_left_out(a: str, b: str, links: str, said: str, tmp_path: Path) -> None:
-    paths = aligned(tmp_path, f"x\n{a}\nx\n", f"k\n{b}\nk\n", f"0-0\n{links}\n0-0\n")
-    with pytest.raises(CorpusError) as error:
-        list(corpora.alignments(*paths, strict=True))
-    assert str(error.value) == f"{tmp_path}/{said}"
-    corpus = corpora.alignments(*paths)
-    with pytest.warns(HeadscopeWarning) as told:
-        assert [example.document for example in corpus] == [0, 2]
-    assert str(told[0].message) == f"left out 1 input of 3 files:\n  {tmp_path}/{said}"
-
-
-def test_from_1_the_word_0_is_none(tmp_path: Path) -> None:
-    paths = aligned(tmp_path, "x y\n", "k\n", "0-1\n")
-    with pytest.raises(CorpusError, match=r"c.align:1: '0-1': expected a word of A from 1 to 2, found 0"):
-        list(corpora.alignments(*paths, base=1))
-
-
-@pytest.mark.parametrize(
-    ("b", "links", "said"),
-    [
-        ("k\n" * 2, "0-0\n" * 3, "b.en: expected 3 lines as in {0}, found 2"),
-        ("k\n" * 3, "0-0\n" * 4, "c.align: expected 3 lines as in {0}, found 4"),
-    ],
-)
-def test_files_of_different_lengths_are_refused_before_the_first_sentence(
-    b: str, links: str, said: str, tmp_path: Path
-) -> None:
-    paths = aligned(tmp_path, "x\n" * 3, b, links)
-    corpus = corpora.alignments(*paths)
-    with pytest.raises(CorpusError) as error:
-        next(iter(corpus))
-    assert str(error.value) == f"{tmp_path}/{said.format(paths[0])}"
 
 
 def test_what_was_read_of_three_files_is_counted_again_on_each_pass(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headscope import corpora
-from headscope.errors import CorpusError, InputError
 
 MRPC = (
     "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
@@ -78,55 +77,3 @@ def test_csv_is_what_was_written(
         writer = csv.writer(file)
         writer.writerows([("text", "pair", "label"), *((f".{a}", f".{b}", "x") for a, b in texts)])
     assert [(one[0], one[1]) for one in rows(path)] == [(f".{a}", f".{b}") for a, b in texts]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "options", "message"),
-    [
-        ("a.tsv", "text\tlabel\na\t1\tx\n", {}, ":2: expected 2 columns, found 3"),
-        ("a.tsv", "text\tlabel\n\t1\n", {}, ":2: 'text': expected some text, found ''"),
-        ("a.tsv", "text\tlabel\na\t\n", {}, ":2: 'label': expected a string or a number, found ''"),
-        ("a.tsv", "text\tlabel\n", {}, ": expected rows of texts, found none"),
-        ("a.tsv", "text\ttext\n", {}, ":1: expected columns of different names, found 'text' twice"),
-        ("a.tsv", "text\tlabel\na\t1\n", {"label": "kind"}, ":1: expected a column 'kind', found 'text', 'label'"),
-        (
-            "a.tsv",
-            "words\tlabel\na\t1\n",
-            {},
-            ":1: expected columns of texts that are known (or text_a and text_b), found 'words', 'label'",
-        ),
-        (
-            "a.tsv",
-            "text\tkind\na\t1\n",
-            {},
-            ":1: expected a column 'Quality' or 'is_duplicate' or 'gold_label' or 'label' (or label), found 'text', 'kind'",
-        ),
-        (
-            "a.csv",
-            'text,label\n"a" b,1\n',
-            {},
-            ":2: expected a row of a .csv file, found one that is broken (',' expected after '\"')",
-        ),
-        ("a.jsonl", '{"text": 1, "label": 1}', {}, ":1: 'text': expected a string, found a number"),
-        ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "a"}', {}, ":2: 'label': expected a string or a number, found none"),
-        ("a.jsonl", "[1]", {}, ":1: expected a JSON object, found a number"),
-        ("a.jsonl", "{", {}, ":1: expected a JSON object, found broken JSON at column 2 (Expecting property name enclosed in double quotes)"),
-        ("a.tsv", "text\tlabel\na\t1\n", {"label": "text"}, ":1: expected different columns, found 'text', 'text'"),
-    ],
-)  # fmt: skip
-def test_what_is_broken_is_named(
-    tmp_path: Path, name: str, content: str, options: dict[str, str], message: str
-) -> None:
-    path = write(tmp_path / name, content)
-    with pytest.raises(CorpusError) as error:
-        rows(path, **options, strict=True)
-    assert str(error.value) == f"{path}{message}"
-
-
-def test_other_suffixes_and_text_b_alone(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"expected a name that ends in \.tsv, \.txt, \.csv, \.jsonl, .*, found \.xlsx"
-    ):
-        corpora.pairs(tmp_path / "a.xlsx")
-    with pytest.raises(InputError, match="text_b: expected text_a beside it"):
-        corpora.pairs(tmp_path / "a.tsv", text_b="b")

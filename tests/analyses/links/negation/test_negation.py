@@ -27,7 +27,7 @@ from headscope.analyses.links.negation.statistics import (
     table,
 )
 from headscope.analyses.links.sums import LinkSums
-from headscope.errors import CorpusError, InputError
+from headscope.errors import InputError
 
 
 def test_by_hand() -> None:
@@ -107,25 +107,6 @@ def test_a_planted_change_is_found() -> None:
         difference(dataset(list(before), [0, 1]), dataset(list(after[1:]), [0, 1]))
     with pytest.raises(InputError, match="same shape, found 2 layers × 3 heads and 2 layers × 2 heads"):
         difference(dataset(list(before), [0, 1]), dataset(list(after[:, :, :2]), [0, 1]))
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"cue": [0], "scope": []}, "'words': expected a list of strings"),
-        ({"words": ["no"], "cue": [], "scope": []}, "'cue': expected a list of places, found an empty list"),
-        ({"words": ["no"], "cue": [0]}, "'scope': expected a list of places, found none"),
-        ({"words": ["no"], "cue": [0], "scope": [1]}, "'scope': expected places from 0 to 0, found 1"),
-        ([1], "expected a JSON object, found a number"),
-        (
-            {"words": ["no"], "cue": [0], "scope": [], "document": []},
-            "'document': expected a string or a number, found a list",
-        ),
-    ],
-)
-def test_what_is_refused(tmp_path: Path, row: Any, message: str) -> None:
-    with pytest.raises(CorpusError, match=f"scopes.jsonl:1: {message}"):
-        list(corpora.negations(write(tmp_path, row)))
 
 
 def test_lines_that_follow_one_another_are_one_document(tmp_path: Path) -> None:
