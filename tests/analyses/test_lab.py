@@ -104,19 +104,6 @@ def test_what_is_learnt_does_not_know_of_padding() -> None:
     torch.testing.assert_close(after, before, rtol=1e-5, atol=0)
 
 
-def test_what_a_lab_cannot_be_of(demo: Model, stories: Model) -> None:
-    with pytest.raises(InputError, match="expected heads, patterns, clark, copying, finetuning, found 'x'"):
-        hs.lab("x")
-    with pytest.raises(InputError, match="copying expects a language model that writes"):
-        hs.lab("copying", demo)
-    with pytest.raises(InputError, match="heads expects an encoder"):
-        hs.lab("heads", stories)
-    with pytest.raises(InputError, match="heads expects an encoder of texts"):
-        hs.lab("heads", replace(demo, tokenizer=None))
-    with pytest.raises(InputError, match="a second model for finetuning alone"):
-        hs.lab("heads", demo, demo)
-
-
 def test_every_lesson_can_be_read_aloud() -> None:
     """Each task has its texts, the first shows its picture at once, and paragraphs are short."""
     for name in LABS:

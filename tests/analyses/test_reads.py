@@ -144,22 +144,6 @@ def test_both_streams_of_cross_attention() -> None:
         hs.reads(model, "the cat sat", "L1H2", **given)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"head": "L9H0"}, "head: expected a head of .*, found L9H0"),
-        ({"key": 5, "query": 3}, r"key: expected a key that the query sees, found 5 \('5'\)"),
-        ({"query": 6}, "query: expected a place in an input of 6 tokens, found 6"),
-        ({"key": 2, "foil": 2}, "foil: expected another key than the one asked about, found 2"),
-        ({"query": 1}, "foil: expected another key than 1 whose mean can be taken, found none"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused_in_one_line(options: Any, words: str) -> None:
-    with pytest.raises(InputError, match=words) as error:
-        hs.reads(circuit(), tokens(), **{"head": "L1H0", **options})
-    assert "\n" not in str(error.value)
-
-
 def repeats(count: int, seed: int = 0) -> list[Example]:
     """Random ids of the planted model, twice each, a document each."""
     draw = np.random.default_rng(seed)
@@ -267,15 +251,6 @@ def test_shards_of_a_corpus_merge_to_the_same_digits(tmp_path: Any) -> None:
     merged = hs.merge(parts)
     for name in ("share", "share_se", "chance", "p", "q"):
         np.testing.assert_array_equal(merged[name], whole[name])
-
-
-def test_what_is_asked_of_a_corpus_is_of_pairs() -> None:
-    with pytest.raises(InputError, match="query, key, pairs: are of one input, and a corpus was given"):
-        hs.reads(circuit(), repeats(2), "L1H0", key=3)
-    with pytest.raises(InputError, match="of: is of a corpus, and one input was given; found 'induction'"):
-        hs.reads(circuit(), tokens(), "L1H0", of="induction")
-    with pytest.raises(InputError, match=r"of: expected attended, a measure of pairs .* found 'entropy'"):
-        hs.reads(circuit(), repeats(2), "L1H0", of="entropy")
 
 
 def test_what_the_commands_print(typed: Typed, tmp_path: Path) -> None:

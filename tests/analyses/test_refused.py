@@ -36,6 +36,7 @@ def test_calls_that_cannot_be_done(
         "analyses.txt", hs=hs, np=np, replace=replace, artefacts=artefacts, variability=variability,
         circuit=circuit, small=small, small_roberta=small_roberta, translator=translator, pair=pair,
         demo=demo, stories=stories, planted=planted, whisper=whisper, llava=llava, gpt2=hs.load(build(family("GPT-2"))),
+        half=hs.load(build(family("Llama")).bfloat16()),
         tokens=TOKENS, corpus=hs.corpora.texts(["The cat sat.", "A dog ran."]), HAY=HAY,
         hay=hs.corpora.texts([" ".join([HAY] * 4)]), NOISE=np.zeros(24_000, np.float32),
         cross=hs.wrap(np.full((1, 1, 2, 3), 1 / 3), ["a", "b"], ["x", "y", "z"], kind="cross"),

@@ -10,7 +10,6 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.small_models import sharpen
 from tests.helpers.small_tokenizers import byte_level
@@ -38,18 +37,3 @@ def test_a_list_of_prompts_gives_a_list_of_maps(model: Model, options: dict[str,
         )
     one = hs.generate(model, [model.encode(PROMPTS[0])], max_new_tokens=4, **options)
     assert len(one) == 1
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ([], "text: expected one prompt, or a list of them without image and audio; found an empty list"),
-        (["a", ""], r"text\[1\]: expected at least one token, found an empty text"),
-        (["a", 3], r"text\[1\]: expected a string"),
-        (("a", "b"), r"text\[0\]: expected a message .*several prompts are a list of strings"),
-        (3, "text: expected a string, a list of messages, Tokens or a list of prompts, found 3"),
-    ],
-)
-def test_what_is_no_list_of_prompts_is_told(model: Model, given: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        hs.generate(model, given)

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose
 import headscope as hs
 from headscope.attention.generate import _Fed
 from headscope.attention.one import prepare
-from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.small_models import whisper_parts
 
@@ -104,17 +103,6 @@ def test_a_whisper_of_one_language_writes_too() -> None:
     parts: Any = hs.generate(whisper(), audio=NOISE, max_new_tokens=3)
     assert parts.decoder.query.mask("generated").tolist() == [False, True, True]
     assert parts.cross.weights.shape == (2, 4, 3, 100)
-
-
-def test_something_has_to_be_given(llava: Model) -> None:
-    with pytest.raises(InputError, match="generate: expected a text, image or audio, found none"):
-        hs.generate(llava)
-    with pytest.raises(InputError, match=r"use_cache: .* expected True, found False"):
-        hs.generate(llava, "text", use_cache=False)
-    with pytest.raises(InputError, match="image: expected a string beside it, found list"):
-        hs.generate(llava, [{"role": "user", "content": "Hi"}], image=PHOTO)
-    with pytest.raises(InputError, match="audio: expected target beside it, or nothing"):
-        hs.generate(whisper(), "text", audio=NOISE)
 
 
 @pytest.mark.parametrize("name", ["cache", "past_key_values"])  # transformers 5.24, and before

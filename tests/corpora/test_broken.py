@@ -26,4 +26,5 @@ def test_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Of golden/broken.txt: each ends in the error below it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.wav").write_bytes(b"RIFF")
+    pytest.importorskip("PIL.Image").new("RGB", (80, 60)).save("a.png")
     golden.refusals("broken.txt", read=read, corpora=corpora, np=np, Link=Link, Span=Span)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import headscope as hs
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.measures.choose import GROUPS, choose
+from headscope.measures.choose import choose
 from headscope.measures.dataset import names
 from headscope.measures.measure import selection, without
 from headscope.measures.single import surface
@@ -119,31 +119,6 @@ def test_named_offsets_are_offsets() -> None:
     found = surface(hs.wrap(MAP[None, None], PIECES), ["previous", "offset-1", "next", "offset+1"])
     assert found["previous"].item() == found["offset-1"].item()
     assert found["next"].item() == found["offset+1"].item()
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            ["previous", "attention"],
-            f"found 'attention'.* expected {', '.join(GROUPS)}, previous, .*, same_word, .*file.py:name",
-        ),
-        (["previos"], "found 'previos'; did you mean 'previous'\\?"),
-        (["offset2"], "found 'offset2'"),
-        (["offset-"], "found 'offset-'"),
-        (["previous", "entropy", "previous"], "found 'previous' again"),
-        ([], "expected at least one, found none"),
-        ("previous", "expected a list of names, found one string 'previous'"),
-    ],
-)
-def test_bad_names(given: list[str] | str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        choose(given)
-
-
-def test_bad_preset() -> None:
-    with pytest.raises(InputError, match="preset: expected clark2019, found 'clark'"):
-        choose(["previous"], "clark")  # type: ignore[arg-type]
 
 
 def test_reasons() -> None:

@@ -95,21 +95,6 @@ def test_capture_begins_a_text_once(whisper: Model) -> None:
     assert maps.decoder.query.pieces == ("<|startoftranscript|>", "<|notimestamps|>", "The", "Ġcat")
 
 
-def test_refuses_what_it_cannot_read(whisper: Model, demo: Model) -> None:
-    with pytest.raises(
-        InputError, match="expected a model that hears speech and writes text, such as Whisper"
-    ):
-        spoken(demo, (TONE, 16000), ["a"])
-    with pytest.raises(InputError, match="expected Whisper's feature extractor, found none"):
-        spoken(hs.load((whisper.module, whisper.tokenizer)), (TONE, 16000), ["a"])
-    with pytest.raises(
-        InputError, match=r"expected at most 2 s, which \S+ hears at once, found 2.50 s; cut it"
-    ):
-        spoken(whisper, (np.zeros(40000), 16000), ["a"])
-    with pytest.raises(InputError, match="but WhisperForConditionalGeneration writes at most 40"):
-        spoken(whisper, (TONE, 16000), ["a"] * 50)
-
-
 def test_a_folder_has_its_feature_extractor(tmp_path: Path) -> None:
     save_whisper(tmp_path)
     found = hs.load(tmp_path)

@@ -431,23 +431,6 @@ def test_words_of_given_pieces_are_told_by_marks_and_punctuation() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("pieces", "message"),
-    [
-        (
-            ["[CLS]", "cat", "qwertyuiop"],
-            "pieces[2]: expected a piece of the tokenizer's vocabulary, found 'qwertyuiop'",
-        ),
-        (["[CLS]", 3], "pieces[1]: expected a piece of the tokenizer's vocabulary, found 3"),
-        ([], "pieces: expected a list of strings, one a token, found an empty list"),
-        ("[CLS] cat", "pieces: expected a list of strings, one a token, found one string"),
-    ],
-)
-def test_pieces_that_are_none(pieces: Any, message: str) -> None:
-    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        from_pieces(demo(), pieces)
-
-
 def test_the_unknown_piece_is_a_piece() -> None:
     assert from_pieces(demo(), ["[CLS]", "[UNK]", "[SEP]"]).mask("special").tolist() == [True, False, True]
 
@@ -476,37 +459,6 @@ def test_nothing_is_cut_or_padded_and_no_one_warns(monkeypatch: pytest.MonkeyPat
         assert len(encode(tokenizer, "cat " * 1000)) == 1002
         assert count(tokenizer, ["cat " * 1000, "cat"]) == [1000, 1]
     assert not said
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (("",), "text: expected at least one token, found an empty text"),
-        (("a", ""), "pair: expected at least one token, found an empty text"),
-        ((" \t",), "text: expected at least one token, found none in ' \\t'"),
-        (("a", "\u200b"), "pair: expected at least one token, found none in '\\u200b'"),
-        (("ab\ud800",), "text: expected Unicode text, found half a surrogate pair at character 2"),
-        ((3,), "text: expected a string, found int"),
-    ],
-)
-def test_texts_that_are_none(texts: Any, message: str, tmp_path: Path) -> None:
-    for tokenizer in (demo(), slow(tmp_path)):
-        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-            encode(tokenizer, *texts)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["a", " "], "words[1]: expected a word, found ' '"),
-        ([], "words: expected a list of words, found an empty list"),
-        ("a b", "words: expected a list of words, found one string"),
-        (["\u200b"], "words: expected at least one token, found none in '\\u200b'"),
-    ],
-)
-def test_words_that_are_none(words: Any, message: str) -> None:
-    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        from_words(demo(), words)
 
 
 # Parts that fit

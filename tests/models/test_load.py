@@ -21,7 +21,6 @@ from headscope.core.demo import DEMO_PACKAGE, demo_folder
 from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RefusedError
 from headscope.models import Model
-from headscope.models import load as find
 from tests.helpers.small_models import llava_parts, sizes
 
 SMALL: dict[str, Any] = {"vocab_size": 50, **sizes(16, 2, 2, inner=20)}
@@ -186,20 +185,10 @@ def test_no_such_folder(name: str) -> None:
         hs.load(name)
 
 
-def test_an_empty_name() -> None:
-    with pytest.raises(ModelError, match="model: expected a hub name or a folder, found an empty string"):
-        hs.load("")
-
-
 def test_a_hub_name_without_a_network() -> None:
     message = "bert-base-uncased: no such folder, not in the local cache, and the Hugging Face hub cannot be reached"
     with pytest.raises(ModelError, match=message):
         hs.load("bert-base-uncased")
-
-
-def test_a_file_is_no_folder(folder: Path) -> None:
-    with pytest.raises(ModelError, match="a file; expected the folder"):
-        hs.load(folder / "config.json")
 
 
 def test_a_module_stays_as_it_is(bert: transformers.BertModel) -> None:
@@ -225,20 +214,6 @@ def test_a_module_that_is_no_attention_is_refused() -> None:
 
     with pytest.raises(RefusedError, match="no softmax over query-key scores was seen"):
         hs.load(Bag())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [({"dtype": "int8"}, "dtype: expected one of float32"), ({"keep": "embeddings"}, "give untrained=SEED")],
-)
-def test_wrong_arguments(arguments: dict[str, Any], message: str, bert: transformers.BertModel) -> None:
-    with pytest.raises(InputError, match=message):
-        find(bert, **arguments)
-
-
-def test_a_wrong_tuple(bert: transformers.BertModel) -> None:
-    with pytest.raises(InputError, match=r"expected \(nn.Module, tokenizer\), found \(str, BertModel\)"):
-        find(("tokenizer", bert))  # type: ignore[arg-type]
 
 
 def test_dtype(bert: transformers.BertModel) -> None:

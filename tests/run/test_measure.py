@@ -390,27 +390,6 @@ def test_weights_that_are_not_finite_are_named() -> None:
         measure(model, corpus, measures=["entropy"])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"measures": ["attention"]}, "found 'attention'"),
-        ({"by": "sentence"}, "by: expected token or document, found 'sentence'"),
-        ({"by": "document", "preset": "clark2019"}, "the preset averages over inputs"),
-        ({"preset": "clark2020"}, "preset: expected clark2019"),
-        ({"batch_size": 0}, "batch_size: expected at least 1, found 0"),
-        ({"limit": 0}, "limit: expected at least 1, found 0"),
-    ],
-)
-def test_bad_options(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        measure(Model(nn.Linear(1, 1), name="none"), examples(inputs(5)), **options)
-
-
-def test_no_input() -> None:
-    with pytest.raises(InputError, match="expected at least one input, found none"):
-        measure(small("bert"), [])
-
-
 def test_a_measure_that_causal_models_do_not_have(stories: Model) -> None:
     with pytest.raises(InputError, match="next: a causal model does not see later tokens"):
         measure(stories, hs.corpora.builtin(), measures=["next"])

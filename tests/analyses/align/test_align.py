@@ -186,22 +186,6 @@ def test_a_file_is_heard_as_its_samples(whisper: Model, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
-def test_bad_input_is_refused(whisper: Model, demo: Model, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="sampling_rate: expected the rate of the samples, such as 16000"):
-        hs.align(whisper, NOISE, WORDS)
-    with pytest.raises(InputError, match="sampling_rate: expected samples beside it, found a file"):
-        hs.align(whisper, "a.wav", WORDS, sampling_rate=RATE)
-    with pytest.raises(InputError, match="text: expected at least one word, found an empty text"):
-        hs.align(whisper, NOISE, " ", sampling_rate=RATE)
-    with pytest.raises(InputError, match="heads: expected at least one"):
-        hs.align(whisper, NOISE, WORDS, sampling_rate=RATE, heads=[])
-    with pytest.raises(InputError, match="expected a model that hears speech and writes text"):
-        hs.align(demo, NOISE, WORDS, sampling_rate=RATE)
-    with pytest.raises(InputError, match="expected a model that hears speech and writes text"):
-        hs.alignment_heads(demo, [])
-
-
 def test_words_that_are_not_in_the_sound_leave_their_recording_out(whisper: Model, tmp_path: Path) -> None:
     wavfile.write(tmp_path / "a.wav", RATE, NOISE)
     line = {"audio": "a.wav", "words": ["the", "cat"], "times": [[0.0, 0.3], [0.3, 0.6]]}
@@ -216,11 +200,6 @@ def test_words_that_are_not_in_the_sound_leave_their_recording_out(whisper: Mode
     assert json.loads(found.attrs["meta"])["words"] == 4
     with pytest.raises(CorpusError, match=r"speech.jsonl:2: times\[1\]"):
         hs.alignment_heads(whisper, hs.corpora.spoken(path, strict=True), limit=2)
-
-
-def test_examples_without_times_are_refused(whisper: Model) -> None:
-    with pytest.raises(CorpusError, match="expected audio, words and their times, found none"):
-        hs.alignment_heads(whisper, [Example(words=WORDS, source="x:1")])
 
 
 class TestWrite:

@@ -317,16 +317,6 @@ def test_what_has_no_one_stream_is_refused_by_name() -> None:
         hs.attribute(hs.load(build(family("Llama")).to(torch.bfloat16)), TOKENS)
 
 
-def test_bad_tokens_and_positions() -> None:
-    model = loaded(family("GPT-2"))
-    with pytest.raises(InputError, match="position: expected a place in an input of 10 tokens, found 10"):
-        hs.attribute(model, TOKENS, position=10)
-    with pytest.raises(InputError, match="token: expected an id below 120, found 120"):
-        hs.attribute(model, TOKENS, token=120)
-    with pytest.raises(InputError, match=r"token: expected an id, as .* has no tokenizer, found ' Paris'"):
-        hs.attribute(model, TOKENS, token=" Paris")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("gpt2")

@@ -15,7 +15,7 @@ import headscope as hs
 from headscope.analyses.contribution.ablation import estimate
 from headscope.attention.record import AttentionRecord
 from headscope.core.tokens import Tokens
-from headscope.errors import InputError, RunError
+from headscope.errors import RunError
 from headscope.measures.dataset import table
 from headscope.models import Model
 from tests.helpers.families import build, corpus_of, family, half_square
@@ -167,16 +167,6 @@ def test_ablation_agrees_with_an_edit_of_the_model(name: str) -> None:
         with torch.no_grad(), hs.ablate(Model(module), hs.Head(1, 2)):
             numbers.append(one(module, tokens).item())
     np.testing.assert_allclose(found.ablated.sel(layer=1, head=2), np.mean(numbers), rtol=1e-4)
-
-
-def test_what_cannot_be_ablated() -> None:
-    model, corpus = Model(build(family("BERT"))), corpus_of(inputs(9))
-    with pytest.raises(InputError, match="heads: this model has no L3H0"):
-        hs.contribution.ablation(model, corpus, heads=["L3H0"])
-    with pytest.raises(InputError, match="heads: expected those that are silenced together, found none"):
-        hs.contribution.ablation(model, corpus, together=True)
-    with pytest.raises(InputError, match="corpus: expected at least one input, found none"):
-        hs.contribution.importance(model, [])
 
 
 def test_the_input_that_fails_is_named() -> None:

@@ -10,7 +10,6 @@ import torch
 
 import headscope as hs
 from headscope.analyses.contribution.unused import inserted, placed
-from headscope.errors import InputError
 from headscope.models import Model
 
 PAIR = ("The cat sat on the mat.", "It was very tired.")
@@ -98,22 +97,3 @@ def test_where_the_token_comes_to_stand(demo: Model, position: Any, place: int) 
     assert more.pieces[place] == "[unused1]"
     assert more.take(np.arange(len(more)) != place).pieces == tokens.pieces
     assert not any(mask[place] for mask in more.classes.values())
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"token": "no such piece"}, "token: expected a piece of the vocabulary, found 'no such piece'"),
-        ({"position": 99}, "position: expected a place in an input of"),
-        ({"position": "front"}, "position: expected a whole number, first, middle or last, found 'front'"),
-        ({"measures": ["norm_sep"]}, "measures: expected measures of weights, found norm_sep"),
-    ],
-)
-def test_what_cannot_be_inserted(demo: Model, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        hs.contribution.unused_token(demo, PAIR, **options)
-
-
-def test_a_vocabulary_without_a_reserved_token(stories: Model) -> None:
-    with pytest.raises(InputError, match="its vocabulary has no reserved token"):
-        hs.contribution.unused_token(stories, "Once upon a time.")

@@ -11,7 +11,6 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.contribution.variability import variability
-from headscope.errors import InputError
 
 TEXTS = [
     "The cat sat on the mat and looked at the old bridge for a while.",
@@ -78,10 +77,3 @@ def test_documents_are_what_errors_are_of(demo: Any, tmp_path: Any) -> None:
     assert apart["variability"].attrs["documents"] == 4
     np.testing.assert_allclose(found["variability"], apart["variability"], atol=1e-5)
     assert not np.allclose(found["variability_se"], apart["variability_se"])
-
-
-def test_too_few_inputs(demo: Any) -> None:
-    with pytest.raises(InputError, match="expected at least two inputs of 10 tokens, found 1"):
-        variability(demo, hs.corpora.texts([TEXTS[0], "Too short."]))
-    with pytest.raises(InputError, match="tokens: expected at least 2, found 1"):
-        variability(demo, hs.corpora.texts(TEXTS), tokens=1)

@@ -238,20 +238,6 @@ def test_the_description() -> None:
     assert meta["model"]["name"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rows": 0}, "rows: expected at least 1, found 0"),
-        ({"limit": -1}, "limit: expected at least 1, found -1"),
-        ({"preset": "clark"}, "preset: expected clark2019, found 'clark'"),
-        ({"precision": "float16"}, "precision: expected float32 or float64, found 'float16'"),
-    ],
-)
-def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        distance(small("bert"), corpus(5), **options)
-
-
 def test_an_input_on_which_the_model_fails_is_named() -> None:
     broken = corpus(5, 6, 7)
     beyond = Tokens(["x"] * 6, ids=np.full(6, 99))  # of the vocabulary
@@ -260,13 +246,6 @@ def test_an_input_on_which_the_model_fails_is_named() -> None:
         RunError, match=r"corpus\.txt:2: BertModel: expected ids below 60, .*found 99 \('x'\)"
     ):
         distance(small("bert"), broken)
-
-
-def test_inputs_that_are_not_encoded() -> None:
-    with pytest.raises(InputError, match="no tokenizer, so no text"):
-        distance(small("bert"), [Example(text="a", source="a.txt:3")])
-    with pytest.raises(InputError, match="expected at least one input, found none"):
-        distance(small("bert"), [])
 
 
 @pytest.mark.slow

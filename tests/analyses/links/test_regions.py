@@ -362,39 +362,6 @@ def test_a_file_says_regions_in_every_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        ({"image": "b.png", "links": []}, "'image': expected a picture, found nothing at "),
-        ({"image": 3, "links": []}, "'image': expected a string, found a number"),
-        ({"image": "a.png", "tokens": ["a"], "links": []}, "expected a text or words beside an image, found 'tokens'"),
-        ({"image": "a.png", "text": "a", "pair": "b", "links": []}, "expected a text or words beside an image, found 'pair'"),
-        ({"text": "a b", "links": [{"from": 0, "box": [0, 0, 1, 1]}]}, "links[0]: expected an image for a region, found none"),
-        ({"text": "a b", "links": [{"from": {"box": [0, 0, 1, 1]}, "to": 0}]}, "links[0]: expected an image for a region"),
-        ([{"from": 0, "box": [0, 0, 1]}], "links[0]: 'box': expected left, top, right and bottom in pixels, found [0, 0, 1]"),
-        ([{"from": 0, "box": None}], "links[0]: 'box': expected left, top, right and bottom in pixels, found []"),
-        ([{"from": 0, "box": [9, 0, 1, 5]}], "links[0]: 'box': expected left, top, right and bottom in pixels, left before right"),
-        ([{"from": 0, "to": {"box": ["a", 0, 1, 1]}}], "links[0]: 'to': expected left, top, right and bottom in pixels"),
-        ([{"from": 0, "to": {"bbox": [0, 0, 1, 1]}}], "links[0]: 'to': expected a key 'box' or 'mask', found 'bbox'"),
-        ([{"from": 0, "to": 1, "box": [0, 0, 1, 1]}], "links[0]: expected one target, found 'to' and 'box'"),
-        ([{"from": 0, "to": "cls"}], "links[0]: 'to': expected an index or [start, end], found 'cls'"),
-        ([{"from": 0, "mask": "none.png"}], "links[0]: 'mask': "),
-        ([{"from": 0, "mask": {"size": [60, 80], "counts": [5]}}], "links[0]: 'mask': expected counts of 60 × 80 = 4,800 pixels, found 5"),
-        ([{"from": 0, "mask": {"size": [60, 80], "counts": [4800]}}], "links[0]: 'mask': expected a pixel in it, found none"),
-        ([{"from": 0, "mask": [[1, 2]]}], "links[0]: 'mask': polygons[0]: expected [x, y, x, y, …] of three corners or more"),
-        ([{"from": 0, "box": [0, 0, 9, 9], "candidates": [{"box": [0, 0, 5, 5]}]}], "links[0]: expected targets among the candidates, found the target Region(box=(0.0, 0.0, 9.0, 9.0))"),
-        ([{"from": [0, 9], "box": [0, 0, 9, 9]}], "links[0]: expected characters of text a up to 3, found 0 to 9"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_said_with_its_line(bad: Any, said: str, tmp_path: Path) -> None:
-    row = bad if isinstance(bad, dict) else {"image": "a.png", "text": "a b", "links": bad}
-    path = written(tmp_path, [{"image": "a.png", "text": "a b", "links": []}, row])
-    with pytest.raises(CorpusError) as error:
-        list(hs.corpora.links(path, strict=True))
-    assert str(error.value).startswith(f"{path}:2: {said}")
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
     ("link", "said"),
     [
         (

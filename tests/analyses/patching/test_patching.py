@@ -21,12 +21,12 @@ import headscope as hs
 from headscope.analyses.patching import statistics
 from headscope.analyses.patching.pairs import DEMO
 from headscope.corpora.files import packaged
-from headscope.errors import InputError, RefusedError
+from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.models import Model
 from tests.helpers.families import Family, build, family
 from tests.helpers.planted_induction import WORDS, circuit
-from tests.helpers.small_models import sizes, small, translator
+from tests.helpers.small_models import sizes
 from tests.helpers.small_tokenizers import listed
 from tests.helpers.typed import Typed
 
@@ -376,48 +376,6 @@ def test_the_model_is_left_as_it_was(models: dict[str, Model]) -> None:
         assert not each._forward_pre_hooks
         assert not each._forward_hooks
     assert all(each.grad is None for each in model.module.parameters())
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"corrupted": tokens([1, 2])},
-            r"expected prompts of as many tokens, found 4 of 'clean' and 2 of 'corrupted'",
-        ),
-        ({"corrupted": tokens([5, 6, 7, 8])}, "found 'clean' and 'corrupted' the same"),
-        ({"wrong": ANSWER}, "expected two tokens that differ, found 40 as 'answer' and as 'wrong'"),
-        ({"answer": 120}, "'answer': expected an id below 120, found 120"),
-        ({"answer": " Paris"}, "'answer': expected an id, as .* has no tokenizer, found ' Paris'"),
-        ({"wrong": 1.5}, "'wrong': expected a string, found a number"),
-        ({"clean": "The cat"}, "'clean': .* no tokenizer"),
-        ({"clean": hs.Tokens(["a"])}, "'clean': expected tokens with ids, found none"),
-        (
-            {"hint": 1},
-            "expected the keys 'clean', 'corrupted', 'answer', 'wrong', "
-            "found 'clean', 'corrupted', 'answer', 'wrong', 'hint'",
-        ),
-    ],
-)
-def test_a_pair_that_is_none_is_refused(models: dict[str, Model], change: Any, message: str) -> None:
-    good = pair([5, 6, 7, 8], [5, 9, 7, 8])
-    with pytest.raises(InputError, match=rf"^pairs\[1\]: .*{message}"):
-        hs.patching(models["GPT-2"], [good, {**good, **change}])
-
-
-def test_what_cannot_be_patched_is_refused(models: dict[str, Model]) -> None:
-    rows = [pair([5, 6, 7, 8], [5, 9, 7, 8])]
-    with pytest.raises(InputError, match="pairs: expected at least one pair, found none"):
-        hs.patching(models["GPT-2"], [])
-    with pytest.raises(InputError, match=r"exact: expected at most the 12 heads of .*, found 13"):
-        hs.patching(models["GPT-2"], rows, exact=13)
-    for other in (small("bert"), translator()):
-        with pytest.raises(
-            RefusedError, match="expected a causal language model with an unembedding, found B"
-        ):
-            hs.patching(other, rows)
-    with pytest.raises(RefusedError, match="expected weights in float32 or float64"):
-        hs.patching(hs.load(build(family("Llama")).to(torch.bfloat16)), rows)
 
 
 def test_a_layer_norm_after_the_sum_is_no_hindrance() -> None:

@@ -19,7 +19,7 @@ from headscope.analyses.probes.gather import heads_of, maps_of, model_vectors, r
 from headscope.analyses.probes.run import probe
 from headscope.analyses.probes.statistics import COLUMNS, table
 from headscope.corpora import Example
-from headscope.errors import CorpusError, InputError
+from headscope.errors import InputError
 from headscope.runs.safefile import decode
 from tests.helpers.typed import Typed
 
@@ -162,23 +162,6 @@ def test_the_folder_of_another_run(demo: Any, sentences: list[Example], tmp_path
         InputError, match=r"maps-train-00000000.safetensors: is of another run; expected the same .*treebank"
     ):
         probe(demo, sentences[1:10], sentences[9:12], **run)
-
-
-def test_bad_arguments(demo: Any, sentences: list[Example], tmp_path: Path) -> None:
-    for options, message in (
-        ({"kinds": ["words"]}, "kind: expected right-branching, .*found 'words'"),
-        ({"epochs": 0}, "epochs: expected at least 1, found 0"),
-        ({"precision": "int4"}, "precision: expected uint8, float16 or float32, found 'int4'"),
-    ):
-        with pytest.raises(InputError, match=message):
-            probe(demo, sentences[:2], sentences[:2], **options)
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"file: cannot be used \(File exists\)"):
-        probe(demo, sentences[:2], sentences[:2], resume=tmp_path / "file")
-    with pytest.raises(CorpusError, match="expected a sentence with words, heads and relations"):
-        probe(demo, corpora.texts(["No tree."]), sentences[:2])
-    with pytest.raises(InputError, match="expected at least one sentence, found none"):
-        probe(demo, sentences[:2], [])
 
 
 @pytest.mark.slow

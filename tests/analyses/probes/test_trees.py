@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope import corpora
 from headscope.analyses.probes.trees import Trees, behaviours, depths, distances
 from headscope.corpora import Example
-from headscope.errors import CorpusError, InputError
 from tests.helpers.planted_probes import random_heads, random_trees
 
 
@@ -31,13 +28,6 @@ def test_reading() -> None:
     assert trees.punct.tolist() == [False, False, False, True, False, True, False]
     assert trees.forms.tolist() == [0, 1, 2, 3, 1, 4, 2]
     assert trees.right_branching().tolist() == [1, 2, 3, -1, 1, 2, -1]
-
-
-def test_what_is_no_treebank() -> None:
-    with pytest.raises(CorpusError, match=r"texts\[0\]: expected a sentence with words, heads and relations"):
-        Trees.read(corpora.texts(["No tree."]), {})
-    with pytest.raises(InputError, match="expected at least one sentence, found none"):
-        Trees.read([], {})
 
 
 def test_control_task() -> None:

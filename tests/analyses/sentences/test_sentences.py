@@ -15,10 +15,9 @@ import headscope as hs
 from headscope.analyses.sentences import statistics
 from headscope.analyses.sentences.split import split
 from headscope.attention.record import AttentionRecord
-from headscope.errors import InputError, RefusedError
+from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.planted_needles import HAY, reader, writer
-from tests.helpers.small_models import small
 from tests.helpers.typed import Typed
 
 SENTENCES = [f"{' '.join(HAY.split()[place % 9 :][:3])} ." for place in range(14)]
@@ -135,27 +134,6 @@ def test_spans_are_taken_as_they_are_given() -> None:
     spans[-1] = (spans[-1][0], len(TEXT))
     given = hs.sentences(writer(), TEXT, spans=spans)
     np.testing.assert_allclose(given["attention"], hs.sentences(writer(), TEXT)["attention"])
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("a cat .", {}, "text: expected at least 9 sentences, found 1"),
-        ([TEXT, "a ."], {}, "text 2: expected at least 9 sentences, found 1"),
-        ([], {}, "text: expected at least one, found none"),
-        (TEXT, {"spans": [(0, 5), (3, 9)]}, r"text: expected spans in order .* found \(3, 9\) behind 5"),
-        ([TEXT, TEXT], {"spans": [(0, 5)]}, "spans: expected one text, found 2"),
-        (" ".join([TEXT] * 3), {}, "128"),
-    ],
-)
-def test_what_does_not_fit_is_said(text: Any, options: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        hs.sentences(writer(), text, **options)
-
-
-def test_what_sees_later_tokens_is_refused() -> None:
-    with pytest.raises(RefusedError, match="expected a causal model"):
-        hs.sentences(small("bert"), TEXT)
 
 
 def test_the_command_and_the_figure(typed: Typed, tmp_path: Path) -> None:

@@ -16,10 +16,9 @@ import transformers
 import headscope as hs
 from headscope.analyses.roles.retrieval import needles
 from headscope.analyses.streaming import statistics
-from headscope.errors import InputError, RefusedError
+from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.planted_needles import HAY, reader, writer
-from tests.helpers.small_models import small
 from tests.helpers.typed import Typed
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
@@ -140,25 +139,6 @@ def test_the_files_are_those_that_duo_attention_reads(planted: Model, tmp_path: 
         InputError, match=r"result: expected one of headscope\.streaming, found one with layer, head"
     ):
         hs.save_duo_attention(found.rename(key_head="head"), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"lengths": ()}, r"lengths: expected one or more whole numbers above 0, found \[\]"),
-        ({"recent": 50}, "recent: expected fewer than 35 tokens in a text of 60, found 50"),
-        ({"needles": 1}, "needles: expected at least 2, one of them to choose heads, found 1"),
-        ({"exact": 5}, "exact: expected at most the 4 key heads"),
-    ],
-)
-def test_what_does_not_fit_is_said(planted: Model, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        hs.streaming(planted, TEXT, **{**OPTIONS, **options})
-
-
-def test_what_has_no_next_token_is_refused() -> None:
-    with pytest.raises(RefusedError, match="expected a causal language model"):
-        hs.streaming(small("bert"), TEXT)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.writes import statistics
-from headscope.errors import InputError, RefusedError
+from headscope.errors import RefusedError
 from headscope.models import Model
 from tests.helpers.families import Family, build, family
 from tests.helpers.hybrids import hybrid
@@ -197,17 +197,6 @@ def test_what_has_no_one_stream_is_refused_by_name() -> None:
     for other in (small("bert"), translator()):
         with pytest.raises(RefusedError, match="expected a causal language model with an unembedding"):
             hs.writes(other)
-
-
-def test_bad_arguments(planted: Model) -> None:
-    with pytest.raises(InputError, match="k: expected at most the 8 tokens of LlamaForCausalLM, found 9"):
-        hs.writes(planted, k=9)
-    with pytest.raises(InputError, match="tokens: expected at least one, found none"):
-        hs.writes(planted, tokens=[], k=1)
-    with pytest.raises(InputError, match="head: expected a head of 1 layer × 4 heads, found L0H4"):
-        hs.writes(planted, "L0H4", k=1)
-    with pytest.raises(InputError, match="token: expected an id below 8, found 8"):
-        hs.writes(planted, tokens=[8], k=1)
 
 
 def test_one_head_has_the_figures_it_has_among_all(planted: Model) -> None:

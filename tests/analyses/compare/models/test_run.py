@@ -11,7 +11,7 @@ import transformers
 
 import headscope as hs
 from headscope.corpora import Example
-from headscope.errors import CorpusError, InputError
+from headscope.errors import CorpusError
 from headscope.models import Model
 from tests.helpers.compared_models import drawn, lines, perturbed
 from tests.helpers.small_models import small_roberta
@@ -115,20 +115,3 @@ def test_other_tokenizers_are_compared_on_words(demo: Model) -> None:
         CorpusError, match="expected single texts for models with different tokenizers, found a pair"
     ):
         hs.compare.models(one, wordpiece, hs.corpora.texts([("a", "b")]))
-
-
-def test_other_shapes_are_refused(demo: Model, stories: Model) -> None:
-    with pytest.raises(
-        InputError, match=r"stories260K is causal and .* is not: heads have no counterparts; compare"
-    ):
-        hs.compare.models(demo, stories, lines())
-    with pytest.raises(
-        InputError, match=r"has 2 layers × 4 heads, .* has 3 layers × 2 heads: heads have no counterparts"
-    ):
-        hs.compare.models(small_roberta(), small_roberta(layers=3, heads=2), lines())
-    with pytest.raises(
-        InputError, match="expected measures of attention weights, found one of gradients or norms"
-    ):
-        hs.compare.models(demo, demo, lines(), measures=["norm_previous"])
-    with pytest.raises(InputError, match="by: expected token or document"):
-        hs.compare.models(demo, demo, lines(), by="input")  # type: ignore[arg-type]

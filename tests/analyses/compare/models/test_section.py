@@ -255,13 +255,6 @@ def test_a_failure_is_a_section_that_says_why(demo: Model, monkeypatch: Any, cap
     assert re.search(r"the other model beside it: about \d+ s", capsys.readouterr().err)
 
 
-def test_a_model_to_compare_with_needs_the_section(demo: Model) -> None:
-    with pytest.raises(
-        InputError, match="against: only the section compare takes it; add that to the sections"
-    ):
-        hs.report(demo, hs.corpora.texts(TEXTS), against=demo, sections=["table"])
-
-
 def test_inputs_are_chosen_that_leave_every_head_near_to_one() -> None:
     away = np.array([[[0.0, 9.0]], [[4.0, 4.0]], [[9.0, 0.0]], [[1.0, 9.0]]])
     assert nearest(away, 1) == [1]
