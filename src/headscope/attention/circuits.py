@@ -15,21 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from headscope.attention.linear import Block, Call, HeadWriter
 from headscope.attention.norms import FrozenNorm, frozen_norm, no_stream
 from headscope.attention.one import prepare, running
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import Hooks, entering, recording
-from headscope.attention.residual import (
-    Block,
-    Call,
-    StreamTerm,
-    attending,
-    attention_calls,
-    followed,
-    layer_and_attention,
-    rows_of,
-    unembedding,
-)
+from headscope.attention.recording import Hooks, entered, entering, recording
+from headscope.attention.residual import at_the_end, attending, followed, rows_of, unembedding
 from headscope.core.tokens import Tokens
 from headscope.models.model import Model, uncached
 from headscope.models.weights import held
@@ -98,39 +89,37 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     head = unembedding(model)
     some = np.resize(np.asarray(ids), PROBED)
     ready = prepare(model, Tokens([str(number) for number in some], ids=some))[1]
-    calls = attention_calls(model, ready, slice(PROBED - 1, PROBED))
-    blocks, final, _, _ = followed(model, ready, calls, head)
-    blocks, written = zip(*attending(blocks), strict=True)
-    reads = [_reading(model, call, block) for call, block in zip(calls, blocks, strict=True)]
+    read = followed(model, ready)
+    heads = attending(read, read.logits[-1, :1])
+    blocks = {block.layer: block for block in read.run.blocks}
+    reads = [_reading(model, call, blocks[writer.layer]) for call, writer, _ in heads]
     centred = reads[0].centred
     if any(read.centred != centred for read in reads):
         raise no_stream(model, "layer norms in some layers and RMS norms in others")
-    table = _embedding(model, len(final[1][0]), centred)
+    norm = frozen_norm(model, *at_the_end(read), -1)
+    table = _embedding(model, len(norm.bias), centred)
+    rows = rows_of(head, model)
+    direction = norm.back(rows[0].double())
     with torch.no_grad():
-        norm = frozen_norm(model, *final, -1)
-        rows = rows_of(head, model)
         rows = rows * norm.gain.to(rows)
         rows = rows - rows.mean(0)
         logits = rows - rows.mean(-1, keepdim=True) if norm.centred else rows
     tokens = table[torch.as_tensor(np.array(ids), device=table.device)]
-    runs = _Runs(model, calls)
-    linear = runs.values([block.given for block in blocks])
+    runs = _Runs(model, [call for call, _, _ in heads])
+    linear = runs.values()
     given = [tokens * read.gain.to(tokens) + read.bias.to(tokens) for read in reads]
     single = runs.of([inputs[:, None] for inputs in given])
     means = [inputs.mean(0).expand(1, offsets, -1) for inputs in given]
     along = runs.of(means)
     layers: list[Circuit] = []
-    for place, call in enumerate(calls):
+    for place, (call, writer, slopes) in enumerate(heads):
         matrix = linear[place] * reads[place].gain.to(table)
         if centred:
             matrix = matrix - matrix.mean(-1, keepdim=True)
-        count, _, size = call.values.shape
-        write = _written(model, call, written[place])
-        one, many = single[place], along[place]
+        write = _written(model, call, writer, blocks[writer.layer], direction, slopes[0, -1])
+        one = single[place]
         scores = torch.einsum("qhd,khd->hqk", one.q[:, :, 0], one.keys[:, :, 0]) * one.scaling
-        layers.append(
-            Circuit(call.layer, matrix, write.reshape(count, size, -1).to(table), scores, _by_offset(many))
-        )
+        layers.append(Circuit(writer.layer, matrix, write.to(table), scores, _by_offset(along[place])))
     return Circuits(table, logits, layers)
 
 
@@ -140,9 +129,6 @@ class _Runs:
     def __init__(self, model: Model, calls: Sequence[Call]) -> None:
         self._model = model
         self._calls = calls
-        module: Any = model.module
-        parts: dict[str, nn.Module] = dict(module.named_modules())
-        self._modules = [parts[layer_and_attention(model, call.module)[1]] for call in calls]
 
     @contextmanager
     def _giving(self, given: Sequence[Tensor]) -> Generator[None]:
@@ -153,8 +139,8 @@ class _Runs:
             return replace
 
         with Hooks() as hooks:
-            for module, inputs in zip(self._modules, given, strict=True):
-                hooks.before(module, replacing(inputs))
+            for call, inputs in zip(self._calls, given, strict=True):
+                hooks.before(call.attention, replacing(inputs))
             yield
 
     def _records(self, given: Sequence[Tensor]) -> list[AttentionRecord]:
@@ -170,11 +156,10 @@ class _Runs:
         with torch.no_grad():
             return self._records(given)
 
-    def values(self, given: Sequence[Tensor | None]) -> list[Tensor]:
+    def values(self) -> list[Tensor]:
         """W_V of the heads of each layer, ``[head value_dim stream]``: the gradients of the values."""
-        leaves = [
-            tensor.to(self._model.device).clone().requires_grad_() for tensor in given if tensor is not None
-        ]
+        given: list[Tensor] = [entered(call.args, call.kwargs) for call in self._calls]
+        leaves = [x.detach().to(self._model.device).clone().requires_grad_() for x in given]
         with torch.enable_grad():
             records = self._records(leaves)
         matrices: list[Tensor] = []
@@ -202,29 +187,47 @@ class _Runs:
 
 def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:
     """The norm through which attention reads the stream."""
-    given = block.given
-    for module, entered, left in block.read:
-        if given is None or left.shape != given.shape or not entered.equal(block.before.to(entered.device)):
+    given = entered(call.args, call.kwargs).detach()
+    for module, stream, left in block.ran:
+        if left.shape != given.shape or not stream.equal(block.before.to(stream.device)):
             continue
         factor = 1.0
         if not left.equal(given):  # a constant may stand between
-            factor = float((left * given).sum() / left.square().sum())
+            factor = float(((left * given).sum() / left.square().sum()).detach())
         if torch.allclose(factor * left, given, rtol=1e-4, atol=1e-6):
-            norm = frozen_norm(model, module, entered[0], left[0], -1)
+            norm = frozen_norm(model, module, stream[0].detach(), left[0].detach(), -1)
             scale, bias, gain = (factor * x for x in (norm.scale, norm.bias, norm.gain))
             return FrozenNorm(scale, norm.centred, bias, gain)
-    raise no_stream(model, f"no norm between the stream and {call.module}")
+    raise no_stream(model, f"no norm between the stream and {call.record.module}")
 
 
-def _written(model: Model, call: Call, attention: StreamTerm) -> Tensor:
-    """W_O ``[head · value_dim, stream]`` through the weights of the norms after attention."""
-    matrix = call.matrix.double()
-    for recorded in attention.norms:
-        norm = frozen_norm(model, *recorded, -1)
+def _written(
+    model: Model, call: Call, writer: HeadWriter, block: Block, direction: Tensor, slope: Tensor
+) -> Tensor:
+    """W_O ``[head value_dim stream]`` through the weights of the norms after attention.
+
+    Args:
+        direction: of a logit, in the stream behind the last layer.
+        slope: of that logit, at what the heads wrote.
+    """
+    given, norms = None, list[FrozenNorm]()
+    for module, stream, left in block.ran:
+        if stream is given:
+            norms.append(frozen_norm(model, module, stream[0].detach(), left[0].detach(), -1))
+            given = left
+        elif call.attention in {*module.modules()}:
+            given = left
+    matrix = writer.matrix.double()
+    for norm in norms:
         if norm.centred:
             matrix = matrix - matrix.mean(-1, keepdim=True)
         matrix = matrix * norm.gain
-    return matrix * np.sign(attention.factor)
+    for norm in reversed(norms):
+        direction = norm.back(direction)
+    factor = float(slope.double() @ direction / direction.square().sum())
+    if not torch.allclose(factor * direction, slope.double(), rtol=1e-4, atol=1e-5):
+        raise no_stream(model, f"a layer {block.layer} that does not itself add its attention to its input")
+    return matrix * np.sign(factor)
 
 
 def _embedding(model: Model, size: int, centred: bool) -> Tensor:

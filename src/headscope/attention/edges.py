@@ -19,12 +19,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.linear import PLACED, TOKEN
+from headscope.attention.linear import PLACED, TOKEN, block_of
 from headscope.attention.norms import no_stream
 from headscope.attention.one import running
-from headscope.attention.outputs import Outputs, placed
+from headscope.attention.outputs import Outputs
 from headscope.attention.recording import Hooks, afresh, entered, entering, evaluating, first, with_first
-from headscope.attention.residual import attention_calls, layers_with
 from headscope.core.heads import Head
 from headscope.models.model import Model, uncached
 
@@ -105,21 +104,21 @@ class Graph:
     def __init__(self, model: Model, outputs: Outputs, ready: Mapping[str, Tensor]) -> None:
         self._model, self._outputs = model, outputs
         ready = {name: value[:1] for name, value in ready.items()}
-        calls = attention_calls(model, ready, slice(0, 1))
         modules: dict[str, nn.Module] = dict(cast("Any", model.module).named_modules())
-        layers = layers_with(model, calls)
-        self._blocks = [block for block, _, _ in layers]
+        reader = outputs.reader
+        places = {block_of(name): outputs.sites.index(site) for name, site in reader.sites.items()}
+        self._blocks = [block for block, _, _ in reader.layers]
         self._parts: list[list[_Part]] = []
         self._heads = dict[int, int]()  # the layer of each place of `outputs`
-        self._width = calls[0].matrix.shape[-1]
-        one = torch.eye(self._width).to(calls[0].matrix)[None]
+        weights = [site.matrix.to(model.device) for site in outputs.sites]
+        self._width = weights[0].shape[-1]
+        one = torch.eye(self._width).to(weights[0])[None]
         every: list[list[str]] = []
-        for place, (block, at, number) in enumerate(layers):
+        for place, (block, pile, number) in enumerate(reader.layers):
             parts: list[_Part] = []
-            if at is not None:
-                heads, matrix = outputs.heads[at], calls[at].matrix
-                labels = [str(Head(outputs.layers[at], head)) for head in range(heads)]
-                parts.append(_Part(labels, matrix.reshape(heads, -1, matrix.shape[-1])))
+            if (at := places.get((pile, number))) is not None:
+                labels = [str(Head(outputs.layers[at], head)) for head in range(outputs.heads[at])]
+                parts.append(_Part(labels, weights[at].reshape(outputs.heads[at], -1, self._width)))
                 self._heads[at] = place
             mixing = {
                 part: kind
@@ -136,7 +135,7 @@ class Graph:
                 [*(name for part in parts for name in part.names), f"{mixing.get(block, 'mlp')} {number}"]
             )
         flat = [name for layer in every for name in layer]
-        self.embedding = PLACED if placed(model, ready, self._blocks[:1])[0] else TOKEN
+        self.embedding = PLACED if reader.placed else TOKEN
         self.writers, self.readers = [self.embedding, *flat], [*flat, LOGITS]
         place = torch.tensor([-1, *(at for at, layer in enumerate(every) for _ in layer)])
         self._ends = [*accumulate(map(len, every))]  # of each layer, behind its MLP among the readers

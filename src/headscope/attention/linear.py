@@ -23,6 +23,7 @@ from headscope.attention.operations import PERMUTE, RESHAPE, SAME, tensors
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import Hooks, afresh, entered, entering, first, with_first
 from headscope.attention.watch import storage
+from headscope.models.weights import held
 
 TOKEN, PLACED = "token", "token and position"
 """What enters the first layer: the token alone, or something that hangs on where it stands."""
@@ -57,7 +58,6 @@ class Writer:
         pile: of layers, whose stream it writes.
         layer: its index; -1 for none.
         leaf: what was added, ``[... stream]``.
-        outputs: of heads, what entered W_O, ``[query head dim]``; `matrix` is W_O ``[head dim stream]``.
     """
 
     kind: str
@@ -65,21 +65,34 @@ class Writer:
     pile: str
     layer: int
     leaf: Tensor
-    outputs: Tensor | None = None
-    matrix: Tensor | None = None
 
     def terms(self, slope: Tensor) -> Tensor:
-        """What it adds to numbers of these slopes ``[number, ...]``: ``[head number]``, the last row W_O's bias; else
-        ``[1 number]``.
-        """
-        total = (slope * self.leaf.detach()).flatten(1).double().sum(1)
-        if self.outputs is None or self.matrix is None:
-            return total[None]
+        """What it adds to numbers of these slopes ``[number, ...]``: ``[1 number]``."""
+        return (slope * self.leaf.detach()).flatten(1).double().sum(1)[None]
+
+
+@dataclass(eq=False)
+class HeadWriter(Writer):
+    """The heads of a layer.
+
+    Attributes:
+        outputs: what entered W_O, ``[query head dim]``.
+        matrix: W_O ``[head dim stream]``.
+        biased: whether W_O has a bias.
+    """
+
+    outputs: Tensor
+    matrix: Tensor
+    biased: bool
+
+    def terms(self, slope: Tensor) -> Tensor:
+        """What they add to numbers of these slopes: ``[head number]``, the last row W_O's bias."""
+        total = super().terms(slope)
         slope = slope.reshape(len(slope), -1, slope.shape[-1])
         rows = slope.abs().amax((0, 2)).nonzero()[:, 0]  # a query's is of one row
         written = torch.einsum("thd,hde->hte", self.outputs[rows], self.matrix)  # of this writer alone
         heads = torch.einsum("nte,hte->hn", slope[:, rows], written).double()
-        return torch.cat([heads, (total - heads.sum(0))[None]])
+        return torch.cat([heads, (total - heads.sum(0)) * self.biased])
 
 
 @dataclass(eq=False)
@@ -92,6 +105,13 @@ class Site:
     heads: int
     attention: nn.Module
     projection: nn.Module | None
+
+    @property
+    def matrix(self) -> Tensor:
+        """W_O ``[head · dim, stream]``."""
+        matrix = None if self.projection is None else matrix_of(self.projection)
+        assert matrix is not None
+        return matrix.detach()
 
 
 @dataclass(eq=False)
@@ -111,6 +131,22 @@ class Call:
     kwargs: Mapping[str, Any]
 
 
+@dataclass(eq=False)
+class Block:
+    """One layer as it ran; a further one stands for what comes behind the last.
+
+    Attributes:
+        pile, layer: of which it is, and its number; -1 behind the last.
+        before: the stream that it was given.
+        ran: its modules, each with what it was given and what it gave.
+    """
+
+    pile: str
+    layer: int
+    before: Tensor
+    ran: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
+
+
 class Enough(BaseException):
     """Ends a pass."""
 
@@ -125,8 +161,11 @@ class Pass(TorchFunctionMode):
         until: the part and layer behind whose attention the pass ends; None: to its end.
         mixers: modules that mix tokens without attention, and what they are.
         placed: the piles whose first layer is given something that hangs on where a token stands.
+        unembeds: the linear map from the stream to logits, which is followed, too.
         writers: all that was added so far, in order.
         calls: the attention calls so far.
+        blocks: the layers so far, where the logits are followed.
+        output: what the module gave.
         part, pile, layer: where it is.
         open: how many attention modules run, in whose maps the stream is followed.
         other: what else adds to the stream: the MLP, or the mixer that runs.
@@ -137,8 +176,11 @@ class Pass(TorchFunctionMode):
     until: tuple[str, int] | None
     mixers: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
     placed: Collection[str] = ()
+    unembeds: nn.Module | None = None
     writers: list[Writer] = field(default_factory=list[Writer])
     calls: list[Call] = field(default_factory=list[Call])
+    blocks: list[Block] = field(default_factory=list[Block])
+    output: Any = None
     part: str = ""
     pile: str = ""
     layer: int = -1
@@ -251,9 +293,11 @@ class Pass(TorchFunctionMode):
         with torch.enable_grad():
             return x / size
 
-    def _writes(self, kind: str, x: Tensor, *, part: str | None = None, **more: Any) -> Tensor:
+    def _writes(
+        self, kind: str, x: Tensor, *heads: Any, part: str | None = None, of: type[Writer] = Writer
+    ) -> Tensor:
         leaf = x.detach().requires_grad_()
-        self.writers.append(Writer(kind, part or self.part, self.pile, self.layer, leaf, **more))
+        self.writers.append(of(kind, part or self.part, self.pile, self.layer, leaf, *heads))
         with torch.enable_grad():
             return leaf.clone()  # no leaf, so that the layer may change it in place
 
@@ -262,9 +306,18 @@ class Pass(TorchFunctionMode):
     @contextmanager
     def watching(self) -> Generator[None]:
         """Within it the layers of the model are followed."""
+        layers = layers_of(self.module, {site.pile for site in self.sites.values()})
         with Hooks() as hooks:
-            for layer, pile, number in layers_of(self.module, {site.pile for site in self.sites.values()}):
+            for layer, pile, number in layers:
                 hooks.before(layer, self._begins(pile, number))
+            if self.unembeds is not None:
+                within = {part for layer, _, _ in layers for part in layer.modules()}
+                outside = {part for part in self.module.modules() if not any(part.children())} - within
+                for part in outside.union(*(layer.children() for layer, _, _ in layers)):
+                    hooks.after(part, self._ran)
+                hooks.before(self.unembeds, self._opens)
+                hooks.after(self.unembeds, self._closes)
+                hooks.after(layers[-1][0], self._ends)
             for site in {id(site.attention): site for site in self.sites.values()}.values():
                 hooks.before(site.attention, self._enters)
                 if site.projection is not None:
@@ -282,6 +335,7 @@ class Pass(TorchFunctionMode):
         def begin(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             self.part, self.pile, self.layer = part, pile, layer
             given = entered(args, kwargs)
+            self.blocks.append(Block(pile, layer, given))
             if not isinstance(given, Tensor) or self._carries(given) or not given.is_floating_point():
                 return None
             self.layer = -1
@@ -290,6 +344,20 @@ class Pass(TorchFunctionMode):
             return entering(leaf, args, kwargs)
 
         return begin
+
+    def _ran(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        if self.blocks and isinstance(given := entered(args, kwargs), Tensor):
+            self.blocks[-1].ran.append((module, given, first(output)))
+
+    def _ends(self, _: nn.Module, __: Any, ___: Any, output: Any) -> None:
+        self.layer = -1
+        self.blocks.append(Block("", -1, first(output)))
+
+    def _opens(self, *_: object) -> None:
+        self.open += 1
+
+    def _closes(self, *_: object) -> None:
+        self.open -= 1
 
     def _enters(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.open += 1
@@ -310,16 +378,17 @@ class Pass(TorchFunctionMode):
         record = self._heads.get(id(module))
         if record is None or not isinstance(output, Tensor):
             return None
+        site = self.sites[record.module]
         heads, entered = record.shape[1], args[0].detach()
-        matrix = matrix_of(module)
-        assert matrix is not None
         size = entered.shape[-1] // heads
         return self._writes(
             "head",
             output,
-            part=self.sites[record.module].part,
-            outputs=entered.reshape(-1, heads, size),
-            matrix=matrix.detach().to(output.device).reshape(heads, size, -1),
+            entered.reshape(-1, heads, size),
+            site.matrix.to(output.device).reshape(heads, size, -1),
+            held(module, "bias") is not None,
+            part=site.part,
+            of=HeadWriter,
         )
 
     def _mixes(self, kind: str) -> Callable[..., Any]:

@@ -6,20 +6,13 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from headscope.attention.neurons import projected
 from headscope.attention.one import running
-from headscope.attention.recording import Hooks, entered, entering, evaluating
+from headscope.attention.recording import Hooks, entering, evaluating
+from headscope.attention.writers import Reader
 from headscope.errors import RefusedError
 from headscope.models.model import Model, uncached
-
-FEW = 8
-"""Tokens on which a model's attention is found."""
-
-TEXT = {"input_ids", "attention_mask", "token_type_ids"}
-"""What a module is given of a text."""
 
 Change = Callable[[int, Tensor], Tensor | None]
 """Is shown the outputs of the heads of a layer (its place among those with heads), ``[batch query head dim]``; what it
@@ -34,6 +27,8 @@ class Outputs:
         ready: an input to find it on.
 
     Attributes:
+        reader: tells where the model attends.
+        sites: each layer's, in order.
         layers: the model's index of each layer that has heads.
         heads: how many heads each of them has.
 
@@ -41,30 +36,28 @@ class Outputs:
     """
 
     def __init__(self, model: Model, ready: Mapping[str, Tensor]) -> None:
-        self._model = model
-        records, projections = projected(model, ready)
-        records.sort(key=lambda record: record.layer)
-        pairs = [(record, projections.module(record)) for record in records]
-        for record, module in pairs:
-            if module is None or record.kind != "self":
+        self.reader = Reader(model, ready)
+        self.sites = sorted(self.reader.sites.values(), key=lambda site: site.layer)
+        for name, site in self.reader.sites.items():
+            if site.projection is None or site.part != "self":
                 raise RefusedError(
                     f"{model.name}: expected an output projection W_O in each layer, found none that "
-                    f"{record.module} gives its heads' outputs to"
+                    f"{name} gives its heads' outputs to"
                 )
-        self._modules = [module for _, module in pairs if module is not None]
-        self.layers = [record.layer for record in records]
-        self.heads = [record.shape[1] for record in records]
-        if not records or len(set(self._modules)) < len(records) or len(set(self.layers)) < len(records):
+        self.layers = [site.layer for site in self.sites]
+        self.heads = [site.heads for site in self.sites]
+        found, calls = len({site.projection for site in self.sites}), self.reader.calls
+        if not calls or found < calls or len(set(self.layers)) < calls:
             raise RefusedError(
-                f"{model.name}: expected layers with an output projection each, found "
-                f"{len(set(self._modules))} for {len(records)} calls of attention"
+                f"{model.name}: expected layers with an output projection each, found {found} for {calls} calls of "
+                "attention"
             )
 
     def run(self, ready: Mapping[str, Tensor], change: Change) -> Tensor:
         """The logits ``[batch query id]`` of one forward pass in which `change` sees and changes the outputs."""
-        module = self._model.module
-        rows = next(iter(ready.values())).shape[0]
-        with evaluating(module), self.changing(change, rows), running(self._model, ready):
+        model, rows = self.reader.model, next(iter(ready.values())).shape[0]
+        module = model.module
+        with evaluating(module), self.changing(change, rows), running(model, ready):
             return module(**ready, **uncached(module)).logits
 
     @contextmanager
@@ -81,39 +74,10 @@ class Outputs:
             return enter
 
         with Hooks() as hooks:
-            for place, module in enumerate(self._modules):
-                hooks.before(module, changes(place))
+            for place, site in enumerate(self.sites):
+                assert site.projection is not None
+                hooks.before(site.projection, changes(place))
             yield
-
-
-def placed(model: Model, ready: Mapping[str, Tensor], layers: Sequence[nn.Module]) -> list[bool]:
-    """Whether what enters each of some layers, the first of a pile, hangs on where a token stands.
-
-    Args:
-        model: that runs once more, on few tokens that are all the same.
-        ready: an input of it; of one that is no text alone all hang on it.
-        layers: that are the first of their piles.
-    """
-    if not ready.keys() <= {*TEXT, "decoder_input_ids", "decoder_attention_mask"}:
-        return [True] * len(layers)
-    same = {
-        name: value[:1, :FEW] if name.endswith("mask") else value[:1, :1].expand_as(value[:1, :FEW])
-        for name, value in ready.items()
-    }
-    states: dict[nn.Module, Any] = {}
-
-    def keep(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        states[layer] = entered(args, kwargs)
-
-    with Hooks() as hooks:
-        for layer in layers:
-            hooks.before(layer, keep)
-        with torch.no_grad(), evaluating(model.module), running(model, same):
-            model.module(**same, **uncached(model.module))
-    return [
-        (x := states.get(layer)) is None or not torch.allclose(x, x[:, :1].expand_as(x), rtol=1e-5, atol=1e-6)
-        for layer in layers
-    ]
 
 
 class Kept:

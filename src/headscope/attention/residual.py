@@ -1,195 +1,96 @@
-"""The residual stream of one input: what each part of a model writes to it, and what that adds to one logit.
-
-Nothing here knows a family by name. What a layer adds to the stream, and that it passes on the rest as it is, is told
-from gradients and by comparing as the model runs; a model that does otherwise is refused.
-"""
+"""What each part of a model writes to the residual stream of one input, and what that adds to logits."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.linear import block_of, layers_of
-from headscope.attention.neurons import projected
-from headscope.attention.norms import frozen_norm, no_stream
-from headscope.attention.one import running
-from headscope.attention.recording import Hooks, entered, entering, evaluating, first, with_first
+from headscope.attention.linear import PLACED, TOKEN, Call, HeadWriter
+from headscope.attention.norms import no_stream
+from headscope.attention.writers import Read, Reader
+from headscope.core.arrays import Floats
 from headscope.errors import InputError, RefusedError
 from headscope.models.finite import not_finite
-from headscope.models.model import Model, expect_exact, uncached
+from headscope.models.model import Model, expect_exact
 from headscope.models.pieces import id_of, shown_pieces
 from headscope.models.weights import held
-
-CLOSE = 1e-4
-"""How far a sum may be from the model's own number, as a share of its largest term (or of 1)."""
-
-
-ATTENTION = "attention"
 
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The terms of one logit, in float64.
+    """The terms of one logit.
 
     Attributes:
-        logit: the model's own, before a final softcap.
         token: its id.
-        heads: of each layer ``[head source]``, of no heads where it does not attend.
-        biases: of each layer's attention: that of W_O, and of a norm after it; NaN where it does not attend.
-        mixed: what else mixes tokens in each layer, by what it is (``state space``).
-        rest: what else each layer writes: the MLP.
-        embedding: what enters the first layer, positions among it.
-        bias: of the final norm and of the unembedding.
-        layers: the layers' indices.
         softcap: c of ``c · tanh(logit / c)``, which the model takes of it; None for none.
+        layers: the layers' indices.
+        kinds: what else mixes tokens in each layer (``state space``); empty for nothing.
+        heads: of each layer ``[head source]``, of no heads where it does not attend.
+        terms: by name. Of each layer ``attention_bias``, that of W_O and of a norm after it, and ``mixer``, both NaN
+            where there is none, and ``mlp``, what else it writes; ``embedding``, what enters the first layer; ``bias``
+            of the final norm and of the unembedding; and the ``logit``, the model's own, before a final softcap.
     """
 
-    logit: float
     token: int
-    heads: Sequence[Tensor]
-    biases: Sequence[float]
-    mixed: Sequence[Mapping[str, float]]
-    rest: Sequence[float]
-    embedding: float
-    bias: float
-    layers: Sequence[int]
     softcap: float | None
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """One attention call: the weights of some queries ``[head query key]``, the values ``[head key dim]``, W_O and its
-    bias."""
-
-    layer: int
-    module: str
-    weights: Tensor
-    values: Tensor
-    matrix: Tensor
-    bias: Tensor | None
-
-
-@dataclass(eq=False)
-class StreamTerm:
-    """What attention, or what else mixes tokens, wrote to the stream, times a factor.
-
-    `norms` are the layer's modules that ran on what it wrote, each with what it was given and what it gave.
-    """
-
-    kind: str
-    written: Tensor
-    norms: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
-    factor: float = 1.0
-
-
-@dataclass(eq=False)
-class Block:
-    """One layer as it ran: the stream before and after it, what attention was given, and what was added.
-
-    `read` are the layer's other modules that ran before attention, each with what it was given and what it gave.
-    """
-
-    layer: int
-    before: Tensor
-    read: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
-    given: Tensor | None = None
-    added: list[StreamTerm] = field(default_factory=list[StreamTerm])
-    after: Tensor | None = None
-
-    @property
-    def attention(self) -> StreamTerm | None:
-        """What attention wrote; None for a layer that does not attend."""
-        return next((one for one in self.added if one.kind == ATTENTION), None)
+    layers: Sequence[int]
+    kinds: Sequence[str]
+    heads: Sequence[Floats]
+    terms: Mapping[str, Any]
 
 
 def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int | None) -> Written:
     """The terms of a token's logit at one position of a batch of one; by default of the token with the largest.
 
-    Raises `RefusedError` for a model whose layers do not add to one residual stream that ends in a norm and the
-    unembedding, or whose terms do not add up to its logit.
+    Raises `RefusedError` for a model whose logits are no sum over what its layers add to one residual stream.
     """
-    head = unembedding(model)
-    calls = attention_calls(model, ready, slice(position, position + 1))
-    blocks, final, logits, given = followed(model, ready, calls, head)
-    scale, softcap = _after(model, logits[position], given[position])
-    scaled = logits[position].double() * scale
+    read = followed(model, ready)
+    scale, softcap = _after(
+        model, read.logits[position].detach(), read.run.output.logits[0, position].detach()
+    )
+    scaled = read.logits[position] * scale
     if not scaled.isfinite().all():
         raise not_finite(model.name, model.module, "logits")
     number = int(scaled.argmax()) if token is None else token
-    norm = frozen_norm(model, *final, position)
-    row = rows_of(head, model)[number].double() * scale
-    bias = row @ norm.bias
-    shift = held(head, "bias")
-    if shift is not None:
-        bias = bias + shift.detach()[number].to(row) * scale
-    direction = norm.back(row)
-    heads: list[Tensor] = []
-    biases: list[float] = []
-    mixed: list[dict[str, float]] = []
-    rest: list[float] = []
-    left = iter(calls)
-    for block in blocks:
-        assert block.after is not None
-        before, after = (state[0, position].to(row) for state in (block.before, block.after))
-        added = [one.written[0, position].to(row) * one.factor for one in block.added]
-        rest.append(float(direction @ (after - before - sum(added, torch.zeros_like(row)))))
-        mixed.append(
-            {
-                one.kind: float(direction @ wrote)
-                for one, wrote in zip(block.added, added, strict=True)
-                if one.kind != ATTENTION
-            }
-        )
-        attention = block.attention
-        if attention is None:
-            heads.append(row.new_zeros(0, blocks[0].before.shape[1]))
-            biases.append(float("nan"))
+    logit = scaled[number, None]
+    layers = [block.layer for block in read.run.blocks[:-1]]
+    terms: dict[str, Any] = {"attention_bias": np.full(len(layers), np.nan), "mlp": np.zeros(len(layers))}
+    terms |= {"mixer": np.full(len(layers), np.nan), "embedding": np.zeros(1), "bias": np.zeros(1)}
+    kinds: list[list[str]] = [[] for _ in layers]
+    name = "bias"
+    for writer, term in zip(read.writers, read.terms(logit), strict=True):
+        if term is None:
             continue
-        call = next(left)
-        inner, constant = direction * attention.factor, row.new_zeros(())
-        for recorded in reversed(attention.norms):
-            frozen = frozen_norm(model, *recorded, position)
-            constant = constant + inner @ frozen.bias
-            inner = frozen.back(inner)
-        if call.bias is not None:
-            constant = constant + inner @ call.bias.double()
-        count, _, size = call.values.shape
-        sent = call.matrix.double().reshape(count, size, -1) @ inner
-        heads.append(call.weights[:, 0].double() * torch.einsum("hkd,hd->hk", call.values.double(), sent))
-        biases.append(float(constant))
-    embedding = float(direction @ blocks[0].before[0, position].double())
-    terms = [
-        embedding,
-        float(bias),
-        *(value for value in biases if value == value),
-        *(value for layer in mixed for value in layer.values()),
-        *rest,
-        *(float(value) for layer in heads for value in layer.sum(-1)),
-    ]
-    logit = float(scaled[number])
-    if abs(sum(terms) - logit) > CLOSE * max(1.0, *map(abs, terms)):
-        raise RefusedError(
-            f"{model.name}: expected contributions that add up to the logit {logit:.5g}, found {sum(terms):.5g}"
-        )
-    layers = [block.layer for block in blocks]
-    return Written(
-        logit,
-        number,
-        [layer.cpu() for layer in heads],
-        biases,
-        mixed,
-        rest,
-        embedding,
-        float(bias),
-        layers,
-        softcap,
-    )
+        at = layers.index(writer.layer) if writer.layer in layers else 0
+        if writer.kind in (TOKEN, PLACED):
+            name = "embedding"
+        elif writer.layer < 0:
+            name = "bias"
+        elif writer.kind == "head":
+            name = "attention_bias"
+        elif writer.kind in read.run.mixers.values():
+            name = "mixer"
+            kinds[at].append(writer.kind)
+        elif writer.kind != "bias":  # which is of a norm after one of these
+            name = "mlp"
+        terms[name][at] = np.nan_to_num(terms[name][at]) + float(term[-1])
+    heads = {layer: np.zeros((0, len(read.logits))) for layer in layers}
+    for call, writer, (slope,) in attending(read, logit):
+        weights = call.record.weights(slice(position, position + 1))[0, :, 0].detach().double()
+        sent = writer.matrix.double() @ slope[position].double()
+        sources = weights * torch.einsum("hkd,hd->hk", call.record.values[0].detach().double(), sent)
+        heads[writer.layer] = sources.cpu().numpy()
+    terms |= {
+        "embedding": terms["embedding"].item(),
+        "bias": terms["bias"].item(),
+        "logit": float(logit.detach()),
+    }
+    return Written(number, softcap, layers, [" and ".join(one) for one in kinds], [*heads.values()], terms)
 
 
 def effects(model: Model, ready: Mapping[str, Tensor], rows: slice, ids: Sequence[int]) -> list[Tensor]:
@@ -198,35 +99,43 @@ def effects(model: Model, ready: Mapping[str, Tensor], rows: slice, ids: Sequenc
     As the sum over sources of `Written.heads`, for a batch of one, but for a factor that a model may take of its
     logits. Raises `RefusedError` as `written` does.
     """
-    head = unembedding(model)
-    calls = attention_calls(model, ready, rows)
-    blocks, final, _, _ = followed(model, ready, calls, head)
-    last = frozen_norm(model, *final, rows)
-    tokens = rows_of(head, model)[list(ids)].double()
-    added: list[Tensor] = []
-    for call, (_, attention) in zip(calls, attending(blocks), strict=True):
-        count, _, size = call.values.shape
-        mixed = call.weights.double() @ call.values.double()
-        part = (mixed @ call.matrix.double().reshape(count, size, -1)) * attention.factor
-        for recorded in attention.norms:
-            part = frozen_norm(model, *recorded, rows).through(part)
-        added.append((last.through(part) @ tokens.T).cpu())
-    return added
+    read = followed(model, ready)
+    numbers = read.logits[rows, list(ids)].sum(0)
+    return [
+        torch.einsum("thd,hde,nte->htn", writer.outputs[rows], writer.matrix, slopes[:, rows]).cpu()
+        for _, writer, slopes in attending(read, numbers)
+    ]
 
 
-def followed(
-    model: Model, ready: Mapping[str, Tensor], calls: Sequence[Call], head: nn.Linear
-) -> tuple[list[Block], tuple[nn.Module, Tensor, Tensor], Tensor, Tensor]:
-    """One forward pass, as `Stream.ended` tells it, and the logits that the model gave ``[query id]``."""
-    stream = Stream(model, calls, head)
-    with evaluating(model.module), stream.watching(), running(model, ready), torch.enable_grad():
-        output = model.module(**ready, **uncached(model.module))
-    return *stream.ended(model), output.logits[0].detach()
+def followed(model: Model, ready: Mapping[str, Tensor]) -> Read:
+    """One forward pass whose logits are followed. Raises `RefusedError` where they do not come from one stream."""
+    read = Reader(model, ready).read(ready, unembeds=unembedding(model))
+    if not read.logits.requires_grad:
+        raise no_stream(model, "logits that no layer has a part in")
+    return read
 
 
-def attending(blocks: Sequence[Block]) -> list[tuple[Block, StreamTerm]]:
-    """The layers that attend, each with what its attention wrote."""
-    return [(block, block.attention) for block in blocks if block.attention is not None]
+def at_the_end(read: Read) -> tuple[nn.Module, Tensor, Tensor]:
+    """The final norm, and what it was given and gave ``[query stream]``. Raises `RefusedError` for another end."""
+    *_, end = read.run.blocks
+    module, given, gave = end.ran[0]
+    _, unembedded, _ = end.ran[-1]
+    if given is not end.before or unembedded.shape != gave.shape or not unembedded.equal(gave):
+        raise no_stream(read.model, "something else than a norm between its last layer and its unembedding")
+    return module, given[0].detach(), gave[0].detach()
+
+
+def attending(read: Read, numbers: Tensor) -> list[tuple[Call, HeadWriter, Tensor]]:
+    """The attention calls, what the heads of each wrote, and the slopes of numbers at that ``[number token stream]``."""
+    writers = [writer for writer in read.writers if isinstance(writer, HeadWriter)]
+    if len(writers) < len(read.calls) or not writers:
+        raise no_stream(read.model, "attention whose heads' outputs enter no projection W_O as they are")
+    slopes = read.slopes(numbers, [writer.leaf for writer in writers])
+    return [
+        (call, writer, slope.reshape(len(numbers), -1, slope.shape[-1]))
+        for call, writer, slope in zip(read.calls, writers, slopes, strict=True)
+        if slope is not None
+    ]
 
 
 def unembedding(model: Model) -> nn.Linear:
@@ -265,180 +174,6 @@ def token_id(model: Model, token: str | int) -> int:
         return number
     pieces = " ".join(shown_pieces(model.tokenizer, ids)) or "none"
     raise InputError(f"token: expected a text of one token, found {token!r}, which is {len(ids)}: {pieces}")
-
-
-def attention_calls(model: Model, ready: Mapping[str, Tensor], rows: slice) -> list[Call]:
-    """The attention calls of one forward pass, by layer, with the weights of some queries."""
-    records, projections = projected(model, ready)
-    calls: list[Call] = []
-    for record in sorted(records, key=lambda record: record.layer):
-        projection = projections.of(record)
-        if projection is None or record.kind != "self" or record.shape[2] != record.shape[3]:
-            raise no_stream(model, f"no projection W_O that {record.module} gives its heads' values to")
-        weights = record.weights(rows)[0].detach()
-        matrix, bias = (tensor if tensor is None else tensor.detach() for tensor in projection)
-        assert matrix is not None
-        calls.append(Call(record.layer, record.module, weights, record.values[0], matrix, bias))
-    if not calls:
-        raise no_stream(model, "no attention")
-    return calls
-
-
-class Stream:
-    """Follows the residual stream through the layers of one forward pass of this thread."""
-
-    def __init__(self, model: Model, calls: Sequence[Call], head: nn.Module) -> None:
-        self._model = model
-        parts: Any = model.module
-        self._modules: dict[str, nn.Module] = dict(parts.named_modules())
-        self._layers = [
-            (block, None, number)
-            if at is None
-            else (block, self._modules[layer_and_attention(model, calls[at].module)[1]], calls[at].layer)
-            for block, at, number in layers_with(model, calls)
-        ]
-        self._mixers = {self._modules[name]: kind for name, kind in model.mixing.items()}
-        self._head = head
-        self._blocks: list[Block] = []
-        self._final: tuple[nn.Module, Tensor, Tensor] | None = None
-        self._given: Tensor | None = None
-        self._logits: Tensor | None = None
-
-    @contextmanager
-    def watching(self) -> Generator[None]:
-        """Within it the layers of the model are followed, and pass no gradient on but along the stream."""
-        inner: set[nn.Module] = set()
-        with Hooks() as hooks:
-            for block, attention, number in self._layers:
-                inner.update(block.modules())
-                hooks.before(block, self._begins(number))
-                for child in block.children():
-                    met = self._met
-                    if child is attention:
-                        met = self._adds(ATTENTION)
-                        hooks.before(child, self._attends)
-                    hooks.after(child, met)
-                for mixer in block.modules():
-                    if mixer in self._mixers and mixer is not block:
-                        hooks.after(mixer, self._adds(self._mixers[mixer]))
-                hooks.after(block, self._ends(attention is not None))
-            for module in self._modules.values():
-                if module not in inner and not any(module.children()):
-                    hooks.after(module, self._outside)
-            yield
-
-    def ended(self, model: Model) -> tuple[list[Block], tuple[nn.Module, Tensor, Tensor], Tensor]:
-        """The layers, the final norm with what entered and left it ``[query dim]``, and the logits ``[query id]``."""
-        if len(self._blocks) != len(self._layers) or self._final is None or self._logits is None:
-            raise no_stream(model, "no norm between its last layer and its logits")
-        module, entered, left = self._final
-        if self._given is None or left.shape != self._given.shape or not torch.equal(left, self._given):
-            raise no_stream(model, "something between its final norm and its logits")
-        return self._blocks, (module, entered[0], left[0]), self._logits[0]
-
-    def _begins(self, number: int) -> Any:
-        def begin(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            given = entered(args, kwargs)
-            last = self._blocks[-1].after if self._blocks else None
-            if (
-                not isinstance(given, Tensor)
-                or given.ndim != 3
-                or (last is not None and not torch.equal(given, last))
-            ):
-                raise no_stream(
-                    self._model, f"a {type(module).__name__} that does not get what the one before it gave"
-                )
-            before = given.detach().requires_grad_()
-            self._blocks.append(Block(number, before))
-            return entering(before * 1.0, args, kwargs)  # no leaf, so that the layer may change it in place
-
-        return begin
-
-    def _attends(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if isinstance(given := entered(args, kwargs), Tensor):
-            self._blocks[-1].given = given.detach()
-
-    def _adds(self, kind: str) -> Any:
-        def add(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
-            written = first(output).detach().requires_grad_()
-            self._blocks[-1].added.append(StreamTerm(kind, written))
-            return with_first(output, written)
-
-        return add
-
-    def _met(self, module: nn.Module, args: tuple[Any, ...], _: Any, output: Any) -> Any:
-        block = self._blocks[-1]
-        for one in block.added:
-            if args and args[0] is one.written:  # a norm, or a dropout, after it
-                left = first(output).detach().requires_grad_()
-                one.norms.append((module, one.written.detach()[0], left.detach()[0]))
-                one.written = left
-                return with_first(output, left)
-        if block.attention is None and isinstance(output, Tensor) and args:
-            block.read.append((module, args[0].detach(), output.detach()))
-        return _detached(output)
-
-    def _ends(self, attends: bool) -> Any:
-        def end(module: nn.Module, _: Any, __: Any, output: Any) -> Any:
-            block, after = self._blocks[-1], first(output)
-            name = type(module).__name__
-            if not after.requires_grad or (attends and block.attention is None):
-                raise no_stream(self._model, f"a {name} that passes on no residual stream")
-            draw = torch.Generator().manual_seed(0)
-            way = torch.randn(after.shape, generator=draw, dtype=torch.float64).to(after)
-            leaves = [block.before, *(one.written for one in block.added)]
-            stream, *slopes = torch.autograd.grad(
-                after, leaves, way, allow_unused=True, materialize_grads=True
-            )
-            if not torch.equal(stream, way):
-                kind = block.added[0].kind if block.added else "output"
-                raise no_stream(self._model, f"a {name} that does not itself add its {kind} to its input")
-            for one, slope in zip(block.added, slopes, strict=True):
-                one.factor = float((slope * way).sum() / way.square().sum())
-                read = one.kind != ATTENTION and not slope.any()  # by the layer itself
-                if read or not torch.allclose(slope, one.factor * way, atol=1e-5):
-                    raise no_stream(
-                        self._model, f"a {name} that does not itself add its {one.kind} to its input"
-                    )
-                one.written = one.written.detach()
-            block.before, after = block.before.detach(), after.detach()
-            block.after = after
-            return with_first(output, after)
-
-        return end
-
-    def _outside(self, module: nn.Module, args: tuple[Any, ...], _: Any, output: Any) -> None:
-        if not args or not isinstance(output, Tensor):
-            return
-        if module is self._head:
-            self._given, self._logits = args[0].detach(), output.detach()
-        elif len(self._blocks) == len(self._layers) and args[0] is self._blocks[-1].after:
-            self._final = module, args[0].detach(), output.detach()
-
-
-def layers_with(model: Model, calls: Sequence[Call]) -> list[tuple[nn.Module, int | None, int]]:
-    """The layers of a model, each with the place of its attention call (None: it does not attend) and its number."""
-    places = {layer_and_attention(model, call.module)[0]: at for at, call in enumerate(calls)}
-    piles = {place[0] for name in places if (place := block_of(name)) is not None}
-    modules: Any = model.module
-    names: dict[nn.Module, str] = {module: name for name, module in modules.named_modules()}
-    return [(block, places.get(names[block]), number) for block, _, number in layers_of(model.module, piles)]
-
-
-def layer_and_attention(model: Model, attention: str) -> tuple[str, str]:
-    """The layer that an attention module is of, and the layer's child that holds it."""
-    match = re.match(r"((?:.*\.)?\d+)\.[^.]+", attention)
-    if match is None:
-        raise no_stream(model, f"no layer with a number around {attention or 'its attention'}")
-    return match[1], match[0]
-
-
-def _detached(output: Any) -> Any:
-    if isinstance(output, Tensor):
-        return output.detach()
-    if isinstance(output, (tuple, list)):
-        return type(cast("Any", output))(map(_detached, cast("list[Any]", output)))
-    return output
 
 
 def _after(model: Model, logits: Tensor, given: Tensor) -> tuple[float, float | None]:

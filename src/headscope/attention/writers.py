@@ -17,6 +17,7 @@ from headscope.attention.linear import (
     TOKEN,
     Call,
     Enough,
+    HeadWriter,
     Pass,
     Site,
     Writer,
@@ -25,16 +26,21 @@ from headscope.attention.linear import (
 )
 from headscope.attention.neurons import projected
 from headscope.attention.one import running
-from headscope.attention.outputs import FEW, TEXT, placed
 from headscope.attention.parts import group
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import Hooks, entering, recording
+from headscope.attention.recording import Hooks, entered, entering, evaluating, recording
 from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
 from headscope.models.model import Model, expect_exact, uncached
 
 CLOSE = 1e-4
 """How far the terms may be from their score, as a share of the largest of them (or of 1)."""
+
+FEW = 8
+"""Tokens on which a model's attention is found."""
+
+TEXT = {"input_ids", "attention_mask", "token_type_ids"}
+"""What a module is given of a text."""
 
 AT_A_TIME = 1 << 24
 """Numbers of slopes that are held at a time."""
@@ -84,15 +90,45 @@ class Reader:
                 projections.module(record),
             )
         self._mixers = {modules[name]: kind for name, kind in model.mixing.items()}
-        layers = layers_of(model.module, {site.pile for site in self.sites.values()})
-        first = {pile: layer for layer, pile, _ in reversed(layers)}
-        self._placed = [
-            pile for pile, one in zip(first, placed(model, ready, [*first.values()]), strict=True) if one
-        ]
+        self.calls, self._few = len(records), ready
 
-    def read(self, ready: Mapping[str, Tensor], until: tuple[str, int] | None = None) -> Read:
-        """One forward pass, as far as the attention of this part and layer."""
-        run = Pass(self.model.module, self.sites, until, self._mixers, self._placed)
+    @cached_property
+    def layers(self) -> list[tuple[nn.Module, str, int]]:
+        """The layers, those that do not attend among them, each with its pile and its number."""
+        return layers_of(self.model.module, {site.pile for site in self.sites.values()})
+
+    @cached_property
+    def placed(self) -> list[str]:
+        """The piles whose first layer is given something that hangs on where a token stands, told by a pass over few
+        tokens that are all the same; all of an input that is no text alone."""
+        first = {layer: pile for pile, layer in {pile: one for one, pile, _ in reversed(self.layers)}.items()}
+        if not self._few.keys() <= {*TEXT, "decoder_input_ids", "decoder_attention_mask"}:
+            return [*first.values()]
+        same = {
+            name: value[:1, :FEW] if name.endswith("mask") else value[:1, :1].expand_as(value[:1, :FEW])
+            for name, value in self._few.items()
+        }
+        hang = dict.fromkeys(first.values(), True)
+
+        def look(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            x = entered(args, kwargs)
+            hang[first[layer]] = not torch.allclose(x, x[:, :1].expand_as(x), rtol=1e-5, atol=1e-6)
+
+        with Hooks() as hooks:
+            for layer in first:
+                hooks.before(layer, look)
+            with torch.no_grad(), evaluating(self.model.module), running(self.model, same):
+                self.model.module(**same, **uncached(self.model.module))
+        return [pile for pile, hangs in hang.items() if hangs]
+
+    def read(
+        self,
+        ready: Mapping[str, Tensor],
+        until: tuple[str, int] | None = None,
+        unembeds: nn.Module | None = None,
+    ) -> Read:
+        """One forward pass, as far as the attention of this part and layer, or to the logits that a map gives."""
+        run = Pass(self.model.module, self.sites, until, self._mixers, self.placed, unembeds)
         with (
             torch.no_grad(),
             run.watching(),
@@ -101,7 +137,7 @@ class Reader:
             suppress(Enough),
             run,
         ):
-            self.model.module(**ready, **uncached(self.model.module))
+            run.output = self.model.module(**ready, **uncached(self.model.module))
         return Read(self.model, run.writers, run.calls, run)
 
     def without(
@@ -155,6 +191,11 @@ class Read:
     calls: Sequence[Call]
     run: Pass
 
+    @property
+    def logits(self) -> Tensor:
+        """What the unembedding gave ``[query id]``, linear in the stream."""
+        return self.run.blocks[-1].ran[-1][2][0]
+
     def unturned(self, call: Call) -> AttentionRecord | None:
         """A call again, with queries and keys as they are before positions turn them (RoPE); None where none do, or in
         a model that does so in a way of its own. What attention itself adds to them is a further writer of `writers`.
@@ -177,7 +218,7 @@ class Read:
         leaves = [writer.leaf for writer in self.writers]
         if not numbers.requires_grad:
             raise _no_sum(self.model, "queries or keys that no writer of its stream has a part in")
-        slopes = self._slopes(numbers, leaves)
+        slopes = self.slopes(numbers, leaves)
         terms = [
             None if slope is None else writer.terms(slope)
             for writer, slope in zip(self.writers, slopes, strict=True)
@@ -200,7 +241,7 @@ class Read:
         turned = [np.zeros_like(term) for term in terms]
         for few in range(0, len(numbers), max(1, AT_A_TIME // size)):
             some = slice(few, few + max(1, AT_A_TIME // size))
-            slopes = self._slopes(numbers[some], leaves)
+            slopes = self.slopes(numbers[some], leaves)
             last: tuple[Tensor, Tensor] | None = None
             for place, (slope, (_, written, squares)) in enumerate(zip(slopes, self.heads, strict=True)):
                 if slope is None:
@@ -219,12 +260,12 @@ class Read:
         token]``."""
         heads: list[tuple[Writer, Tensor, Tensor]] = []
         for writer in self.writers:
-            if writer.outputs is not None and writer.matrix is not None:
+            if isinstance(writer, HeadWriter):
                 written = torch.einsum("thd,hde->hte", writer.outputs, writer.matrix)
                 heads.append((writer, written, written @ written.transpose(-1, -2)))
         return heads
 
-    def _slopes(self, numbers: Tensor, leaves: Sequence[Tensor]) -> Sequence[Tensor | None]:
+    def slopes(self, numbers: Tensor, leaves: Sequence[Tensor]) -> Sequence[Tensor | None]:
         """The slopes of numbers, ``[number ...]``; None for a leaf that comes later."""
         if len(numbers) == 1:
             slopes: Any = torch.autograd.grad(numbers.sum(), leaves, allow_unused=True, retain_graph=True)

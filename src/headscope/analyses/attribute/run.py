@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import xarray as xr
 
 from headscope.analyses.attribute import statistics
@@ -81,14 +80,4 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
         "softcap": parts.softcap,
         "command": COMMAND.get(),
     }
-    terms = {
-        "attention_bias": np.array(parts.biases),
-        "mlp": np.array(parts.rest),
-        "mixer": np.array([sum(one.values()) if one else np.nan for one in parts.mixed]),
-        "embedding": parts.embedding,
-        "bias": parts.bias,
-        "logit": parts.logit,
-    }
-    heads = [layer.numpy() for layer in parts.heads]
-    kinds = [" and ".join(one) for one in parts.mixed]
-    return statistics.dataset(heads, terms, parts.layers, tokens.pieces, meta, kinds)
+    return statistics.dataset(parts.heads, parts.terms, parts.layers, tokens.pieces, meta, parts.kinds)

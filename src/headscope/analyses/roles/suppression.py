@@ -16,8 +16,7 @@ import xarray as xr
 from scipy.stats import rankdata  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from headscope.analyses.roles.copying import figures
-from headscope.attention.norms import frozen_norm
-from headscope.attention.residual import attending, attention_calls, followed, rows_of, unembedding
+from headscope.attention.residual import at_the_end, attending, followed, unembedding
 from headscope.core.arrays import Bools, Floats
 from headscope.corpora import Example
 from headscope.errors import RefusedError
@@ -112,29 +111,25 @@ def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tupl
     context = _Context.of(ids, special)
     batch = torch.as_tensor(ids, device=model.device)[None]
     ready = {"input_ids": batch, "attention_mask": torch.ones_like(batch)}
+    read = followed(model, ready)
+    norm, _, _ = at_the_end(read)
     head = unembedding(model)
-    calls = attention_calls(model, ready, slice(0, len(ids)))
-    blocks, final, _, _ = followed(model, ready, calls, head)
-    norm = frozen_norm(model, *final, 0)
-    rows = rows_of(head, model)[context.ids].double()
-    places = torch.as_tensor(context.places, device=rows.device)
+    before = {block.layer: block.before for block in read.run.blocks}
     # Within a row a norm's divisor is one number for all tokens: it does not change their order.
-    direction = norm.along(rows - rows.mean(0))
-    widest = max(len(call.values) for call in calls)
-    sums = np.full((3, len(calls), widest), np.nan)
-    for place, (call, (block, attention)) in enumerate(zip(calls, attending(blocks), strict=True)):
+    logits = read.logits[0, context.ids]
+    heads = attending(read, logits - logits.mean())
+    places = torch.as_tensor(context.places, device=logits.device)
+    sums = np.full((3, len(heads), max(call.record.shape[1] for call, _, _ in heads)), np.nan)
+    for place, (call, writer, slopes) in enumerate(heads):
         with torch.no_grad():
-            lens = head(final[0](block.before))[0]
-        predicted = _predicted(lens, context)
-        inner = direction * attention.factor
-        for layer_norm in reversed(attention.norms):
-            inner = frozen_norm(model, *layer_norm, 0).along(inner)
-        count, _, size = call.values.shape
-        sent = torch.einsum("hdm,tm->htd", call.matrix.double().reshape(count, size, -1), inner)
-        raised = torch.einsum("hkd,htd,kt->hk", call.values.double(), sent, places)
-        lowered = (call.weights.double() * raised[:, None]) @ places  # [head row type]
-        sums[:, place, :count] = _scores(lowered.cpu().numpy(), predicted, context.seen)
-    return sums, [call.layer for call in calls]
+            lens = head(norm(before[writer.layer]))[0]
+            record, matrix = call.record, writer.matrix.double()
+            predicted = _predicted(lens, context)
+            sent = torch.einsum("hdm,tm->htd", matrix, slopes[:, 0].double())
+            raised = torch.einsum("hkd,htd,kt->hk", record.values[0].double(), sent, places)
+            lowered = (record.weights()[0].double() * raised[:, None]) @ places  # [head row type]
+        sums[:, place, : record.shape[1]] = _scores(lowered.cpu().numpy(), predicted, context.seen)
+    return sums, [writer.layer for _, writer, _ in heads]
 
 
 def _predicted(lens: torch.Tensor, context: _Context) -> Indices:
