@@ -6,8 +6,7 @@ runs and by gradients, not by the names of its parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from headscope.attention.one import prepare, running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import Hooks, entered, entering, recording
 from headscope.attention.residual import at_the_end, attending, followed, rows_of, unembedding
+from headscope.attention.writers import Read
 from headscope.core.tokens import Tokens
 from headscope.models.model import Model, uncached
 from headscope.models.weights import held
@@ -94,7 +94,7 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     blocks = {block.layer: block for block in read.run.blocks}
     reads = [_reading(model, call, blocks[writer.layer]) for call, writer, _ in heads]
     centred = reads[0].centred
-    if any(read.centred != centred for read in reads):
+    if any(norm.centred != centred for norm in reads):
         raise no_stream(model, "layer norms in some layers and RMS norms in others")
     norm = frozen_norm(model, *at_the_end(read), -1)
     table = _embedding(model, len(norm.bias), centred)
@@ -105,15 +105,13 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
         rows = rows - rows.mean(0)
         logits = rows - rows.mean(-1, keepdim=True) if norm.centred else rows
     tokens = table[torch.as_tensor(np.array(ids), device=table.device)]
-    runs = _Runs(model, [call for call, _, _ in heads])
-    linear = runs.values()
-    given = [tokens * read.gain.to(tokens) + read.bias.to(tokens) for read in reads]
-    single = runs.of([inputs[:, None] for inputs in given])
-    means = [inputs.mean(0).expand(1, offsets, -1) for inputs in given]
-    along = runs.of(means)
+    calls = [call for call, _, _ in heads]
+    given = [tokens * norm.gain.to(tokens) + norm.bias.to(tokens) for norm in reads]
+    single = _again(model, calls, [inputs[:, None] for inputs in given])
+    along = _again(model, calls, [inputs.mean(0).expand(1, offsets, -1) for inputs in given])
     layers: list[Circuit] = []
     for place, (call, writer, slopes) in enumerate(heads):
-        matrix = linear[place] * reads[place].gain.to(table)
+        matrix = _values(read, call) * reads[place].gain.to(table)
         if centred:
             matrix = matrix - matrix.mean(-1, keepdim=True)
         write = _written(model, call, writer, blocks[writer.layer], direction, slopes[0, -1])
@@ -123,66 +121,39 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     return Circuits(table, logits, layers)
 
 
-class _Runs:
-    """Runs of a model whose attention modules are given something else than what the layers hold."""
+def _again(model: Model, calls: Sequence[Call], given: Sequence[Tensor]) -> list[AttentionRecord]:
+    """The attention calls where each is given something else than its layer holds ``[batch token stream]``."""
 
-    def __init__(self, model: Model, calls: Sequence[Call]) -> None:
-        self._model = model
-        self._calls = calls
+    def replacing(instead: Tensor) -> Callable[..., Any]:
+        def replace(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return entering(instead, args, kwargs)
 
-    @contextmanager
-    def _giving(self, given: Sequence[Tensor]) -> Generator[None]:
-        def replacing(instead: Tensor) -> Callable[..., Any]:
-            def replace(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-                return entering(instead * 1.0, args, kwargs)
+        return replace
 
-            return replace
+    records: list[AttentionRecord] = []
+    ids = torch.zeros(given[0].shape[:2], dtype=torch.long, device=given[0].device)
+    ready = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    with (
+        torch.no_grad(),
+        Hooks() as hooks,
+        recording(model.module, records.append, fused=True),
+        running(model, ready),
+    ):
+        for call, inputs in zip(calls, given, strict=True):
+            hooks.before(call.attention, replacing(inputs))
+        model.module(**ready, **uncached(model.module))
+    return sorted(records, key=lambda record: record.layer)
 
-        with Hooks() as hooks:
-            for call, inputs in zip(self._calls, given, strict=True):
-                hooks.before(call.attention, replacing(inputs))
-            yield
 
-    def _records(self, given: Sequence[Tensor]) -> list[AttentionRecord]:
-        module, records = self._model.module, list[AttentionRecord]()
-        ids = torch.zeros(given[0].shape[:2], dtype=torch.long, device=given[0].device)
-        ready = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        with self._giving(given), recording(module, records.append, fused=True), running(self._model, ready):
-            module(**ready, **uncached(module))
-        return sorted(records, key=lambda record: record.layer)
-
-    def of(self, given: Sequence[Tensor]) -> list[AttentionRecord]:
-        """The attention calls with other inputs ``[batch token stream]``, by layer."""
-        with torch.no_grad():
-            return self._records(given)
-
-    def values(self) -> list[Tensor]:
-        """W_V of the heads of each layer, ``[head value_dim stream]``: the gradients of the values."""
-        given: list[Tensor] = [entered(call.args, call.kwargs) for call in self._calls]
-        leaves = [x.detach().to(self._model.device).clone().requires_grad_() for x in given]
-        with torch.enable_grad():
-            records = self._records(leaves)
-        matrices: list[Tensor] = []
-        for record, leaf in zip(records, leaves, strict=True):
-            heads, size = record.q.shape[1], record.values.shape[-1]
-            assert record.v is not None
-            values = record.v[0].transpose(0, 1).flatten(1)  # [token, key_head · value_dim]
-            if not values.requires_grad:
-                raise no_stream(self._model, f"a {record.module} whose values do not come from its input")
-            ways = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
-            (every,) = torch.autograd.grad(
-                values[-1], leaf, ways, is_grads_batched=True, allow_unused=True, materialize_grads=True
-            )
-            matrix = every[:, 0, -1]
-            values, inputs = values.detach(), leaf.detach()[0]
-            rest = values - inputs @ matrix.T
-            if every[:, 0, :-1].any() or not torch.allclose(
-                rest, rest[-1:].expand_as(rest), rtol=0, atol=1e-4 * max(1.0, float(values.abs().max()))
-            ):
-                raise no_stream(self._model, f"a {record.module} whose values are no linear map of its input")
-            matrix = matrix.reshape(-1, size, matrix.shape[-1])
-            matrices.append(matrix.repeat_interleave(heads // len(matrix), 0))
-        return matrices
+def _values(read: Read, call: Call) -> Tensor:
+    """W_V of the heads of a layer ``[head value_dim stream]``."""
+    record = call.record
+    assert record.v is not None
+    numbers = record.v[0, :, -1].flatten()
+    slope = read.slopes(numbers, [entered(call.args, call.kwargs)])[0] if numbers.requires_grad else None
+    if slope is None:
+        raise no_stream(read.model, f"a {record.module} whose values are no linear map of its input")
+    return slope[:, 0, -1].reshape(*record.v.shape[1::2], -1).repeat_interleave(record.groups, 0)
 
 
 def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:

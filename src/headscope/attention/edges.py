@@ -316,11 +316,11 @@ class Graph:
         these gives, and no more of the layer is run."""
         seen: list[Tensor] = []
 
-        def change(key: Key, given: Tensor) -> Tensor | None:
+        def change(key: Key, given: Tensor) -> Tensor:
             if key == (place, which):
                 seen.append(given)
                 raise _EnoughError
-            return run.z[key] if which is None else None
+            return run.z[key] if which is None else given
 
         args, kwargs = entering(before, *run.given[place])
         with suppress(_EnoughError), evaluating(self._model.module), self._changing(change, len(before)):
@@ -328,13 +328,12 @@ class Graph:
         return seen[0]
 
     @contextmanager
-    def _changing(self, change: Callable[[Key, Tensor], Tensor | None], rows: int) -> Generator[None]:
+    def _changing(self, change: Callable[[Key, Tensor], Tensor], rows: int) -> Generator[None]:
         """Within it `change` sees and changes the outputs of all parts ``[batch query head dim]``."""
 
         def mixes(key: Key) -> Callable[..., Any]:
             def leave(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
-                new = change(key, first(output)[:, :, None])
-                return None if new is None else with_first(output, new[:, :, 0])
+                return with_first(output, change(key, first(output)[:, :, None])[:, :, 0])
 
             return leave
 

@@ -16,7 +16,7 @@ from headscope.models.weights import held
 class FrozenNorm:
     """A norm whose divisor stays what it is at one position: ``scale · (x − mean x, where it is centred) + bias``.
 
-    `scale` is `gain`, its own weights, over that divisor: ``[dim]``, or ``[query dim]`` for some positions.
+    `scale` is `gain`, its own weights, over that divisor: ``[dim]``.
     """
 
     scale: Tensor
@@ -26,24 +26,12 @@ class FrozenNorm:
 
     def back(self, direction: Tensor) -> Tensor:
         """What has the same product with x as `direction` has with the norm of x, its bias aside."""
-        return self._less_mean(direction * self.scale)
-
-    def along(self, direction: Tensor) -> Tensor:
-        """`back`, but for the divisor: the same way at every position."""
-        return self._less_mean(direction * self.gain)
-
-    def through(self, part: Tensor) -> Tensor:
-        """What a part of x ``[... dim]`` is behind the norm."""
-        return self._less_mean(part) * self.scale
-
-    def _less_mean(self, x: Tensor) -> Tensor:
-        return x - x.mean(-1, keepdim=True) if self.centred else x
+        back = direction * self.scale
+        return back - back.mean(-1, keepdim=True) if self.centred else back
 
 
-def frozen_norm(
-    model: Model, module: nn.Module, entered: Tensor, left: Tensor, position: int | slice
-) -> FrozenNorm:
-    """A norm at one position, or some, told by comparing what entered and left it, ``[query dim]``."""
+def frozen_norm(model: Model, module: nn.Module, entered: Tensor, left: Tensor, position: int) -> FrozenNorm:
+    """A norm at one position, told by comparing what entered and left it, ``[query dim]``."""
     x, y = entered.to(model.device).double(), left.to(model.device).double()
     weight, shift = (
         value if (value := held(module, name)) is None else value.to(x.device) for name in ("weight", "bias")

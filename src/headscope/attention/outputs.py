@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from headscope.attention.one import running
@@ -14,9 +15,15 @@ from headscope.attention.writers import Reader
 from headscope.errors import RefusedError
 from headscope.models.model import Model, uncached
 
-Change = Callable[[int, Tensor], Tensor | None]
-"""Is shown the outputs of the heads of a layer (its place among those with heads), ``[batch query head dim]``; what it
-returns takes their place."""
+
+class Put(NamedTuple):
+    """What takes the place of a head's output in a row of a batch: the layer's place among those with heads, the head,
+    and a number or ``[query dim]``."""
+
+    row: int
+    place: int
+    head: int
+    instead: Tensor | float
 
 
 class Outputs:
@@ -53,23 +60,51 @@ class Outputs:
                 "attention"
             )
 
-    def run(self, ready: Mapping[str, Tensor], change: Change) -> Tensor:
-        """The logits ``[batch query id]`` of one forward pass in which `change` sees and changes the outputs."""
+    def run(
+        self,
+        ready: Mapping[str, Tensor],
+        puts: Sequence[Put] = (),
+        *,
+        queries: slice = slice(None),
+        held: Mapping[int, Tensor] | None = None,
+    ) -> tuple[Tensor, dict[int, Tensor]]:
+        """The logits ``[batch query id]`` of one forward pass, and each layer's outputs ``[batch query head dim]``.
+
+        Where gradients are taken, the outputs are leaves.
+
+        Args:
+            ready: what the model takes.
+            puts: what takes the place of heads' outputs.
+            queries: at these of their queries.
+            held: of each layer what all other heads are held at, ``[batch query head dim]``; None to let them be.
+        """
+        given: dict[int, Tensor] = {}
+
+        def change(place: int, z: Tensor) -> Tensor:
+            if torch.is_grad_enabled() and not z.requires_grad:
+                z = z.detach().requires_grad_()
+            given[place] = z
+            new = (z if held is None else held[place]) * 1.0
+            for row, _, head, instead in (put for put in puts if put.place == place):
+                new[row, queries, head] = instead
+            return new
+
         model, rows = self.reader.model, next(iter(ready.values())).shape[0]
         module = model.module
         with evaluating(module), self.changing(change, rows), running(model, ready):
-            return module(**ready, **uncached(module)).logits
+            return module(**ready, **uncached(module)).logits, given
 
     @contextmanager
-    def changing(self, change: Change, rows: int) -> Generator[None]:
-        """Within it `change` sees and changes the outputs, of batches of so many rows."""
+    def changing(self, change: Callable[[int, Tensor], Tensor], rows: int) -> Generator[None]:
+        """Within it `change` sees and changes the outputs of a layer, by its place among those with heads,
+        ``[batch query head dim]``, of batches of so many rows."""
 
         def changes(place: int) -> Callable[..., Any]:
             def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 given: Tensor = args[0]
                 heads = self.heads[place]
                 new = change(place, given.reshape(rows, -1, heads, given.shape[-1] // heads))
-                return None if new is None else entering(new.reshape(given.shape), args, kwargs)
+                return entering(new.reshape(given.shape), args, kwargs)
 
             return enter
 
@@ -78,56 +113,3 @@ class Outputs:
                 assert site.projection is not None
                 hooks.before(site.projection, changes(place))
             yield
-
-
-class Kept:
-    """Keeps the outputs of all layers as they come: a `Change` that changes nothing."""
-
-    def __init__(self) -> None:
-        self.layers: dict[int, Tensor] = {}
-
-    def __call__(self, place: int, outputs: Tensor) -> None:
-        """Keep those of a layer."""
-        self.layers[place] = outputs.detach()
-
-
-class Slopes:
-    """Keeps the outputs of all layers so that gradients can be taken of them: a `Change` that changes nothing."""
-
-    def __init__(self) -> None:
-        self.leaves: dict[int, Tensor] = {}
-
-    def __call__(self, place: int, outputs: Tensor) -> Tensor:
-        """Keep a layer's."""
-        self.leaves[place] = outputs if outputs.requires_grad else outputs.detach().requires_grad_()
-        return self.leaves[place] * 1.0
-
-
-class Placed:
-    """Puts one head's outputs in place of a run's own, another in each row of a batch: a `Change`.
-
-    Args:
-        at: of each row the place of the layer and the head.
-        outputs: of each row what takes the place, ``[query dim]``; or of some of its queries.
-        queries: those queries.
-        frozen: of each layer what all other heads are held at, ``[batch query head dim]``; None to let them be.
-    """
-
-    def __init__(
-        self,
-        at: Sequence[tuple[int, int]],
-        outputs: Sequence[Tensor],
-        queries: slice = slice(None),
-        frozen: Mapping[int, Tensor] | None = None,
-    ) -> None:
-        self._at, self._outputs, self._queries, self._frozen = at, outputs, queries, frozen
-
-    def __call__(self, place: int, outputs: Tensor) -> Tensor | None:
-        """The layer's outputs with those of this head."""
-        rows = [row for row, (layer, _) in enumerate(self._at) if layer == place]
-        if not rows and self._frozen is None:
-            return None
-        new = (outputs if self._frozen is None else self._frozen[place]).clone()
-        for row in rows:
-            new[row, self._queries, self._at[row][1]] = self._outputs[row][self._queries].to(new.dtype)
-        return new

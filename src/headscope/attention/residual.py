@@ -126,7 +126,7 @@ def at_the_end(read: Read) -> tuple[nn.Module, Tensor, Tensor]:
 
 
 def attending(read: Read, numbers: Tensor) -> list[tuple[Call, HeadWriter, Tensor]]:
-    """The attention calls, what the heads of each wrote, and the slopes of numbers at that ``[number token stream]``."""
+    """The attention calls, what the heads of each wrote, and slopes of numbers at that ``[number token stream]``."""
     writers = [writer for writer in read.writers if isinstance(writer, HeadWriter)]
     if len(writers) < len(read.calls) or not writers:
         raise no_stream(read.model, "attention whose heads' outputs enter no projection W_O as they are")

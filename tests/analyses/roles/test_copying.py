@@ -61,14 +61,10 @@ def test_a_head_that_matches_prefixes_is_named_by_what_it_writes(
 
 def test_without_one_residual_stream_prefix_matching_alone_is_told() -> None:
     torch.manual_seed(0)
-    config = transformers.OPTConfig(
-        vocab_size=60,
-        **sizes(hidden=16, layers=1, heads=2, length=64),
-        word_embed_proj_dim=16,
-        ffn_dim=16,
-        do_layer_norm_before=False,
+    config = transformers.BertConfig(
+        vocab_size=60, **sizes(hidden=16, layers=1, heads=2, length=64), is_decoder=True
     )
-    model = hs.load(transformers.OPTForCausalLM(config))
+    model = hs.load(transformers.BertLMHeadModel(config))
     why = copying(model, repeated_tokens(model, tokens=10, sequences=8))
     assert isinstance(why, str)
     assert "one residual stream" in why

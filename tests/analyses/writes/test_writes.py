@@ -187,13 +187,16 @@ def test_a_constant_between_the_norm_and_attention_is_as_if_in_its_weights() -> 
 
 
 def test_what_has_no_one_stream_is_refused_by_name() -> None:
-    after = dict(family("OPT").config, do_layer_norm_before=False)
-    with pytest.raises(RefusedError, match="found a OPTDecoderLayer that"):
-        hs.writes(hs.load(build(Family("OPT 350m", "OPTForCausalLM", "opt", after))))
+    after = Family("OPT", "OPTForCausalLM", "opt", dict(family("OPT").config, do_layer_norm_before=False))
+    for one in (after, family("OLMo 2")):
+        with pytest.raises(
+            RefusedError, match=r"found no norm between the stream and model\..*layers\.0\.self_attn"
+        ):
+            hs.writes(hs.load(build(one)))
     with pytest.raises(
-        RefusedError, match=r"found no norm between the stream and model\.layers\.0\.self_attn"
+        RefusedError, match="found a layer 0 that does not itself add its attention to its input"
     ):
-        hs.writes(hs.load(build(family("OLMo 2"))))
+        hs.writes(hs.load(build(family("Doge"))))
     for other in (small("bert"), translator()):
         with pytest.raises(RefusedError, match="expected a causal language model with an unembedding"):
             hs.writes(other)

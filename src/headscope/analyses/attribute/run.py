@@ -49,8 +49,8 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
 
     Raises:
         InputError: no such token or position.
-        RefusedError: an encoder or encoder-decoder, a model whose layers end in a norm, or whose parts do not add to
-            one stream, which the message names; weights of half precision.
+        RefusedError: an encoder or encoder-decoder, a model whose parts do not add to one stream, which the message
+            names; weights of half precision.
 
     >>> import transformers
     >>> config = transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=2, n_head=2, n_positions=8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Unpack
 
@@ -19,7 +19,7 @@ from headscope.analyses.patching.curve import dataset as circuits_dataset
 from headscope.analyses.patching.pairs import Given, Pair, read
 from headscope.analyses.result import returns_result
 from headscope.attention.edges import Graph
-from headscope.attention.outputs import Change, Kept, Outputs, Placed, Slopes
+from headscope.attention.outputs import Outputs, Put
 from headscope.attention.parts import doubles
 from headscope.attention.residual import unembedding
 from headscope.core.arrays import Floats
@@ -290,18 +290,16 @@ class _Runs:
 
     def estimate(self, pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """Give each pair's clean logit difference and gap, and what each head would change of it ``[pair head]``."""
-        source, slopes = Kept(), Slopes()
         with torch.no_grad():
-            other = self.difference(pairs, self.outputs.run(self.ready(pairs, not self._noising), source))
+            other, source = self._run(pairs, not self._noising)
         with torch.enable_grad():
-            unpatched = self.difference(pairs, self.outputs.run(self.ready(pairs, self._noising), slopes))
-            places = sorted(slopes.leaves)
-            gradients = torch.autograd.grad(unpatched.sum(), [slopes.leaves[place] for place in places])
+            unpatched, leaves = self._run(pairs, self._noising)
+            gradients = torch.autograd.grad(unpatched.sum(), [*leaves.values()])
         some = self.queries(pairs)
         sign = -1.0 if self._noising else 1.0
         changes = [
-            ((source.layers[place] - slopes.leaves[place].detach()) * gradient)[:, some].sum((1, 3)) * sign
-            for place, gradient in zip(places, gradients, strict=True)
+            ((source[place] - leaf.detach()) * gradient)[:, some].sum((1, 3)) * sign
+            for (place, leaf), gradient in zip(leaves.items(), gradients, strict=True)
         ]
         gap = (other - unpatched.detach()) * sign
         clean = unpatched.detach() if self._noising else other
@@ -313,10 +311,8 @@ class _Runs:
         source, _, unpatched = self._both(pairs)
         changes = np.empty((len(pairs), len(heads)))
         for part in self._parts(pairs, len(heads)):
-            rows, at = [row for row, _ in part], [heads[which] for _, which in part]
-            outputs = [source[place][row, :, head] for row, (place, head) in zip(rows, at, strict=True)]
-            placed = Placed(at, outputs, self.queries(pairs))
-            changes[tuple(zip(*part, strict=True))] = self._change(pairs, rows, placed, unpatched)
+            puts = self._puts(source, pairs, [(row, heads[which]) for row, which in part])
+            changes[tuple(zip(*part, strict=True))], _ = self._change(pairs, part, puts, unpatched)
             done(len(part))
         return {"changed": changes}
 
@@ -355,42 +351,50 @@ class _Runs:
         source, base, unpatched = self._both(pairs)
         changes = np.empty((len(pairs), len(edges)))
         senders = sorted({sender for sender, _ in edges})
-        given: dict[tuple[int, Spot, Spot], Tensor] = {}
+        given: dict[tuple[int, int], Tensor] = {}
         for part in self._parts(pairs, len(senders)):
-            rows, at = [row for row, _ in part], [senders[which] for _, which in part]
-            outputs = [source[place][row, :, head] for row, (place, head) in zip(rows, at, strict=True)]
-            held = {place: layer[rows] for place, layer in base.items()}
-            kept, placed = Kept(), Placed(at, outputs, self.queries(pairs), held)
-            direct = self._change(pairs, rows, _Seen(kept, placed), unpatched)
-            for number, (row, sender) in enumerate(zip(rows, at, strict=True)):
+            at = [(row, senders[which]) for row, which in part]
+            held = {place: layer[[row for row, _ in part]] for place, layer in base.items()}
+            direct, seen = self._change(pairs, part, self._puts(source, pairs, at), unpatched, held)
+            for number, (row, sender) in enumerate(at):
                 for which, (one, receiver) in enumerate(edges):
                     if one == sender and receiver is None:
                         changes[row, which] = direct[number]
                         done(1)
                     elif one == sender and receiver is not None:
-                        given[row, sender, receiver] = kept.layers[receiver[0]][number, :, receiver[1]]
-        between = [
-            (which, sender, receiver)
-            for which, (sender, receiver) in enumerate(edges)
-            if receiver is not None
-        ]
+                        given[row, which] = seen[receiver[0]][number, self.queries(pairs), receiver[1]]
+        between = [(which, receiver) for which, (_, receiver) in enumerate(edges) if receiver is not None]
         for part in self._parts(pairs, len(between)):
-            rows = [row for row, _ in part]
-            at = [between[which][2] for _, which in part]
-            placed = Placed(at, [given[row, between[which][1], between[which][2]] for row, which in part])
-            changes[rows, [between[which][0] for _, which in part]] = self._change(
-                pairs, rows, placed, unpatched
-            )
+            puts = [
+                Put(number, *between[which][1], given[row, between[which][0]])
+                for number, (row, which) in enumerate(part)
+            ]
+            rows, columns = [row for row, _ in part], [between[which][0] for _, which in part]
+            changes[rows, columns], _ = self._change(pairs, part, puts, unpatched)
             done(len(part))
         return {"passed": changes}
 
+    def _run(self, pairs: Sequence[Pair], clean: bool) -> tuple[Tensor, dict[int, Tensor]]:
+        """The logit differences of one run of some pairs, and its heads' outputs by layer."""
+        logits, given = self.outputs.run(self.ready(pairs, clean))
+        return self.difference(pairs, logits), given
+
     def _both(self, pairs: Sequence[Pair]) -> tuple[dict[int, Tensor], dict[int, Tensor], Tensor]:
         """The outputs of both runs by layer, first those that are put in; the logit differences of the patched run."""
-        source, base = Kept(), Kept()
         with torch.no_grad():
-            self.outputs.run(self.ready(pairs, not self._noising), source)
-            unpatched = self.difference(pairs, self.outputs.run(self.ready(pairs, self._noising), base))
-        return source.layers, base.layers, unpatched
+            _, source = self._run(pairs, not self._noising)
+            unpatched, base = self._run(pairs, self._noising)
+        return source, base, unpatched
+
+    def _puts(
+        self, source: Mapping[int, Tensor], pairs: Sequence[Pair], at: Sequence[tuple[int, Spot]]
+    ) -> list[Put]:
+        """Outputs of one run, each of a pair and a head, put into rows of a batch of their own."""
+        some = self.queries(pairs)
+        return [
+            Put(number, place, head, source[place][row, some, head])
+            for number, (row, (place, head)) in enumerate(at)
+        ]
 
     def _parts(self, pairs: Sequence[Pair], times: int) -> Iterator[list[tuple[int, int]]]:
         """Rows of pairs and numbers of what is done to each, as many as run at once."""
@@ -398,22 +402,18 @@ class _Runs:
         return (every[start : start + self._size] for start in range(0, len(every), self._size))
 
     def _change(
-        self, pairs: Sequence[Pair], rows: Sequence[int], change: Change, unpatched: Tensor
-    ) -> Floats:
-        """What a change of the heads' outputs makes of the gap, of these rows of the pairs."""
+        self,
+        pairs: Sequence[Pair],
+        part: Sequence[tuple[int, int]],
+        puts: Sequence[Put],
+        unpatched: Tensor,
+        held: Mapping[int, Tensor] | None = None,
+    ) -> tuple[Floats, dict[int, Tensor]]:
+        """What is made of the gap of these rows of the pairs by what is put in, and what the heads would give."""
+        rows = [row for row, _ in part]
         of = [pairs[row] for row in rows]
         with torch.no_grad():
-            now = self.difference(of, self.outputs.run(self.ready(of, self._noising), change))
-        return doubles((now - unpatched[list(rows)]) * (-1.0 if self._noising else 1.0))
-
-
-class _Seen:
-    """Keeps what the heads would give, and puts something else in its place."""
-
-    def __init__(self, kept: Kept, placed: Placed) -> None:
-        self._kept, self._placed = kept, placed
-
-    def __call__(self, place: int, outputs: Tensor) -> Tensor | None:
-        """The layer's outputs as they are placed."""
-        self._kept(place, outputs)
-        return self._placed(place, outputs)
+            ready = self.ready(of, self._noising)
+            logits, seen = self.outputs.run(ready, puts, queries=self.queries(pairs), held=held)
+        change = (self.difference(of, logits) - unpatched[rows]) * (-1.0 if self._noising else 1.0)
+        return doubles(change), seen

@@ -14,7 +14,7 @@ from headscope.analyses.result import returns_result
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.analyses.streaming import statistics
 from headscope.attention.edit import edit
-from headscope.attention.outputs import Outputs, Slopes
+from headscope.attention.outputs import Outputs
 from headscope.attention.parts import doubles
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
@@ -202,12 +202,10 @@ class _Runs:
                 changes[record.layer] = ((few - record.weights()) @ record.values)[0].transpose(0, 1)
             return few
 
-        slopes = Slopes()
         with torch.enable_grad(), recording(self._model.module, keep, fused=True):
             ready = self._model.inputs([needle.tokens])
-            nats = _nats(needle, self._outputs.run(ready, slopes))
-            leaves = [slopes.leaves[place] for place in range(len(self.layers))]
-            gradients = torch.autograd.grad(nats, leaves)
+            logits, leaves = self._outputs.run(ready)
+            gradients = torch.autograd.grad(_nats(needle, logits), [*leaves.values()])
         gained = [
             (gradient[0] * changes[layer]).sum((0, 2)).reshape(-1, groups).sum(-1)
             for layer, groups, gradient in zip(self.layers, self.groups, gradients, strict=True)

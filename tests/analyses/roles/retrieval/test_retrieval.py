@@ -14,7 +14,7 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.roles.retrieval import needles, run, statistics
-from headscope.attention.outputs import Outputs
+from headscope.attention.outputs import Outputs, Put
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.models import Model
@@ -92,7 +92,7 @@ def test_answers_without_heads_are_those_without_their_attention(seed: int) -> N
     for needle in made:
         ready = model.inputs([needle.tokens])
         with torch.no_grad():
-            found = outputs.run(ready, run._Silence(spots))
+            found, _ = outputs.run(ready, [Put(0, *spot, 0.0) for spot in spots])
             with hs.ablate(model, *(hs.Head(*spot) for spot in spots)):
                 expected = model.module(**ready).logits
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

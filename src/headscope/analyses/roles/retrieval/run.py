@@ -16,7 +16,7 @@ from headscope.analyses.result import returns_result
 from headscope.analyses.roles.retrieval import statistics
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.attention.one import running
-from headscope.attention.outputs import Outputs
+from headscope.attention.outputs import Outputs, Put
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
 from headscope.attention.residual import unembedding
@@ -254,22 +254,8 @@ def _without(
     """Whether a needle is answered without some heads."""
     spots, needle = item
     with torch.no_grad():
-        logits = outputs.run(model.inputs([needle.tokens]), _Silence(spots))
+        logits, _ = outputs.run(
+            model.inputs([needle.tokens]), [Put(0, place, head, 0.0) for place, head in spots]
+        )
     done(1)
     return {"answered": np.array(_right(needle, logits).all())}
-
-
-class _Silence:
-    """Some heads give nothing: a `headscope.attention.outputs.Change`."""
-
-    def __init__(self, spots: Sequence[tuple[int, int]]) -> None:
-        self._spots = spots
-
-    def __call__(self, place: int, outputs: Tensor) -> Tensor | None:
-        """The layer's outputs without these heads."""
-        heads = [head for layer, head in self._spots if layer == place]
-        if not heads:
-            return None
-        new = outputs.clone()
-        new[:, :, heads] = 0
-        return new
