@@ -107,8 +107,8 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     tokens = table[torch.as_tensor(np.array(ids), device=table.device)]
     calls = [call for call, _, _ in heads]
     given = [tokens * norm.gain.to(tokens) + norm.bias.to(tokens) for norm in reads]
-    single = _again(model, calls, [inputs[:, None] for inputs in given])
-    along = _again(model, calls, [inputs.mean(0).expand(1, offsets, -1) for inputs in given])
+    single = _records(model, calls, [inputs[:, None] for inputs in given])
+    along = _records(model, calls, [inputs.mean(0).expand(1, offsets, -1) for inputs in given])
     layers: list[Circuit] = []
     for place, (call, writer, slopes) in enumerate(heads):
         matrix = _values(read, call) * reads[place].gain.to(table)
@@ -121,7 +121,7 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     return Circuits(table, logits, layers)
 
 
-def _again(model: Model, calls: Sequence[Call], given: Sequence[Tensor]) -> list[AttentionRecord]:
+def _records(model: Model, calls: Sequence[Call], given: Sequence[Tensor]) -> list[AttentionRecord]:
     """The attention calls where each is given something else than its layer holds ``[batch token stream]``."""
 
     def replacing(instead: Tensor) -> Callable[..., Any]:

@@ -53,10 +53,10 @@ class Outputs:
                 )
         self.layers = [site.layer for site in self.sites]
         self.heads = [site.heads for site in self.sites]
-        found, calls = len({site.projection for site in self.sites}), self.reader.calls
-        if not calls or found < calls or len(set(self.layers)) < calls:
+        several, calls = len({site.projection for site in self.sites}), self.reader.calls
+        if not calls or several < calls or len(set(self.layers)) < calls:
             raise RefusedError(
-                f"{model.name}: expected layers with an output projection each, found {found} for {calls} calls of "
+                f"{model.name}: expected layers with an output projection each, found {several} for {calls} calls of "
                 "attention"
             )
 
