@@ -193,44 +193,6 @@ def test_a_long_sentence_in_the_midst_ends_no_run(
 
 
 @said_not_raised
-def test_60_documents_of_coreference_with_faults_give_the_figures_of_the_good_ones(typed: Typed) -> None:
-    """Two long sentences and a broken bracket are left out; one without mentions in each document is read on over."""
-    faulty = {7: sentence(101, 154), 31: sentence(102, 6).replace("-1)", "-1))", 1), 50: sentence(103, 200)}
-    layout = "# global.Entity = eid-etype-head\n"
-    good, all_of_it = layout, layout
-    for number in range(60):
-        plain = re.sub(r"Entity=\S+", "_", sentence(number + 200, 5))
-        document = f"# newdoc id = d{number}\n{plain}{sentence(number, 5 + number % 4)}"
-        good += document
-        all_of_it += document + faulty.get(number, "")
-    Path("good.conllu").write_text(good, encoding="utf-8")
-    Path("faulty.conllu").write_text(all_of_it, encoding="utf-8")
-    found = typed("coref", "good.conllu", "--json")
-    expected = json.loads(found.out)
-    assert "left out" not in found.err
-    assert (expected[0]["type"], expected[0]["n"]) == ("all", 60)
-    found = typed("coref", "faulty.conllu", "--json", "--meta", "m.json")
-    assert json.loads(found.out) == expected
-    at = {
-        name: 2 + all_of_it.split("\n").index(f"# sent_id = {name}") for name in ("s-101", "s-102", "s-103")
-    }
-    long, tip = "expected at most 128 tokens in a sentence, found", "; give a larger window"
-    said = [
-        f"faulty.conllu:{at['s-101']}: sentence s-101: {long} 156{tip}",
-        f"faulty.conllu:{at['s-102']}: sentence s-102: word 1: Entity: expected brackets such as (e1 or e1), found '(e102-person-1))'",
-        f"faulty.conllu:{at['s-103']}: sentence s-103: {long} 202{tip}",
-    ]
-    listed = "\n  ".join(["headscope: left out 3 inputs of faulty.conllu:", *said])
-    assert f"{listed}\n" in found.err
-    assert [line for line in found.err.splitlines() if line.startswith("  faulty")] == [
-        f"  {line}" for line in said
-    ]
-    meta = json.loads(Path("m.json").read_text())
-    assert meta["broken"] == said
-    assert meta["corpus"]["left_out"] == 3
-
-
-@said_not_raised
 def test_an_estimate_ends_no_run(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first windows have no antecedent: there is an estimate still; where there is none, the run goes on."""
     body = "".join(f"# newdoc\n{sentence(number, 6, antecedent=number > 90)}" for number in range(1, 100))
@@ -263,75 +225,10 @@ def test_no_antecedent_at_all_is_told_before_the_model_runs(
     assert printed.err == f"headscope: {expected}"
 
 
-PLANTED = """# global.Entity = eid-etype-head
-# sent_id = b-1
-1	Ann	Ann	PROPN	_	_	2	nsubj	_	Entity=(e1-person-1)
-2	slept	sleep	VERB	_	_	0	root	_	_
-3	when	when	SCONJ	_	_	5	mark	_	_
-4	she	she	PRON	_	_	5	nsubj	_	Entity=(e1-person-1)
-5	could	can	VERB	_	_	2	advcl	_	_
-
-# sent_id = b-2
-1	She	she	PRON	_	_	2	nsubj	_	Entity=e1-person-1
-2	woke	wake	VERB	_	_	0	root	_	_
-
-# sent_id = b-3
-1	She	she	PRON	_	_	2	nsubj	_	Entity=(e1-person-1)
-2	rose	rise	VERB	_	_	0	root	_	_
-
-"""
-MISSING = CONLL.replace("#end", "d 0 0 Yes UH (TOP(INTJ* - - - - * -\n\n#end")
 ROWS = [
     {"words": ["No", "cat", "sat"], "cue": [0], "scope": [1, 2]},
     {"words": ["No"], "cue": [1], "scope": []},
 ]
-SCOPES = "\n".join(map(json.dumps, [*ROWS, ROWS[0]]))
-
-
-@said_not_raised
-@pytest.mark.parametrize(
-    ("command", "name", "content", "line", "counted"),
-    [
-        (
-            "coref",
-            "e.conllu",
-            PLANTED,
-            "e.conllu:10: sentence b-2: word 1: Entity: expected brackets such as (e1",
-            2,
-        ),
-        (
-            "coref",
-            "e_conll",
-            MISSING,
-            "e_conll:7: sentence d/0/1: word 1: expected the end of the phrase 'INTJ'",
-            1,
-        ),
-        ("syntax", "e.txt", PAIRS + "\nGo 3-root\n", "e.txt:9: expected a head from 0 to 1, found 3", 6),
-        ("negation", "e.jsonl", SCOPES, "e.jsonl:2: 'cue': expected places from 0 to 0, found 1", 2),
-    ],
-)
-def test_each_reader_leaves_out_and_counts(
-    typed: Typed, command: str, name: str, content: str, line: str, counted: int
-) -> None:
-    """What is not broken counts: mentions with an antecedent, words, lines."""
-    Path(name).write_text(content, encoding="utf-8")
-    typed.refuses(line, command, name, "--strict")
-    found = typed(command, name, "--json", "--meta", "m.json")
-    assert f"left out 1 input of {name}:\n  {line}" in found.err
-    assert json.loads(found.out)[0]["n"] == counted
-    (listed,) = json.loads(Path("m.json").read_text())["broken"]
-    assert listed.startswith(line)
-
-
-@said_not_raised
-def test_many_broken_sentences_are_counted_not_listed(typed: Typed) -> None:
-    broken = BROKEN.removeprefix(TREES)
-    Path("many.conllu").write_text(TREES + broken * 30, encoding="utf-8")
-    lines = typed("syntax", "many.conllu", "--json", "--meta", "m.json").err.splitlines()
-    assert "headscope: left out 30 inputs of many.conllu:" in lines
-    assert sum(line.startswith("  many.conllu:") for line in lines) == 20
-    assert "  and 10 more" in lines
-    assert len(json.loads(Path("m.json").read_text())["broken"]) == 30
 
 
 def test_coref_of_the_built_in_corpus(typed: Typed) -> None:
@@ -474,11 +371,3 @@ def test_measure_reads_conllu(typed: Typed) -> None:
     assert (counted["examples"], counted["words"]) == (2, 8)
     Path("data.tsv").write_text(TREES, encoding="utf-8")
     assert typed("measure", "data.tsv", "--format", "conllu", *common).rows == rows
-
-
-def test_vectors_that_are_not_there_are_told_before_the_model_runs(
-    typed: Typed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("headscope.analyses.probes.gather.word_maps", None)
-    common = ("probe", "trees.conllu", "trees.conllu", "--kind", "attention", "--kind", "attention+words")
-    typed.refuses("none.txt", *common, "--vectors", "none.txt")

@@ -20,6 +20,7 @@ from headscope.console.sources import ReadingOptions, linked
 from headscope.core.link import Link, Named, Span, as_links
 from headscope.core.region import Region, Runs
 from headscope.errors import RunError
+from headscope.runs.outcome import Shard
 from tests.helpers import golden, workspace
 from tests.helpers.small_models import save_gpt2, small_roberta
 
@@ -61,7 +62,7 @@ def scene() -> SimpleNamespace:
         hs=hs, np=np, torch=torch, Odd=Odd, TEXT=TEXT, NAN=float("nan"), HUGE=10**30, EVEN=np.full((1, 1, 2, 2), 0.5),
         model=model, corpus=corpus, trees=hs.corpora.builtin_trees(), maps=maps, stats=stats,
         Link=Link, Named=Named, Span=Span, Region=Region, Runs=Runs, ReadingOptions=ReadingOptions, linked=linked, as_links=as_links, qk=qk,
-        paths=lambda *names: [Path(name) for name in names], edited=edited, ablated=ablated, shown=shown, neurons=neurons,
+        Shard=Shard, paths=lambda *names: [Path(name) for name in names], edited=edited, ablated=ablated, shown=shown, neurons=neurons,
     )  # fmt: skip
 
 

@@ -30,7 +30,6 @@ from tests.helpers.patience import PATIENCE
 from tests.helpers.small_models import SMALL, sharpen, small
 
 IDS = torch.tensor([[5, 9, 2, 7, 11, 3]])
-OTHER = torch.tensor([[8, 4, 30, 6]])
 
 
 @pytest.fixture(scope="module", params=["bert", "mpnet"], ids=["interface", "trace"])
@@ -98,28 +97,6 @@ def test_eight_threads_capture_what_one_captures(model: Model) -> None:
     for each, reference in zip(found, expected, strict=True):
         for weights in each:
             np.testing.assert_array_equal(weights, reference)
-
-
-def test_an_edit_is_for_the_thread_that_makes_it(model: Model) -> None:
-    plain, whole, entered, seen = run(model), maps(model), threading.Event(), threading.Event()
-
-    def edit() -> Tensor:
-        with hs.ablate(model, "L0H1"):
-            entered.set()
-            assert seen.wait(60)
-            return run(model)
-
-    def look() -> tuple[Tensor, Any]:
-        assert entered.wait(60)
-        try:
-            return run(model), maps(model)
-        finally:
-            seen.set()
-
-    ablated, (output, captured) = in_threads(edit, look)
-    assert not torch.equal(ablated, plain)
-    assert torch.equal(output, plain)
-    np.testing.assert_array_equal(captured, whole)
 
 
 def test_the_last_that_leaves_restores_though_the_first_came_first(model: Model) -> None:
@@ -206,27 +183,6 @@ def test_training_goes_on_where_it_was(model: Model) -> None:
 # ---- tasks
 
 
-def test_an_edit_in_a_task_is_of_that_task(model: Model) -> None:
-    plain, whole = run(model), maps(model)
-
-    async def edit(entered: asyncio.Event, leave: asyncio.Event) -> Tensor:
-        with hs.ablate(model, "L0H1"):
-            entered.set()
-            await leave.wait()
-            return run(model)
-
-    async def main() -> None:
-        entered, leave = asyncio.Event(), asyncio.Event()
-        task = asyncio.create_task(edit(entered, leave))
-        await entered.wait()
-        assert torch.equal(run(model), plain)
-        np.testing.assert_array_equal(maps(model), whole)
-        leave.set()
-        assert not torch.equal(await task, plain)
-
-    asyncio.run(main())
-
-
 def test_tasks_that_cross_each_other(model: Model) -> None:
     """Entered A, B and left A, B: neither takes the other's edit with it."""
     plain = run(model)
@@ -262,24 +218,6 @@ def test_an_edit_reaches_the_threads_that_its_task_starts(model: Model) -> None:
     assert all(torch.equal(output, expected) for output in asyncio.run(main()))
 
 
-def test_a_task_that_is_cancelled(model: Model) -> None:
-    async def edit(entered: asyncio.Event) -> None:
-        with hs.ablate(model, "L0H1"):
-            run(model)
-            entered.set()
-            await asyncio.sleep(60)
-
-    async def main() -> None:
-        entered = asyncio.Event()
-        task = asyncio.create_task(edit(entered))
-        await entered.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-
-
 def test_an_edit_outlives_no_context_that_was_copied_within_it(model: Model) -> None:
     plain = run(model)
     with hs.ablate(model, "L0H1"):
@@ -289,20 +227,6 @@ def test_an_edit_outlives_no_context_that_was_copied_within_it(model: Model) -> 
 
 
 # ---- contexts in another order
-
-
-def test_left_in_the_order_they_were_entered(model: Model) -> None:
-    plain = run(model)
-    with hs.ablate(model, "L0H1"):
-        alone = run(model)
-    first, second = hs.ablate(model, "L0H0"), hs.ablate(model, "L0H1")
-    first.__enter__()
-    second.__enter__()
-    assert not torch.equal(run(model), alone)
-    first.__exit__(None, None, None)
-    assert torch.equal(run(model), alone)
-    second.__exit__(None, None, None)
-    assert torch.equal(run(model), plain)
 
 
 def test_left_in_random_orders(model: Model) -> None:
@@ -357,19 +281,6 @@ def test_a_generator_that_another_thread_closes(model: Model) -> None:
     ablated = next(steps)
     assert not torch.equal(ablated, plain)
     in_threads(steps.close)
-    assert torch.equal(run(model), plain)
-
-
-def test_generators_that_take_turns(model: Model) -> None:
-    plain = run(model)
-    first, second = ablating(model, "L0H0"), ablating(model, "L1H1")
-    for _ in range(3):
-        next(first), next(second)
-    first.close()
-    with hs.ablate(model, "L1H1"):
-        expected = run(model)
-    assert torch.equal(next(second), expected)
-    second.close()
     assert torch.equal(run(model), plain)
 
 

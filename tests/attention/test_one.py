@@ -97,24 +97,6 @@ class TestText:
         assert stories.checked.parts[0].key_heads == [4] * 5
         assert not np.triu(maps.weights, 1).any()
 
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            ({"text": ""}, "text: expected at least one token, found an empty text"),
-            ({"text": "word " * 600}, "text: 602 tokens, but all-MiniLM-L6-v2 takes at most 512"),
-            ({"text": 3}, r"text: expected a string, \(A, B\), a list of messages or Tokens, found 3"),
-            ({"text": ("a", "b", "c")}, r"text: expected a string, \(A, B\), .*, found a tuple of 3"),
-            ({}, r"expected a text or inputs=\{...\}, found neither"),
-            ({"text": "a", "inputs": {}}, "found both"),
-            ({"text": "a", "target": "b"}, "target is for encoder-decoders"),
-            ({"inputs": {"input_ids": [[1, 2]], "attention_mask": [[1, 1], [1, 1]]}}, r"inputs, axis batch: rows differ \(input_ids 1, attention_mask 2\)"),
-            ({"inputs": {"input_ids": 3}}, r"inputs\['input_ids'\]: expected an array with a batch axis, found a number"),
-        ],
-    )  # fmt: skip
-    def test_refuses(self, demo: Model, arguments: dict[str, Any], message: str) -> None:
-        with pytest.raises(InputError, match=message):
-            hs.capture(demo, **arguments)
-
     @pytest.mark.parametrize("text", ["a\0b", "</script><b>", "שלום עולם", "東京タワー", "x" * 60])
     def test_any_text_is_data(self, demo: Model, text: str) -> None:
         maps = hs.capture(demo, text)
@@ -133,12 +115,6 @@ class TestText:
         allowed = hs.load(demo, allow_unknown=True)
         with pytest.warns(HeadscopeWarning, match="1 of 1 piece"):
             assert hs.capture(allowed, "🙂👩‍👩‍👧").query.pieces == ("[CLS]", "[UNK]", "[SEP]")
-
-    def test_a_text_needs_a_tokenizer(self, bert: Model) -> None:
-        with pytest.raises(
-            InputError, match=r"BertModel: no tokenizer, so no text: give hs.load\(\(module, tokenizer\)\)"
-        ):
-            hs.capture(bert, "text")
 
 
 class TestInputs:
@@ -262,10 +238,6 @@ class TestGradients:
                 (numbers[0] - numbers[1]) / (2 * step), rel=1e-4, abs=1e-8
             )
 
-    def test_of_must_give_a_number(self, bert: Model) -> None:
-        with pytest.raises(InputError, match=r"objective: expected a scalar, found shape \(1, 2, 32\)"):
-            hs.gradients(bert, inputs={"input_ids": [[1, 2]]}, objective=lambda output: output[0])
-
 
 class TestEdits:
     def test_an_ablated_head_gives_nothing(self, bert: Model) -> None:
@@ -289,11 +261,6 @@ class TestEdits:
         assert maps.partial
         with hs.ablate(bert, "L0H1"):
             assert (hs.capture(bert, inputs={"input_ids": [[1, 2, 3]]})["L0H1"] == 0).all()
-        with (
-            pytest.raises(InputError, match="expected a head such as 'L7H9' or '7-9', found 'x'"),
-            hs.ablate(bert, "x"),
-        ):
-            pass
 
     def test_a_replaced_map(self, bert: Model) -> None:
         inputs = {"input_ids": [[1, 2, 3]]}
@@ -304,23 +271,6 @@ class TestEdits:
             replace(bert, {hs.Head(1, 0): np.eye(2)}),
         ):
             hs.capture(bert, inputs=inputs)
-        with (
-            pytest.raises(InputError, match="L7H0: this model has no such head"),
-            hs.ablate(bert, hs.Head(7, 0)),
-        ):
-            hs.capture(bert, inputs=inputs)
-        with (
-            pytest.raises(InputError, match="axis head: no head 9 in layer 0; it has 4"),
-            hs.ablate(bert, hs.Head(0, 9)),
-        ):
-            hs.capture(bert, inputs=inputs)
-
-    def test_a_wrong_shape_is_refused(self, bert: Model) -> None:
-        with (
-            pytest.raises(RefusedError, match="an edit returned weights"),
-            hs.edit(bert, lambda record: record.weights()[0]),
-        ):
-            hs.capture(bert, inputs={"input_ids": [[1, 2, 3]]})
 
 
 class TestLeftAsFound:
@@ -422,14 +372,6 @@ class TestGenerate:
         for name in ("encoder", "decoder", "cross"):
             np.testing.assert_allclose(found[name].weights, whole[name].weights, atol=1e-5)
         assert found.cross.key.pieces == ("a", "b", "c")
-
-    def test_refuses(self, demo: Model, stories: Model) -> None:
-        with pytest.raises(InputError, match="this model does not write text"):
-            hs.generate(demo, "text")
-        with pytest.raises(
-            InputError, match="num_beams: attention is stitched for one sequence, expected 1, found 3"
-        ):
-            hs.generate(stories, "text", num_beams=3)
 
 
 def test_a_model_of_sound_has_a_tokenizer_for_its_decoder() -> None:

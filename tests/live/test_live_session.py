@@ -20,6 +20,7 @@ from headscope.live.frames import pack
 from headscope.live.session import Live
 from headscope.models import Model
 from headscope.models.untrained import reinitialise
+from tests.helpers import golden
 from tests.helpers.small_models import sharpen, small_roberta, translator
 from tests.helpers.small_tokenizers import byte_level
 
@@ -319,67 +320,17 @@ def test_a_question_about_another_input_is_stale(demo: Model) -> None:
     assert told["stale"]
 
 
-@pytest.mark.parametrize(
-    ("question", "said"),
-    [
-        ({"kind": "sing"}, "kind: expected one of show, arrays"),
-        ({}, "kind: expected"),
-        ({"kind": "show"}, "input: expected an object"),
-        ({"kind": "show", "input": {"text": 3}}, "input, text: expected a text, found int"),
-        ({"kind": "show", "input": {"text": "  "}}, "there is nothing to read"),
-        ({"kind": "show", "input": {"text": "a", "written": ["x"]}}, "written: expected ids"),
-        ({"kind": "show", "input": {"text": "a", "written": [10**9]}}, "expected an id below"),
-        ({"kind": "show", "input": {"messages": [{"role": "user"}]}}, "expected a role and a content"),
-        ({"kind": "show", "input": {"messages": [{"role": "user", "content": "a"}]}}, "chat template"),
-        ({"kind": "show", "input": {"text": "word " * 600}}, "602 tokens"),
-        ({"kind": "show", "input": {"text": "a"}, "changes": ["L9H2 off"]}, "L9H2 off: this model has no such head"),
-        ({"kind": "show", "input": {"text": "a"}, "changes": ["L1H2 of"]}, "what if: expected 'L4H2 off'"),
-        ({"kind": "show", "input": {"text": "a"}, "changes": ["L1H2 off"] * 300}, "at most 256"),
-        ({"kind": "show", "input": {"text": "a"}, "changes": "L1H2 off"}, "changes: expected at most 256 texts"),
-        ({"kind": "show", "input": {"text": "a"}, "at": "x"}, "at: expected a whole number"),
-    ],
-    ids=lambda value: None if isinstance(value, str) else str(value)[:50],
-)  # fmt: skip
-def test_bad_questions_are_answered_in_a_line(demo: Model, question: dict[str, Any], said: str) -> None:
-    live = Live(demo)
-    before = show(live, TEXT)
-    assert said in error(live, **question)
-    assert ask(live, "arrays", turn=before["turn"], names=[])[0]["arrays"] == []  # what is shown still stands
-
-
 EXACT = {"kind": "exact", "layer": 0, "head": 1, "input": 0, "place": 1}
 
 
-@pytest.mark.parametrize(
-    ("question", "said"),
-    [
-        ({"kind": {}}, "kind: expected one of show"),
-        ({"kind": ["show"]}, "kind: expected one of show"),
-        ({"kind": "arrays", "names": 1.5}, "names: expected a list of names of arrays, found '1.5'"),
-        ({"kind": "arrays", "names": [1]}, "names: expected a list of names of arrays"),
-        ({"kind": "arrays"}, "names: expected a list of names of arrays, found 'None'"),
-        ({**EXACT, "layer": "x"}, "layer: expected a whole number, found 'x'"),
-        ({**EXACT, "layer": -1}, "axis layer: no layer -1"),
-        ({**EXACT, "head": [[]]}, "head: expected a whole number, found '[[]]'"),
-        ({**EXACT, "place": None}, "place: expected a whole number, found 'None'"),
-        ({**EXACT, "place": -1}, "place: expected a token from 0 to "),
-        ({**EXACT, "place": 10**30}, "place: expected a token from 0 to "),
-        ({**EXACT, "input": 10**30}, "place: expected an input from 0 to 0, found 1000"),
-        ({**EXACT, "part": "x"}, "part: expected self, found 'x'"),
-        ({**EXACT, "part": 3}, "part: expected a string, found 3"),
-        ({**EXACT, "side": 3}, "side: expected 'from' or 'to', found '3'"),
-        ({**EXACT, "quantity": 3}, "quantity: no '3' of part 'self' in this view"),
-        ({"kind": "quantity", "name": {}}, "quantity: this view cannot compute '{}'"),
-    ],
-    ids=lambda value: None if isinstance(value, str) else str(value)[:50],
-)  # fmt: skip
-def test_bad_questions_about_what_is_shown_are_answered_in_a_line(
-    demo: Model, question: dict[str, Any], said: str
-) -> None:
+def test_bad_questions_are_answered_in_a_line(demo: Model) -> None:
+    """Of golden/questions.txt: each is answered by the line below it, and what is shown still stands."""
     live = Live(demo)
-    told, _ = live.answer({"id": 7, "turn": show(live, TEXT)["turn"], **question})
-    assert said in told["error"]
-    assert not told["error"].split(":")[0].endswith("Error")
+    turn = show(live, TEXT)["turn"]
+    golden.check(
+        "questions.txt", ">>> ", lambda asked: live.answer({"id": 7, "turn": turn, **eval(asked)})[0]["error"]
+    )
+    assert ask(live, "arrays", turn=turn, names=[])[0]["arrays"] == []
 
 
 @pytest.mark.parametrize("number", [None, True, 1.5, float("nan"), "7", [7]])

@@ -36,29 +36,7 @@ def maps(demo):
     return capture(demo, TEXT, pair=OTHER)
 
 
-class TestArguments:
-    def test_an_unknown_keyword(self, maps) -> None:
-        with pytest.raises(
-            InputError, match=r"no keyword 'layers'; did you mean 'layer'\? \(allowed: text, pair,"
-        ):
-            view(maps, layers=2)
-
-    def test_a_text_or_inputs(self, demo) -> None:
-        with pytest.raises(InputError, match="expected a text or inputs"):
-            view(demo)
-
-    def test_maps_take_no_text(self, maps) -> None:
-        with pytest.raises(InputError, match="a text needs a model"):
-            view(maps, TEXT)
-        with pytest.raises(InputError, match="expected maps beside maps"):
-            view(maps, against=TEXT)
-        with pytest.raises(InputError, match="gradients and norms need a model"):
-            view(maps, quantities=("gradient",))
-
-    def test_a_quantity_that_is_none(self, demo) -> None:
-        with pytest.raises(InputError, match="expected 'gradient' and 'norm'"):
-            view(demo, TEXT, quantities=("saliency",))
-
+class TestLinks:
     def test_links_are_of_the_first_text_and_of_both_models(self, demo, maps) -> None:
         links = [(3, 1), ((1, 3), (4, 5))]
 
@@ -114,24 +92,6 @@ class TestArguments:
                 share = int(right[1]) / len(pairs) if right else 0.0
                 assert share == pytest.approx(found[layer, head])
 
-    @pytest.mark.parametrize(
-        ("links", "message"),
-        [
-            ("ab", "links: expected a list or an array, found 'ab'"),
-            ([(1, 2), (1, 99)], r"links\[1\]: expected tokens up to"),
-            ([(1, "x")], r"links\[0\]: expected a number"),
-            (np.eye(3), r"links: expected a boolean matrix"),
-            (np.eye(3, dtype=bool), r"links: expected a matrix \[query key\] of"),
-        ],
-    )
-    def test_links_that_are_none(self, maps, links, message) -> None:
-        with pytest.raises(InputError, match=message):
-            view(maps, links=links)
-
-    def test_neurons_of_maps(self, maps) -> None:
-        with pytest.raises(InputError, match="neurons=True"):
-            neuron_view(maps)
-
 
 class TestViews:
     def test_the_scale_each_begins_with(self, demo, maps) -> None:
@@ -182,17 +142,6 @@ class TestViews:
         gpt = Model(build(family("GPT-2")))
         shown = view(gpt, inputs={"input_ids": torch.arange(3, 9)[None]})
         assert shown.inputs[0].parts["self"].causal
-
-    def test_what_is_no_sound_is_refused(self) -> None:
-        expected = r"audio: expected a path, \(an array, a whole number\) or a dict, found ndarray"
-        with pytest.raises(InputError, match=expected):
-            view(Model(build(family("GPT-2"))), audio=np.ones(40))
-
-    def test_a_batch_is_refused(self) -> None:
-        gpt = Model(build(family("GPT-2")))
-        for neurons in (True, False):
-            with pytest.raises(InputError, match="axis batch"):
-                view(gpt, inputs={"input_ids": torch.ones(2, 4, dtype=torch.long)}, neurons=neurons)
 
     def test_an_encoder_decoder(self) -> None:
         t5 = Model(build(family("T5")))
