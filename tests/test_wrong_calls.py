@@ -17,7 +17,9 @@ import headscope as hs
 from headscope import bertviz
 from headscope.bertviz import neuron_view
 from headscope.console.sources import ReadingOptions, linked
+from headscope.core.audio import heard
 from headscope.core.link import Link, Named, Span, as_links
+from headscope.core.pictures import picture_of
 from headscope.core.region import Region, Runs
 from headscope.errors import RunError
 from headscope.runs.outcome import Shard
@@ -62,7 +64,7 @@ def scene() -> SimpleNamespace:
         hs=hs, np=np, torch=torch, Odd=Odd, TEXT=TEXT, NAN=float("nan"), HUGE=10**30, EVEN=np.full((1, 1, 2, 2), 0.5),
         model=model, corpus=corpus, trees=hs.corpora.builtin_trees(), maps=maps, stats=stats,
         Link=Link, Named=Named, Span=Span, Region=Region, Runs=Runs, ReadingOptions=ReadingOptions, linked=linked, as_links=as_links, qk=qk,
-        Shard=Shard, paths=lambda *names: [Path(name) for name in names], edited=edited, ablated=ablated, shown=shown, neurons=neurons,
+        Shard=Shard, picture_of=picture_of, heard=heard, paths=lambda *names: [Path(name) for name in names], edited=edited, ablated=ablated, shown=shown, neurons=neurons,
     )  # fmt: skip
 
 

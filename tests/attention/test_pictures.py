@@ -149,27 +149,6 @@ def test_a_tiny_or_thin_picture_is_read(size: tuple[int, int], name: str) -> Non
     np.testing.assert_allclose(maps.query.boxes[-1, 2:], size, atol=0.02 * max(size))
 
 
-def test_bad_pictures_are_told_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "broken.png").write_bytes(png(PIL.fromarray(grey(9, 9))).read()[:45])
-    (tmp_path / "text.jpg").write_text("no picture")
-    for image, said in (
-        (tmp_path / "none.png", "expected a picture, found no such file"),
-        (tmp_path / "broken.png", "expected a picture, found a file that cannot be read"),
-        (tmp_path / "text.jpg", "expected a picture, found a file that cannot be read"),
-        (np.zeros((2, 2, 5)), r"image: expected 1, 3 or 4 channels at the end, found shape \(2, 2, 5\)"),
-        (np.array([[2.0]]), "image: expected fractions from 0 to 1, found 2 to 2"),
-        (np.array([[300]]), "image: expected whole numbers from 0 to 255, found 300 to 300"),
-        (np.array([[np.nan]]), "image: expected finite numbers"),
-        (5.0, "image: expected a path, a Pillow image or numbers"),
-        (np.zeros((0, 4, 3)), "image: expected a path, a Pillow image or numbers"),
-    ):
-        with pytest.raises(InputError, match=said) as told:
-            picture_of(image)
-        assert "\n" not in str(told.value)
-    with pytest.raises(ShapeError, match=r"pixels: expected \[row column 3\]"):
-        hs.Picture(np.zeros((2, 2), np.uint8))
-
-
 def test_a_model_that_sees_nothing_says_so(demo: Model) -> None:
     with pytest.raises(InputError, match=r"has no image processor; give hs\.load"):
         hs.capture(demo, image=grey())

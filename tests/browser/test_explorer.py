@@ -547,23 +547,6 @@ def test_a_filter_that_makes_inputs_unequal_leaves_a_sentence(open_page: Callabl
     assert page.get_by_role("radio", name="Difference").is_disabled()
 
 
-def test_an_input_without_the_matrix_says_so(open_page: Callable[..., Any]):
-    page = open_page(explorer_page([shown(), Input({"self": maps(1)})], state={"layer": 3}))
-    page.get_by_role("radio", name="Gradient").click()
-    settled(page)
-    panes = page.locator(".pane")
-    assert panes.nth(0).locator(".hv").is_visible()
-    assert panes.nth(1).locator(".hv").is_hidden()
-    assert panes.nth(1).locator(".gap").inner_text().startswith("Input 2 has no gradient: it came as maps")
-    page.get_by_role("radio", name="Difference").click()
-    settled(page)
-    assert page.locator(".pane .gap").inner_text().startswith("Input 2 has no gradient")
-    page.get_by_role("radio", name="Weights").click()
-    settled(page)
-    assert page.locator(".pane .gap").is_hidden()
-    assert page.locator(".hv").is_visible()
-
-
 def test_parts_of_an_encoder_decoder(open_page: Callable[..., Any]):
     source, target = axis(["ein", "Wort", "</s>"]), axis(["a", "word"])
     cross = AttentionMaps([np.full((2, 2, 3), 1 / 3, np.float32)] * 2, target, source, kind="cross")

@@ -266,75 +266,10 @@ def test_where_there_is_no_rollout_the_page_says_why(open_page: Callable[..., An
     assert "no rollout" not in page.locator(".hp .looks").inner_text()
 
 
-def test_windows_hide_what_lies_outside(open_page: Callable[..., Any]) -> None:
-    """Grey is what the mask hides; parts of other grids have areas of other sizes."""
-    page = open_page(
-        hs.view(staged(), part="stage 1", layer=0, heads=[0], pin=("from", 0), scale="head").html()
-    )
-    rest(page)
-    # patch[0,0] of 8 × 8 sees the first window of 4 × 4
-    grey = color(page, f"{TO} canvas", 100, 60)
-    assert max(grey) - min(grey) < 24
-    assert grey == pytest.approx(color(page, f"{TO} canvas", 100, 10), abs=12)
-    assert brightness(page, f"{TO} canvas", 100, 60) > 250
-    assert "Grey: what the mask hides." in said(page)
-    strip = [color(page, f'.hp .layers [data-layer="{layer}"] canvas', 45, 30) for layer in (0, 1)]
-    assert strip[0] != pytest.approx(strip[1], abs=12), "the windows of layer 1 are shifted"
-    page.get_by_role("radio", name="stage 3").click()
-    rest(page)
-    press(page, FROM, 90, 60)
-    assert "where patch[1,1] looks" in page.locator(f"{TO} .cap").inner_text().lower()
-    assert "Grey" not in said(page)
-
-
-def test_the_grid_shows_each_head_on_the_picture(open_page: Callable[..., Any]) -> None:
-    page = open_page(shown(scale="model"))
-    canvas = page.locator(".gridbox canvas").first
-    size = canvas.evaluate("canvas => [canvas.width, canvas.height]")
-    light = page.evaluate(
-        "() => { const canvas = document.querySelector('.gridbox canvas'); const context = canvas.getContext('2d');"
-        " const { data, width } = context.getImageData(0, 0, canvas.width, canvas.height);"
-        " const cell = Math.round(canvas.width / 3); const tall = Math.round(canvas.height / 2);"
-        " const at = (x, y) => { const place = 4 * (Math.round(y) * width + Math.round(x)); return data[place] + data[place + 1] + data[place + 2]; };"
-        " return [0, 1, 2].map((head) => [0.17, 0.5, 0.83].map((x) => at((head + x * 0.97) * cell, 0.24 * tall))); }"
-    )
-    # In each of the first row's cells the head's own patch is the lightest.
-    assert size[0] > 100
-    for head in range(3):
-        assert int(np.argmax(light[head])) == head, light
-    # cells have the picture's shape
-    ring = page.locator(".gridbox .ring:not(.hov)").first.bounding_box()
-    assert ring["height"] / ring["width"] == pytest.approx(HIGH / WIDE, abs=0.03)
-    page.get_by_role("radio", name="Heat").click()
-    assert page.locator(".legend").first.is_visible()
-
-
 def test_text_has_no_picture(open_page: Callable[..., Any]) -> None:
     page = open_page(hs.view(hs.wrap(np.eye(3)[None, None], ["a", "b", "c"]), scale="head").html())
     assert page.get_by_role("radio", name="Picture", exact=True).count() == 0
     assert not page.locator(".hp").is_visible()
-
-
-def test_blocks_of_many_patches_are_said_and_chosen(
-    open_page: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(seeing, "WHOLE", 3 * 2 * 26 * 8)
-    whole = random_maps()
-    with pytest.warns(hs.errors.HeadscopeWarning, match="blocks of 2 × 2 patches"):
-        html = hs.view(whole, layer=1, heads=[0], scale="head", rollout=True).html()
-    page = open_page(html)
-    assert "queries are blocks of 2 × 2 patches" in page.locator(".status").inner_text()
-    mean = whole.layers[1][0].mean(0)[2:]
-    assert f"patch[{mean.argmax() // 6},{mean.argmax() % 6}]" in said(page)
-    press(page, FROM, 50, 10)
-    assert "where patches[0-1,2-3] look" in page.locator(f"{TO} .cap").inner_text().lower()
-    block = [2 + 6 * row + column for row in (0, 1) for column in (2, 3)]
-    row = whole.layers[1][0][block].mean(0)
-    share = float(page.locator(f'{TO} .others [data-place="1"] i').inner_text())
-    assert share == pytest.approx(row[1], abs=0.005)
-    assert page.locator(ROLLED).is_visible()
-    page.get_by_role("radio", name="Matrix").click()
-    page.wait_for_selector("figure.matrix.big")
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])

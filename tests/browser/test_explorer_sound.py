@@ -11,7 +11,7 @@ import pytest
 import headscope as hs
 from headscope.attention.parts import Parts
 from tests.helpers.axe import violations
-from tests.helpers.heard_sample import SECONDS, WORDS, alike, cross, middle
+from tests.helpers.heard_sample import SECONDS, alike, cross
 
 pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.browser
@@ -62,37 +62,6 @@ def test_numbers_have_their_units_and_one_is_singular(open_page: Callable[..., A
         "entropy (nats)",
     ]
     assert labels.evaluate_all("all => all.every((each) => each.scrollWidth <= each.clientWidth)")
-
-
-def test_each_token_has_a_lane_and_each_word_stands_where_its_attention_peaks(
-    open_page: Callable[..., Any],
-) -> None:
-    page = open_page(shown(cross()))
-    labels = page.locator(".snd .laned .tok").all_inner_texts()
-    assert labels == ["<s>", "␣so", "␣it", "␣w", "as"]
-    # Lane by lane: tall where the planted frame is, low elsewhere.
-    for lane, time in ((1, 0.25), (2, 0.7), (3, 1.4), (4, 1.4)):
-        high = (lane + 0.45) / 5
-        assert (
-            level(page, ".snd .lanes", middle(time), high)
-            < 500
-            < level(page, ".snd .lanes", time - 0.1, high)
-        )
-    # Above: the words as they are known, and those of the head, joined from their pieces, over their peaks.
-    assert page.locator(".snd .spoken bdi").all_inner_texts() == ["so", "it", "was"]
-    box = page.locator(SLIDER).bounding_box()
-    for word, begin, end in WORDS:
-        peak = page.get_by_role("button", name=word, exact=True).bounding_box()
-        stands = (peak["x"] + peak["width"] / 2 - box["x"]) / box["width"] * SECONDS
-        assert stands == pytest.approx((begin + end) / 2, abs=0.03)
-    said = page.locator(".snd .sub").inner_text()
-    assert "words stand where the weight of L0H0 is largest" in said
-    assert "to play from there" in said
-    # From each word a line leads down to the spectrogram.
-    ends = page.locator(".snd .peaks .stem").evaluate_all(
-        "all => all.map(one => one.offsetTop + one.offsetHeight - one.parentElement.clientHeight)"
-    )
-    assert ends == [0, 0, 0]
 
 
 def test_a_word_or_a_lane_is_chosen_and_the_rest_of_the_sound_fades(open_page: Callable[..., Any]) -> None:
@@ -179,27 +148,6 @@ def test_words_that_look_at_what_sounds_have_their_weights(open_page: Callable[.
     assert said.inner_text().startswith("0.70s is most looked at by ␣it 0.60")
 
 
-def test_frames_by_frames_are_a_map_under_the_time_axis(open_page: Callable[..., Any]) -> None:
-    page = open_page(shown(alike()))
-    assert page.locator(".snd .map").is_visible()
-    # Half-way down stands the frame of 1 s, which looks at 1.24 s.
-    assert level(page, ".snd .map", 1.25, 0.505) < level(page, ".snd .map", 0.6, 0.505) - 200
-    page.mouse.click(*at(page, ".snd .map", 1.6, 0.505))
-    page.mouse.move(5, 5)
-    fragment(page, "pin=from,50")
-    assert page.locator(".snd .query").is_visible()
-    page.get_by_role("radio", name="Words").click()
-    page.wait_for_selector(".hx:not([data-busy])")
-    assert "was" in page.locator(".snd .spoken").inner_text()
-
-
-def test_several_heads_have_a_lane_each(open_page: Callable[..., Any]) -> None:
-    page = open_page(shown(cross(), heads=[0, 1], pin=("from", 2)))
-    assert page.locator(".snd .headlane").all_inner_texts() == ["L0H0", "L0H1"]
-    assert level(page, ".snd .lanes", 0.71, 0.22) < 600 < level(page, ".snd .lanes", 0.05, 0.22)
-    assert level(page, ".snd .lanes", 0.05, 0.72) < 600 < level(page, ".snd .lanes", 0.71, 0.72)
-
-
 def test_a_stretch_is_shown_closer(open_page: Callable[..., Any]) -> None:
     page = open_page(shown(cross(), span=(1.0, 2.0)))
     assert page.locator(".snd .spoken bdi").all_inner_texts() == ["was"]
@@ -236,22 +184,6 @@ def test_a_page_without_the_sound_shows_it_and_says_so(open_page: Callable[..., 
     assert "to put the line there" in page.locator(".snd .sub").inner_text()
     page.mouse.click(*at(page, SLIDER, 1.0))
     fragment(page, "time=1")
-
-
-def test_the_grid_shows_the_sound_and_a_lane_of_each_head(open_page: Callable[..., Any]) -> None:
-    page = open_page(shown(cross(), scale="model"))
-    found = page.evaluate(
-        "() => { const canvas = document.querySelector('.gridbox canvas');"
-        " const copy = new OffscreenCanvas(canvas.width, canvas.height);"
-        " const pen = copy.getContext('2d', { willReadFrequently: true }); pen.drawImage(canvas, 0, 0);"
-        " const step = (canvas.width + 6) / 3; const cell = step - 6;"
-        " const at = (head, x) => { const [r, g, b] = pen.getImageData("
-        " Math.round(step * head + cell * x), Math.round(cell * 0.6 * 0.75), 1, 1).data; return r + g + b; };"
-        " return [at(1, 0.025), at(1, 0.5), at(2, 0.025), at(2, 0.994)]; }"
-    )
-    # High in its lane head 1 reaches at the beginning, head 2 at the end.
-    assert found[0] < 450 < found[1]
-    assert found[3] < 450 < found[2]
 
 
 def test_a_part_without_the_sound_does_not_lose_its_picture(open_page: Callable[..., Any]) -> None:

@@ -6,13 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.core.maps import AttentionMaps
 from tests.helpers.axe import violations
-from tests.helpers.talk_sample import COLUMNS, HIGH, PIECES, ROWS, WIDE, WORDS, axis, heard, planted
+from tests.helpers.talk_sample import COLUMNS, HIGH, PIECES, ROWS, WIDE, WORDS, axis, planted
 
 pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.browser
@@ -181,45 +179,6 @@ def test_a_picture_within_a_text_is_one_thumbnail_that_unfolds(open_page: Callab
     page.locator(".hv .toks.l .thumb.turns").click()
     page.wait_for_function("() => !location.hash.includes('unfolded')")
     assert right.count() == len(PIECES) + 1
-
-
-def test_matrix_and_grid_fold_the_picture_too(open_page: Callable[..., Any]) -> None:
-    page = open_page(shown(picture="matrix", unit="pieces", draw="heat"))
-    assert page.locator(".matrix.big .mrows .mtok").count() == len(PIECES) + 1
-    said = page.locator(".status").inner_text()
-    assert "a picture as one: to it the sum over its tokens, from it their mean" in said
-    page.keyboard.press("u")
-    page.wait_for_selector(".hx:not([data-busy])")
-    assert page.locator(".matrix.big .mrows .mtok").count() == len(PIECES) + ROWS * COLUMNS
-    page.get_by_role("button", name="Fold the picture").click()
-    page.wait_for_selector(".hx:not([data-busy])")
-    assert page.locator(".matrix.big .mrows .mtok").count() == len(PIECES) + 1
-    # In the grid the row of "up" gives .8 to the picture, in the second of eight columns.
-    page.keyboard.press("1")
-    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
-    shades = grid(page, [(0.97 * (column + 0.5) / 8, 0.97 * 6.5 / 8) for column in range(3)])
-    assert shades[1] < shades[0] < shades[2]
-
-
-def test_a_sound_within_a_text_unfolds_by_its_name(open_page: Callable[..., Any]) -> None:
-    key = heard().key
-    maps = AttentionMaps([np.full((1, 2, len(key)), 1 / len(key))], hs.Tokens(["a", "b"]), key, kind="cross")
-    page = open_page(hs.view(maps, layer=0, heads=[0], scale="head", picture="matrix").html())
-    page.get_by_role("button", name="Unfold the sound").click()
-    page.get_by_role("button", name="Fold the sound").wait_for()
-
-
-def test_several_pictures_have_a_thumbnail_each(open_page: Callable[..., Any]) -> None:
-    page = open_page(shown(pictures=2, picture="lines", unit="words"))
-    right = page.locator(".hv .toks.r .tok")
-    assert names(right) == ["<s>", "▸picture 1", "and", "▸picture 2", *WORDS]
-    page.locator('.hv .toks.r [data-fold="1"]').click()
-    fragment(page, "unfolded=1")
-    page.wait_for_selector(".hx:not([data-busy])")
-    assert right.count() == len(WORDS) + 3 + ROWS * COLUMNS
-    page.get_by_role("radio", name="Picture", exact=True).last.click()
-    page.wait_for_selector(".talk .inline")
-    assert page.locator(".talk .inline").count() == 2
 
 
 def test_the_grid_shows_what_the_text_gives_to_the_picture(open_page: Callable[..., Any]) -> None:

@@ -13,7 +13,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
 from headscope.views.gold import of_parts
 from tests.helpers.page_controls import settled
-from tests.helpers.view_sample import neurons, some, tokens
+from tests.helpers.view_sample import neurons, tokens
 
 pytestmark = pytest.mark.browser
 
@@ -79,18 +79,3 @@ def test_the_head_view_says_right_and_wrong(open_page: Callable[..., Any]):
     page.get_by_role("switch", name="Gold links").click()
     settled(page)
     assert count(page, ".hv .over", WRONG) > 100
-
-
-def test_neurons_and_the_grid_have_them_too(open_page: Callable[..., Any]):
-    page = open_page(page_of(scale="neuron", pin=("from", 3)))
-    assert count(page, ".nv .ov", RIGHT) > 30
-    assert count(page, ".nv .ov", WRONG) > 30
-    page.keyboard.press("Escape")  # while a token is pinned a cell has its row
-    settled(page)
-    assert count(page, ".gridbox canvas", RIGHT) > 10
-    page.locator(".gridbox canvas").hover(position={"x": 10, "y": 10})
-    assert "1 of 2 right" in page.locator(".tip.on").inner_text()
-    page = open_page(page_of(gold=False))
-    assert count(page, ".gridbox canvas", RIGHT) == 0
-    page = open_page(explorer_page([Input({"self": some()})], state={"scale": "head"}))
-    assert not page.get_by_role("switch", name="Gold links").is_visible()

@@ -25,6 +25,7 @@ def read(reader: Callable[..., Corpus], *files: str, **options: Any) -> Corpus:
 def test_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of golden/broken.txt: each ends in the error below it."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
     (tmp_path / "a.wav").write_bytes(b"RIFF")
     pytest.importorskip("PIL.Image").new("RGB", (80, 60)).save("a.png")
     golden.refusals("broken.txt", read=read, corpora=corpora, np=np, Link=Link, Span=Span)

@@ -96,40 +96,6 @@ def test_rows_that_cannot_be_used_are_left_out_and_named(tmp_path: Path) -> None
         list(corpora.dataset(path, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("given", "options", "message"),
-    [
-        (
-            Streamed(ROWS, list(ROWS[0])),
-            {"text": "body"},
-            r"rows: expected a column 'body', found 'text', 'page'",
-        ),
-        (Streamed(ROWS, ["x"]), {}, r"rows: expected a column 'text' \(or .*text=NAME.*\), found 'x'"),
-        ({"train": ROWS}, {}, r"rows: expected .*, found a dict with the keys 'train'; name one split"),
-        (7, {}, r"rows: expected a data set, a table, a list of dicts, .*, found int"),
-        ([], {}, r"rows: expected at least one, found none"),
-        ("a.jsonl", {}, r"a.jsonl: expected a file, found nothing there"),
-    ],
-    ids=["no such column", "no text", "splits", "number", "empty", "missing"],
-)
-def test_what_is_no_rows_is_refused(given: Any, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        corpora.dataset(given, **options)
-
-
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_files_that_are_something_else_are_refused(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    path.write_bytes(b"hello, world")
-    with pytest.raises(
-        CorpusError, match=rf"{name}: expected a file of (Parquet|Arrow), found ArrowInvalid: [^\n]+$"
-    ):
-        corpora.dataset(path)
-    (tmp_path / "b.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(InputError, match=r"b.json: expected a name that ends in .parquet or .arrow"):
-        corpora.dataset(tmp_path / "b.json")
-
-
 @pytest.mark.parametrize("name", ["a.parquet", "stream.arrow", "file.arrow"])
 def test_a_file_of_broken_bytes_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     path = written(tmp_path)[name]

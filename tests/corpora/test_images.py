@@ -18,7 +18,6 @@ import headscope as hs
 from headscope import corpora
 from headscope.core.pictures import picture_of
 from headscope.corpora import Corpus, Example
-from headscope.corpora.images import SUFFIXES
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 
 PIL = pytest.importorskip("PIL.Image")
@@ -283,34 +282,6 @@ def test_pictures_of_every_state_are_read_or_told_in_one_line(name: str, tmp_pat
         assert str(told.value) == str(corpus.broken[0])
         with pytest.raises(InputError, match="expected a picture"):
             picture_of(what)
-
-
-def test_what_is_no_picture_is_refused_at_once(tmp_path: Path) -> None:
-    (tmp_path / "empty" / ".hidden").mkdir(parents=True)
-    put(tmp_path, "other/a.mp4", "other/b.mp4", "other/c", what=b"x")
-    there = "expected a folder, a file, a list of pictures or paths, or rows with a column 'image', found"
-    kinds = ", ".join(SUFFIXES)
-    table = DataSet({"img": 1})
-    table.column_names = ["img", "label"]
-    for source, said in (
-        (tmp_path / "none", f"{tmp_path / 'none'}: expected a folder or a picture, found nothing there"),
-        (tmp_path / "empty", f"{tmp_path / 'empty'}: expected pictures ({kinds}), found no files that are not hidden"),
-        (tmp_path / "other", f"expected pictures ({kinds}), found 3 other files (2 .mp4, 1 without a suffix)"),
-        ([tmp_path / "empty", "x.png"], f"expected pictures ({kinds}), found no files that are not hidden"),
-        (5, f"images: {there} int"),
-        (None, f"images: {there} NoneType"),
-        ({"train": 1, "test": 2}, f"images: {there} a dict with the keys 'train', 'test'"),
-        ([], "images: expected at least one picture, found an empty list"),
-        (table, "images: expected a column 'image', found 'img', 'label'; column= names it"),
-    ):  # fmt: skip
-        with pytest.raises(InputError) as told:
-            corpora.images(source)
-        assert said in str(told.value)
-        assert "\n" not in str(told.value)
-    with pytest.raises(InputError, match="text: expected some text, found ' '"):
-        corpora.images([pixels()], text=" ")
-    with pytest.raises(InputError, match="documents: expected file or folder, found 'line'"):
-        corpora.images([pixels()], documents="line")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_camera_s_second_view_is_no_animation(recwarn: pytest.WarningsRecorder) -> None:

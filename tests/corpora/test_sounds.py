@@ -19,7 +19,7 @@ from headscope.core.link import Link, Span
 from headscope.corpora import Corpus, Example
 from headscope.corpora.links import links_of
 from headscope.corpora.long_sounds import parts
-from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from headscope.errors import CorpusError, HeadscopeWarning
 
 RATE = 16_000
 TONE = (np.sin(np.arange(1600) / 10) * 0.5).astype(np.float32)
@@ -164,18 +164,6 @@ def test_a_file_that_breaks_off_is_said_when_it_is_heard(tmp_path: Path) -> None
     assert one.audio is not None
     with pytest.warns(HeadscopeWarning, match="breaks off at byte 1,000"):
         heard(one.audio, RATE)
-
-
-def test_what_is_no_sound_is_refused_at_once(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    for source, said in (
-        (tmp_path / "empty", "expected sounds (.aif, "),
-        (5, "sounds: expected a folder, a file, a list of sounds or paths, or rows with a column 'audio', found int"),
-        ([], "sounds: expected at least one sound, found an empty list"),
-    ):  # fmt: skip
-        with pytest.raises(InputError) as told:
-            corpora.sounds(source)
-        assert said in str(told.value)
 
 
 def test_an_hour_is_heard_in_parts() -> None:

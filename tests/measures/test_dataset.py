@@ -24,7 +24,6 @@ from headscope.errors import InputError, RunError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import (
     COLUMNS,
-    check_suffix,
     dataset,
     names,
     raw_csv,
@@ -157,22 +156,6 @@ def test_netcdf_and_back(tmp_path: Path) -> None:
     write(found, tmp_path / "heads.nc")
     again = read(tmp_path / "heads.nc")
     xr.testing.assert_identical(again, found)
-
-
-@pytest.mark.parametrize("name", ["heads.xlsx", "heads", "heads.csv.gz"])
-def test_unknown_suffix(tmp_path: Path, name: str) -> None:
-    for act in (lambda: check_suffix(tmp_path / name), lambda: write(figures(["previous"]), tmp_path / name)):
-        with pytest.raises(
-            InputError, match=r"expected a name that ends in .parquet, .csv, .json, .tex, .nc, found"
-        ):
-            act()
-    assert not (tmp_path / name).exists()
-
-
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    for suffix in (".csv", ".parquet", ".json", ".nc"):
-        with pytest.raises(InputError, match="cannot be written"):
-            write(figures(["previous"]), tmp_path / "none" / f"heads{suffix}")
 
 
 def test_reading_what_is_no_dataset(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from torch import nn
 
 import headscope as hs
 from headscope.analyses.measure.run import measure, merge
@@ -186,60 +185,6 @@ def test_a_measure_of_ones_own_merges(model: Model, tmp_path: Path) -> None:
 
 
 # --- what is refused
-
-
-def test_checkpoints_of_other_runs_are_refused(model: Model, tmp_path: Path) -> None:
-    measure(model, corpus(), measures=WANTED, resume=tmp_path)
-    for other, options, message in (
-        (bert(1), {}, "model.weights: expected"),
-        (
-            model,
-            {"measures": ["entropy"]},
-            "options.measures: expected entropy, found previous, sep, entropy, to_user",
-        ),
-        (model, {"batch_size": 7}, "options.batch_size: expected 7, found 32$"),
-        (model, {"by": "document"}, "options.by: expected document, found token$"),
-        (model, {"limit": 9}, "options.limit: expected 9, found none$"),
-        (model, {"shard": "1/2", "part": tmp_path / "x.nc"}, "shard: expected 1/2, found none$"),
-    ):
-        with pytest.raises(
-            InputError, match=rf"total-\d+.safetensors: a checkpoint of another run: {message}"
-        ):
-            measure(other, corpus(), **{"measures": WANTED, **options}, resume=tmp_path)
-
-
-def test_other_inputs_are_refused(model: Model, tmp_path: Path) -> None:
-    measure(model, corpus(), measures=WANTED, resume=tmp_path)
-    changed = corpus()
-    tokens = changed[20].tokens
-    changed[20] = Example(
-        tokens=tokens.with_classes(user=np.ones(len(tokens), bool)), document=10, source="corpus.txt:21"
-    )
-    with pytest.raises(InputError, match="a checkpoint of other inputs: blocks 0 to 7 of the corpus"):
-        measure(model, changed, measures=WANTED, resume=tmp_path)
-    with pytest.raises(InputError, match="a checkpoint of other inputs: block 0 of the corpus"):
-        measure(model, corpus()[1:], measures=WANTED, resume=tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"shard": "1/2"}, "shard: give a file for its part"),
-        ({"part": "x.nc"}, "a part only with a shard"),
-        ({"shard": "3/2", "part": "x.nc"}, "shard must be I/N with 1 ≤ I ≤ N, such as 2/8"),
-        (
-            {"shard": "1/2", "part": "x.csv"},
-            "x.csv: expected a name that ends in .nc for a shard's part, found .csv",
-        ),
-        ({"shard": "1/2", "part": "none/x.nc"}, r"none/x.nc: cannot be written"),
-    ],
-)
-def test_bad_options(
-    options: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=message):
-        measure(Model(nn.Linear(1, 1), name="none"), corpus(), **options)
 
 
 # --- inputs that fail

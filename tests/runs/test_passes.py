@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -330,18 +329,3 @@ def test_an_input_without_the_number_of_the_others_is_refused(stories: Model) ->
         match=r"^objective: expected the loss on the input, as of the inputs before, but '<s>' … has x: ",
     ):
         of.say("x", short)
-
-
-@pytest.mark.parametrize(
-    ("of", "message"),
-    [
-        ("loss", "objective: expected natural, masked-lm, causal-lm, logit:N, cosine or a function"),
-        ("masked-lm", "masked-lm needs a model with a language-model head"),
-        ("causal-lm", "causal-lm needs a causal model"),
-        (lambda output: output.last_hidden_state, "objective: expected a scalar, found shape"),
-        (lambda _: 3.0, "objective: expected a tensor with one number, found float"),
-    ],
-)
-def test_what_is_no_objective(demo: Model, of: str | Callable[[Any], Tensor], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        objective(demo, of).prepare([demo.encode("One text.")]).run()

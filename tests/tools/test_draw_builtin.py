@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 from draw_builtin import DATA, SCENES, differs, files, outdated, picture_file, sound_file
 from drawing import sounding
-from drawing.canvas import Canvas, both, noise, without
 from PIL import Image
 
 
@@ -95,31 +93,6 @@ def test_the_mask_of_the_triangle_is_the_triangle() -> None:
     assert (inside.astype(bool) != green).mean() < 0.003
 
 
-def test_shapes_cover_what_they_should() -> None:
-    canvas = Canvas(60, 60, "#000000")
-    assert np.isclose((canvas.circle(30, 30, 20) < 0).sum(), np.pi * 400, rtol=0.02)
-    assert (canvas.box(10, 20, 40, 50) < 0).sum() == 900
-    assert (canvas.polygon((10, 20), (40, 20), (40, 50), (10, 50)) < 0).sum() == 900
-    assert np.isclose((canvas.ellipse(30, 30, 25, 10) < 0).sum(), np.pi * 250, rtol=0.02)
-    assert np.isclose((canvas.line((10, 30), (50, 30), width=6) < 0).sum(), 240 + np.pi * 9, rtol=0.05)
-    hole = without(canvas.box(0, 0, 60, 60), canvas.box(20, 20, 40, 40))
-    assert (hole < 0).sum() == 3600 - 400
-    assert (both(hole, canvas.box(0, 0, 30, 60)) < 0).sum() == 1800 - 200
-    canvas.paint(canvas.box(10, 10, 30, 30), "#ff8000", of="a")
-    canvas.paint(canvas.box(20, 10, 40, 30), "#ffffff", of="b")
-    assert (canvas.seen["a"] > 0.5).sum() == 200
-    assert (canvas.seen["b"] > 0.5).sum() == 400
-    assert canvas.finished()[15, 12].tolist() == [255, 128, 0]
-
-
-def test_noise_has_its_bounds_and_seed() -> None:
-    first, again, other = (noise(np.random.default_rng(seed), 30, 40, 5, 8) for seed in (1, 1, 2))
-    assert first.shape == (30, 40)
-    assert 0 <= first.min() < first.max() <= 1
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
 @pytest.mark.parametrize("name", sounding.SOUNDS)
 def test_parts_of_sounds_are_loud_when_they_say(name: str) -> None:
     parts = sounding.SOUNDS[name]()
@@ -130,17 +103,3 @@ def test_parts_of_sounds_are_loud_when_they_say(name: str) -> None:
     assert np.abs(samples).max() < 0.999
     content = sound_file(sounding.samples_of(parts))
     assert not differs(f"{name}.wav", content, (DATA / "sounds" / f"{name}.wav").read_bytes())
-
-
-def test_notes_have_their_pitch() -> None:
-    for part in sounding.melody()[1:]:
-        spectrum = np.abs(np.fft.rfft(part.samples))
-        found = np.fft.rfftfreq(len(part.samples), 1 / sounding.RATE)[spectrum.argmax()]
-        assert abs(found - sounding.NOTES[part.name]) < 5
-
-
-def test_a_png_is_what_was_drawn() -> None:
-    pixels = SCENES[8].draw().finished()
-    assert SCENES[8].name == "shapes.png"
-    again = np.asarray(Image.open(io.BytesIO(picture_file(pixels, "shapes.png"))))
-    np.testing.assert_array_equal(again, pixels)
